@@ -1,6 +1,6 @@
 //! The decoders of invitations and of files of rules, as entry points for fuzzing.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! An entry takes any bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::select::offer;

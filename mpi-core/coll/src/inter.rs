@@ -35,7 +35,7 @@ const SERVES_NOT: [CallId; 7] = [
     CallId::NeighborAlltoallw,
 ];
 
-/// The module; it is stateless.
+/// The module; it has no state.
 pub struct Inter;
 
 impl Module for Inter {
@@ -113,7 +113,7 @@ async fn between(invocation: &Invocation, call: Call) -> Result<(), Error> {
             let counts = vec![recv.count(); here.size() as usize];
             reduce_scatter(invocation, &here, send, recv, &counts, &op).await
         }
-        // The table has no module for these: see `SERVES_NOT`.
+        // Unreachable: the selection table has no module for the calls of `SERVES_NOT`.
         Call::Scan { .. }
         | Call::Exscan { .. }
         | Call::NeighborAllgather { .. }
@@ -198,7 +198,7 @@ async fn exchange(
     let mut pending: Vec<_> = (0..remote)
         .map(|r| invocation.irecv(&recv.of(r), r))
         .collect();
-    // Each rank begins with a different peer, so that the sends do not all start at the same one.
+    // Each rank begins with a different peer, so that the sends do not all start at the same peer.
     let turn = (0..remote).map(|step| (invocation.rank() + step) % remote);
     pending.extend(turn.filter_map(|r| send(r).map(|block| invocation.isend(&block, r))));
     invocation.all(pending).await

@@ -1,6 +1,6 @@
 //! The component files of a process, and their comparison between the members of a communicator.
 //!
-//! Rank 0 sends what it has with its invitation to `MPI_COMM_WORLD`; a rank with other files, or other versions, answers with one sentence.
+//! Rank 0 sends its list with the invitation to `MPI_COMM_WORLD`; a rank with other files or versions replies with one sentence about the difference.
 //!
 //! ```text
 //! host LF (name TAB version TAB file LF) ...
@@ -8,16 +8,16 @@
 
 use std::path::Path;
 
-/// A component as members compare it.
+/// A component's name, version and file, which the members compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     name: String,
     version: String,
-    /// The file, or the library.
+    /// The component's file; the library for a built-in component.
     file: String,
 }
 
-/// A component of rank 0, as it was received.
+/// One entry of rank 0's list, as received.
 struct Theirs<'a> {
     host: &'a str,
     name: &'a str,
@@ -26,7 +26,7 @@ struct Theirs<'a> {
 }
 
 impl Entry {
-    /// `file` is where the component comes from, for sentences.
+    /// Creates an entry; `file` is the component's file or library, for error texts.
     pub fn new(name: &str, version: &str, file: &impl ToString) -> Entry {
         let plain = |text: &str| text.replace(['\t', '\n'], " ");
         Entry {
@@ -36,12 +36,12 @@ impl Entry {
         }
     }
 
-    /// Returns where it comes from.
+    /// Returns the component's file or library.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Compares its version with that of rank 0, which has sent this list; `me` is this process's rank.
+    /// Compares this component's version with that in rank 0's `list`; `me` is this process's rank.
     pub fn compare(&self, list: &[u8], me: u32) -> Result<(), String> {
         let list = String::from_utf8_lossy(list);
         let theirs = read(&list).find(|theirs| theirs.name == self.name);
@@ -64,7 +64,7 @@ impl Entry {
     }
 }
 
-/// Appends a list.
+/// Appends the list of this host's entries to `to`.
 pub fn write<'a>(entries: impl Iterator<Item = &'a Entry>, to: &mut Vec<u8>) {
     let mut list = host_name().replace('\n', " ") + "\n";
     for entry in entries {
@@ -73,7 +73,7 @@ pub fn write<'a>(entries: impl Iterator<Item = &'a Entry>, to: &mut Vec<u8>) {
     to.extend(list.into_bytes());
 }
 
-/// The entries of a list; a line that is not one is left out.
+/// Parses a list; malformed lines are skipped.
 fn read(list: &str) -> impl Iterator<Item = Theirs<'_>> {
     let mut lines = list.lines();
     let host = lines.next().unwrap_or_default();
@@ -124,7 +124,7 @@ pub fn compare(ours: &[Entry], list: &[u8], me: u32) -> Result<(), String> {
     }
 }
 
-/// The name of this host, as the kernel has it.
+/// Returns the host name from the kernel.
 pub fn host_name() -> String {
     let system = rustix::system::uname();
     system.nodename().to_string_lossy().into_owned()

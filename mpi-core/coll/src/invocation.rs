@@ -1,4 +1,4 @@
-//! An invocation: the context of one collective call on one communicator that an algorithm works with.
+//! An invocation: the context of one collective call on one communicator, from which an algorithm sends and receives.
 //!
 //! Every invocation has its own tag in the communicator's collective plane, drawn in the order of the members' calls,
 //! which the standard requires to be the same everywhere; so overlapping invocations never mix.
@@ -23,12 +23,12 @@ pub struct Invocation {
     conversation: Conversation,
     /// Index in the call's chain: the number of components that passed the call down to this one.
     depth: usize,
-    /// The checked call that it belongs to, if that continues after a length mismatch: see [`length_mismatch`](super::length_mismatch).
+    /// The collective call to which this invocation belongs, if it continues after a length mismatch: see [`length_mismatch`](super::length_mismatch).
     checked: Option<CheckedCall>,
 }
 
 impl From<&Conversation> for Invocation {
-    /// An invocation used by the library itself.
+    /// Returns the invocation of a call that the library makes for itself.
     fn from(conversation: &Conversation) -> Invocation {
         Invocation {
             conversation: conversation.clone(),
@@ -77,7 +77,7 @@ impl Invocation {
         self.depth
     }
 
-    /// The same invocation for the next lower component.
+    /// Returns this invocation for the next lower component.
     pub fn next_down(&self) -> Invocation {
         Invocation {
             depth: self.depth + 1,
@@ -85,7 +85,7 @@ impl Invocation {
         }
     }
 
-    /// The same invocation on the local group's communicator; for intercommunicators only.
+    /// Returns this invocation on the local group's communicator; for intercommunicators only.
     pub(crate) fn inside(&self, operation: &'static str) -> Result<Invocation, Error> {
         Ok(Invocation {
             conversation: self.conversation.on(self.comm().local(operation)?),
@@ -93,7 +93,7 @@ impl Invocation {
         })
     }
 
-    /// The same invocation for a step of it: a call on another communicator of some of its members.
+    /// Returns the invocation of a step of this call: a call on another communicator that has some of the same members.
     pub(crate) fn step_on(&self, comm: &Comm) -> Invocation {
         Invocation {
             conversation: Conversation::new(comm.clone(), Plane::Collective, self.tag()),
@@ -102,8 +102,8 @@ impl Invocation {
         }
     }
 
-    /// The same invocation, which from now on continues after a length mismatch: see [`length_mismatch`](super::length_mismatch).
-    /// Returns `None` if it does so already as a part of a larger one; otherwise the caller must call [`Invocation::verdict`].
+    /// Returns this invocation in the mode that continues after a length mismatch: see [`length_mismatch`](super::length_mismatch).
+    /// Returns `None` if it is already in this mode, as a part of a larger call; otherwise the caller must call [`Invocation::verdict`].
     pub(super) fn checked_for_lengths(&self) -> Option<Invocation> {
         self.checked.is_none().then(|| Invocation {
             checked: Some(CheckedCall::of(&self.conversation)),
@@ -111,7 +111,7 @@ impl Invocation {
         })
     }
 
-    /// The result of a call that continues after a length mismatch.
+    /// Returns the result of a call that continues after a length mismatch: the first mismatch, or `outcome` if there was none.
     pub(super) fn verdict(&self, outcome: Result<(), Error>) -> Result<(), Error> {
         let spoilt = self.checked.as_ref().and_then(CheckedCall::take);
         match spoilt {
@@ -120,7 +120,7 @@ impl Invocation {
         }
     }
 
-    /// Filters the outcome of a part: a length mismatch is recorded, and the invocation continues.
+    /// Filters the outcome of a part of the call: a length mismatch is recorded and `Ok` returned, so that the invocation continues.
     pub(super) fn note_length_mismatch(&self, outcome: Result<(), Error>) -> Result<(), Error> {
         outcome.or_else(|e| keep(self.checked.as_ref(), e))
     }
@@ -133,7 +133,7 @@ impl Invocation {
             .is_some_and(CheckedCall::has_length_mismatch)
     }
 
-    /// After a length mismatch on the root: an empty broadcast to replace `call`, for components that detect lengths without messages.
+    /// After a length mismatch on the root, returns an empty broadcast to replace `call`, for components that transfer lengths without messages.
     #[inline]
     pub(super) fn emptied(&self, call: &Call) -> Option<Call> {
         match call {
@@ -204,7 +204,7 @@ impl Invocation {
         recv: &RecvBuf,
         source: u32,
     ) -> Result<(), Error> {
-        // Post the receive first: its message may be on its way already, and a posted receive saves the copy into the unexpected queue.
+        // Post the receive first: its message may already be in transfer, and a posted receive saves the copy into the unexpected queue.
         let incoming = self.irecv(recv, source);
         let outgoing = self.isend(send, dest);
         incoming.await?;
@@ -240,7 +240,7 @@ impl Invocation {
         }
     }
 
-    /// Waits for all of them and returns the first error after all have ended.
+    /// Waits for all messages in `pending`; returns the first error after all have ended.
     pub async fn all(&self, pending: Vec<Pending>) -> Result<(), Error> {
         let mut outcome = Ok(());
         for p in pending {
@@ -260,7 +260,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Returns true if a poll would complete it.
+    /// Returns true if the next poll would complete the message.
     pub(crate) fn is_complete(&self) -> bool {
         self.message.is_complete()
     }

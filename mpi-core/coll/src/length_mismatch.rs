@@ -1,17 +1,18 @@
 //! Length mismatches: the collective runs to its end with empty messages and then fails, so that no member hangs.
 //!
 //! Members that pass different counts do not notice before a message of one of them arrives at another.
-//! If the receiver left its algorithm then, the members to which it still had to send would wait indefinitely, whatever their counts.
-//! So it completes its algorithm, but every message that it sends from then on is empty:
-//! no member takes invalid data for a result, and each that should have received data from it detects a mismatch too.
+//! If the receiver then left its algorithm, the members to which it still had to send would wait indefinitely, even those with the right count.
+//! So the receiver completes its algorithm, but every message that it sends from then on is empty:
+//! no member takes invalid data for a result, and each member that should have received data from it detects a mismatch too.
 //! When the algorithm has ended, the call fails with the first mismatch found.
 //!
-//! [`Invocation::enduring`](super::Invocation::enduring) begins it and [`Invocation::verdict`](super::Invocation::verdict) ends it.
-//! In all other conversations, such as agreements of members, a message of a different length is an error at once.
+//! [`Invocation::checked_for_lengths`](super::Invocation::checked_for_lengths) begins such a call,
+//! and [`Invocation::verdict`](super::Invocation::verdict) ends it.
+//! In all other exchanges between members, such as agreements, a message of a different length is an error at once.
 //!
-//! It does not help where lengths determine the communication pattern:
+//! A hang remains possible where lengths determine the communication pattern:
 //! members whose lengths make them choose different algorithms, or numbers of pipeline segments, may still hang.
-//! Shared memory carries the length of its data in broadcasts, and where a member knows only the lengths of its own blocks.
+//! The shared-memory protocols transfer the length with the data in broadcasts, and in calls where a member knows only the lengths of its own blocks.
 
 use super::CollError;
 use crate::Error;
@@ -21,13 +22,13 @@ use crate::request::{Outcome, Status};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Identity of an invocation of one process: the plane in which it began, and its tag there.
+/// Identity of a collective call in one process: the context, the plane (a message space of the communicator) and the tag with which it began.
 ///
-/// Its steps on other communicators belong to it, see [`Invocation::step_on`](super::Invocation::step_on).
+/// The steps of the call on other communicators have the same identity, see [`Invocation::step_on`](super::Invocation::step_on).
 #[derive(Clone)]
 pub(super) struct CheckedCall {
     id: Id,
-    /// All mismatched invocations of the process.
+    /// The process's record of mismatched invocations.
     all: Rc<LengthMismatch>,
 }
 
@@ -38,7 +39,7 @@ type Id = (Context, i32);
 struct LengthMismatch(RefCell<Vec<(Id, Error)>>);
 
 impl CheckedCall {
-    /// The invocation of a conversation.
+    /// Returns the identity of the collective call that runs on `conversation`.
     pub fn of(conversation: &Conversation) -> CheckedCall {
         CheckedCall {
             id: (
@@ -94,7 +95,7 @@ pub(super) struct Due {
     pub bytes: u64,
     /// For the error text; weak, so that a message in progress does not keep its communicator.
     pub comm: WeakComm,
-    /// The invocation, if it continues after a length mismatch.
+    /// The receiver's invocation, if it continues after a length mismatch.
     pub invocation: Option<CheckedCall>,
 }
 

@@ -56,7 +56,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// The components of this library.
+/// Returns the built-in components of this library.
 pub fn built_in() -> Vec<Box<dyn Component>> {
     vec![
         Box::new(check::Check),
@@ -67,7 +67,7 @@ pub fn built_in() -> Vec<Box<dyn Component>> {
     ]
 }
 
-/// The names of the algorithms that serve a call, as in `--mca coll_tuned_allreduce_algorithm ring`.
+/// Returns the names of the algorithms that serve a call, as in `--mca coll_tuned_allreduce_algorithm ring`.
 pub fn algorithms(call: CallId) -> impl Iterator<Item = &'static str> {
     algo::Algorithm::serving(call).map(algo::Algorithm::name)
 }
@@ -143,7 +143,7 @@ pub trait Module {
         !self.sets_up()
     }
 
-    /// The members have not agreed on the module: every member has voted, and none has used it.
+    /// Called if the members have not agreed on the module: every member has voted, and no member has used it.
     fn withdraw(&self) {}
 
     /// Returns true if [`Module::enable`] must run, which takes the members two more rounds; rank 0's result counts.
@@ -163,7 +163,7 @@ pub trait Module {
     /// Starts an operation of [`Module::serves`].
     fn start(&self, invocation: Invocation, call: Call) -> Running;
 
-    /// Makes what the module keeps from one start of a persistent operation to the next; `None` if it keeps nothing.
+    /// Creates the module's state for a persistent operation, kept between its starts; `None` if the module keeps nothing.
     fn plan(&self, _call: &Call) -> Option<Rc<dyn Any>> {
         None
     }
@@ -197,7 +197,8 @@ pub trait Module {
         Err(Unserved::on(comm, call.id()))
     }
 
-    /// Carries out a few operations without data and without messages, which no program sees; see [`mpi_engine::comm::Collectives::rehearse`]. All members call it.
+    /// Carries out a few operations without user data and without messages, to warm up; see [`mpi_engine::comm::Collectives::rehearse`].
+    /// All members call it.
     fn rehearse(&self, _comm: &Comm) -> Result<(), Error> {
         Ok(())
     }
@@ -207,7 +208,7 @@ pub trait Module {
         None
     }
 
-    /// The communicator is being freed, or set-up has failed on some member.
+    /// Called when the communicator is freed, or when set-up has failed on some member.
     fn disable(&self) {}
 }
 
@@ -218,17 +219,17 @@ pub enum Copying {
     To,
 }
 
-/// Why a collective operation failed, other than an error of its messages.
+/// Why a collective operation failed, except for errors of point-to-point messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollError {
-    /// A component reports what went wrong.
+    /// A call failed in a component; `reason` is the component's text.
     Component {
         component: String,
         call: CallId,
         comm: String,
         reason: String,
     },
-    /// A component reports what is wrong with its eureka line.
+    /// The eureka line of a component failed; `reason` is the component's text.
     Eureka {
         component: String,
         comm: String,
@@ -236,7 +237,7 @@ pub enum CollError {
     },
     /// The members do not call the same operation.
     Mismatch(Mismatch),
-    /// A member sends less than another expects; it sends nothing after it has itself received an unexpected length.
+    /// A member sends less than another expects; a member that has itself received an unexpected length sends empty messages.
     Short {
         comm: String,
         /// The receiver; `None` only if the communicator has been freed.
@@ -255,7 +256,7 @@ pub enum CollError {
         sent: Option<usize>,
         expected: usize,
     },
-    /// What a component reads before it can serve any communicator is invalid.
+    /// A setting or file that a component reads before it can serve any communicator is invalid.
     Unusable { component: String, reason: String },
     /// A member's memory is no longer accessible, though it was when the communicator was made.
     Unreachable {
@@ -268,9 +269,9 @@ pub enum CollError {
     },
     /// An algorithm's temporaries do not fit this process's memory.
     NoMemory(NoMemory),
-    /// A parameter of the selection cannot be read.
+    /// The value of a parameter of component selection is invalid.
     Parameter(ParamError),
-    /// The parameter `coll` selects what does not exist.
+    /// The parameter `coll` names a component that does not exist.
     Selection(SelectionError),
 }
 

@@ -1,11 +1,11 @@
-//! Reproducible reductions: results depend bitwise on the operands alone.
+//! Reproducible reductions: the bits of a result depend on the operands only.
 //!
 //! A floating-point sum depends on the order of its additions, in which algorithms differ; the choice of algorithm depends on lengths,
 //! on the placement of ranks on nodes and cores, and on the decision table.
-//! With `coll_base_reproducible` all of them compute the same expression, a0 op (a1 op (a2 op ...)), operands in the order of ranks:
-//! `shm` always does within a node, and between nodes the algorithms called "linear" do.
-//! Operators that give the same bits in every order are not slowed down.
-//! Scans between nodes have one algorithm each, whose expression depends on the ranks alone; with the parameter set, `shm` declines scans.
+//! With `coll_base_reproducible` all algorithms used compute the same expression, a0 op (a1 op (a2 op ...)), operands in the order of ranks:
+//! within a node `shm`, which always computes it, and between nodes the algorithms called "linear".
+//! Operators that give the same bits in every order are not affected.
+//! Scans between nodes have one algorithm each, whose expression depends only on the ranks; with the parameter set, `shm` does not serve scans.
 
 use super::Call;
 use crate::datatype::{Datatype, Kind, RecvBuf};

@@ -1,11 +1,11 @@
 //! Component selection: the members of a new communicator agree, once, on the components that serve it.
 //!
 //! Protocol, all of it in hidden planes, along one tree ([`crate::comm`]):
-//! 1. rank 0 broadcasts an invitation: the components that are willing there, by name and priority, in the order of names,
-//!    each with its config blob (`Module::give`);
-//! 2. every member passes each blob to its component of that name (`Module::take`) and votes; components without a refusal stay;
-//! 3. if some of these have a collective set-up, according to rank 0, they are enabled in the order of names,
-//!    and the members vote again on the outcome;
+//! 1. rank 0 broadcasts an invitation: the components that can serve on rank 0, by name and priority, in the order of names,
+//!    each with its config blob (`Module::export_config`);
+//! 2. every member passes each blob to its component of that name (`Module::import_config`) and votes; components without a refusal stay;
+//! 3. if rank 0's invitation marks some of these as having a collective set-up, the members enable them in the order of names
+//!    and vote again on the outcome;
 //! 4. for each lost vote, the lowest rank that refused broadcasts its reason.
 //!
 //! So most communicators take two rounds, and no member serves a call before it knows that all members will ([ADR 17]).
@@ -41,7 +41,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use vote_round::vote;
 
-/// `--mca coll hwbarr,basic` or `--mca coll ^hwbarr`.
+/// The components that the user allows: `--mca coll hwbarr,basic` or `--mca coll ^hwbarr`.
 pub static SELECTION: Param<Selection> = Param::selection(
     "coll",
     "",
@@ -49,7 +49,7 @@ pub static SELECTION: Param<Selection> = Param::selection(
      The priority of one is coll_<component>_priority; a negative one leaves it out.",
 );
 
-/// The components that are not used, each with the reason.
+/// The components that do not serve a communicator, each with the reason.
 pub type Refused = Vec<(Rc<str>, Refusal)>;
 
 /// The components chosen for one communicator.
@@ -268,14 +268,14 @@ impl Collectives for Table {
     }
 }
 
-/// A component that is willing on this process, or that rank 0's invitation names.
+/// A component that can serve on this process, or that rank 0's invitation names.
 struct Offer {
     name: Rc<str>,
     priority: i32,
     module: Option<Rc<dyn Module>>,
 }
 
-/// What this process could use for a communicator, before the members have agreed.
+/// The components that this process could use for a communicator, before the members have agreed.
 pub struct LocalOffers {
     /// Sorted by name.
     offers: Vec<Offer>,
@@ -357,7 +357,7 @@ impl LocalOffers {
                 continue;
             }
             let here = mine.iter().position(|o| *o.name == *entry.name);
-            // A component that this process lacks or that is unwilling here has no module, which counts as a refusal.
+            // A component that this process lacks, or that has refused the query, has no module, which counts as a refusal.
             let offer = here.map(|i| mine.remove(i)).unwrap_or_else(|| Offer {
                 name: entry.name.into(),
                 priority: 0,
@@ -416,7 +416,7 @@ impl LocalOffers {
 
 /// Prints that the ranks have different component files.
 fn warn_of_files(difference: &Refusal) {
-    // The sentence names the rank, which the vote has put in front of it.
+    // The vote has put the rank in front of the text.
     let sentence = difference
         .0
         .split_once(": ")
@@ -424,7 +424,7 @@ fn warn_of_files(difference: &Refusal) {
     printable::eprintln!("rank 0: warning: {sentence}");
 }
 
-/// The table of an intercommunicator; `inter` is the only component for these, so nothing has to be agreed on.
+/// Returns the table of an intercommunicator; `inter` is its only component, so the members need not agree.
 pub fn between_groups() -> Table {
     let inter = Offer {
         name: "inter".into(),
@@ -486,7 +486,7 @@ impl Candidates {
 
 /// Returns `coll_<component>_priority`, or the component's default.
 pub fn priority(component: &dyn Component, params: &Params) -> Result<i32, ParamError> {
-    // The parameters of plugins are unknown when this library is built, so this one is searched by its name.
+    // The components from plugins are unknown when this library is built, so the parameter is searched by name.
     let wanted = format!("coll_{}_priority", component.name());
     let Some((name, value, source)) = params.settings().find(|(name, ..)| *name == wanted) else {
         return Ok(component.priority());
@@ -507,7 +507,7 @@ fn reason_for(name: &str, refused: &Refused) -> Refusal {
     reported.unwrap_or_else(|| Refusal("this process does not have it".into()))
 }
 
-/// Drops the offers that lost their vote, after calling `end` on their modules.
+/// Removes the offers that lost their vote, after calling `end` on their modules.
 fn keep(
     offers: &mut Vec<Offer>,
     verdicts: Vec<Result<(), Refusal>>,
@@ -563,13 +563,13 @@ impl Table {
         chosen.downcast_ref()
     }
 
-    /// Carries out a call with the component at the invocation's depth.
+    /// Carries out a call with the component at [`Invocation::depth`] in the call's chain.
     #[inline]
     pub fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
         self.module(invocation, call.id())?.run(invocation, call)
     }
 
-    /// Starts a call with the component at the invocation's depth.
+    /// Starts a call with the component at [`Invocation::depth`] in the call's chain.
     pub fn start(&self, invocation: Invocation, call: Call) -> Result<Running, Error> {
         Ok(self.module(&invocation, call.id())?.start(invocation, call))
     }
@@ -613,12 +613,12 @@ impl Table {
         self.chosen.iter().any(|chosen| *chosen.name == *name)
     }
 
-    /// Why the other components were not chosen.
+    /// Returns the components that were not chosen, with the reasons.
     pub fn refused(&self) -> &Refused {
         &self.refused
     }
 
-    /// What was chosen and why the rest was not, one fact per line; printed by `mpirun --explain`.
+    /// Returns the chosen components, and the reasons why others were not chosen, one fact per line; printed by `mpirun --explain`.
     pub fn explain(&self, comm: &str) -> Vec<String> {
         let mut groups: Vec<(Vec<&str>, Vec<CallId>)> = Vec::new();
         for call in CallId::ALL {
@@ -653,7 +653,7 @@ impl Table {
         served.chain(how).chain(refused).collect()
     }
 
-    /// The communicator is being freed.
+    /// Disables all modules; called when the communicator is freed.
     pub fn disable(&self) {
         for chosen in &self.chosen {
             chosen.module.disable();
@@ -669,7 +669,7 @@ impl Invocation {
         Table::of(on, call.id())?.run(&self.step_on(on), call)
     }
 
-    /// Starts such a step; the call waits for it.
+    /// Nonblocking form of [`Table::run_step`]; the call waits for the step.
     pub(crate) fn begin_step(&self, on: &Comm, call: Call) -> Result<Running, Error> {
         Table::of(on, call.id())?.start(self.step_on(on), call)
     }

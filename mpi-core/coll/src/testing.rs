@@ -21,7 +21,7 @@ thread_local! {
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Upper limit of a test job's run time on any machine; a job that exceeds it hangs and fails.
+/// Upper limit of a test job's run time on any machine; a job that exceeds it is considered to hang, and fails.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// Panic message of a rank that stops only because another rank has panicked.
@@ -53,7 +53,7 @@ struct Meeting {
 /// Configuration of a test job.
 pub struct Job {
     pub ranks: u32,
-    /// The number of nodes; ranks are assigned to them round robin, and each node has a memory segment of its own.
+    /// The number of nodes; ranks are assigned to them round robin, and each node has a separate memory segment.
     pub nodes: u32,
     pub params: Params,
     pub pml: Config,

@@ -1,6 +1,6 @@
 //! The decoders of bytes of other processes and of files, as entry points for fuzzing.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! An entry takes any bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::comm::introduce;
@@ -41,7 +41,7 @@ pub fn recording(bytes: &[u8]) {
     let _ = word::decode(&words(bytes), 2);
 }
 
-/// The name of a port, which a program passes as text: one that is accepted is printed as one that is read alike.
+/// The name of a port, which a program passes as text. A name that is accepted must be equal after printing and parsing again.
 pub fn port_name(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(port) = PortName::parse(&text) {

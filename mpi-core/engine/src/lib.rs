@@ -1,15 +1,15 @@
 //! The engine: progress, waiting and communicators, on top of the point-to-point messages of `mpi-p2p`.
 //!
-//! It represents collective operations as values ([`coll::Call`]) and the components that carry them out by two traits ([`comm::Framework`], [`comm::Collectives`]).
-//! The package does not depend on the components, so it can name no component and no algorithm.
+//! Collective operations are values ([`coll::Call`]); the components that carry them out implement two traits ([`comm::Framework`], [`comm::Collectives`]).
+//! The package does not depend on any component or algorithm.
 //!
 //! [`dynamic`] connects jobs: ports, accept and connect.
-//! [`fault`] survives the death of processes: failures, revocation, agreement, shrinking.
+//! [`fault`] is fault tolerance: failures, revocation, agreement, shrinking.
 //!
-//! What the layers above use beside [`Engine`] and [`comm::Comm`]:
+//! In addition to [`Engine`] and [`comm::Comm`], the layers above use:
 //! * [`comm::Conversation`], [`comm::ControlGroup`], [`comm::U64Buf`]: internal messages among members;
 //! * [`engine::ProgressHook`], [`engine::PollAlways`]: callbacks from this process's progress;
-//! * [`Engine::extension`]: one value of a type per process, for a layer that the engine does not know.
+//! * [`Engine::extension`]: storage for one value per type and process, for the layers above.
 
 #![deny(unsafe_code)]
 

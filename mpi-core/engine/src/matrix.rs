@@ -1,7 +1,7 @@
 //! The communication matrix: messages and bytes from this process to each other one, by kind, for `mpirun --matrix`.
 //!
 //! Point-to-point messages are counted when they are sent. A collective operation is counted by its definition and not by its algorithm:
-//! a broadcast brings the root's bytes to each other member, whichever way they take, also in shared memory where no message is sent.
+//! a broadcast counts as the root's bytes sent to each other member, whatever the algorithm, even in shared memory where no message is sent.
 //! One-sided accesses are counted by their origin, a get in the direction in which its bytes move.
 //! A barrier is one message without bytes to each other member. Messages to processes of other jobs are not counted.
 //!
@@ -28,7 +28,7 @@ pub static MATRIX: Param<bool> = Param::new(
     "Whether each rank counts messages and bytes to each other rank; set by mpirun --matrix",
 );
 
-/// The kinds of communication; the numbers are those in the event ring.
+/// The kinds of communication; a discriminant is the kind's ID in the event ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum Kind {
@@ -69,7 +69,8 @@ pub struct Matrix {
     amounts: RefCell<BTreeMap<(Kind, ProcId, ProcId), Amount>>,
 }
 
-/// Events of a ring that is made for the counts alone: a send and a receive column for each process and kind, and space for other reports.
+/// Returns the capacity, in events, of a ring that is created for the counts only: six per process (a send and a receive column for each kind)
+/// plus 8,192 for other reports.
 fn events(size: u32) -> u32 {
     const OTHERS: u32 = 1 << 13;
     size.saturating_mul(6).saturating_add(OTHERS)
@@ -122,7 +123,7 @@ impl Matrix {
         })
     }
 
-    /// Returns its ring, for a layer that has events of its own.
+    /// Returns the event ring, for a layer that writes its own events to it.
     pub fn ring(&self) -> Option<&Rc<EventRing>> {
         self.ring.as_ref()
     }
@@ -154,7 +155,7 @@ impl Matrix {
         self.add(Kind::OneSided, way, bytes);
     }
 
-    /// Counts what a collective operation brings from rank `me` of a communicator, this process, to its other members,
+    /// Counts the bytes that a collective operation transfers from rank `me` of a communicator, this process, to its other members,
     /// or to the remote group of an intercommunicator.
     pub(crate) fn collective(&self, me: u32, others: &Group, call: &Call) {
         for (rank, bytes) in flows(call, me, others.size()) {
@@ -180,7 +181,7 @@ impl Matrix {
     }
 }
 
-/// Returns to which of `size` ranks an operation brings bytes of rank `me`, and how many; `me` itself may be among them.
+/// Returns the ranks (of `size`) that receive bytes of rank `me` in an operation, with the number of bytes; `me` itself may be among them.
 fn flows(call: &Call, me: u32, size: u32) -> Vec<(u32, i64)> {
     let to_all = |bytes: i64| (0..size).map(|rank| (rank, bytes)).collect::<Vec<_>>();
     let each = |blocks: &mut dyn Iterator<Item = i64>| (0..size).zip(blocks).collect::<Vec<_>>();

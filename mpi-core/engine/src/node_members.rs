@@ -15,12 +15,12 @@ pub struct NodeMembers {
     inboxes: Box<[Held<Inbox>]>,
     /// The ranks on the node, by rank in the group.
     places: Box<[u32]>,
-    /// Whether other processes may execute this process's fences.
+    /// True if other processes may execute this process's fences.
     light: bool,
 }
 
 impl NodeMembers {
-    /// Creates it for a group in which this process has rank `me`; the error names a rank that is on another node.
+    /// Returns the members of a group in which this process has rank `me`; the error names a rank that is on another node.
     pub fn of(engine: &Engine, group: &Group, me: u32) -> Result<NodeMembers, String> {
         let mut here = vec![None; group.size() as usize];
         for (rank, place) in engine.place().members_here(group) {
@@ -73,7 +73,7 @@ impl NodeMembers {
         self.light
     }
 
-    /// Wakes one member if it sleeps; the data it waits for has been published before.
+    /// Wakes one member if it sleeps; the caller has already published the data for which the member waits.
     #[inline]
     pub fn ring(&self, rank: u32) {
         if let Some(inbox) = self.inboxes.get(rank as usize) {
@@ -109,7 +109,7 @@ impl NodeMembers {
         }
     }
 
-    /// Wakes all other members that sleep; the data they wait for has been published before.
+    /// Wakes all other members that sleep; the caller has already published the data for which they wait.
     #[inline]
     pub fn ring_all(&self) {
         // SYNC POINT doorbell.sleep

@@ -1,8 +1,8 @@
 //! The observer of matching and collectives: a trace, a communication matrix, a recording or replay, a tool's events, or several of them; usually none.
 //!
-//! The places where it is called cost one branch on a plain load each while no observer is set: when a message is sent,
-//! when a message matches its receive or arrives before it, before a receive is posted, and when a collective operation begins.
-//! With an observer the fast path of receives is disabled, so that these places see all messages.
+//! It is called when a message is sent, when a message matches its receive or arrives before it, before a receive is posted,
+//! and when a collective operation begins. Each call costs one branch on a plain load while no observer is set.
+//! With an observer the fast path of receives is disabled, so that the observer sees all messages.
 
 use crate::matrix::{MATRIX, Matrix};
 use crate::pml::{CHECK_BUFFERING, CHECK_TYPES, Key};
@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 /// The observer of one process.
 ///
-/// A trace and a recording are there from the start; the counts and the events of a tool may be added while the program runs.
+/// A trace and a recording exist from the start; the counts and the events of a tool may be added while the program runs.
 #[derive(Default)]
 pub struct RunObserver {
     trace: Option<Rc<Trace>>,
@@ -35,7 +35,7 @@ pub struct RunObserver {
 pub enum ObserverError {
     Param(ParamError),
     Record(RecordError),
-    /// Recording and replaying at once.
+    /// Both recording and replaying were requested.
     Both,
     NoEventRing {
         rank: u32,
@@ -62,7 +62,7 @@ impl fmt::Display for ObserverError {
 impl std::error::Error for ObserverError {}
 
 impl RunObserver {
-    /// Creates the observer that the parameters ask for, for a rank of a job; a trace is written to the node's memory.
+    /// Creates the observer that the parameters request, for a rank of a job; a trace is written to the node's memory.
     pub fn wanted(
         params: &Params,
         node: &Node,
@@ -106,13 +106,13 @@ impl RunObserver {
         }))
     }
 
-    /// Counts messages from now on, if they are not counted already, since a tool of this process reads the counts.
+    /// Starts counting messages for a tool of this process, if they are not counted already.
     pub fn count(&self, place: (u32, u32)) -> &Rc<Matrix> {
         self.matrix
             .get_or_init(|| Rc::new(Matrix::for_tools(place)))
     }
 
-    /// Also shows messages to a tool's observer; only the first call has an effect.
+    /// Adds a tool's observer, which is called for all messages too; only the first call has an effect.
     pub fn show(&self, events: Rc<dyn Observer>) {
         let _ = self.events.set(events);
     }
@@ -207,7 +207,7 @@ impl Observer for RunObserver {
     }
 }
 
-/// Returns true if a message is the program's, or of a collective operation that it called; false for internal messages.
+/// Returns true for a message of the program, or of a collective operation that the program called; false for internal messages.
 fn is_of_the_program(context: Context) -> bool {
     [Plane::User, Plane::Collective, Plane::Partition]
         .into_iter()

@@ -1,6 +1,6 @@
-//! Persistent operations (MPI 5.0, sections 3.9, 4.2 and 6.13): the arguments are kept and started many times.
+//! Persistent operations (MPI 5.0, sections 3.9, 4.2 and 6.13): the arguments are stored once, and the operation is started many times.
 //!
-//! Each start of a collective creates it anew from its [`Call`], so collectives have no second implementation.
+//! Each start of a persistent collective creates the nonblocking operation again from its [`Call`], so collectives have no second implementation.
 
 use crate::Error;
 use crate::buffered::Buffer;
@@ -19,7 +19,7 @@ use std::rc::Rc;
 pub struct Persistent {
     comm: Comm,
     operation: Operation,
-    /// What the component of a collective operation keeps from one start to the next.
+    /// The plan of a collective operation: the component's state that is kept from one start to the next.
     plan: Option<Rc<dyn Any>>,
     active: Option<Active>,
 }
@@ -48,10 +48,10 @@ pub enum Operation {
 }
 
 enum Active {
-    /// The start completed it.
+    /// The operation completed during its start.
     Done,
     Pending(Req),
-    /// The partitioned operation keeps its own state.
+    /// A partitioned operation, which stores its state itself.
     Partitioned,
 }
 
@@ -70,17 +70,17 @@ impl Persistent {
         }
     }
 
-    /// Returns its communicator, which also handles its errors.
+    /// Returns the operation's communicator, whose error handler is called for its errors.
     pub fn comm(&self) -> &Comm {
         &self.comm
     }
 
-    /// Returns true between its start and the call that completes it.
+    /// Returns true between `MPI_Start` and the call that completes the operation.
     pub fn is_active(&self) -> bool {
         self.active.is_some()
     }
 
-    /// `MPI_Start`; the caller has checked that it is not active.
+    /// `MPI_Start`; the caller has checked that the operation is not active.
     /// A buffered send uses `buffer`.
     pub fn start(&mut self, buffer: &Buffer) -> Result<(), Error> {
         let comm = &self.comm;
@@ -135,7 +135,7 @@ impl Persistent {
         matches!(self.operation, Operation::Collective(_))
     }
 
-    /// Returns the state-page entry of a wait for an operation without a request of its own.
+    /// Returns the state-page entry of a wait for an operation that has no single request.
     pub fn about(&self) -> Option<About> {
         match &self.active {
             Some(Active::Partitioned) => self.partitioned().map(Partitioned::about),

@@ -1,5 +1,5 @@
-//! Failing leaders, which have no context id left or invalid arguments for the remote group, and groups that are no subset of the parent:
-//! every process that would have been a member gets the error, and none waits for it.
+//! Tests of leaders that have no context id left or invalid arguments for the remote group, and of groups that are not a subset of the parent:
+//! every process that would have been a member gets the error, and none hangs.
 
 use mpi_core::comm::{Comm, CommError, LeaderError, SplitKey, U64Buf};
 use mpi_core::datatype::SendBuf;
@@ -251,7 +251,7 @@ fn a_group_with_a_stranger_in_it_is_refused_by_everybody_at_once() {
         let me = engine.me();
         let part = side(engine, &world, u64::from(me < 2));
         if me < 2 {
-            // Rank 0 of the job is not in the group, rank 1 is; its other members know nothing.
+            // Rank 0 of the job is not in the group, rank 1 is; the other members of the group do not call.
             let group = Group::from_procs(vec![1, 4, 5]);
             let whole = "the communicator";
             outside(
@@ -263,7 +263,7 @@ fn a_group_with_a_stranger_in_it_is_refused_by_everybody_at_once() {
             );
             let created = engine.block_on(part.constructors().create_group(&group, 7));
             outside(1, 4, whole, 2, made(created));
-            // No step is left pending: the next call is every member's next.
+            // No step is left pending: the next call matches at all members.
             let twin = engine.block_on(part.constructors().create(&Group::range(0, 2)));
             assert_eq!(made(twin), Ok(Some(2)));
         }

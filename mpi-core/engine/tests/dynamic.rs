@@ -1,4 +1,4 @@
-//! Jobs that connect at a port: two jobs of threads in one process, connected as two jobs of processes are.
+//! Tests of jobs that connect at a port: two jobs whose ranks are threads of one process, with the same protocol as between processes.
 
 use mpi_core::comm::{Comm, CommError, LeaderError};
 use mpi_core::datatype::Scratch;
@@ -34,7 +34,7 @@ fn ranks(engine: &Engine, comm: &Comm) -> Vec<u64> {
         .expect("shared")
 }
 
-/// Runs an accepting and a connecting job; only the ranks 0 use the channel.
+/// Runs an accepting and a connecting job; only rank 0 of each uses the channel.
 fn meet<T: Send>(
     accepting: u32,
     connecting: u32,
@@ -80,7 +80,7 @@ fn two_jobs_become_one_communicator_and_forget_each_other() {
             assert!(inter.is_inter() && inter.is_mixed());
             let merged = engine.block_on(inter.inter().merge(high)).expect("merged");
             assert_eq!(ranks(engine, &merged), all);
-            // A duplicate of a mixed communicator is mixed, and its id collides with none of a job's own.
+            // A duplicate of a communicator of several jobs also has members of several jobs, and its id differs from all ids within a job.
             let twin = engine
                 .block_on(merged.constructors().dup())
                 .expect("a twin");
@@ -190,7 +190,8 @@ fn an_accept_goes_on_to_the_next_caller_when_one_has_given_up() {
     );
 }
 
-/// Rank 0 learns of the death while it and the other job alone have a communicator; its announcement finds ranks 1 and 2 before or after they know the dead process.
+/// Rank 0 is notified of the death while only rank 0 and the other job have a communicator; its announcement reaches ranks 1 and 2
+/// before or after they know the dead process.
 #[test]
 fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
     let informed = AtomicU32::new(0);
@@ -232,7 +233,7 @@ fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
             let world = engine.world().expect("a world");
             let created = world.inter().create(0, Some(Ok((&bridge, 0))), 5);
             let _inter = engine.block_on(created).expect("created");
-            // The intercommunicator is kept until then: when it is dropped, its connections end.
+            // Keep the intercommunicator until then: dropping it ends its connections.
             eventually(engine, "the errors of ranks 1 and 2", || {
                 informed.load(Ordering::Relaxed) == 2
             });

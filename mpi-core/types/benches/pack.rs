@@ -169,7 +169,7 @@ fn cases() -> Result<Vec<Case>, TypeError> {
             }),
         },
     ];
-    // Three arrays of 1000 doubles and their packed form fill a 48 KiB first-level cache exactly, so that size would measure chance.
+    // Not three arrays of 1000 doubles: with their packed form they fill a 48 KiB first-level cache exactly, so the result would vary by chance.
     for (name, each) in [
         ("struct of arrays, 500", 500),
         ("struct of arrays, 4000", 4000),

@@ -1,6 +1,6 @@
 //! The decoder of `external32`, as an entry point for fuzzing.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! An entry takes any bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::datatype::{Datatype, Named, Scratch};
@@ -11,7 +11,7 @@ pub type Entry = (&'static str, fn(&[u8]));
 /// The decoders.
 pub const ENTRIES: &[Entry] = &[("external32", external32)];
 
-/// Packed data of another machine; the first byte chooses the type. More elements are expected than the input has, and fewer.
+/// Packed data of another machine; the first byte chooses the type. Unpacks into more elements than the input has, and into fewer.
 pub fn external32(bytes: &[u8]) {
     let Some((first, input)) = bytes.split_first() else {
         return;

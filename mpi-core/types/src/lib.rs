@@ -1,6 +1,6 @@
 //! MPI's value types: datatypes, operators, groups, topologies, statuses.
 //!
-//! This package does not communicate: it depends on no transport, so functions that involve another process belong elsewhere.
+//! This package does not communicate and depends on no transport: functions that involve another process are in other packages.
 
 #![deny(unsafe_code)]
 

@@ -11,7 +11,7 @@ pub struct Status {
     pub cancelled: bool,
 }
 
-/// Any source, in a receive or a probe. This and the next two have the values of the standard ABI, so arguments need no translation.
+/// Any source, in a receive or a probe. This and the next two constants have the values of the standard ABI, so arguments need no translation.
 pub const ANY_SOURCE: i32 = -1;
 /// Any tag, in a receive or a probe.
 pub const ANY_TAG: i32 = -2;

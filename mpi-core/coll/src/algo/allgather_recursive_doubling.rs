@@ -2,7 +2,7 @@
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
 //! Needs a power of two of ranks and falls back to [`super::allgather_bruck`] otherwise, which needs as many rounds;
-//! unlike that one it copies equal blocks only once.
+//! unlike Bruck's algorithm it copies equal blocks only once.
 
 use super::contribute;
 use super::row::Row;
@@ -25,7 +25,7 @@ pub async fn allgather(
     let mut have = 1;
     while have < size {
         let partner = me ^ have;
-        // A rank's blocks are an aligned group.
+        // The blocks that a rank has so far are those of its aligned group of ranks.
         let group = |rank: u32| {
             let first = rank & !(have - 1);
             row.of(first..first + have)

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
-/// The blocks to send: `send`, or with MPI_IN_PLACE a copy of the current contents of `recv`.
+/// Returns the blocks to send: `send`, or with MPI_IN_PLACE a copy of the current contents of `recv`.
 pub(super) fn outgoing(
     send: Option<Blocks<SendBuf>>,
     recv: &Blocks<RecvBuf>,

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::Invocation;
 use crate::datatype::RecvBuf;
 
-/// The number of receives posted ahead of the segment being sent.
+/// The number of receives posted ahead of the segment that is being sent.
 const AHEAD: i64 = 2;
 
 pub async fn bcast(

@@ -43,7 +43,7 @@ pub async fn bcast(invocation: &Invocation, buf: &RecvBuf, root: u32) -> Result<
     };
     invocation.all(tree.children().map(down).collect()).await?;
 
-    // The root has all pieces already, and each rank those of its subtree: these are received again, without harm.
+    // The root already has all pieces, and every other rank has those of its subtree; receiving these pieces again writes the same bytes.
     let piece = |rank: u32| {
         let number = turn.number(rank);
         pieces(number..number + 1)

@@ -24,7 +24,7 @@ struct Entry {
 enum Order {
     /// Operands in the order of ranks.
     Kept,
-    /// Operands in a different order.
+    /// Operands in an order other than that of ranks.
     Own,
     /// a0 op (a1 op (a2 op ...)), for every root.
     Fixed,
@@ -222,7 +222,7 @@ impl Algorithm {
             .map(Algorithm)
     }
 
-    /// The algorithm of this name for a call.
+    /// Returns the algorithm of this name for a call.
     pub fn named(call: CallId, name: &str) -> Option<Algorithm> {
         Algorithm::serving(call).find(|a| a.name() == name)
     }
@@ -241,17 +241,17 @@ impl Algorithm {
         self.keeps_order() || commutes(call)
     }
 
-    /// Returns true if it serves operators that do not commute.
+    /// Returns true if the algorithm serves operators that do not commute.
     pub fn keeps_order(self) -> bool {
         self.0.order != Order::Own
     }
 
-    /// Returns true if the algorithm computes the same expression of its operands as all other fixed ones.
+    /// Returns true if the algorithm computes the same expression as all other algorithms of order `Fixed`.
     pub fn is_fixed(self) -> bool {
         self.0.order == Order::Fixed
     }
 
-    /// The default algorithm of a call; with `fixed`, one that [`Algorithm::is_fixed`] if the call has any.
+    /// Returns the default algorithm of a call; with `fixed`, one for which [`Algorithm::is_fixed`] is true, if the call has any.
     pub fn usual(call: CallId, fixed: bool) -> Option<Algorithm> {
         let wanted = Algorithm::serving(call).find(|a| fixed && a.is_fixed());
         wanted.or_else(|| Algorithm::serving(call).next())

@@ -1,4 +1,4 @@
-//! Recursive halving: the parts for which each worker of a [`Fold`] is responsible, and the reduce-scatter over them.
+//! Recursive halving: the division of the data into one part per worker of a [`Fold`], and the reduce-scatter over these parts.
 
 use super::blocks::share;
 use super::fold::{Fold, Part, Worker};
@@ -13,12 +13,12 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Parts {
     fold: Fold,
-    /// The start of each worker's part, and the end.
+    /// The start of each worker's part, followed by the end of the last part.
     starts: Vec<i64>,
 }
 
 impl Parts {
-    /// Parts of nearly equal length.
+    /// Divides `total` elements into parts of nearly equal length.
     pub fn even(fold: Fold, total: i64) -> Parts {
         let starts = (0..fold.power).map(|worker| share(total, fold.power, worker).start);
         Parts {
@@ -27,7 +27,7 @@ impl Parts {
         }
     }
 
-    /// The parts of a reduce-scatter: a worker's part is its own and that of the idle rank that it works for.
+    /// Returns the parts of a reduce-scatter: a worker's part covers its own elements and those of the idle rank for which it works.
     pub fn of_ranks(fold: Fold, counts: &[i64]) -> Parts {
         let first = |worker: u32| match fold.part(fold.rank(worker)) {
             Part::WorksFor { other, .. } => other,
@@ -41,12 +41,12 @@ impl Parts {
         }
     }
 
-    /// The elements of consecutive workers.
+    /// Returns the range of elements of consecutive workers.
     pub fn of(&self, workers: Range<u32>) -> Range<i64> {
         self.starts[workers.start as usize]..self.starts[workers.end as usize]
     }
 
-    /// The elements of a worker's aligned group of `step` workers.
+    /// Returns the range of elements of the aligned group of `step` workers that contains worker `number`.
     pub fn group(&self, number: u32, step: u32) -> Range<i64> {
         let first = number & !(step - 1);
         self.of(first..first + step)

@@ -16,7 +16,7 @@ pub struct InOrder {
 }
 
 impl InOrder {
-    /// Two chains that end at the root.
+    /// Returns a rank's position in two chains that end at the root.
     pub fn chain(rank: u32, root: u32, size: u32) -> InOrder {
         let before = rank.checked_sub(1);
         let behind = (rank + 1 < size).then_some(rank + 1);
@@ -39,7 +39,7 @@ impl InOrder {
         }
     }
 
-    /// Two balanced binary search trees below the root.
+    /// Returns a rank's position in two balanced binary search trees below the root.
     pub fn binary(rank: u32, root: u32, size: u32) -> InOrder {
         let (mut top, mut parent, mut all) = (root, None, 0..size);
         while top != rank {

@@ -10,7 +10,7 @@ const WORD: i64 = size_of::<i64>() as i64;
 pub struct Lengths(Scratch);
 
 impl Lengths {
-    /// Allocates lengths for `blocks` blocks, all zero.
+    /// Allocates the lengths of `blocks` blocks, all zero.
     pub fn of(blocks: u32) -> Result<Lengths, Error> {
         let words = bytes(i64::from(blocks) * WORD)?;
         let zeros = vec![0; blocks as usize * WORD as usize];
@@ -23,13 +23,13 @@ impl Lengths {
             .unpack_at(0, &len.to_ne_bytes());
     }
 
-    /// The words of consecutive blocks.
+    /// Returns the length words of consecutive blocks, as a receive buffer.
     pub fn space(&self, blocks: Range<u32>) -> RecvBuf {
         let at = |block: u32| i64::from(block) * WORD;
         self.0.recv(at(blocks.start)..at(blocks.end))
     }
 
-    /// The offset of each block in a contiguous layout, and the end; an invalid (negative) length from a peer counts as zero.
+    /// Returns the offset of each block in a contiguous layout, followed by the total length; an invalid (negative) length from a peer counts as zero.
     pub fn starts(&self) -> Vec<i64> {
         let words = self.0.all().as_send().to_vec();
         let lens = words.as_chunks().0.iter().map(|w| i64::from_ne_bytes(*w));

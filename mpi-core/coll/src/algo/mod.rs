@@ -5,7 +5,7 @@
 //! * `send: None` is `MPI_IN_PLACE`;
 //! * operands keep the order of ranks unless the file says that it needs a commutative operator;
 //! * no decision depends on timing, so a repeated call gives the same bits;
-//! * they end, with an error, also where members pass different counts, except pipelines that then have different numbers of segments.
+//! * if members pass different counts they end with an error instead of hanging, except pipelines whose numbers of segments then differ.
 //!
 //! Messages are always packed data, so members may describe the same data by different datatypes.
 //! Sums of different algorithms may differ in the last bit; within one call all members get the same result.
@@ -95,19 +95,19 @@ pub(super) fn elements(count: i64, datatype: &Datatype) -> Result<Scratch, Error
     Ok(Scratch::new(count, datatype).map_err(CollError::NoMemory)?)
 }
 
-/// Temporary memory of the same type and count as `like`.
+/// Allocates temporary memory of the same type and count as `like`.
 fn twin(like: &RecvBuf) -> Result<RecvBuf, Error> {
     Ok(elements(like.count(), like.datatype())?.all())
 }
 
-/// Copies a rank's own contribution to the result buffer, unless it is in place already.
+/// Copies a rank's own contribution to the result buffer; no operation with MPI_IN_PLACE (`send` is `None`).
 fn contribute(send: Option<&SendBuf>, recv: &RecvBuf) {
     if let Some(send) = send {
         copy(send, recv);
     }
 }
 
-/// A rank's own contribution; with MPI_IN_PLACE it is in the result buffer.
+/// Returns a rank's own contribution; with MPI_IN_PLACE it is in the result buffer.
 fn own(send: Option<&SendBuf>, recv: &RecvBuf) -> SendBuf {
     send.cloned().unwrap_or_else(|| recv.as_send())
 }

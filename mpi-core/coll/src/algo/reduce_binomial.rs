@@ -38,7 +38,7 @@ pub async fn reduce(
             copy(send, &acc);
             acc
         }
-        // A root that is not the top must not overwrite its in-place operand with the final result too early.
+        // With MPI_IN_PLACE at a root that is not the tree's top: the operand must not be overwritten before it has been sent up.
         (None, Some(recv)) => {
             let acc = twin(recv)?;
             copy(&recv.as_send(), &acc);

@@ -9,7 +9,7 @@ use crate::op::Op;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     Binomial,
-    /// The same operations in the same order every time.
+    /// The linear reduction, whose order of operations is fixed.
     Linear,
 }
 

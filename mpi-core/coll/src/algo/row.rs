@@ -1,4 +1,4 @@
-//! The blocks of all ranks in one buffer, so that those of consecutive ranks travel in one message.
+//! A row: the blocks of all ranks in one buffer, so that the blocks of consecutive ranks travel in one message.
 //!
 //! Equal blocks are contiguous already; others are packed into temporary memory and copied back at the end.
 
@@ -9,13 +9,13 @@ use std::ops::Range;
 
 pub struct Row<'a> {
     all: RecvBuf,
-    /// The start of each rank's block in `all`, and the end.
+    /// The start of each rank's block in `all`, followed by the end of the last block.
     starts: Vec<i64>,
     home: Option<&'a Blocks<RecvBuf>>,
 }
 
 impl<'a> Row<'a> {
-    /// The row of these blocks; only the block of rank `own` has its data yet.
+    /// Creates the row of `blocks`; so far only the block of rank `own` has its data.
     pub fn with(blocks: &'a Blocks<RecvBuf>, own: u32) -> Result<Row<'a>, Error> {
         let size = blocks.size();
         if let Blocks::Equal { first, .. } = blocks {
@@ -46,7 +46,7 @@ impl<'a> Row<'a> {
         self.all.slice(at(ranks.start)..at(ranks.end))
     }
 
-    /// Copies all blocks to their buffers except that of rank `own`, which is there.
+    /// Copies all blocks to their buffers, except the block of rank `own`, which is already in its buffer.
     pub fn deliver(&self, own: u32) {
         if let Some(home) = self.home {
             for rank in (0..home.size()).filter(|rank| *rank != own) {

@@ -16,9 +16,9 @@ const SEGMENT: i64 = 32 << 10;
 const WINDOW: u32 = 32;
 
 impl Algorithm {
-    /// Carries out a call; if the algorithm does not serve it, with the first that does.
+    /// Carries out a call; if this algorithm does not serve it, uses the first algorithm that does.
     ///
-    /// After a length mismatch it continues, and fails at its end: see [`length_mismatch`](crate::length_mismatch).
+    /// After a length mismatch the call continues and fails at its end: see [`length_mismatch`](crate::length_mismatch).
     pub async fn run(self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
         match invocation.checked_for_lengths() {
             Some(invocation) => invocation.verdict(self.carry_out(&invocation, call).await),

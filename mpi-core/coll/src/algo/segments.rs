@@ -118,7 +118,7 @@ pub async fn reduce(
                 (Some((_, slots)), ..) => slots.of(s, piece),
                 (None, Some(slots), _) => slots.of(s, piece),
                 (None, None, Some(place)) => place.clone(),
-                // A rank without a parent is the root, which has a place.
+                // Unreachable: a rank without a parent is the root, which always passes `recv`.
                 (None, None, None) => return Ok(()),
             };
             if sum.ptr().cast_const() != result.ptr() {

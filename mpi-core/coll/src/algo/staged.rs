@@ -1,13 +1,13 @@
 //! A buffer's packed bytes, as a buffer of bytes.
 //!
-//! If the data are contiguous, this is the memory itself, otherwise a temporary copy;
-//! so an algorithm that cuts data at any byte works for every datatype without cost for the usual ones.
+//! If the data are contiguous, the staged bytes are the buffer's own memory, otherwise a temporary copy;
+//! so an algorithm that cuts data at any byte works for every datatype, and contiguous data are not copied.
 
 use super::{bytes, copy};
 use crate::Error;
 use crate::datatype::RecvBuf;
 
-/// Packed bytes, and the buffer they belong to.
+/// Packed bytes, and the buffer to which they belong.
 pub struct Staged {
     pub bytes: RecvBuf,
     home: Option<RecvBuf>,

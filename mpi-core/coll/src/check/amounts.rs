@@ -1,10 +1,10 @@
-//! Compares what each member sends to each other with what that one expects, for calls whose counts may differ between members
-//! and for calls with separate send and receive counts.
+//! Pairwise check of byte counts: compares what each member sends to every other member with what the receiver expects.
+//! For calls whose counts may differ between members, and for calls with separate send and receive counts.
 //!
 //! MPI 5.0, sections 6.5 to 6.10: what rank i sends to rank j must equal what j receives from i, for each pair.
-//! Every member sends each other its send count; every member compares these with what it expects and broadcasts the differences.
+//! Every member sends its send counts to the others, compares the counts received with what it expects, and broadcasts the differences.
 //! So the call fails on every member with the same error, which lists the pairs that differ.
-//! Among neighbours ([`edges`](super::edges)) every block has a pair of its own.
+//! In neighbourhood collectives ([`edges`](super::edges)) every block is compared separately.
 
 use super::difference::{Difference, WORDS, exchange, share};
 use super::edges::Edges;
@@ -21,7 +21,7 @@ struct Amounts {
 }
 
 impl Amounts {
-    /// Returns `None` where the comparison of call signatures is complete already.
+    /// Returns `None` for calls for which the comparison of call signatures is sufficient.
     fn of(call: &Call, me: u32, size: u32) -> Option<Amounts> {
         let none = || vec![0; size as usize];
         let only = |to: u32, bytes: i64| {
@@ -82,7 +82,7 @@ impl Amounts {
                 expects: each(recv.bytes()),
             },
             Call::Alltoallv { send, recv } | Call::Alltoallw { send, recv } => Amounts {
-                // With MPI_IN_PLACE the data sent to a member are as long as those received from it.
+                // With MPI_IN_PLACE the data sent to a member have the same length as the data received from it.
                 sends: send
                     .as_ref()
                     .map_or_else(|| of_recv(recv), |send| of_send(send)),
@@ -100,7 +100,7 @@ impl Amounts {
         })
     }
 
-    /// The differences between what the others send to this member and what it expects.
+    /// Returns the differences between what the other members send to this member and what this member expects.
     async fn differences(self, invocation: &Invocation) -> Result<Vec<Difference>, Error> {
         let told = exchange(invocation, &self.sends).await?;
         let pairs = (0..).zip(told.into_iter().zip(self.expects));
@@ -120,12 +120,12 @@ impl Amounts {
 pub struct Disagreement {
     call: CallId,
     pairs: Vec<Difference>,
-    /// The number of further pairs.
+    /// The number of further pairs that differ and are not listed.
     more: u64,
 }
 
 impl fmt::Display for Disagreement {
-    /// "MPI_Alltoallv: rank 2 sends 12 bytes to rank 0, which expects 8".
+    /// Example: "MPI_Alltoallv: rank 2 sends 12 bytes to rank 0, which expects 8".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", function(self.call))?;
         for (i, pair) in self.pairs.iter().enumerate() {

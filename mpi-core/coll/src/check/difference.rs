@@ -14,7 +14,7 @@ pub(super) struct Difference {
     pub expected: u64,
 }
 
-/// The number of words: a flag, the number of further differences this member has found, and the first difference in three words.
+/// The number of words of a report: a flag, the number of further differences that this member has found, and the first difference in three words.
 pub const WORDS: usize = 5;
 
 impl Difference {
@@ -25,7 +25,7 @@ impl Difference {
         })
     }
 
-    /// Decodes the difference that a member reports, and the number of further ones it has found.
+    /// Decodes a member's report: its first difference, and the number of further differences that it has found.
     pub fn told(words: &[u64]) -> Option<(Difference, u64)> {
         match words {
             [1, more, pair, sent, expected] => Some((
@@ -58,7 +58,7 @@ fn words_of(buf: &RecvBuf) -> Vec<u64> {
         .collect()
 }
 
-/// Sends each member its word and returns the words received.
+/// Sends `words[i]` to member `i`; returns the words received, by sender.
 pub async fn exchange(invocation: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
     let all = bytes(words.len() as i64 * WORD)?;
     all.all().unpack_at(0, &to_bytes(words));
@@ -66,7 +66,7 @@ pub async fn exchange(invocation: &Invocation, words: &[u64]) -> Result<Vec<u64>
     Ok(words_of(&all.all()))
 }
 
-/// Sends these words to every member and returns those of all.
+/// Sends `words` to every member; returns the words of all members, by rank.
 pub async fn share(invocation: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
     let each = words.len() as i64 * WORD;
     let all = bytes(each * i64::from(invocation.size()))?;

@@ -2,7 +2,7 @@
 //!
 //! A block sent to a neighbour must be as long as the neighbour's receive block for it;
 //! parallel edges between two members match in the order in which the topology lists them.
-//! Only the two ends of an edge know it, so every member broadcasts its outgoing edges and searches all others' for its own.
+//! Only the two ends of an edge know it, so every member broadcasts its outgoing edges and searches those of the others for edges to itself.
 //! Asymmetric topologies are detected too: an edge that the other end does not list counts as zero bytes there.
 
 use super::difference::{Difference, share};
@@ -71,7 +71,7 @@ impl Edges {
         })
     }
 
-    /// Returns the edges on which the bytes received differ from what this member expects.
+    /// Returns the incoming edges on which the bytes sent differ from what this member expects.
     pub async fn differences(self, invocation: &Invocation) -> Result<Vec<Difference>, Error> {
         let degrees = share(invocation, &[self.outgoing.len() as u64]).await?;
         let most = degrees.iter().copied().max().unwrap_or(0) as usize;

@@ -18,7 +18,7 @@ pub struct Mismatch {
 /// What differs between the members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// Ranks, ascending, with what they call; the group of the lowest rank first.
+    /// Groups of ranks that make the same call: ranks ascending, with the call as text; the group of the lowest rank first.
     Calls(Vec<(Vec<u32>, String)>),
     /// The calls are the same, but their byte counts differ.
     Amounts(Disagreement),
@@ -35,7 +35,7 @@ impl Difference {
         )
     }
 
-    /// Groups the members by whether their call is nonblocking, for which its word in `forms` is not 0.
+    /// Groups the members by whether their call is nonblocking; a member's word in `forms` is not 0 if it is.
     pub fn forms(signatures: &[CallSignature], forms: &[u64]) -> Difference {
         let spelled = |(signature, form): (&CallSignature, &u64)| {
             let text = signature.to_string();
@@ -63,7 +63,7 @@ impl Difference {
     }
 }
 
-/// Groups the ranks, counted from zero, by what each does.
+/// Groups the ranks by their item in `of_ranks`, which is indexed by rank.
 fn grouped<T: PartialEq>(of_ranks: impl Iterator<Item = T>) -> Vec<(T, Vec<u32>)> {
     let mut groups: Vec<(T, Vec<u32>)> = Vec::new();
     for (rank, what) in (0..).zip(of_ranks) {
@@ -76,7 +76,7 @@ fn grouped<T: PartialEq>(of_ranks: impl Iterator<Item = T>) -> Vec<(T, Vec<u32>)
 }
 
 impl Mismatch {
-    /// `tag` counts the calls from zero.
+    /// Creates the error for call `tag` of the communicator, counted from zero.
     pub fn new(comm: String, tag: i32, difference: Difference) -> Mismatch {
         Mismatch {
             comm,

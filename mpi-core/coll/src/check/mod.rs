@@ -6,10 +6,10 @@
 //! if two differ, the call fails on every member with an error that lists which member calls what ([`Mismatch`]).
 //!
 //! The check compares the operation, whether it is blocking, its root, its operator, and the byte counts that the standard makes equal (MPI 5.0, section 6.1);
-//! for calls with several counts, what each member sends to each other with what that one expects ([`amounts`]);
+//! for calls with several counts, what each member sends to every other member with what the receiver expects ([`amounts`]);
 //! for neighbourhood collectives, the same along each edge of the topology ([`edges`]).
 //! Where the lengths agree, it compares the type signatures ([`types`]).
-//! The messages of the check are the invocation's first between any two members, so they never mix with those of the operation.
+//! Between any two members the messages of the check are the first of the invocation, so they never match messages of the operation.
 
 mod amounts;
 mod difference;
@@ -67,18 +67,18 @@ impl Component for Check {
     }
 }
 
-/// One communicator's calls. They go down in the order in which they were made, however long their checks take,
-/// because lower components may count them.
+/// The module of one communicator. It passes calls down in the order in which they were made, even if a later call's check completes first,
+/// because lower components may number the calls.
 struct CheckModule(TicketOrder);
 
-/// Blocking and nonblocking operations do not match each other (MPI 5.0, section 6.12).
+/// The form of a call. Blocking and nonblocking operations do not match each other (MPI 5.0, section 6.12).
 #[derive(Clone, Copy)]
 enum Form {
     Blocking = 0,
     Nonblocking = 1,
 }
 
-/// Checks a call and waits until all earlier ones have gone down or failed.
+/// Checks a call, and waits until all earlier calls have been passed down or have failed.
 async fn check(
     ticket: &Ticket,
     invocation: &Invocation,

@@ -17,7 +17,7 @@ fn words(count: i64) -> RecvBuf {
         .all()
 }
 
-/// The error on every rank when each makes its own call, blocking or not.
+/// Returns the error text of every rank if rank `i` makes call `call(i)`, blocking or nonblocking.
 fn told(job: &Job, blocking: bool, call: impl Fn(u32) -> Call + Sync) -> Vec<String> {
     job.run(|engine| {
         let world = engine.world().expect("a world");
@@ -320,7 +320,7 @@ fn neighbours(rank: u32) -> Rc<Neighbours> {
     Rc::new(topology.neighbours(rank).expect("inside"))
 }
 
-/// One block per outgoing and incoming edge, all of one word except these: the other end, and the index of the edge to it.
+/// A call with one block of one word per edge, except for the blocks named by the other end and the index of the edge to it.
 fn among_neighbours(
     rank: u32,
     longer_out: &[(u32, usize)],
@@ -349,7 +349,7 @@ fn among_neighbours(
 
 #[test]
 fn an_amount_that_a_neighbour_does_not_expect_is_reported() {
-    // The second block from 1 to 2 is longer, and the first one is expected to be: two differences that a sum would hide.
+    // Rank 1 sends a longer second block to rank 2, which expects a longer first block: two differences that a sum of bytes would hide.
     let call = |rank: u32, w: bool| {
         let out: &[_] = if rank == 1 { &[(2, 1)] } else { &[] };
         let into: &[_] = if rank == 2 { &[(1, 0)] } else { &[] };

@@ -1,15 +1,16 @@
-//! Type signatures of collective calls whose byte counts agree (MPI 5.0, section 6.1: the signatures of what is sent and what is received are equal).
+//! Type check of collective calls whose byte counts agree (MPI 5.0, section 6.1: the type signatures of sent and received data must be equal).
 //!
-//! Where all members pass data of one signature, the whole signatures are compared; where each has a count of its own, the basic type.
+//! Where all members must pass data of one signature, the whole signatures are compared; where counts differ between members, the basic types.
 //! Packed data and empty buffers match everything.
 
 use crate::Call;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 
-/// The words of a member: what it sends, then what it receives; for each a digest, 0 if it matches everything, and the handle of its basic type.
+/// The number of words per member: two for what it sends, then two for what it receives. Of the two, the first is a digest of the signature
+/// (0 matches everything), the second the handle of the basic type.
 pub(super) const WORDS: usize = 4;
 
-/// The signature of what a member sends or receives.
+/// The signature of the data that a member sends or receives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Typed {
     digest: u64,
@@ -105,7 +106,7 @@ fn name(basic: u64) -> &'static str {
     named.map_or("several basic types", |named| named.info().name)
 }
 
-/// Returns what a member of these words gives to the operation, as text.
+/// Describes the types that a member with these words sends and receives, as text.
 pub(super) fn text(words: &[u64]) -> String {
     match *words {
         [0, _, 0, _] => "no data".into(),
@@ -117,7 +118,7 @@ pub(super) fn text(words: &[u64]) -> String {
     }
 }
 
-/// Returns true if the types of all members, in words one after another, can meet.
+/// Returns true if the types of all members match; `all` has the words of every member, by rank.
 pub(super) fn agree(all: &[u64]) -> bool {
     let digests = all.iter().step_by(2).filter(|digest| **digest != 0);
     let mut digests = digests.collect::<Vec<_>>();

@@ -1,6 +1,6 @@
 //! Hierarchical collectives with a block per member: gather, scatter, allgather, all-to-all.
 //!
-//! J. L. Träff, "Hierarchical gather/scatter algorithms with graceful degradation", IPDPS 2004, for the first two;
+//! Gather and scatter as in J. L. Träff, "Hierarchical gather/scatter algorithms with graceful degradation", IPDPS 2004;
 //! all-to-all as in S. Kumar, R. Mamidala, D. K. Panda, "Scaling alltoall collective on multi-core systems", IPDPS 2008.
 //! A node's blocks travel as one message between leaders, packed in node order.
 
@@ -56,7 +56,7 @@ pub async fn gather(
     })
     .await?;
     way.among_leaders(|| Call::Gatherv {
-        // On the root's node the leader's blocks are in place already.
+        // On the root's node the leader's own row already contains the node's blocks.
         send: node
             .filter(|_| way.here().node != to.node)
             .map(|node| node.as_send()),
@@ -137,7 +137,7 @@ pub async fn scatter(
     .await?;
     let buf = match recv {
         Some(recv) => Some(recv),
-        // The root with MPI_IN_PLACE, whose block is not moved; if the root is a leader, no member sends it a block.
+        // At the root with MPI_IN_PLACE the root's own block is not moved; if the root is a leader, no member sends it a block.
         None if way.leads() => None,
         None => Some(algo::bytes(block)?.all()),
     };
@@ -198,7 +198,7 @@ pub async fn allgather(
     Ok(())
 }
 
-/// All data of a node's members are gathered at their leader, which sorts them by node; data from the other leaders it sorts by member.
+/// The leader gathers all data of its node's members and sorts them by destination node; it sorts the data from other leaders by member.
 ///
 /// Best for short blocks: there is one message each way between two nodes, and the data pass through the leaders' memory twice.
 pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
@@ -256,7 +256,7 @@ async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Er
         algo::bytes(members * width)?.all(),
     );
     let (going, coming) = (each(&out), each(&fresh));
-    // A node's message has its members' blocks from our first member, then those from our second; each is contiguous in the member's row.
+    // The message to a node has the blocks from this node's first member, then those from its second, and so on; each group is contiguous in the member's row.
     let mut column = 0;
     for (others, piece) in sizes().zip(going.iter()) {
         for member in 0..members {
@@ -276,7 +276,7 @@ async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Er
         recv: coming.clone(),
     })
     .await?;
-    // A node's message has blocks for all of our members from its first member, then from its second.
+    // The message from a node has the blocks from that node's first member for all members of this node, then those from its second member.
     let mut column = 0;
     for (others, piece) in sizes().zip(coming.iter()) {
         for (other, member) in (0..others).flat_map(|o| (0..members).map(move |m| (o, m))) {

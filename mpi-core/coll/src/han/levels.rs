@@ -1,4 +1,4 @@
-//! The two levels of a communicator, within nodes and between leaders, and steps of a call on them.
+//! The two levels of a communicator, within nodes and between leaders, and the steps of a call on these levels.
 
 use super::node_ranks::{NodeRank, NodeRanks};
 use crate::Error;
@@ -14,7 +14,7 @@ pub struct Levels {
     pub node_ranks: NodeRanks,
 }
 
-/// One invocation in progress on the levels.
+/// One invocation in progress on the two levels.
 pub struct Way<'a> {
     pub levels: &'a Levels,
     pub invocation: &'a Invocation,
@@ -41,17 +41,17 @@ impl Way<'_> {
         self.levels.leaders.is_some()
     }
 
-    /// A step among the members of this node.
+    /// Carries out a step among the members of this node.
     pub async fn local(&self, call: Call) -> Result<(), Error> {
         self.step(&self.levels.local, call, false).await
     }
 
-    /// This rank's last step on either level: once it has begun, later calls may begin theirs.
+    /// Carries out this rank's last step of the call: once it has begun, later calls may begin their steps.
     pub async fn local_last(&self, call: Call) -> Result<(), Error> {
         self.step(&self.levels.local, call, true).await
     }
 
-    /// A step among the leaders, if this rank is one.
+    /// Carries out a step among the leaders, if this rank is a leader.
     pub async fn among_leaders(&self, call: impl FnOnce() -> Call) -> Result<(), Error> {
         match &self.levels.leaders {
             Some(leaders) => self.step(leaders, call(), false).await,
@@ -59,7 +59,7 @@ impl Way<'_> {
         }
     }
 
-    /// After a length mismatch the later steps are executed all the same, since other ranks wait in them.
+    /// Carries out one step. After a length mismatch the later steps are executed all the same, since other ranks wait in them.
     async fn step(&self, on: &Comm, call: Call, last: bool) -> Result<(), Error> {
         if self.blocking {
             return self
@@ -73,7 +73,7 @@ impl Way<'_> {
         self.invocation.note_length_mismatch(running.await)
     }
 
-    /// Waits for a message of this invocation itself.
+    /// Waits for a message that belongs to this invocation and to none of its steps.
     pub async fn message(&self, pending: Pending) -> Result<(), Error> {
         match self.blocking {
             true => self.invocation.engine().block_on(pending),

@@ -3,17 +3,17 @@
 //! X. Luo, W. Wu, G. Bosilca, Y. Pei, Q. Cao, T. Patinyasakdikul, D. Zhong, J. Dongarra,
 //! "HAN: a hierarchical autonomic collective communication framework", IEEE Cluster 2020.
 //! A communicator that spans several nodes gets two derived communicators: the members of this node, and the nodes' leaders, the lowest rank of each.
-//! Each has components of its own: shared memory within a node, messages or hardware between leaders.
+//! Each derived communicator has its own components: shared memory within a node, messages between leaders.
 //!
 //! It serves barriers, broadcasts, reductions, and gather, scatter, allgather and all-to-all of equal blocks, for allgather of any blocks.
-//! Everything else goes one component down, as do calls that must keep the order of ranks, and gather, scatter and all-to-all of long blocks.
+//! All other calls are passed one component down, as are calls that must keep the order of ranks, and gather, scatter and all-to-all of long blocks.
 //!
 //! Each is one `async fn` whose steps are calls on the derived communicators ([`levels::Way`]), with the number of the call itself.
-//! Their members have to begin these in the same order, but nonblocking calls could overtake each other between two steps;
-//! so a call begins its first step only when the previous one has begun its last ([`TicketOrder`]).
+//! The members of a derived communicator must begin the steps in the same order, but nonblocking calls could overtake each other between two steps;
+//! so a call begins its first step only when the previous call has begun its last step ([`TicketOrder`]).
 //! No program depends on such overtaking: a call never depends on a later one.
-//! Barriers have a ticket order of their own: the component above may pass one down late, and on each member between different other calls.
-//! Components number barriers separately from other calls, and messages match by the call's number, so nothing is confused below.
+//! Barriers have a separate ticket order: the component above may pass a barrier down late, and on each member between different other calls.
+//! Lower components number barriers separately from other calls, and messages match by the call's number, so steps of different calls never match.
 //!
 //! The derived communicators are not offered to plugins ([`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps)):
 //! barrier hardware either serves the whole communicator, with one leader per node, or it cannot serve the leaders either.
@@ -100,7 +100,7 @@ struct HanModule {
 /// The result of the collective set-up.
 struct Place {
     levels: Rc<Levels>,
-    /// Rank 0's value.
+    /// Rank 0's value of [`BLOCKS_UP_TO`].
     blocks_up_to: i64,
 }
 
@@ -123,7 +123,7 @@ impl HanModule {
         let here = group(&mut here.iter().copied());
         let leading = group(&mut (0..node_ranks.nodes()).map(|node| node_ranks.leader(node)));
         let local = comm.constructors().create_for_steps(&here).await;
-        // Even if the first has failed, since the leaders of other nodes wait for this one.
+        // Create this communicator even if the first one has failed, since the leaders of other nodes wait for it.
         let leaders = comm.constructors().create_for_steps(&leading).await;
         let (local, leaders) = (local.map_err(failed)?, leaders.map_err(failed)?);
         if let Some(local) = local {
@@ -140,7 +140,7 @@ impl HanModule {
         Ok(())
     }
 
-    /// Returns the levels if a call uses them; the same on all members.
+    /// Returns the two levels if `han` serves the call; the result is the same on all members.
     fn takes(&self, call: &Call) -> Option<&Rc<Levels>> {
         let place = self.place.get()?;
         let free = |op: &Op| op.is_commutative() && !(self.reproducible && is_sensitive(call));
@@ -238,7 +238,7 @@ impl Module for HanModule {
                 .engine()
                 .block_on(ticket.come(invocation.engine()));
         }
-        // Its steps block inside, so it is polled once, without a waiting loop around it.
+        // The steps of a blocking call block inside the future, so one poll completes it, without a waiting loop around it.
         let mut whole = pin!(carry_out(levels, invocation, ticket, true, call.clone()));
         match whole.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => outcome,

@@ -1,7 +1,7 @@
 //! The node of each member of a communicator, and its local rank on that node.
 //!
-//! All members' blocks travel between levels node by node, so those of one node are contiguous in memory:
-//! this is node order, which equals rank order where nodes have consecutive ranks.
+//! All members' blocks travel between levels in node order: sorted by node, so the blocks of one node are contiguous in memory.
+//! Node order equals rank order where nodes have consecutive ranks.
 
 use crate::Error;
 use crate::algo::{self, Blocks};
@@ -24,12 +24,12 @@ pub struct NodeRanks {
     of: Box<[NodeRank]>,
     /// Ranks, sorted by node.
     order: Box<[u32]>,
-    /// By node: where it begins in `order`; then the end.
+    /// By node: the index in `order` at which it begins; then the number of ranks.
     starts: Box<[usize]>,
 }
 
 impl NodeRanks {
-    /// Computes node ranks from the id of each rank's node, in linear time, as jobs may have very many ranks and nodes.
+    /// Computes the node ranks from the id of each rank's node (`names`, by rank), in linear time, as jobs may have very many ranks and nodes.
     pub fn new(names: &[u64]) -> NodeRanks {
         let mut nodes: HashMap<u64, u32> = HashMap::new();
         let mut members: Vec<u32> = Vec::new();
@@ -74,7 +74,7 @@ impl NodeRanks {
         &self.order[self.places(node)]
     }
 
-    /// The range of a node in node order.
+    /// Returns the range of a node's ranks in `order`.
     fn places(&self, node: u32) -> Range<usize> {
         self.starts[node as usize]..self.starts[node as usize + 1]
     }
@@ -97,7 +97,7 @@ impl NodeRanks {
 /// All members' blocks, packed, in node order.
 pub struct Packed {
     pub all: RecvBuf,
-    /// The offset of each block, and the end.
+    /// The offset of each block, followed by the end of the last block.
     at: Vec<i64>,
     /// True if `all` is the blocks' own memory.
     pub is_home: bool,
@@ -115,7 +115,7 @@ impl Packed {
         })
     }
 
-    /// Memory for these blocks: their own if they are contiguous in node order, otherwise allocated.
+    /// Returns memory for these blocks: their own memory if they are contiguous in node order, otherwise temporary memory.
     pub fn for_blocks(node_ranks: &NodeRanks, blocks: &Blocks<RecvBuf>) -> Result<Packed, Error> {
         let bytes = |rank| blocks.of(rank).bytes();
         let home = blocks
@@ -144,13 +144,13 @@ impl Packed {
         nodes.map(|node| self.of_node(node_ranks, node)).collect()
     }
 
-    /// The blocks in node order, each with its rank.
+    /// Iterates over the blocks in node order, each with its rank.
     fn ranks<'a>(&'a self, node_ranks: &'a NodeRanks) -> impl Iterator<Item = (u32, RecvBuf)> + 'a {
         let ranges = self.at.windows(2).map(|at| self.all.slice(at[0]..at[1]));
         node_ranks.order.iter().copied().zip(ranges)
     }
 
-    /// Copies blocks in.
+    /// Copies every rank's block into the packed memory.
     pub fn fill(&self, node_ranks: &NodeRanks, from: impl Fn(u32) -> SendBuf) {
         for (rank, place) in self.ranks(node_ranks) {
             algo::copy(&from(rank), &place);

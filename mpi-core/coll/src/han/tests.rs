@@ -1,4 +1,4 @@
-//! Tests of `han` with several nodes in one process: each has memory of its own, with TCP between them.
+//! Tests of `han` with several nodes in one process: each node has its own shared memory, and TCP connects the nodes.
 
 use super::*;
 use crate::suite::barrier::{self, Form};
@@ -124,7 +124,7 @@ fn calls_that_are_under_way_together_do_not_overtake_each_other() {
     });
 }
 
-/// Rank 1 leads the other node: it does not pass on invalid data, and the members behind it are notified although their own counts are right.
+/// Rank 1 is the leader of the other node: it does not pass on invalid data, and its members get an error although their own counts are right.
 #[test]
 fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
     for components in ["han,shm,tuned", "han,tuned"] {

@@ -13,7 +13,7 @@ pub async fn barrier(way: &Way<'_>) -> Result<(), Error> {
     way.local_last(Call::Barrier).await
 }
 
-/// The root's node first, so that its leader has the data that the leaders broadcast.
+/// Broadcasts on the root's node first, so that its leader has the data; then among the leaders, then on the other nodes.
 pub async fn bcast(way: &Way<'_>, buf: &RecvBuf, root: u32) -> Result<(), Error> {
     let from = |root| Call::Bcast {
         buf: buf.clone(),

@@ -8,7 +8,7 @@ use crate::op::Predefined;
 use crate::testing::Job;
 use crate::{Call, CallId, Invocation};
 
-/// Few enough elements for one segment, and enough that every rank gets some of them.
+/// A count that fits one segment, but is large enough that every rank gets some elements.
 const USUAL: i64 = 40;
 
 const ROOT: u32 = 1;
@@ -166,7 +166,7 @@ fn another_count_is_told_where_messages_wait_for_their_receives() {
     }
 }
 
-/// The blocks of most cases fit a cell at some ranks and are messages at others.
+/// In most cases the blocks are short enough for a cell on some ranks and are sent as messages by others.
 #[test]
 fn another_count_of_one_member_is_an_error_in_the_node_s_memory_too() {
     for (size, occupancy) in [(2, "dedicated"), (3, "dedicated"), (3, "oversubscribed")] {
@@ -203,7 +203,7 @@ fn who_gets_nothing_from_a_member_with_another_count_is_not_told() {
     Job::of(SIZE).run(|engine| {
         let world = engine.world().expect("a world");
         let me = world.rank();
-        // In both trees rank 4 passes the data on to 5, 6 and 7, and no other rank does.
+        // In both trees only rank 4 passes the data on to ranks 5, 6 and 7.
         for algorithm in Algorithm::serving(CallId::Bcast)
             .filter(|a| ["binomial", "knomial"].contains(&a.name()))
         {
@@ -290,7 +290,7 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
         let inter = inter.expect("an intercommunicator");
         for odd in 0..6 {
             let count = if me == odd { USUAL / 2 } else { USUAL };
-            // Rank 0 of the world is the root, for the ranks of the other group.
+            // Rank 0 of the world is the root as seen by the ranks of the other group.
             let root = match (me, me % 2) {
                 (0, _) => crate::inter::ROOT,
                 (_, 0) => crate::inter::PROC_NULL,

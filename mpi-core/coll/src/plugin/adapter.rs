@@ -2,7 +2,7 @@
 //!
 //! A plugin may pass a barrier down long after the call, and at a different time than on other members, for instance when hardware is abandoned.
 //! Lower components number the barriers that reach them, so barriers go down in call order ([`TicketOrder`]).
-//! Lower components also count barriers separately from other calls, which do not pass through here and may overtake.
+//! Lower components number barriers separately from other calls; those are not passed down by this module and may overtake barriers.
 #![allow(unsafe_code)]
 
 use super::abi::{self, DONE, FAILED, Why};
@@ -33,7 +33,7 @@ use std::rc::Rc;
 
 pub(super) struct PluginComponent {
     plugin: Rc<Plugin>,
-    /// Its version and file, as the members compare them.
+    /// The component's name, version and file, which the members compare.
     entry: Rc<Entry>,
     is_file: bool,
     retired: Rc<RetiredBlocks>,
@@ -119,9 +119,9 @@ impl Component for PluginComponent {
                 "its function query returns no table: the address is odd".into(),
             ));
         }
-        // SAFETY: the plugin ABI: a non-null table begins with its size and stays valid as long as the module.
+        // SAFETY: the plugin ABI requires that a non-null table begins with its size and stays valid as long as the module.
         let table = unsafe { abi::read(table) };
-        // SAFETY: the plugin ABI: the table's list of operations is as long as it says.
+        // SAFETY: the plugin ABI requires that the list of operations has `operation_count` entries of `operation_size` bytes.
         let operations = unsafe { Operations::of(&table) }.map_err(Refusal)?;
         let module = PluginModule {
             inner: Rc::new(Inner {

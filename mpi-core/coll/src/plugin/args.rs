@@ -1,6 +1,6 @@
 //! The arguments of a call for a plugin: the C structures that describe a [`Call`].
 //!
-//! They point into the call and into themselves, so neither may move while a plugin has them.
+//! The structures point into the call and into each other, so neither the call nor [`Args`] may move while a plugin has the pointer.
 #![allow(unsafe_code)]
 
 use super::abi::{self, NO_RANK};
@@ -152,7 +152,7 @@ fn neighbours(call: &Call) -> Option<&Neighbours> {
     }
 }
 
-/// The ranks of a neighbourhood: of the receive blocks and of the send blocks, and the receive blocks in order of arrival.
+/// Returns a neighbourhood's source ranks, its destination ranks, and the indices of the receive blocks in matching order.
 fn ranks(call: &Call) -> [Vec<u32>; 3] {
     let Some(neighbours) = neighbours(call) else {
         return Default::default();
@@ -167,7 +167,7 @@ fn ranks(call: &Call) -> [Vec<u32>; 3] {
 }
 
 impl Args {
-    /// Describes a call, which must not move while a plugin has the result of [`Args::pointer`].
+    /// Describes `call`, which must not move while a plugin has the result of [`Args::pointer`].
     pub fn of(call: &Call, plan: *mut *mut c_void) -> Args {
         let (send, recv) = buffers(call);
         let c = abi::Args {
@@ -216,5 +216,5 @@ impl Args {
     }
 }
 
-/// No place for a pointer: the call is not one of a persistent operation.
+/// Null pointer for `plan`: the call does not belong to a persistent operation.
 pub(super) const NO_PLAN: *mut *mut c_void = null_mut();

@@ -35,7 +35,7 @@ impl PluginCall {
         })
     }
 
-    /// The pointers that the plugin gets, valid as long as the box.
+    /// Returns the pointers that are passed to the plugin, valid as long as the box.
     #[allow(
         clippy::borrowed_box,
         reason = "the plugin keeps the addresses, which a call outside of a box would not keep"
@@ -66,7 +66,7 @@ impl PluginCall {
         }
     }
 
-    /// Returns true if a message is complete, once.
+    /// Returns true once the message is complete, and then forgets it: a second call is an error.
     fn test(&self, number: u64) -> Result<bool, String> {
         let mut messages = self.messages.borrow_mut();
         let message = slot(&mut messages, number)?;
@@ -112,7 +112,7 @@ impl PluginCall {
     }
 }
 
-/// Returns an error inside progress, where nothing may wait.
+/// Returns an error if called from within progress, where blocking is not allowed.
 pub(super) fn may_block(engine: &Engine) -> Result<(), String> {
     match engine.operations().may_block() {
         true => Ok(()),
@@ -139,11 +139,11 @@ fn forgotten(number: u64) -> String {
 /// # Safety
 /// `call` is the pointer that the library passed with the call, which has not ended: the rule of `plugin.h`.
 unsafe fn running<'a>(call: *mut abi::Call) -> &'a PluginCall {
-    // SAFETY: the library made the pointer from a boxed `PluginCall`, and the caller keeps the rule above.
+    // SAFETY: the library made the pointer from a boxed `PluginCall`, which the caller guarantees has not ended.
     unsafe { &*call.cast::<PluginCall>() }
 }
 
-/// Writes a result to where a plugin wants it.
+/// Writes a result to the plugin's output argument; `what` names it in the error for a null pointer.
 ///
 /// # Safety
 /// `place` is null or writable.

@@ -36,7 +36,7 @@ pub(super) unsafe fn to_send(buffer: *const Buffer) -> SendBuf {
 /// A buffer to write to; empty for a null pointer.
 ///
 /// # Safety
-/// As for [`to_send`], and the data are writable.
+/// The conditions of [`to_send`], and the data are writable.
 pub(super) unsafe fn to_recv(buffer: *const Buffer) -> RecvBuf {
     // SAFETY: the caller guarantees a null pointer or a readable structure.
     match unsafe { buffer.as_ref() } {
@@ -145,7 +145,7 @@ pub(super) unsafe extern "C" fn combine(
     let Some(op) = (unsafe { op.cast::<DenseOp>().as_ref() }) else {
         return;
     };
-    // SAFETY: the plugin passes `bytes` readable bytes and as many writable ones that do not overlap, see `plugin.h`.
+    // SAFETY: the plugin passes `bytes` readable bytes at `input` and `bytes` writable bytes at `inout` that do not overlap, see `plugin.h`.
     let (input, inout) = unsafe { (bytes_at(input, bytes), bytes_at_mut(inout, bytes)) };
     calm((), || op.combine(input, inout));
 }

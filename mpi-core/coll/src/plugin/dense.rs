@@ -22,7 +22,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// Those of a call that has data and neither a root nor an operator.
+    /// The arguments of a call that has data and neither a root nor an operator.
     #[inline(always)]
     fn of(call: CallId, send: *const c_void, recv: *mut c_void, bytes: usize) -> Arguments {
         Arguments {
@@ -57,7 +57,7 @@ fn to(recv: RecvBytes) -> *mut c_void {
     recv.ptr().cast()
 }
 
-/// One match for all, since a second one would cost as much as the call.
+/// Converts a fast call to the arguments of `dense`, with a single `match`: a second one would cost as much as the call.
 #[inline(always)]
 fn arguments(call: &FastCall<'_>) -> Arguments {
     match call {
@@ -120,7 +120,7 @@ impl Inner {
         let Some(dense) = self.operations.dense[call as usize] else {
             return Err(Unserved::on(comm, call));
         };
-        // SAFETY: `this` is valid until `drop` calls `free`; the pointers are those of the call, valid until it returns.
+        // SAFETY: `this` is valid until `drop` calls `free`; `call` borrows the buffers and the operator until this function returns.
         let code = self.guarded("dense", || unsafe {
             dense(self.this, send, recv, bytes, root, op)
         });

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::time::Duration;
 
-/// The services of one communicator for the module of a plugin: what stands behind the opaque `portcullis_comm`.
+/// The services of one communicator for the module of a plugin: the type behind the opaque `portcullis_comm`.
 ///
 /// The texts of `plugin.h` describe each service. Errors are sentences for the user.
 pub trait Services {
@@ -54,7 +54,7 @@ pub trait Services {
     fn log(&self, level: c_int, line: &CStr);
     /// The pointer that the component's modules in this process share.
     fn component_data(&self) -> &Cell<*mut c_void>;
-    /// Keeps the reason of a function that has no other way to report it.
+    /// Stores the error text of a plugin function that has no `why` argument.
     fn fail(&self, reason: &CStr);
     /// The numbers of barriers that have been entered and released on a wire.
     fn barrier_wire(&self, wire: u32, entered: u64, released: u64);
@@ -96,7 +96,7 @@ pub const fn table<S: Services>() -> Host {
         barrier_wire: Some(barrier_wire::<S>),
         failed_ranks: Some(failed_ranks::<S>),
         fail: Some(fail::<S>),
-        // The services of data and calls are those of the library alone.
+        // Only the library provides the services of data and calls.
         topology: None,
         named_type: None,
         type_info: None,
@@ -119,7 +119,7 @@ pub const fn table<S: Services>() -> Host {
 /// # Safety
 /// `comm` is the pointer that the host passed to `query`, and its module has not been freed: the rule of `plugin.h`.
 unsafe fn services<'a, S: Services>(comm: *mut Comm) -> &'a S {
-    // SAFETY: the host made the pointer from an `S` that lives until after the module's `free`, and the caller keeps the rule above.
+    // SAFETY: the host made the pointer from an `S` that lives until after the module's `free`, and the caller guarantees that the module is not freed.
     unsafe { &*comm.cast::<S>() }
 }
 

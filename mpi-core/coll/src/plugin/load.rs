@@ -22,7 +22,7 @@ pub enum LoadError {
     Directory {
         reason: String,
     },
-    /// Others than trusted users can write the file or its folder.
+    /// Users that are not trusted can write the file or its folder.
     Untrusted(Untrusted),
     /// The file's name is not that of a component.
     FileName,
@@ -36,7 +36,7 @@ pub enum LoadError {
         table: String,
         manifest: String,
     },
-    /// The file is not newer than the component of that name that was taken before.
+    /// The file is not newer than the component of that name that was selected before.
     NotNewer {
         name: String,
         version: String,
@@ -97,7 +97,7 @@ pub fn manifest(file: &Path, component: &str) -> Result<(Manifest, Option<Identi
     Ok((manifest, before))
 }
 
-/// Opens a file and checks its table; the page names the file while it starts.
+/// Opens a file and checks its table; the state page shows the file's name meanwhile.
 pub fn open(
     file: &Path,
     manifest: &Manifest,

@@ -134,7 +134,7 @@ impl Catalogue {
         Catalogue::gather_in_sight(built_in, engine_names, params, usual, None)
     }
 
-    /// The same with the page of this process, which names each file while it starts.
+    /// As [`Catalogue::gather`], with this process's state page, which shows each file's name while the file is opened.
     pub fn gather_in_sight(
         built_in: &[guest::BuiltIn],
         engine_names: &[&str],
@@ -160,7 +160,7 @@ impl Catalogue {
             let names = folders::names_of(&file);
             let component = match names {
                 Some((FRAMEWORK, component)) => component.to_owned(),
-                // The files of transports are opened by their framework.
+                // Files of transports are opened by the BTL framework.
                 Some(("btl", _)) => {
                     catalogue.passed.files.push(file);
                     continue;
@@ -201,7 +201,7 @@ impl Catalogue {
         let place = match self.place(&manifest, prefer) {
             Ok(place) => place,
             Err(reason) => {
-                // One of the same version has no other parameters than the one in use.
+                // A plugin of the same version has the same parameters as the one in use.
                 let is_same = |taken: &Taken| taken.plugin.version == &*manifest.version;
                 if !self.taken.iter().any(is_same) {
                     self.passed.files.push(file.to_path_buf());
@@ -262,7 +262,7 @@ impl Catalogue {
         all
     }
 
-    /// Returns where a component goes: the number of the one that it replaces, or `None` for a new one. Fails if an existing one takes precedence.
+    /// Returns the index of the component that a file's component replaces, or `None` for a new component. Fails if an existing one takes precedence.
     fn place(&self, manifest: &Manifest, prefer: &str) -> Result<Option<usize>, LoadError> {
         let (name, version) = (&*manifest.component, &*manifest.version);
         let is_same = |taken: &Taken| taken.plugin.name == name;

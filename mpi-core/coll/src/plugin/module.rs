@@ -54,7 +54,7 @@ impl Inner {
         }
     }
 
-    /// Calls a function of the plugin, out of which nothing may be thrown.
+    /// Calls a function of the plugin; ends the process if the function throws.
     #[inline(always)]
     pub(super) fn guarded<R>(&self, function: &'static str, call: impl FnOnce() -> R) -> R {
         guarded(self, function, call)

@@ -72,7 +72,7 @@ pub(super) struct ModuleComm {
     pub(super) memory: Memory,
     /// Predefined datatypes that the plugin has asked for, by handle; boxed, as the plugin keeps their addresses.
     types: RefCell<BTreeMap<usize, Box<Datatype>>>,
-    /// The reason that the plugin has given with the service `fail`.
+    /// The error text that the plugin has set with the service `fail`.
     reason: RefCell<Option<String>>,
     host_name: CString,
     /// Pointer shared by the component's modules in this process; the host only stores it.
@@ -213,7 +213,7 @@ impl ModuleComm {
         Ok(Invocation::new(comm, Plane::Hidden, tag(tags), 0))
     }
 
-    /// Takes the reason that the plugin has given with the service `fail`.
+    /// Takes the error text that the plugin has set with the service `fail`.
     pub fn take_reason(&self) -> Option<String> {
         self.reason.take()
     }

@@ -12,18 +12,18 @@ const KINDS: usize = CallId::ALL.len();
 /// The largest number of entries that a module may have, and the largest size of one.
 const MOST: u32 = 1024;
 const LARGEST: usize = 4096;
-/// The size of an entry in the first version.
+/// The minimum size of an entry: its size in the first version of the header.
 const LEAST: usize = offset_of!(Operation, dense) + size_of::<usize>();
 
 /// A module's functions by [`CallId`].
 pub(super) struct Operations {
     all: [Option<Operation>; KINDS],
-    /// The short way of each, for those that have it.
+    /// By [`CallId`]: the function for fast calls, if the operation has one.
     pub dense: [Option<Dense>; KINDS],
 }
 
 impl Operations {
-    /// Reads the entries of a module's table; an entry for an operation that this library does not know is left out.
+    /// Reads the entries of a module's table; entries for operations unknown to this library are skipped.
     ///
     /// # Safety
     /// `operations` of the table points to `operation_count` entries of `operation_size` bytes each, or is null.
@@ -56,7 +56,7 @@ impl Operations {
         Ok(read)
     }
 
-    /// The calls that have a function.
+    /// Returns the calls for which the module has a function.
     pub fn served(&self) -> CallSet {
         let has_function = |call: &CallId| {
             let operation = self.all[*call as usize].as_ref();
@@ -67,12 +67,12 @@ impl Operations {
         served.fold(CallSet::NONE, CallSet::with)
     }
 
-    /// Returns the function that frees what a persistent operation has kept.
+    /// Returns the function that frees the plugin's data of a persistent operation.
     pub fn forget(&self, call: CallId) -> Option<Forget> {
         self.all[call as usize]?.forget
     }
 
-    /// The largest size of calls on the short way.
+    /// Returns the largest size of fast calls that the function `dense` accepts.
     pub fn dense_limit(&self, call: CallId) -> Option<usize> {
         self.dense[call as usize]?;
         let limit = self.all[call as usize]?.limit;
@@ -82,7 +82,7 @@ impl Operations {
         })
     }
 
-    /// Returns the functions for a call, if its limits and flags admit it; equal at all members.
+    /// Returns the functions for a call, if the entry's limit and flags admit the call; the result is the same on all members.
     pub fn taking(&self, call: &Call) -> Option<&Operation> {
         let operation = self.all[call.id() as usize].as_ref()?;
         let bytes = call.agreed_bytes().map_or(0, |bytes| bytes as u64);
@@ -100,14 +100,14 @@ impl Operations {
     }
 }
 
-/// Copies an entry up to the smaller of its size and ours.
+/// Copies an entry; fields beyond `size` are zero, and fields unknown to this library are not read.
 ///
 /// # Safety
 /// `at` is readable for `size` bytes.
 unsafe fn entry(at: *const Operation, size: usize) -> Operation {
     let mut copy = MaybeUninit::<Operation>::zeroed();
     let known = size.min(size_of::<Operation>());
-    // SAFETY: both are at least `known` bytes long, and zero is valid in every field: numbers, and functions that are absent.
+    // SAFETY: source and destination are at least `known` bytes long, and zero is valid in every field: numbers and optional function pointers.
     unsafe {
         std::ptr::copy_nonoverlapping(at.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), known);
         copy.assume_init()

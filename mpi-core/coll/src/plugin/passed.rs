@@ -3,19 +3,19 @@
 use mpi_base::param::About;
 use std::path::{Path, PathBuf};
 
-/// Components that would have served under other settings or next to other versions.
+/// Plugins that were skipped because of the user's settings or in favour of other versions.
 #[derive(Default)]
 pub struct Passed {
-    /// Parameters of tables that were read and not used.
+    /// Parameters of plugins whose table was read but which were not selected.
     pub(super) params: Vec<&'static [About]>,
-    /// Files that were not opened, because the user has named other directories.
+    /// Files that were not opened, because a setting excludes them.
     pub(super) files: Vec<PathBuf>,
 }
 
 impl Passed {
     /// Returns true if a parameter of this name belongs to a skipped plugin.
     ///
-    /// A file that was not opened is known by its name only, which by convention is the component's: `coll_hwbarr.so`.
+    /// Of a file that was not opened only the name is known, which by convention contains the component's: `coll_hwbarr.so`.
     pub fn reads(&self, name: &str) -> bool {
         let mut tables = self.params.iter().flat_map(|params| params.iter());
         tables.any(|about| about.is_called(name)) || self.files.iter().any(|file| owns(file, name))

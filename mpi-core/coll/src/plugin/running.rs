@@ -1,8 +1,9 @@
 //! Calls of a plugin's operations.
 //!
-//! A blocking call becomes `run`, or `start` and tests; a nonblocking one and each start of a persistent one becomes `start`, and a test in each turn of progress.
-//! A call that no function takes, and one that is answered by `NEXT`, goes to the next lower component at once,
-//! so calls reach that component in the order in which they are made. The rules of `plugin.h` make all members decide alike.
+//! A blocking call uses the plugin's `run`, or `start` and then `test` until it is complete.
+//! A nonblocking call, and each start of a persistent one, uses `start`, and then `test` in each progress call.
+//! A call for which the plugin has no function, or for which the function returns `NEXT`, is passed to the next lower component at once,
+//! so calls reach that component in the order in which they are made. By the rules of `plugin.h` all members decide alike.
 #![allow(unsafe_code)]
 
 use super::abi::{self, DONE, FAILED, NEXT, Operation, PENDING, Why};
@@ -114,7 +115,7 @@ impl Inner {
         }))
     }
 
-    /// Makes the place of a persistent operation's pointer.
+    /// Creates the storage of a persistent operation's pointer, see `plan` in the header.
     pub(super) fn plan(self: &Rc<Inner>, call: &Call) -> Rc<dyn Any> {
         Rc::new(KeptPlan {
             inner: self.clone(),
@@ -124,7 +125,7 @@ impl Inner {
     }
 }
 
-/// The code of a test; one that says `NEXT` has begun the call and cannot pass it down.
+/// Converts the return code of `test`: `NEXT` is an error, since a call that has been started cannot be passed down.
 fn ended(code: c_int, why: &mut Why) -> c_int {
     if code == NEXT {
         why.set("its function test answered NEXT, which only start may answer");
@@ -133,7 +134,7 @@ fn ended(code: c_int, why: &mut Why) -> c_int {
     code
 }
 
-/// What a persistent operation keeps from one start to the next.
+/// The plugin's pointer for a persistent operation, kept from one start to the next.
 struct KeptPlan {
     inner: Rc<Inner>,
     call: CallId,

@@ -9,7 +9,7 @@ use mpi_base::mem::PAGE;
 use mpi_base::node::{ShmBlock, ShmOffset};
 
 impl ModuleComm {
-    /// Allocates zeroed memory shared by this node's members; all of them must call.
+    /// Allocates zeroed memory shared by the members on this node; all of them must call this function.
     pub(super) fn allocate_shared(&self, bytes: usize, align: usize) -> Result<*mut u8, String> {
         if !align.is_power_of_two() || align > PAGE {
             return Err(format!("shared memory cannot be aligned to {align} bytes"));

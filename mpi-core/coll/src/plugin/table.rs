@@ -1,6 +1,6 @@
 //! Validation of component tables: the only conversion from a foreign table to a Rust value.
 //!
-//! The caller that passes a table guarantees two things, on which everything below relies:
+//! The caller that passes a table guarantees two things, on which the `SAFETY` comments of this module rely:
 //! the table and all that it points to stay unchanged for the rest of the process,
 //! and its functions keep the rules of `plugin.h`.
 #![allow(unsafe_code)]
@@ -44,9 +44,9 @@ pub enum TableError {
         size: usize,
         needed: usize,
     },
-    /// The address that was returned is that of no table.
+    /// The returned address cannot be that of a table.
     Misplaced,
-    /// It names more parameters than a component may have.
+    /// The table has more parameters than a component may have.
     Params {
         count: usize,
     },
@@ -116,7 +116,7 @@ impl fmt::Display for TableError {
 
 impl std::error::Error for TableError {}
 
-/// The maximum number of a component's parameters, so that a table of other bytes is not read for long.
+/// The maximum number of a component's parameters; limits how far a corrupt table is read.
 const MOST_PARAMS: usize = 256;
 
 /// The maximum length of a component's name, as in the selection protocol.
@@ -192,7 +192,7 @@ impl Plugin {
             table.priority.to_string().leak(),
         )];
         if !table.params.is_null() {
-            // SAFETY: not null, and the caller guarantees that `params` points to `param_count` parameters.
+            // SAFETY: `params` is not null, and the caller guarantees that it points to `param_count` parameters.
             let declared = unsafe { std::slice::from_raw_parts(table.params, table.param_count) };
             for param in declared {
                 // SAFETY: the caller guarantees that the parameters' texts are NUL-terminated and stay unchanged.
@@ -238,7 +238,7 @@ unsafe fn about(component: &'static str, param: &abi::Param) -> Result<About, Ta
     let kind = if param.kind.is_null() {
         Kind::Text
     } else {
-        // SAFETY: not null, and the caller guarantees that it is NUL-terminated and stays unchanged.
+        // SAFETY: `param.kind` is not null, and the caller guarantees that it is NUL-terminated and stays unchanged.
         let word = unsafe { text(param.kind, "param type") }?;
         KINDS
             .into_iter()
@@ -262,7 +262,7 @@ unsafe fn text(at: *const c_char, field: &'static str) -> Result<&'static str, T
     if at.is_null() {
         return Err(TableError::Text { field });
     }
-    // SAFETY: not null, and the caller guarantees a NUL-terminated text that stays unchanged.
+    // SAFETY: `at` is not null, and the caller guarantees a NUL-terminated text that stays unchanged.
     unsafe { CStr::from_ptr(at) }
         .to_str()
         .map_err(|_| TableError::Text { field })

@@ -1,7 +1,7 @@
-//! Components that the user asks for by name, and the reaction where `MPI_COMM_WORLD` cannot use one.
+//! The user's demands for components by name, and the warning or error if `MPI_COMM_WORLD` cannot use such a component.
 //!
-//! A component that is asked for costs one warning by rank 0; a required one ends the job.
-//! On other communicators its absence is silent: a component may be intended for a few of them.
+//! If the component is asked for, rank 0 prints one warning; if it is required, the job ends.
+//! On other communicators its absence is not reported: a component may be intended for a few of them.
 
 use super::{Refused, Table, reason_for};
 use crate::{CallId, CollError, Component};
@@ -67,7 +67,7 @@ impl Demands {
 
 /// The value of `coll_<component>_required`.
 fn is_required(component: &str, params: &Params) -> Result<bool, ParamError> {
-    // Searched by name, as priorities are.
+    // The parameter is searched by name, as `coll_<component>_priority` is.
     let wanted = format!("coll_{component}_required");
     let Some((name, value, source)) = params.settings().find(|(name, ..)| *name == wanted) else {
         return Ok(false);
@@ -80,7 +80,7 @@ fn is_required(component: &str, params: &Params) -> Result<bool, ParamError> {
     })
 }
 
-/// Why the component does not serve, phrased for a message of rank `me`.
+/// Returns why the component does not serve, for a message that already begins with rank `me`.
 fn reason(name: &str, refused: &Refused, me: u32) -> String {
     let reason = reason_for(name, refused).0;
     // The output line already begins with this rank.

@@ -36,7 +36,7 @@ pub fn write(
     to[head + HEAD - NUMBER..head + HEAD].copy_from_slice(&config_len.to_le_bytes());
 }
 
-/// The entries in order, up to the first incomplete one.
+/// Iterates over the entries in order, up to the first incomplete one.
 pub fn read(mut from: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     std::iter::from_fn(move || {
         let (head, rest) = from.split_first_chunk::<HEAD>()?;

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// The rank on which each step fails.
 #[derive(Clone, Copy, Default)]
 struct Faults {
-    /// Refuses the query.
+    /// The rank that refuses the query.
     query_at: Option<u32>,
-    /// Refuses rank 0's config blob.
+    /// The rank that refuses rank 0's config blob.
     take_at: Option<u32>,
-    /// Fails in its set-up.
+    /// The rank on which the set-up fails.
     enable_at: Option<u32>,
     /// The rank on which [`Module::sets_up`] returns true.
     set_up_at: Option<u32>,
@@ -131,7 +131,7 @@ fn faulty(ranks: u32, faults: Faults) -> (Job, Arc<Calls>) {
     (job, calls)
 }
 
-/// A component with a collective set-up, with these faults.
+/// Returns these faults for a component that has a collective set-up.
 fn all_set_up(faults: Faults) -> Faults {
     Faults {
         set_up_at: Some(0),

@@ -15,7 +15,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The faster barrier: the central counter costs oversubscribed ranks the fewest switches.
+    /// Returns the faster barrier: dissemination, or for oversubscribed ranks the central counter, which costs them the fewest context switches.
     pub fn fitting(occupancy: Occupancy) -> Kind {
         match occupancy {
             Occupancy::Dedicated => Kind::Flags,
@@ -55,7 +55,7 @@ impl ShmBarrier {
         })
     }
 
-    /// Advances barrier `number` as far as possible; returns true when released, then `stage` must not be reused.
+    /// Advances barrier `number` as far as possible. Returns true once this rank is released; `stage` must not be reused after that.
     #[inline]
     pub fn step(&self, members: &Members, number: u64, stage: &mut Stage) -> bool {
         match self {

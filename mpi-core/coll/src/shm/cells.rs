@@ -1,8 +1,8 @@
 //! A communicator's cells (see [`mpi_base::cells`]), and waiting for free cells.
 //!
-//! Their lengths and numbers are in [`layout`](super::layout).
+//! [`layout`](super::layout) computes the lengths of the cells and the depths of their rings.
 //!
-//! A communicator has two sets of cells, one per [`Lane`], so that a blocking call never gets a number behind a request.
+//! A communicator has two sets of cells, one per [`Lane`], so that a blocking call never has to wait for an earlier request to finish.
 //! A rank that must wait for slower ranks registers as a waiter, and a rank that finishes wakes it.
 //! With a core per rank, finishing is frequent and waiting rare, so the waiter executes the fence for both ([`mpi_base::fence`]);
 //! a rank that finishes a long operation executes its own, since that interrupts no rank that is copying.
@@ -52,7 +52,7 @@ pub struct Cells {
     /// True if an operation may have used slices, on this rank and so on all.
     has_used_slices: Cell<bool>,
     poll_delay: PollDelay,
-    /// True if waiters are frequent, as when oversubscribed: then the finishing rank executes the fence, otherwise the waiter does.
+    /// True if ranks are oversubscribed, so that waits are frequent: the finishing rank executes the fence. Otherwise the waiter executes it for both.
     shared: bool,
 }
 
@@ -66,7 +66,7 @@ impl Deref for Cells {
 }
 
 impl Cells {
-    /// The cells at `place`, if all of them are inside the node's memory; the slices follow `gap` bytes behind the others.
+    /// Returns the cells at `place`, if all of them are inside the node's memory; the slices begin `gap` bytes after the other cells.
     pub fn at(
         node: &Node,
         place: ShmOffset,
@@ -115,13 +115,13 @@ impl Cells {
         self.lane
     }
 
-    /// The maximum number of bytes that a member can show.
+    /// Returns the maximum number of bytes that a member can publish in one cell.
     pub fn capacity(&self) -> usize {
         let [.., long] = self.choices[Flow::CooperativeCopy as usize];
         long.bytes
     }
 
-    /// The address of an operation's data, if neither a member's data nor the result are longer than `bytes`.
+    /// Returns the address of an operation's data; `bytes` is the maximum length of a member's data and of the result.
     #[inline(always)]
     pub fn address(&self, number: u64, flow: Flow, bytes: usize) -> CellAddress<'_> {
         let [short, middling, slice, long] = &self.choices[flow as usize];
@@ -136,7 +136,7 @@ impl Cells {
         choice.cell_ring.address(number)
     }
 
-    /// The same operation with a result of `bytes` bytes.
+    /// Returns the address of the same operation with cells that also hold a result of `bytes` bytes.
     #[inline(always)]
     pub fn with_result<'a>(
         &'a self,
@@ -161,13 +161,13 @@ impl Cells {
         slice.cell_ring.address(number)
     }
 
-    /// The maximum number of bytes that go in one cell although they could go in pieces.
+    /// Returns the maximum number of bytes that are sent in one cell although they could be sent in pieces.
     pub fn undivided(&self) -> usize {
         let [.., slice, _] = self.choices[Flow::CooperativeCopy as usize];
         slice.bytes
     }
 
-    /// Returns true if pieces have cells of their own.
+    /// Returns true if pieces have separate cells, the slices.
     pub fn has_slices(&self) -> bool {
         self.undivided() < self.capacity()
     }
@@ -177,7 +177,7 @@ impl Cells {
         self.undivided() / LINE * LINE
     }
 
-    /// The number of pieces that a member can show before the others have taken the first; the last piece may be short.
+    /// Returns the number of pieces that a member can publish before the others have read the first; the last piece may be short.
     pub fn pieces_at_once(&self) -> u64 {
         let depths = self.choices[Flow::OneWay as usize]
             .iter()
@@ -198,7 +198,7 @@ impl Cells {
         self.number.get() + 1
     }
 
-    /// Returns true if no operation has begun; then no member has written anything, since all begin the same operations.
+    /// Returns true if no operation has begun. Then no member has written to the cells, since all members begin the same operations.
     pub fn are_untouched(&self) -> bool {
         self.number.get() == 0
     }
@@ -242,11 +242,12 @@ impl Cells {
     ) -> Result<(), Error> {
         let others = || members.others().filter(|rank| is_waited_for(*rank));
         let finished = || others().all(|rank| self.has_finished(rank, number));
-        // Also where a rank finishes requests out of order: then each end has a fence.
+        // `fenced` also holds for requests that finish out of order, since each `end_long` executes a fence.
         self.wait_for_members(wait, engine, true, finished).await
     }
 
-    /// Waits for a condition that others signal when they finish, `fenced` if with a fence; they ring the doorbell if spinning was not enough.
+    /// Waits for a condition that other ranks fulfil when they finish; they ring this rank's doorbell if it has registered as a waiter.
+    /// `fenced` is true if the finishing ranks execute a fence.
     async fn wait_for_members(
         &self,
         wait: impl Wait,
@@ -258,7 +259,7 @@ impl Cells {
             return Ok(());
         }
         self.waiters().fetch_add(1, Ordering::SeqCst);
-        // SYNC POINT shm.waiters: a rank that finishes from now on sees the waiter, or the waiter sees that it has finished.
+        // SYNC POINT shm.waiters: a rank that finishes from now on sees the waiter, or the waiter sees that the rank has finished.
         if !fenced {
             heavy();
         }
@@ -292,7 +293,7 @@ impl Cells {
         self.wake_waiters(members);
     }
 
-    /// Finishes an operation so long that others usually wait: a fence here is cheaper than one executed by the waiters.
+    /// Finishes an operation so long that other ranks usually wait: a fence here is cheaper than one executed by the waiters.
     pub fn end_long(&self, members: &Members, number: u64) {
         self.finish(number);
         // SYNC POINT shm.waiters

@@ -3,8 +3,8 @@
 //! When the communicator is made, every member tries to read a word of every other, as the sm transport does,
 //! and increments a counter in the communicator's block if all reads succeed.
 //! In `MPI_COMM_WORLD` some members may not have attached to the node's memory yet. This waits for them, as world creation waits for every rank:
-//! otherwise the first rank found none to read, with four ranks on two cores in three runs of four, and those runs had no single copies at all.
-//! A rank that may read may write: the system checks the same permission.
+//! without this wait the first rank found no other rank to read in three of four runs with four ranks on two cores, and those runs used no single copies.
+//! A rank that may read another's memory may also write it: the system checks the same permission.
 //! The members vote on the component after that, so at the first call the counter is final and all members read the same value.
 
 use super::members::Members;
@@ -18,13 +18,13 @@ use mpi_base::valgrind;
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
-/// How long to wait for a rank to attach. Ranks attach within milliseconds of each other unless something is wrong, or a debugger starts them.
+/// Time limit for a rank to attach. Ranks attach within milliseconds of each other unless one has failed, or a debugger starts them.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct CmaAccess {
     able: Held<AtomicU64>,
     members: u64,
-    /// Process ids by rank, if this process can read all of them.
+    /// Process ids by rank; `None` if this process cannot read the memory of all of them.
     pids: Option<Box<[u32]>>,
     all_can: OnceCell<bool>,
 }
@@ -33,7 +33,7 @@ impl CmaAccess {
     pub fn new(node: &Node, members: &Members, able: Held<AtomicU64>) -> CmaAccess {
         let before = Instant::now() + PATIENCE;
         let pid = |rank| match node.processes().await_attached(rank, before) {
-            // Valgrind would report data that other processes write here as uninitialised.
+            // Not under Valgrind, which would report data written by other processes as uninitialised.
             true => node
                 .processes()
                 .readable_pid(rank)
@@ -92,7 +92,7 @@ impl CmaAccess {
     }
 }
 
-/// Adds both ranks to the error of a failed copy.
+/// Adds the two ranks to the error of a failed copy.
 fn described(
     copied: Result<(), CmaError>,
     invocation: &Invocation,

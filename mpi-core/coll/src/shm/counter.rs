@@ -3,7 +3,7 @@
 //! The centralised barrier of J. M. Mellor-Crummey, M. L. Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors",
 //! ACM TOCS 9(1), 1991, section 3.1, with a monotonic count instead of sense reversal.
 //! At most one rank per core touches the word at a time,
-//! and a rank that is scheduled in learns with one load whether it is released.
+//! and a rank that is scheduled in checks with one load whether it is released.
 //!
 //! The word counts the arrivals in all barriers; barrier k is complete at (k + 1) * members.
 //! No rank arrives at barrier k + 1 before it has left barrier k, so arrivals of different barriers do not mix.

@@ -2,14 +2,14 @@
 //!
 //! D. Hensgen, R. Finkel, U. Manber, IJPP 17(1), 1988, in the form of J. M. Mellor-Crummey, M. L. Scott, ACM TOCS 9(1), 1991, section 3.3:
 //! in round r, rank i writes a flag of rank (i + 2^r) mod n and waits for its own, with plain stores and loads.
-//! Each flag has a cache line of its own and one writer.
+//! Each flag has a separate cache line and one writer.
 //!
 //! A flag holds the number, counted from one, of the barrier that its writer has entered.
 //! Barriers alternate between two sets of flags.
-//! The writer may be one barrier ahead but not two, since that requires this rank's own arrival; so no value is missed.
+//! The writer may be one barrier ahead of the reader but not two, since entering a second barrier requires the reader's arrival; so no value is missed.
 //!
 //! A line that another core has read costs a round trip before it can be written.
-//! So the writer of a flag at once prefetches the line of the next flag for writing, which no rank polls yet.
+//! So after writing a flag, the writer prefetches for writing the line of the next flag, which no rank polls yet.
 
 use super::members::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering, prefetch_for_write};

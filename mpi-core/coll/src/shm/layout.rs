@@ -1,12 +1,12 @@
 //! Layout of a communicator's cells: their lengths, and the depths of their rings.
 //!
-//! Long data use long cells, [`DEPTH`] per member. Short data use short cells of their own, adjacent to each other;
-//! only where few members wait for each other are these spaced apart, by a few lines: the first operations of a communicator then touch two pages.
+//! Long data use long cells, [`DEPTH`] per member. Short data use separate short cells, which are adjacent to each other;
+//! only where few members wait for each other are these spaced a few cache lines apart: the first operations of a communicator then touch two pages.
 //! Where no rank waits for all others ([`Flow::OneWay`]) rings of short cells are deep, so that the sender may run far ahead:
 //! when oversubscribed, each wait for a free cell costs context switches (docs/adr/0019-short-data-have-short-cells.md).
 //!
-//! Two ranks whose cores share only the last cache have slices, too: a deep ring of cells of 8 KiB for pieces,
-//! which is cycled through like the ring of their messages (docs/adr/0057-pieces-cycle-through-slices.md).
+//! Two ranks whose cores share only the last-level cache also have slices: a deep ring of cells of 8 KiB for pieces,
+//! used cyclically like the ring of their messages (docs/adr/0057-pieces-cycle-through-slices.md).
 //!
 //! All members compute the same layout, from [`Sizes`] that rank 0 chooses.
 
@@ -22,17 +22,17 @@ pub const DEPTH: u64 = 4;
 /// The maximum cell size.
 pub const LONGEST: usize = (64 << 10) + LINE;
 
-// A published length that no cell has means a message.
+// A published length greater than that of any cell means that the data are sent as a message.
 const _: () = assert!(LONGEST < cells::LONGEST_PUBLISHED);
 
-/// One communicator's cells get at most 1 / `SHARE` of the memory left, unless they are as short as `SHORTEST`.
+/// The cells of one communicator take at most 1 / `SHARE` of the memory left, unless they have the minimum size `SHORTEST`.
 const SHARE: usize = 32;
 const SHORTEST: usize = (1 << 10) + LINE;
 
-/// The cell size for pieces: with longer cells fewer cache lines travel to announce pieces, but they take more memory.
+/// The cell size for pieces: with longer cells fewer cache lines are transferred to announce pieces, but the cells take more memory.
 const PIECE: usize = (32 << 10) + LINE;
 
-/// The cell size of slices. Messages in pieces of the same length are the fastest between such cores.
+/// The cell size of slices: the fastest piece length for messages between cores that share only the last-level cache.
 const SLICE: usize = (8 << 10) + LINE;
 
 /// The cell size of short data.
@@ -48,7 +48,7 @@ const MIDDLING_APART: usize = 2 << 10;
 /// The maximum number of members for which requests have long cells too.
 pub const FEW: u32 = 4;
 
-/// What rank 0 chooses of a layout.
+/// The parameters of a layout, chosen by rank 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// The size of the long cells of blocking calls.
@@ -69,16 +69,16 @@ impl Sizes {
         }
     }
 
-    /// Returns true if cells can have these sizes.
+    /// Returns true if these sizes are valid.
     pub fn are_possible(self) -> bool {
         Sizes::wished(self.cell).cell == self.cell && self.slices <= DEEPEST
     }
 
-    /// The default sizes, if there is memory enough. With a core per rank, the more members there are, the shorter are the cells.
+    /// Returns the default sizes, if there is enough memory. With a core per rank, cells become shorter with the number of members.
     ///
     /// When oversubscribed, data that fit one cell let a rank continue before another is scheduled in, and two copies are faster than a single copy
     /// by the kernel, whose page lookups cost as much as the copying. Unused cells are never touched.
-    /// `cycled` is the number of bytes through which a member's pieces should cycle; zero if that is no faster.
+    /// `cycled` is the size in bytes that the ring of a member's pieces should have; zero if slices are not faster.
     fn fitting(members: u32, occupancy: Occupancy, cycled: usize) -> Sizes {
         let cell = match (members, occupancy) {
             (_, Occupancy::Oversubscribed) => LONGEST,
@@ -86,7 +86,7 @@ impl Sizes {
             (5..=16, Occupancy::Dedicated) => (4 << 10) + LINE,
             (_, Occupancy::Dedicated) => (1 << 10) + LINE,
         };
-        // With more ranks not every operation can go in pieces.
+        // With more than two ranks not every operation can be divided into pieces.
         let slices = match (members, occupancy) {
             (0..=2, Occupancy::Dedicated) if cycled > 0 => {
                 let slices = (cycled / SLICE).next_power_of_two() as u64;
@@ -99,7 +99,7 @@ impl Sizes {
 
     /// The default sizes for a communicator whose rank 0 has `left` bytes of memory.
     ///
-    /// These are the largest whose cells take at most 1 / `SHARE` of it, but cells are at least `SHORTEST`.
+    /// The cells are the longest that take at most 1 / `SHARE` of `left`, but at least `SHORTEST`.
     /// So cells shrink as communicators are added, and many communicators get some before one gets none.
     pub fn affordable(members: u32, occupancy: Occupancy, cycled: usize, left: usize) -> Sizes {
         let needs = |sizes: Sizes| -> usize { sizes.lens(members, occupancy).iter().sum() };
@@ -148,9 +148,9 @@ impl Sizes {
     }
 }
 
-/// The maximum cell size of requests: they are rarer than blocking calls, and with many members their cells are not worth as much memory.
+/// Returns the maximum cell size of requests, which are rarer than blocking calls: with many members they get shorter cells to save memory.
 ///
-/// With few members the four cells hold 128 KiB: 64 KiB from one of two ranks to the other took 13.7 us in a single copy, and takes 1.7 us in cells.
+/// With few members a member's four cells hold 128 KiB: between two ranks, 64 KiB took 13.7 us in a single copy, and take 1.7 us in cells.
 fn longest_of_requests(members: u32) -> usize {
     match members {
         0..=FEW => PIECE,
@@ -160,8 +160,8 @@ fn longest_of_requests(members: u32) -> usize {
 
 /// The number of short or medium cells per member for operations in which no rank waits for all others.
 ///
-/// When oversubscribed, ranks are scheduled in any order, and in a series of scans a rank gets no further per time slice than its predecessor has.
-/// So deeper rings save switches: scans of 8 bytes on 32 ranks take 0.20 switches per rank at depth 64, 0.07 at 256 and 0.04 at 512.
+/// When oversubscribed, ranks are scheduled in any order, and in a series of scans a rank can in its time slice only catch up with its predecessor.
+/// So deeper rings save context switches: scans of 8 bytes on 32 ranks take 0.20 switches per rank at depth 64, 0.07 at 256 and 0.04 at 512.
 /// The depth is reduced where the cells would exceed `MEMORY`, but not below `enough`.
 pub fn depth(cell: usize, members: u32, occupancy: Occupancy) -> u64 {
     const MEMORY: usize = 4 << 20;
@@ -184,14 +184,14 @@ pub fn depth(cell: usize, members: u32, occupancy: Occupancy) -> u64 {
 pub enum Flow {
     /// No rank completes before all have arrived.
     CooperativeCopy,
-    /// A rank that has sent its data continues.
+    /// A rank that has sent its data continues without waiting for the others.
     OneWay,
 }
 
 /// A set of cells, by the kind of calls that use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Blocking calls: a rank that begins one has finished all before it.
+    /// Blocking calls: a rank that begins one has finished all earlier ones.
     Blocking,
     /// Requests: several may be in progress, and they complete in any order.
     Nonblocking,
@@ -200,7 +200,7 @@ pub enum Lane {
 /// The number of rings from which an operation chooses.
 pub const RINGS: usize = 4;
 
-/// The place of slices among them.
+/// The index of the ring of slices among these [`RINGS`] choices.
 pub const SLICES: usize = 2;
 
 /// The rings of a lane.
@@ -216,7 +216,7 @@ impl Layout {
     pub fn of(lane: Lane, sizes: Sizes, members: u32, occupancy: Occupancy) -> Layout {
         let Sizes { cell, slices } = sizes.of_lane(lane, members);
         let longest = cell;
-        // Requests may complete in any order, but the rank that works for all must know that no rank still reads an earlier result.
+        // Not for requests: they may complete in any order, but the rank that works for all must know that no rank still reads an earlier result.
         let is_deep = lane == Lane::Blocking && longest > MIDDLING;
         let mut rings = Vec::new();
         let mut choices = [Flow::CooperativeCopy, Flow::OneWay].map(|flow| {
@@ -224,7 +224,7 @@ impl Layout {
                 Flow::OneWay if is_deep => depth(cell, members, occupancy),
                 _ => DEPTH,
             };
-            // Each with the bytes that an operation may use. Requests divide their data like blocking calls, but seldom into pieces.
+            // Cell size, depth of the ring, and the bytes of a cell that an operation may use. Requests have the same limits, but seldom use pieces.
             let of = [
                 (SHORT, deep(SHORT), SHORT),
                 (MIDDLING, deep(MIDDLING), MIDDLING),
@@ -234,10 +234,10 @@ impl Layout {
                 },
                 (longest, DEPTH, longest),
             ];
-            // With few members, prefetching beyond one member's cell reaches the cell that the next member is writing, so these are spaced apart:
-            // 1 KiB on two ranks, adjacent and apart: allreduce 0.178 and 0.168 us, allgather 0.179 and 0.171.
-            // 8 bytes on 60 oversubscribed ranks, adjacent and apart: allgather 77 and 100 us, alltoall 79 and 125.
-            // Two members' cells need only be further apart than that; the distance of long cells would put each into a page of its own.
+            // With few members, prefetching beyond one member's cell reaches the cell that the next member is writing, so short cells are spaced apart:
+            // 1 KiB on two ranks: adjacent 0.178, apart 0.168 us for allreduce; 0.179 and 0.171 us for allgather.
+            // 8 bytes on 60 oversubscribed ranks: adjacent 77, apart 100 us for allgather; 79 and 125 us for alltoall.
+            // Two members' cells need only be further apart than the prefetch reaches; the distance of long cells would put each cell into a separate page.
             let apart = flow == Flow::CooperativeCopy && members <= FEW;
             of.map(|(length, depth, most)| {
                 let cell = match (apart, length) {
@@ -251,7 +251,7 @@ impl Layout {
                     rings.push(ring);
                     rings.len() - 1
                 });
-                // Cells that are spaced apart are longer than the data for which they are used.
+                // The cells that are spaced apart are longer than the data that they hold.
                 (index, cell.min(most))
             })
         });
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    /// Other communicators have none, whatever the caches.
+    /// Communicators of more than two ranks, and oversubscribed ones, have no slices, whatever the caches.
     #[test]
     fn slices_of_two_ranks_span_what_their_caches_ask_for_and_little_memory() {
         let dedicated = |members, cycled| Sizes::fitting(members, Occupancy::Dedicated, cycled);
@@ -335,7 +335,7 @@ mod tests {
         let sizes = dedicated(2, 2 << 20);
         let len = sizes.len_of_slices(2, Occupancy::Dedicated);
         assert!((6 << 20..7 << 20).contains(&len), "{len}");
-        // Requests have none, but divide their data alike.
+        // Requests have no slices, but the same limits as blocking calls.
         let layout = |lane| Layout::of(lane, sizes, 2, Occupancy::Dedicated);
         let (blocking, requests) = (layout(Lane::Blocking), layout(Lane::Nonblocking));
         let has_slices = |layout: &Layout| layout.rings.iter().any(|ring| ring.cell == SLICE);

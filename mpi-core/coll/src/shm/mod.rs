@@ -7,7 +7,7 @@
 //! when oversubscribed, [`counter`] costs each rank one atomic addition and, in the best case, one context switch.
 //!
 //! Protocol: rank 0 allocates a block from its arena, chooses the barrier and sends the [`segment`] and the choice in its config blob.
-//! Rank 0 alone frees the block: when all members have left, or, if some member refuses, after the vote.
+//! Only rank 0 frees the block: when all members have left, or, if some member refuses, after the vote.
 //!
 //! Operations are numbered when they are called or started, which all members do in the same order; [`route`] selects their protocol.
 //! Barriers of one communicator run one after another: an `MPI_Ibarrier` enters when the previous one has completed.
@@ -107,7 +107,7 @@ impl Component for Shm {
             0 => None,
             wish => Some(Sizes::wished(wish)),
         };
-        // With fault tolerance, a member that fails gets its buffers back while others may still read them, so no buffer is read by others then.
+        // With fault tolerance, an operation that fails on one member returns its buffers to the program while others may still read them: so no single copies.
         let survives = comm.engine().is_fault_tolerant();
         let (single_copy_from, long_way) = match survives {
             true => (u64::MAX, LongWay(Some(Way::Fragments))),
@@ -142,7 +142,7 @@ struct State {
     members: Members,
     barrier: BarrierChoice,
     occupancy: OccupancyChoice,
-    /// True if the communicator may lose members.
+    /// True if the job is fault tolerant, so that the communicator may lose members.
     survives: bool,
     single_copy_from: u64,
     pieces_up_to: u64,
@@ -151,16 +151,16 @@ struct State {
     sizes: Option<Sizes>,
     reproducible: bool,
     retired: Rc<RetiredBlocks>,
-    /// On rank 0, from the export of its config blob to the import.
+    /// The allocated block, on rank 0, between export and import of its config blob.
     block: Cell<Option<ShmBlock>>,
     place: OnceCell<Segment>,
-    /// The number of barriers called on this rank, and of those completed.
+    /// The number of barriers called on this rank; `passed` is the number of those that have completed.
     called: Cell<u64>,
     passed: Cell<u64>,
 }
 
 impl Drop for State {
-    /// If the members have not agreed because one has died, some may still access the block, so it is never freed.
+    /// If the members have not agreed because a member has died, some may still access the block, so it is never freed.
     fn drop(&mut self) {
         if let (true, Some(block)) = (self.survives, self.block.take()) {
             block.abandon();
@@ -191,7 +191,7 @@ impl State {
         let Some(place) = self.place.get() else {
             return true;
         };
-        // Polled again after completion it returns true; before its turn it returns false.
+        // A pass that is polled again after completion returns true; one whose turn has not come returns false.
         let passed = self.passed.get();
         if passed != pass.number {
             return passed > pass.number;
@@ -205,7 +205,7 @@ impl State {
         through
     }
 
-    /// As [`Self::step`]; records a stage that has ended although the barrier has not.
+    /// As [`Self::step`]; also reports progress to the engine if a stage has ended although the barrier has not.
     #[inline]
     fn step_visibly(&self, engine: &Engine, pass: &mut Pass) -> bool {
         let stage = pass.stage;
@@ -240,8 +240,8 @@ impl State {
     }
 }
 
-/// The operand of a reduce-scatter, as a buffer that begins at the result and with MPI_IN_PLACE is the whole operand,
-/// and the range of elements that is this rank's.
+/// Returns the buffer of a reduce-scatter that begins at the result (with MPI_IN_PLACE it contains the whole operand),
+/// and the range of elements that belongs to this rank.
 fn scattered(call: &Call, members: &Members) -> Option<(RecvBuf, Range<i64>)> {
     let (recv, before, mine, total) = match call {
         Call::ReduceScatterBlock { recv, .. } => {
@@ -350,7 +350,7 @@ impl Module for ShmModule {
         let lane = Lane::Nonblocking;
         let route = state.route(lane, &call);
         match route.and_then(|route| state.begin_data(lane, route)) {
-            // The future of a short call is less than half as large as the others, and allocators are faster with that.
+            // The future of a short call is less than half as large as the other futures, and allocators are faster at that size.
             Some(begun) if begun.route == Route::Cells(Shape::Whole) => {
                 if let Some(emptied) = invocation.emptied(&call) {
                     call = emptied;
@@ -443,7 +443,7 @@ impl Module for ShmModule {
         wait::now(comm, operation.run_fast_call(call))
     }
 
-    /// Uses each of the cells once, and passes a barrier.
+    /// Uses each cell once, and passes a barrier.
     fn rehearse(&self, comm: &Comm) -> Result<(), Error> {
         let state = &*self.0;
         let sum = DenseOp::new(&Predefined::Sum.into(), &Named::DOUBLE.into());

@@ -15,7 +15,7 @@ pub static BARRIER: Param<BarrierChoice> = Param::new(
     "Barrier in shared memory: counter (central, for oversubscribed ranks), flags (dissemination, for ranks with a core each), or auto (by coll_shm_occupancy); rank 0's value is used",
 );
 
-/// The occupancy of the cores for which cells and protocols are chosen.
+/// Whether cells and protocols are chosen for a core per rank or for oversubscribed ranks.
 pub static OCCUPANCY: Param<OccupancyChoice> = Param::new(
     "coll",
     "shm",
@@ -117,7 +117,7 @@ impl Value for LongWay {
 }
 
 impl LongWay {
-    /// The value in rank 0's config blob.
+    /// Returns the value's encoding in rank 0's config blob.
     pub(super) fn number(self) -> u64 {
         match self.0 {
             None => 0,

@@ -5,16 +5,18 @@
 //!
 //! Guarantee: all members use the same protocol in the same call, and no message is sent for that.
 //!
-//! Protocol. The members make the same calls in the same order, and each counts those of a class, from 0 on.
+//! Protocol. The members make the same calls in the same order, and each member counts the calls of a class, from 0 on.
 //! Each class has one word, the [`Plan`]: the calls before `from` use one protocol, the next `run` calls another, and the calls after these a third.
-//! 1. A member that begins a call has room for its first number in the long cells: every rank has finished the number [`LAG`] before it. Then it reads the plan, once.
+//! 1. A member begins a call when the long cells of its first number are free, that is, when every rank has finished the number [`LAG`] before it.
+//!    Then it reads the plan, once.
 //! 2. Rank 0 may write a plan when it begins a call; the plan applies from [`LAG`] calls later on.
-//!    Each call takes at least one number, so by 1 a member that reaches those calls sees that rank 0 has finished the call in which it wrote, and so sees the plan.
-//!    A member that reads the new plan in an earlier call finds in it what the old plan says.
-//! 3. That holds because rank 0 writes only after every rank has finished a number of the last call with a special rule in the old plan:
-//!    all calls for which the plan is still to be read use the final protocol of the old plan, which is the first of the new one.
+//!    Each call takes at least one number, so by 1 a member that reaches those calls sees that rank 0 has finished the call in which it wrote,
+//!    and so sees the plan.
+//!    A member that reads the new plan in an earlier call finds in it the same protocol as in the old plan.
+//! 3. That holds because rank 0 writes only after every rank has finished a number of the last trial call of the old plan:
+//!    all calls that have not read the plan yet use the final protocol of the old plan, which is the first of the new one.
 //!
-//! The cost of a call is the mean over the members: each writes its time into a word of its own, with the call's number,
+//! The cost of a call is the mean over the members: each writes its time, with the call's number, into its own word,
 //! and rank 0 reads the words when it begins the next measured call; a member that has not written yet, or has overwritten its word, is left out.
 //!
 //! SYNC POINT shm.plan: `cells.finished` orders the plan: rank 0 writes it before it finishes a number, and every member reads it after it has seen that.
@@ -34,7 +36,7 @@ const LAG: u64 = DEPTH;
 /// The number of first calls of a class whose times are ignored.
 const COLD: u64 = 3;
 
-/// Trying the slower protocol may take at most 1 / `PRICE` of the time.
+/// Trials of the slower protocol may take at most 1 / `PRICE` of the time.
 const PRICE: f32 = 64.0;
 
 const CLASSES: usize = CallId::ALL.len() * ORDERS;
@@ -108,12 +110,12 @@ impl Plan {
         }
     }
 
-    /// The first call from which on the plan says `then` only.
+    /// Returns the first call after the trial calls; this call and all later ones use `then`.
     fn end(&self) -> u64 {
         self.from + self.run
     }
 
-    /// Never zero, which means no plan.
+    /// Encodes the plan; never zero, which means that there is no plan.
     fn to_word(self) -> u64 {
         let ways = [self.before, self.tried, self.then].map(|way| way as u64);
         let bits = ways
@@ -153,7 +155,7 @@ struct Decider {
 #[derive(Clone, Copy, Default)]
 struct Decided {
     known: Known,
-    /// The first number of the last call with a special rule in the plan, once that call has begun.
+    /// The first cell number of the plan's last trial call, once that call has begun.
     ends: Option<u64>,
 }
 
@@ -168,7 +170,7 @@ pub struct Measured {
 }
 
 impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
-    /// The choices in `memory`, which must have [`words`] words.
+    /// Creates the choices over `memory`, which must have [`words`] words.
     pub fn new(
         memory: M,
         me: u32,
@@ -192,7 +194,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         })
     }
 
-    /// The protocol of a call of blocks of `bytes` bytes while nothing has been measured.
+    /// Returns the protocol for blocks of `bytes` bytes before anything has been measured.
     pub fn first(&self, call: CallId, bytes: u64) -> Way {
         self.first[Class::of(call, bytes).0]
     }
@@ -202,12 +204,12 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         Plan::from_word(self.memory[class.0].load(Ordering::Relaxed), first)
     }
 
-    /// A member's report about its last call: the lower bits of the call's number, and its time in nanoseconds.
+    /// Returns a member's report about its last call: the lower bits of the call's number, and its time in nanoseconds.
     fn took(&self, member: u32) -> &AtomicU64 {
         &self.memory[CLASSES.next_multiple_of(STEP) + member as usize * STEP]
     }
 
-    /// Begins a call of blocks of `bytes` bytes, for whose first number this member has room; `finished` returns true for a number that all have finished.
+    /// Begins a call with blocks of `bytes` bytes, when the cells of its first number are free; `finished(n)` is true if all ranks have finished number `n`.
     pub fn begin(
         &self,
         (call, bytes): (CallId, u64),
@@ -262,7 +264,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         if decider.classes.is_empty() {
             decider.classes = vec![Decided::default(); CLASSES];
         }
-        // In the first calls memory is cold, and not only in the very first one, since cells are used in turn.
+        // Memory is cold in several first calls, since the cells are used in turn.
         let counts = (call >= COLD).then_some(*measured);
         if let Some(before) = std::mem::replace(&mut decider.before, counts)
             && let Some(cost) = self.cost(before.number)
@@ -299,7 +301,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
 const TIME: u32 = 40;
 
 impl Decided {
-    /// The protocol to try next and how often; `None` if the current one continues anyway.
+    /// Returns the protocol to try next and the number of trials; `None` if the current protocol continues.
     fn next_trial(&mut self, now: Way, first: Way) -> Option<(Way, u64)> {
         // The other protocol is sampled as often as needed at once; samples of the first one accumulate meanwhile.
         let missing = self.known.missing(first.other());
@@ -343,7 +345,7 @@ mod tests {
     /// One member of a simulated job.
     struct Member<'a> {
         choice: ProtocolChoice<&'a [AtomicU64]>,
-        /// The last number that it has begun, and the last that it has finished.
+        /// The last number that the member has begun, and the last that it has finished.
         number: u64,
         finished: u64,
         under_way: Option<Measured>,
@@ -392,7 +394,7 @@ mod tests {
     }
 
     proptest! {
-        /// Holds however far ahead of each other the members are, and for any costs.
+        /// Holds however far the members are ahead of each other, and for any costs.
         #[test]
         fn all_members_go_the_same_way_in_the_same_call(
             members in 2u32..5,

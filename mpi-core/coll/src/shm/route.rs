@@ -1,14 +1,15 @@
 //! Routing: the choice of a protocol for an operation's data, and its execution.
 //!
 //! There are three routes: through [`cells`](super::cells), by single copies from the others' memory, or the next component.
-//! Short data go through cells whole. For data that could go through cells in pieces, rank 0 has fixed the protocol, or it is measured ([`protocol_choice`](super::protocol_choice)).
+//! Short data go through cells whole. For data that could go through cells in pieces, the protocol is fixed by rank 0,
+//! or measured ([`protocol_choice`](super::protocol_choice)).
 //!
 //! Guarantee: all members use the same route in the same call, and no message is sent for that.
-//! A route depends on what the standard makes equal on all members, on rank 0's config blob, and on plans that read the same everywhere.
+//! A route depends on arguments that the standard makes equal on all members, on rank 0's config blob, and on plans that all members read equally.
 //!
 //! Protocol: an operation gets its [`Route`], and its numbers in its lane's cells ([`Begun`]), when it is called or started, and may be carried out later;
 //! members make the same calls in the same order, so an operation has the same numbers on all of them.
-//! A measured operation gets its numbers only when the first of them has room, for which it waits: so requests are not measured.
+//! A measured operation gets its numbers only when the cells of the first one are free, and it blocks until then: so requests are not measured.
 
 use super::large::{self, Large};
 use super::layout::Lane;
@@ -32,7 +33,7 @@ pub(super) enum Route {
     Measured(Shape),
 }
 
-/// An operation that has its numbers.
+/// An operation to which cell numbers have been assigned.
 pub(super) struct Begun {
     pub(super) route: Route,
     lane: Lane,
@@ -85,16 +86,16 @@ impl State {
         let is_sliced = small.is_some_and(|small| small.cells.has_slices());
         let in_rows = matches!(shape, Shape::Rows(_));
         if in_rows && self.copies(place, call).is_none() {
-            // One message per rank takes longer, whatever the messages carry.
+            // One message per rank takes longer, whatever the length.
             return LongWay(Some(Way::Fragments));
         }
         // Both protocols combine operands in the same order here; the next component does not promise that order.
-        // Data that are only moved can also go as the next component's messages: these choose the faster protocol for themselves,
-        // and on some machines neither theirs nor pieces are faster everywhere.
+        // Data that are only moved can also be sent as messages of the next component: messages choose their own protocol,
+        // and on some machines neither messages nor pieces are faster at every size.
         let another_way = || self.copies(place, call).is_some() || moves;
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
-            // Requests are not measured, and wherever there are slices, pieces of requests were the slower ones.
+            // Requests are not measured, and where the blocking lane has slices, requests in pieces were slower than the alternative.
             Lane::Nonblocking if is_sliced && another_way() => LongWay(Some(Way::Copy)),
             _ => {
                 let bytes = call.agreed_bytes().unwrap_or(0) as u64;

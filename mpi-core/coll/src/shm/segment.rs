@@ -1,8 +1,9 @@
 //! The shared segment of a communicator: memory that rank 0 allocates and the others find by its config blob.
 //!
-//! The first line counts the members that have left (see [`SegmentLease`]) and those that can read the others' memory (see [`CmaAccess`]).
-//! The barrier follows, then two sets of cells, for blocking calls and for requests, the words of [`ProtocolChoice`] if protocols are measured, and the slices,
-//! which are long and which many communicators never use.
+//! The first line has two counters: of the members that have left (see [`SegmentLease`]), and of the members that can read the others' memory
+//! (see [`CmaAccess`]).
+//! The barrier follows, then two sets of cells, for blocking calls and for requests, then the words of [`ProtocolChoice`] if protocols are measured.
+//! The slices are last, since they are long and many communicators never use them.
 //! The layout follows from the config blob and the number of members, so all members compute the same;
 //! and no rank accesses an offset from rank 0 unless the whole range is inside the node's memory.
 
@@ -37,11 +38,11 @@ pub(super) struct Segment {
     /// By [`Lane`]; `None` if the node's memory was full.
     pub(super) small: Option<[Small; 2]>,
     pub(super) large: Large,
-    /// The protocol of data that can go in pieces.
+    /// The protocol of data that can be sent in pieces.
     pub(super) long: Long,
     /// True if reductions must compute the same expression regardless of placement; rank 0's choice.
     pub(super) reproducible: bool,
-    /// The bytes in front of the slices, which are the last part.
+    /// The size of the segment without the slices, which are its last part.
     before_slices: usize,
     pub(super) lease: SegmentLease,
 }
@@ -57,8 +58,8 @@ pub(super) enum Long {
 }
 
 impl Segment {
-    /// Returns true if a call is left to the next component although there are cells:
-    /// the only scan algorithm that also runs between nodes computes another expression.
+    /// Returns true if a call is passed to the next component although there are cells: a scan that must be reproducible,
+    /// since the scan algorithm that runs between nodes computes a different expression than `shm`.
     #[inline]
     pub(super) fn leaves(&self, call: CallId) -> bool {
         self.reproducible && matches!(call, CallId::Scan | CallId::Exscan)
@@ -70,7 +71,7 @@ impl Segment {
         lanes.all(|small| small.cells.are_untouched())
     }
 
-    /// The bytes that may have been written, if not all of them; `untouched` if only the first line has been.
+    /// Returns the length of the prefix that may have been written, `None` if it is the whole segment; with `untouched` it is the first line.
     pub(super) fn used(&self, untouched: bool) -> Option<usize> {
         let mut lanes = self.small.iter().flatten();
         let has_used_slices = lanes.any(|small| small.cells.have_used_slices());
@@ -90,7 +91,7 @@ impl State {
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
         if members.count() <= FEW {
-            // Making a communicator is a wait for messages, in which these pages cost little; with many members they are many.
+            // Creating a communicator waits for messages, and mapping these pages meanwhile costs little. Not for many members, which have many pages.
             node.map_ahead(config.place, FIRST_USED);
         }
         let left = node.hold(config.place).ok_or_else(outside)?;
@@ -122,7 +123,7 @@ impl State {
                 Lane::Blocking => (at(behind), lens[1] + ways),
                 Lane::Nonblocking => (at(requests), 0),
             };
-            // Without slices there is nothing behind the gap.
+            // Without slices no gap is needed.
             let gap = if slices > 0 { gap } else { 0 };
             let cells = Cells::at(node, place, config.sizes, members, lane, occupancy, gap);
             Ok(Small {
@@ -137,7 +138,7 @@ impl State {
         };
         let long = match config.long_way {
             LongWay(Some(way)) => Long::Always(way),
-            // Only operations in cells are measured.
+            // Without cells nothing is measured.
             LongWay(None) if small.is_none() => Long::Always(Way::Copy),
             LongWay(None) => {
                 let place = at(requests + lens[1]);
@@ -170,7 +171,7 @@ impl State {
         let node = comm.engine().node();
         let barrier = LINE + kind.len(self.members.count());
         let count = self.members.count();
-        // As for the rings of messages, where cores share only the last cache.
+        // The same size as the rings of messages between cores that share only the last-level cache.
         let cycled = match node.ring_span() {
             span if span > NEAR => span,
             _ => 0,
@@ -202,11 +203,11 @@ impl State {
     }
 }
 
-/// From this length on, a broadcast between cores that share only their last cache begins with single copies:
-/// the cells of that number of pieces have never been used, and their pages cost more than the copies.
+/// From this length on, a broadcast between cores that share only the last-level cache uses single copies until measured:
+/// its pieces would touch cells for the first time, and these page faults cost more than the single copies.
 const COPIED_FIRST: u64 = 512 << 10;
 
-/// From this length of a block on, rows begin with single copies: each member shows as many blocks as there are others, in pages that were never used.
+/// From this block length on, calls in rows use single copies until measured: each member would write one block per other member to untouched pages.
 const ROWS_COPIED_FIRST: u64 = 64 << 10;
 
 /// The protocol of long data while nothing is measured, by the occupancy of the cores and whether they share only their last cache.

@@ -6,7 +6,7 @@ use super::params::LongWay;
 use mpi_base::node::ShmOffset;
 use mpi_base::occupancy::Occupancy;
 
-/// The lowest bit of the depth of the ring of slices, in the word of the sizes.
+/// In the word of the sizes: the lowest bit of the slice ring's depth.
 const SLICES: u32 = 32;
 
 /// The contents of the config blob; an empty blob means that there is no segment.
@@ -14,7 +14,7 @@ pub(super) struct SegmentConfig {
     pub(super) place: ShmOffset,
     pub(super) kind: Kind,
     pub(super) occupancy: Occupancy,
-    /// Without cells, their size is zero.
+    /// The cell size is zero if there are no cells.
     pub(super) sizes: Sizes,
     pub(super) single_copy_from: u64,
     pub(super) pieces_up_to: u64,
@@ -28,7 +28,7 @@ impl SegmentConfig {
             self.place.0,
             self.kind as u64,
             self.occupancy as u64,
-            // One word, since a message of one word more would be the first to need the ring's bytes.
+            // Both sizes are in one word: with one word more, the message would need bytes in the transport's ring.
             self.sizes.cell as u64 | self.sizes.slices << SLICES,
             self.single_copy_from,
             self.pieces_up_to,

@@ -1,6 +1,6 @@
 //! Release of a shared segment once no rank accesses it.
 //!
-//! A rank that has passed its last barrier may free the communicator while others still poll the barrier.
+//! A rank that has passed its last barrier may free the communicator while other ranks still poll the barrier.
 //! So every member increments the first word of the block when it leaves, and rank 0, which owns the memory,
 //! frees the block when all have left; until then it is among the [`RetiredBlocks`].
 
@@ -13,7 +13,7 @@ use std::cell::Cell;
 pub struct SegmentLease {
     left: Held<AtomicU64>,
     members: u64,
-    /// On rank 0.
+    /// The block, on rank 0.
     block: Cell<Option<ShmBlock>>,
     /// True if others may access the block after this rank has dropped it.
     outlives: bool,
@@ -28,7 +28,8 @@ impl Drop for SegmentLease {
 }
 
 impl SegmentLease {
-    /// Rank 0 has the `block`; with `outlives`, dropping a lease before [`SegmentLease::end`] leaks it, as members may use what they have not agreed on.
+    /// Creates a lease; `block` is `Some` on rank 0. With `outlives`, dropping the lease before [`SegmentLease::end`] leaks the block,
+    /// since some members may use it although the members have not agreed.
     pub fn new(
         left: Held<AtomicU64>,
         (block, outlives): (Option<ShmBlock>, bool),
@@ -46,7 +47,7 @@ impl SegmentLease {
     pub fn end(&self, retired: &RetiredBlocks, used: Option<usize>) {
         let mut block = self.block.take();
         if let (Some(block), Some(used)) = (&mut block, used) {
-            // Many communicators carry messages or short data only, and finding and returning pages takes most of the time of freeing one.
+            // Searching for written pages and returning them takes most of the time of freeing, and many communicators never touch the last part.
             block.is_clean_behind(used);
         }
         // SYNC POINT shm.left: this rank's last access comes before.

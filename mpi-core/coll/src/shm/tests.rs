@@ -12,7 +12,7 @@ use crate::{CallId, Table};
 use mpi_base::occupancy::Occupancy;
 use mpi_base::param::Source;
 
-/// A job whose world is tuned for this occupancy, regardless of the machine's cores.
+/// A job whose `MPI_COMM_WORLD` uses the protocols for this occupancy, regardless of the machine's cores.
 fn job(ranks: u32, occupancy: Occupancy) -> Job {
     let mut job = Job::of(ranks);
     let value = match occupancy {
@@ -106,7 +106,7 @@ fn all_reductions_of_a_node_are_served_here() {
     });
 }
 
-/// Also long blocks, which are messages: they are announced in cells.
+/// Includes long blocks, which are sent as messages and announced in cells.
 #[test]
 fn forms_with_counts_are_served_in_the_node_s_memory() {
     for occupancy in OCCUPANCIES {

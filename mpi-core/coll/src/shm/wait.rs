@@ -3,7 +3,8 @@
 //! With a core per rank the others are about to arrive: the rank spins on the condition for about a microsecond.
 //! When oversubscribed, they cannot arrive before this rank releases its core: it yields at once, polls when it is scheduled in again,
 //! and then spins briefly, since a rank that is still missing runs on another core ([`Waiting::hold_core`]).
-//! A rank that has spun without success yields too: another program may occupy the core of a rank that it waits for, and on a free core a yield is cheap.
+//! With a core per rank, a rank that has spun without success yields too: another program may occupy the core of a rank for which it waits,
+//! and on a free core a yield is cheap.
 //! Then, in both cases, it waits like every MPI call, progressing and finally asleep, so that messages move and a computing rank gets the core.
 //!
 //! An operation is written once, over [`Wait`]. A blocking call waits [`Blocking`], inside the only poll of its future,
@@ -12,8 +13,8 @@
 //! A wait cannot complete once a member has died or the communicator is revoked.
 //! A request checks for that whenever it is polled ([`unless_broken`]).
 //! A blocking call checks last, before it sleeps: then the wait returns an error, and the operation leaves with it.
-//! The check is in the cold part of a wait, so a condition that is already true costs no branch for it.
-//! No operation of the communicator accesses its memory after that.
+//! The check is in the cold part of a wait, so a condition that is already true costs no additional branch.
+//! After such an error no operation of the communicator accesses its memory.
 
 use crate::Error;
 use crate::comm::Comm;
@@ -32,7 +33,7 @@ pub trait Wait: Copy {
     /// Waits until `done`, which may be called again after it has returned true.
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<(), Error>;
 
-    /// Waits until `done`, where other ranks on this core may be able to continue before this one.
+    /// Waits until `done`, where other ranks on this core may be able to continue before this rank.
     async fn until_unlike_others(
         self,
         engine: &Engine,
@@ -46,7 +47,7 @@ pub trait Wait: Copy {
     fn briefly(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
 }
 
-/// Waits without returning; for operations of this communicator that [`now`] runs.
+/// Blocks inside the poll; for operations of this communicator that [`now`] runs.
 #[derive(Clone, Copy)]
 pub struct Blocking<'a>(pub &'a Comm);
 
@@ -117,12 +118,12 @@ pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> R
         .poll(&mut Context::from_waker(Waker::noop()))
     {
         Poll::Ready(outcome) => outcome,
-        // It also waits for something else, such as a message.
+        // The operation also waits for something else, such as a message.
         Poll::Pending => comm.engine().block_on(operation),
     }
 }
 
-/// Waits until `done` without returning; returns an error if that cannot happen.
+/// Blocks until `done`; returns an error if the communicator can no longer complete the wait.
 #[inline(always)]
 pub fn until(comm: &Comm, done: impl FnMut() -> bool) -> Result<(), Error> {
     wait(comm, comm.engine(), true, done)
@@ -130,7 +131,7 @@ pub fn until(comm: &Comm, done: impl FnMut() -> bool) -> Result<(), Error> {
 
 /// Returns the outcome of a part of an operation, or an error if no wait can complete any more.
 ///
-/// After an operator's failure the operation goes on, since other ranks wait for its other parts.
+/// After an operator's failure the operation continues, since other ranks wait for its other parts.
 #[inline(always)]
 pub fn or_leave(comm: &Comm, outcome: Result<(), Error>) -> Result<Result<(), Error>, Error> {
     match outcome {
@@ -183,7 +184,7 @@ fn wait(
     }
 }
 
-/// Waits on a core of its own.
+/// Waits when this rank has a core to itself: spins, then rests.
 #[inline(never)]
 fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) -> Result<(), Error> {
     match engine.waiting().spin(&mut done) {

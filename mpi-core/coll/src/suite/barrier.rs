@@ -18,9 +18,9 @@ use std::time::Duration;
 pub enum Form {
     /// `MPI_Barrier`.
     Blocking,
-    /// Alternates between the two.
+    /// `MPI_Ibarrier` and a wait.
     Nonblocking,
-    /// Now this, now that.
+    /// Blocking in some rounds, nonblocking in others.
     Mixed,
 }
 
@@ -41,7 +41,7 @@ pub fn pass(comm: &Comm, form: Form, round: u32) {
     }
 }
 
-/// Returns the world, after checking that the component `name` serves its barriers.
+/// Returns `MPI_COMM_WORLD`, after checking that the component `name` serves its barriers.
 fn world_of(engine: &Engine, name: &str) -> Comm {
     let world = engine.world().expect("a world");
     let table = Table::chosen(&world).expect("a table");
@@ -50,7 +50,7 @@ fn world_of(engine: &Engine, name: &str) -> Comm {
     world
 }
 
-/// A number that differs between ranks and rounds and is the same in every run.
+/// Returns a pseudo-random number for a rank and a round, the same in every run.
 fn scatter(rank: u32, round: u32) -> u64 {
     SplitMix64(u64::from(rank) << 32 | u64::from(round)).next_u64()
 }

@@ -1,4 +1,4 @@
-//! SplitMix64 collective calls and their expected results, computed by each rank on its own.
+//! Random collective calls (from SplitMix64) and their expected results, which each rank computes without communication.
 //!
 //! Every rank's input follows from the case's seed, so a rank knows all inputs and computes its own output from the definition of the call.
 //! Data are 64-bit words; an element of the datatype has one of them, or two with holes around them and a negative lower bound.
@@ -99,7 +99,7 @@ impl Part {
 
 impl Case {
     pub fn random(call: CallId, size: u32, random: &mut SplitMix64) -> Case {
-        // Most are short, some empty, some beyond a transport's eager limit, and some longer than a pipeline segment.
+        // Most counts are short, some zero, some beyond a transport's eager limit, and some longer than a pipeline segment.
         let most = [1, 5, 5, 40, 40, 2000, 2000, 9000][random.below(8) as usize];
         let ragged = random.below(2) == 0;
         let combine = match random.below(4) {

@@ -87,7 +87,7 @@ impl Flight {
     }
 }
 
-/// The world, a duplicate, and a split of it in which ranks have other numbers.
+/// Returns `MPI_COMM_WORLD`, a duplicate, and a split of it in which ranks have other numbers.
 fn communicators(engine: &Engine) -> Vec<Comm> {
     let world = engine.world().expect("a world");
     let twin = engine
@@ -171,7 +171,7 @@ fn a_persistent_collective_started_again_gives_the_same_again() {
             for call in CallId::ALL {
                 let case = Case::random(call, size, &mut random);
                 if case.is_in_place() {
-                    // Its input is overwritten by the first start.
+                    // Not persistent with MPI_IN_PLACE: the first start overwrites the input.
                     continue;
                 }
                 let part = case.part(world.rank());
@@ -297,7 +297,7 @@ fn short_calls_in_shared_memory_do_not_mix() {
 
 #[test]
 fn calls_in_single_copies_do_not_mix() {
-    // Nearly every length uses single copies, or only long data do, besides short calls in cells.
+    // Single copies for nearly every length, or only for long data with short calls in cells.
     for (cell, occupancy) in [
         ("1", "dedicated"),
         ("1", "oversubscribed"),
@@ -316,7 +316,7 @@ fn calls_in_single_copies_do_not_mix() {
     }
 }
 
-/// Long data go in pieces always, never or sometimes: on all members in the same calls.
+/// Long data are sent in pieces always, never or sometimes: on all members in the same calls.
 #[test]
 fn long_calls_do_not_mix_whichever_way_they_go() {
     long_calls(&[2, 3], 400);

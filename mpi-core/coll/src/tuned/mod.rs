@@ -30,7 +30,7 @@ static PRIORITY: About = priority::about("tuned", "30");
 /// The component.
 #[derive(Default)]
 pub struct Tuned {
-    /// Read for the first communicator.
+    /// The parsed settings; read when the first communicator is created.
     choices: OnceCell<Result<Rc<Choices>, String>>,
 }
 
@@ -105,14 +105,14 @@ fn read(params: &Params) -> Result<Rules, String> {
     Rules::parse(&text).map_err(|e| complain(&e))
 }
 
-/// What this process has read, for all its communicators.
+/// The decision table and the forced algorithms of this process, for all its communicators.
 struct Choices {
     rules: Rules,
     forced: Forced,
     reproducible: bool,
     /// A hash of everything that must be the same on all members.
     fingerprint: u64,
-    /// The last plan made: most communicators have as many members as the previous one.
+    /// The plan of the previous communicator: most communicators have the same number of members as the previous one.
     last: RefCell<Option<(Setting, Rc<Plan>)>>,
 }
 
@@ -181,7 +181,7 @@ impl TunedModule {
     }
 }
 
-/// The size that decides: a number of bytes that the standard makes equal on all members.
+/// Returns the size that is compared with the table: a number of bytes that the standard makes equal on all members.
 fn decisive_bytes(call: &Call, ranks: u32) -> i64 {
     let bytes = call.agreed_bytes().unwrap_or(0);
     match call {
@@ -195,7 +195,7 @@ impl Module for TunedModule {
         CallSet::ALL
     }
 
-    /// Exports what members could see differently: whether ranks are oversubscribed, and the fingerprint of rank 0's choices.
+    /// Exports the settings that could differ between members: whether ranks are oversubscribed, and the fingerprint of rank 0's choices.
     fn export_config(&self, comm: &Comm, config: &mut Vec<u8>) {
         config.push(comm.engine().waiting().occupancy() as u8);
         config.extend(self.choices.fingerprint.to_le_bytes());
@@ -237,7 +237,7 @@ impl Module for TunedModule {
     }
 }
 
-/// Lists the steps with their sizes, without those that a later step replaces everywhere.
+/// Lists the steps with their sizes, without steps that a later step replaces at every size.
 fn shown(steps: &[Step], call: CallId) -> String {
     let ladder = |serves: fn(Algorithm) -> bool| -> Vec<Step> {
         let steps = steps.iter().filter(|(_, algorithm)| serves(*algorithm));

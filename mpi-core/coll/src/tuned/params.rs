@@ -27,7 +27,7 @@ macro_rules! algorithms {
     ),*]};
 }
 
-/// By [`CallId`].
+/// The parameters that force an algorithm, by [`CallId`].
 static ALGORITHMS: [Param<String>; CallId::ALL.len()] = algorithms!(
     "barrier",
     "bcast",

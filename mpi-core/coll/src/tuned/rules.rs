@@ -73,7 +73,7 @@ impl Rules {
         Ok(Rules(rules))
     }
 
-    /// Describes the rows of a call as sentences; of those that apply the last one counts.
+    /// Describes the rows of a call as sentences; of the rows that apply, the last one counts.
     pub fn explain(&self, call: CallId) -> Vec<String> {
         let rows = self.0.iter().filter(|rule| rule.call == call);
         rows.map(|rule| {

@@ -1,6 +1,6 @@
 //! The collective operations as values.
 //!
-//! Buffers follow the standard's significance rules: what is significant only at the root is an `Option` that is `Some` at the root.
+//! Buffers follow the standard's significance rules: an argument that is significant only at the root is an `Option` that is `Some` at the root.
 //! `send: None` where a send buffer is expected means `MPI_IN_PLACE`.
 //! The `v` and `w` variants carry one buffer for each rank, so displacements and datatypes are resolved before an algorithm sees them.
 
@@ -14,7 +14,7 @@ use std::rc::Rc;
 #[derive(Clone)]
 pub enum Call {
     Barrier,
-    /// The root's `buf` is read, every other member's is written.
+    /// At the root `buf` is read, at every other member it is written.
     Bcast {
         buf: RecvBuf,
         root: u32,
@@ -73,14 +73,14 @@ pub enum Call {
         recv: RecvBuf,
         op: Op,
     },
-    /// Rank r receives `counts[r]` elements in `recv`; in place, `recv` holds all the input.
+    /// Rank r receives `counts[r]` elements in `recv`. With MPI_IN_PLACE `recv` points to the whole input.
     ReduceScatter {
         send: Option<SendBuf>,
         recv: RecvBuf,
         counts: Rc<[i64]>,
         op: Op,
     },
-    /// Every rank receives `recv.count` elements; in place, `recv` starts the whole input of `size * recv.count`.
+    /// Every rank receives `recv.count` elements. With MPI_IN_PLACE `recv` points to the whole input of `size * recv.count` elements.
     ReduceScatterBlock {
         send: Option<SendBuf>,
         recv: RecvBuf,
@@ -248,7 +248,7 @@ impl Call {
 impl Call {
     /// Returns the bytes of one rank's block, or of all data, that the standard requires to be equal at all members; `None` if it requires no such number.
     ///
-    /// At a root it is the size of what the root expects from each rank, or has for it.
+    /// At a root it is the size of the block that the root receives from each rank, or sends to it.
     pub fn agreed_bytes(&self) -> Option<i64> {
         let of_send = |send: &Option<SendBuf>| send.as_ref().map(SendBuf::bytes);
         let of_recv = |recv: &Option<RecvBuf>| recv.as_ref().map(RecvBuf::bytes);

@@ -3,7 +3,7 @@
 //! Most calls of most programs are of this kind, and short ones complete in less time than the general representation takes to build.
 //! So they are passed in registers to the first component in order ([`crate::comm::Collectives::carry_out_fast_call`]).
 //! The component states when the communicator is created which of them it accepts ([`crate::comm::Collectives::takes_fast_call`]).
-//! The decision is the same at all members, since it depends only on what the standard requires to be equal there:
+//! The decision is the same at all members, since it depends only on arguments that the standard requires to be equal at all members:
 //! a member whose buffers are not contiguous makes the same call as a [`super::Call`], and the two match.
 
 use super::{CallId, CallSignature};
@@ -67,7 +67,7 @@ pub enum FastCall<'a> {
 }
 
 impl FastCall<'_> {
-    /// Returns its kind, the same as that of the corresponding [`Call`](super::Call).
+    /// Returns the kind of the call, equal to that of the corresponding [`Call`](super::Call).
     #[inline(always)]
     pub fn id(&self) -> CallId {
         match self {
@@ -104,7 +104,7 @@ impl FastCall<'_> {
         }
     }
 
-    /// Returns its signature for the state page, the same as that of the corresponding [`super::Call`].
+    /// Returns the call's signature for the state page, equal to that of the corresponding [`super::Call`].
     #[inline(always)]
     pub fn signature(&self) -> CallSignature {
         let (root, op) = match self {

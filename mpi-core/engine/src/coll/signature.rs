@@ -7,7 +7,7 @@ use std::fmt;
 /// The arguments of one member's call that must agree at all members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallSignature {
-    /// The [`CallId`], with [`IN_PLACE`] if all members or none must pass it.
+    /// The [`CallId`]; combined with the flag [`IN_PLACE`] if the call uses `MPI_IN_PLACE` and the standard requires all members or none to do so.
     call: u64,
     /// The root + 1, or zero if there is none.
     root: u64,
@@ -51,7 +51,8 @@ impl CallSignature {
             | Call::ReduceScatterBlock { op, .. } => signature.op(op),
             _ => signature,
         };
-        // For these the standard requires it of all processes (sections 6.8 and 6.10.1); for the others some processes have no buffer to which it could apply.
+        // For these calls the standard requires MPI_IN_PLACE at all processes or none (sections 6.8 and 6.10.1); in the others some processes
+        // have no buffer to which it could apply.
         let signature = match call {
             Call::Alltoall { send: None, .. }
             | Call::Alltoallv { send: None, .. }
@@ -62,7 +63,7 @@ impl CallSignature {
             },
             _ => signature,
         };
-        // If each rank has its own count, the pairwise counts are compared instead, since a sum would show less.
+        // If each rank has its own count, the pairwise counts are compared instead, since a sum could hide differences.
         let each = matches!(call, Call::Allgatherv { .. } | Call::ReduceScatter { .. });
         signature.bytes(call.agreed_bytes().filter(|_| !each))
     }
@@ -97,13 +98,13 @@ impl CallSignature {
         CallSignature { op, ..self }
     }
 
-    /// Returns it as words for the state page.
+    /// Encodes the signature as words for the state page.
     #[inline]
     pub fn words(&self) -> [u64; WORDS] {
         [self.call, self.root, self.op, self.bytes]
     }
 
-    /// Reads it from words; missing words count as zero.
+    /// Decodes a signature; missing words count as zero.
     pub fn from_words(words: &[u64]) -> CallSignature {
         let word = |at: usize| words.get(at).copied().unwrap_or(0);
         CallSignature {
@@ -115,14 +116,14 @@ impl CallSignature {
     }
 }
 
-/// Returns the function name in the standard.
+/// Returns the name of the function in the standard.
 pub fn function(call: CallId) -> String {
     let (first, rest) = call.name().split_at(1);
     format!("MPI_{}{rest}", first.to_uppercase())
 }
 
 impl fmt::Display for CallSignature {
-    /// "MPI_Reduce to rank 2 of 400 bytes with MPI_SUM".
+    /// Example: "MPI_Reduce to rank 2 of 400 bytes with MPI_SUM".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.call & !IN_PLACE;
         let call = CallId::ALL.into_iter().find(|c| *c as u64 == number);

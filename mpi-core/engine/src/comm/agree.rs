@@ -1,7 +1,7 @@
 //! `MPIX_Comm_agree`, over messages ([`Agreements`](crate::fault::Agreements)) or in the node's shared memory ([`NodeAgreement`]).
 //!
 //! The agreements of a communicator are numbered when they are called or started, in the same order at all members, and run one after another:
-//! one that is started while others are active waits for its turn.
+//! an agreement that is started while others are active waits until they have ended.
 
 use super::Comm;
 use super::failure_state::FailureState;
@@ -20,7 +20,7 @@ pub struct Agreed {
     pub flag: u32,
     /// The maximum of all members' numbers.
     pub(super) number: u64,
-    /// The error of the agreement: a member is dead, and not every living one has acknowledged that.
+    /// The error of the agreement: a member is dead, and not every living member has acknowledged that.
     pub error: Option<Error>,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Agreement<'a> {
         self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
     }
 
-    /// Returns the maximum of the numbers of all living members, the same at each of them, whichever members have died; used to free an object that they hold together.
+    /// Returns the maximum of the numbers of all living members, the same at each of them, whichever members have died; used to free a shared object.
     pub async fn highest_of_living(self, number: u64) -> Result<u64, Error> {
         let (agreed, _) = self.agree_on(0, number).await?;
         Ok(agreed.number)
@@ -244,9 +244,9 @@ impl<'a> Agreement<'a> {
 
     /// Returns after every living member has called it; precedes the end of `MPI_COMM_WORLD`.
     ///
-    /// With fault tolerance it makes two agreements. When the second begins to end, all members know the result of the first,
-    /// so no process that leaves is still asked for it.
-    /// The second is awaited for a bounded time only, since processes that have left do not answer.
+    /// With fault tolerance it makes two agreements. When the second ends at any member, all members know the result of the first,
+    /// so no member requests that result from a process that has left.
+    /// The wait for the second has a time limit, since processes that have left do not reply.
     pub async fn fence_of_living(self) -> Result<(), Error> {
         const MOMENT: Duration = Duration::from_millis(500);
         if !self.comm.engine().is_fault_tolerant() {

@@ -34,7 +34,7 @@ struct Table {
     fast_call_limits: [i64; CallId::ALL.len()],
 }
 
-/// Less than the size of any call.
+/// The limit if no fast calls are served: less than the size of any call.
 const NOTHING: i64 = -1;
 
 impl Table {
@@ -72,7 +72,7 @@ impl<'a> CollectiveCalls<'a> {
         self.comm
     }
 
-    /// Returns the components that serve its calls, once chosen.
+    /// Returns the components that serve the communicator's calls, once they are chosen.
     pub fn components(self) -> Option<&'a dyn Collectives> {
         self.chosen.components()
     }
@@ -93,7 +93,7 @@ impl<'a> CollectiveCalls<'a> {
     pub fn carry_out(self, call: Call) -> Result<(), Error> {
         self.comm.usable()?;
         let (number, state) = (self.next_number(), self.comm.engine().state());
-        // A component's calls on communicators of its own are part of the program's call.
+        // Calls of a component on its derived communicators are part of the program's call.
         let outermost = !state.is_inside();
         if outermost {
             self.publish(number, &call);
@@ -109,7 +109,7 @@ impl<'a> CollectiveCalls<'a> {
 
     /// Carries out a fast call, if the first component in order accepts it; otherwise has no effect and returns `None`.
     ///
-    /// Only for calls of the program: a component's calls are part of those.
+    /// Only for calls of the program, not for calls that a component makes to carry out a call of the program.
     #[inline(always)]
     pub fn try_fast_call(self, fast_call: &FastCall<'_>) -> Option<Result<(), Error>> {
         let (engine, table) = (self.comm.engine(), self.chosen.table.get()?);
@@ -135,7 +135,7 @@ impl<'a> CollectiveCalls<'a> {
         self.begin_with(call, None)
     }
 
-    /// Starts a persistent operation, with what its component keeps for it ([`CollectiveCalls::plan`]).
+    /// Starts a persistent operation with the component's plan for it ([`CollectiveCalls::plan`]).
     pub fn begin_with(self, call: Call, plan: Option<&Rc<dyn Any>>) -> Result<Req, Error> {
         self.comm.usable()?;
         let number = self.next_number();
@@ -148,7 +148,7 @@ impl<'a> CollectiveCalls<'a> {
         Ok(self.comm.engine().operations().start(running))
     }
 
-    /// Makes what the component of a persistent operation keeps from one start to the next, if it keeps something.
+    /// Creates the plan of a persistent operation: the component's state that is kept from one start to the next; `None` if it keeps nothing.
     pub fn plan(self, call: &Call) -> Option<Rc<dyn Any>> {
         self.components()?.plan(call)
     }
@@ -158,7 +158,7 @@ impl<'a> CollectiveCalls<'a> {
         self.chosen.purpose.get() == Purpose::Steps
     }
 
-    /// Sets what the communicator is for; called before components are chosen.
+    /// Sets the purpose of the communicator; called before components are chosen.
     pub(super) fn set_purpose(self, purpose: Purpose) {
         self.chosen.purpose.set(purpose);
     }

@@ -18,7 +18,7 @@ pub type Joint<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + 'a>>;
 
 /// The collective components of a process.
 pub trait Framework {
-    /// Returns what this process could use for a communicator, before its members have agreed. Local: no communication here.
+    /// Returns the components that this process could use for a communicator, before its members have agreed. Local: must not communicate.
     fn propose(&self, comm: &Comm) -> Result<Box<dyn Proposal>, Error>;
 
     /// Returns the collectives of an intercommunicator, which need no agreement.
@@ -41,7 +41,7 @@ pub trait Framework {
     fn barrier<'a>(&self, conversation: &'a Conversation) -> Joint<'a, ()>;
 }
 
-/// What a process could use for a communicator, before the members have agreed.
+/// The components that a process could use for a communicator, before the members have agreed.
 pub trait Proposal {
     /// Appends rank 0's part of the agreement to `to`; called once, at rank 0.
     fn invite(&self, comm: &Comm, to: &mut Vec<u8>);
@@ -53,8 +53,8 @@ pub trait Proposal {
         invitation: &'a [u8],
     ) -> Joint<'a, Box<dyn Collectives>>;
 
-    /// Chooses without communication, where the members cannot agree because one of them has died: only components that need no setup serve.
-    /// The members need not choose alike: operations of all members fail from then on, whichever component serves them.
+    /// Chooses without communication if the members cannot agree because a member has died: only components that need no set-up serve.
+    /// The members need not make the same choice, since operations of all members fail from then on, whichever component serves them.
     fn choose_alone(self: Box<Self>) -> Box<dyn Collectives>;
 }
 
@@ -68,7 +68,7 @@ pub trait Collectives: Any {
     /// Starts a nonblocking call.
     fn begin(&self, comm: &Comm, number: i32, call: Call) -> Result<Running, Error>;
 
-    /// Returns what the component that serves a call keeps from one start of a persistent operation to the next, if it keeps something.
+    /// Creates the plan of a persistent operation: the component's state that is kept from one start to the next; `None` if it keeps nothing.
     fn plan(&self, _call: &Call) -> Option<Rc<dyn Any>> {
         None
     }
@@ -90,7 +90,7 @@ pub trait Collectives: Any {
     /// Carries out a fast call of a kind and size that [`Collectives::takes_fast_call`] accepts.
     fn carry_out_fast_call(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
 
-    /// Carries out a few operations without data that no program sees, so that its first ones find code and memory in the caches. All members call it.
+    /// Carries out a few operations without user data, so that the program's first operations find code and memory in the caches. All members call it.
     fn rehearse(&self, _comm: &Comm) -> Result<(), Error> {
         Ok(())
     }
@@ -100,7 +100,7 @@ pub trait Collectives: Any {
         None
     }
 
-    /// Returns what was selected and why the rest was not, one fact per line; `mpirun --explain` prints it.
+    /// Returns the selected components, and the reasons why others were not selected, one fact per line; `mpirun --explain` prints it.
     fn explain(&self, comm: &str) -> Vec<String>;
 
     /// Called when the communicator is freed.

@@ -1,7 +1,8 @@
 //! Creation of a communicator: its members receive its context id and agree on the components that serve it.
 //!
 //! Rank 0 sends one message, the invitation ([`Proposal::invite`]).
-//! Where the other members do not know the communicator's number yet, the number precedes the invitation, or a value that reports that none is left ([`context_id`]).
+//! If the other members do not know the communicator's number yet, the number precedes the invitation;
+//! a special value reports that rank 0 has no number left ([`context_id`]).
 
 use super::collective_calls::{CollectiveCalls, Purpose};
 use super::{Collectives, Comm, Context, ControlGroup, Proposal, context_id};
@@ -36,7 +37,7 @@ impl ControlGroup<'_> {
             words = self.tell(own, 0).await?;
         } else {
             words = self.tell(Vec::new(), 0).await?;
-            // Rank 0 runs this library, so the number is present.
+            // Rank 0 runs the same library, so its message contains the number.
             let word = words.first_chunk().copied().unwrap_or_default();
             made = make(u64::from_le_bytes(word));
         }
@@ -89,9 +90,10 @@ impl CollectiveCalls<'_> {
         proposal.agree(self.comm(), &invitation).await
     }
 
-    /// Returns the choice of the members. With fault tolerance, if the death of a member prevented the agreement, this process chooses alone,
+    /// Returns the choice of the members. With fault tolerance, if the death of a member prevented the agreement, chooses without communication,
     /// so that a death neither keeps MPI from starting nor keeps the living members from communicating.
-    /// After the death of another process, in the communicator from which this one is made, the members live and need the same choice, so the error is returned.
+    /// If the process that died is a member only of the parent communicator, all members of the new one are alive and need the same choice,
+    /// so the error is returned.
     fn or_alone(
         self,
         chosen: Result<Box<dyn Collectives>, Error>,
@@ -116,7 +118,7 @@ impl CollectiveCalls<'_> {
 
     /// Installs the collectives of this communicator.
     fn adopt(self, table: Box<dyn Collectives>) {
-        // The layer above explains the world. Rank 0 of the job prints for all members: where each rank has private communicators,
+        // The layer above prints the explanation of MPI_COMM_WORLD. Only rank 0 of the job prints: for private communicators of each rank,
         // such as copies of MPI_COMM_SELF, the other ranks would print the same lines.
         let (_, serial) = Context::chosen(self.comm().context().number());
         if serial > 1 && self.comm().engine().me() == 0 && self.comm().engine().place().explains() {

@@ -49,7 +49,7 @@ impl<'a> ContextIds<'a> {
         serial
     }
 
-    /// Reserves consecutive numbers for communicators that this process leads. Returns the first, as it is sent to the members.
+    /// Reserves consecutive numbers for communicators that this process leads. Returns the first as the word that is sent to the members.
     /// `mixed` is true if some members are of other jobs.
     pub(crate) fn next(self, how_many: u32, mixed: bool) -> u64 {
         if mixed {
@@ -64,7 +64,7 @@ impl<'a> ContextIds<'a> {
         Context::new(self.engine.me(), first).number()
     }
 
-    /// Exhausts the counter, as very many communicators would.
+    /// Exhausts the counter, as creating very many communicators would.
     #[cfg(feature = "testing")]
     pub fn exhaust(self) {
         self.serial().set(Context::LAST_SERIAL + 1);

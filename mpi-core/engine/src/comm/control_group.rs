@@ -2,8 +2,8 @@
 //!
 //! The members communicate in a conversation of a communicator to which all of them belong.
 //! Data is broadcast down a tree, in one message if it fits, as it nearly always does; numbers are reduced up the same tree and the result is broadcast.
-//! The tree is flat, so that on an oversubscribed node nearly all members are leaves and answer the broadcast at once:
-//! each is switched in twice, to receive and answer, and to receive the result. A pairwise exchange would need a switch for every doubling.
+//! The tree is flat, so that on an oversubscribed node nearly all members are leaves and reply to the broadcast at once:
+//! each is switched in twice, to receive and reply, and to receive the result. Recursive doubling would need one switch per round.
 
 use super::{Comm, Conversation};
 use crate::Error;
@@ -30,7 +30,7 @@ pub struct ControlGroup<'a> {
 }
 
 impl<'a> ControlGroup<'a> {
-    /// Creates the control group of the members of `group`, all of which are in the conversation.
+    /// Creates the control group of the members of `group`, all of which must take part in the conversation.
     pub fn of(conversation: &'a Conversation, group: &'a Group, rank: u32) -> ControlGroup<'a> {
         ControlGroup {
             conversation,
@@ -43,7 +43,7 @@ impl<'a> ControlGroup<'a> {
         self.conversation.engine()
     }
 
-    /// Returns the communicator of the conversation, if all its members take part in the group's operation.
+    /// Returns the communicator if the control group contains all of its members.
     pub(super) fn whole(&self) -> Option<&Comm> {
         self.conversation
             .is_of_all()
@@ -127,7 +127,7 @@ impl<'a> ControlGroup<'a> {
         let tree = self.tree(0);
         let len = (numbers.len() * NUMBER) as i64;
         let children: Vec<Child> = tree.children().collect();
-        // A slot for each child's numbers, and behind them one for this member's.
+        // A slot for each child's numbers, followed by one for this member's numbers.
         let own = children.len() as i64;
         let memory = Scratch::bytes(len * (own + 1))?;
         let place = |at: i64| at * len..(at + 1) * len;

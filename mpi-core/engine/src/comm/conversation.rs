@@ -1,4 +1,4 @@
-//! Internal messages among members of a communicator, separated from all others by a plane and a tag.
+//! A conversation: a channel for internal messages among members of a communicator, separated from all other messages by a plane and a tag.
 
 use super::{Comm, CommError, WeakComm};
 use crate::Error;
@@ -11,7 +11,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A plane and a tag of a communicator for internal messages; on an intercommunicator its ranks name the remote group.
+/// A message space (plane) and a tag of a communicator for internal messages; on an intercommunicator its ranks are those of the remote group.
 #[derive(Clone)]
 pub struct Conversation {
     comm: Comm,
@@ -32,7 +32,7 @@ impl Conversation {
         }
     }
 
-    /// Restricts the conversation to these members.
+    /// Restricts the conversation to `members`: a failure of any other member does not affect it.
     pub(super) fn among(self, members: &Group) -> Conversation {
         Conversation {
             among: Some(members.clone()),
@@ -135,14 +135,14 @@ impl Conversation {
         source: u32,
     ) -> Result<(), Error> {
         let due = recv.bytes() as u64;
-        // The receive is posted first: its message may be on its way already, and a posted receive avoids the copy into the unexpected queue.
+        // Post the receive first: its message may already be in transfer, and a posted receive avoids the copy into the unexpected queue.
         let incoming = self.irecv(recv, source);
         let outgoing = self.isend(send, dest);
         whole(incoming.await?, due)?;
         outgoing.await.map(drop)
     }
 
-    /// Waits for all of them, and returns the first error after all have completed.
+    /// Waits for all messages in `pending`; returns the first error after all have completed.
     pub async fn all(&self, pending: Vec<Pending>) -> Result<(), Error> {
         let mut outcome = Ok(());
         for p in pending {
@@ -152,7 +152,7 @@ impl Conversation {
     }
 }
 
-/// Checks the length of an internal message; a shorter one is from a process that runs something else.
+/// Checks the length of an internal message; a shorter message is a protocol error of the sender.
 fn whole(status: Status, due: u64) -> Result<(), Error> {
     let Status { source, bytes, .. } = status;
     match bytes < due {
@@ -170,7 +170,7 @@ pub struct Pending {
     comm: WeakComm,
     among: Option<Group>,
     state: State,
-    /// Whether it was given up because a member has failed; it then waits for its buffer to be free.
+    /// True if the message was given up because a member has failed; the future then waits until the buffer is free.
     given_up: bool,
 }
 
@@ -181,7 +181,7 @@ enum State {
 }
 
 impl Pending {
-    /// Returns true if a poll would complete it.
+    /// Returns true if the next poll would complete the message.
     pub fn is_complete(&self) -> bool {
         match &self.state {
             State::Waiting(req) => req.is_complete(),

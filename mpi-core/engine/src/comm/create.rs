@@ -46,7 +46,7 @@ impl<'a> Constructors<'a> {
         if self.comm.is_inter() {
             return self.comm.inter().create_of_part(group).await;
         }
-        // Disjoint groups are allowed, each with its own first member; a member of none receives nothing.
+        // Disjoint groups are allowed, each with its own first member; a process in no group receives nothing.
         let conversation = self.comm.internal().conversation();
         self.check_has(group)?;
         self.found_in(&conversation, group, Purpose::Program).await
@@ -54,15 +54,15 @@ impl<'a> Constructors<'a> {
 
     /// Checks that all members of a group are members here.
     ///
-    /// Each caller checks on its own, without communication: if a group is wrong, no process is certain to take part.
-    /// A collective checks only after it has drawn its numbers, so that they agree with those of a member whose group is valid.
+    /// Each caller checks without communication, since with an invalid group no process is certain to take part.
+    /// A collective call checks only after it has drawn its conversation numbers, so that these stay equal to those of members whose group is valid.
     fn check_has(self, group: &Group) -> Result<(), CommError> {
         is_part(group, "the communicator", self.comm.group())
     }
 
     /// As [`Constructors::create`], for a component that carries out calls of this communicator in steps on parts of it.
     ///
-    /// No plugin may serve the parts: a plugin that could would serve this communicator itself, and it uses scarce resources for each communicator it serves.
+    /// No plugin may serve the parts: a plugin that could would serve this communicator itself, and plugins use scarce resources for each communicator.
     pub async fn create_for_steps(self, group: &Group) -> Result<Option<Comm>, Error> {
         let conversation = self.comm.internal().conversation();
         self.found_in(&conversation, group, Purpose::Steps).await
@@ -99,7 +99,7 @@ impl<'a> Constructors<'a> {
             return self.comm.inter().split(mine).await;
         }
         const NO_COLOR: u64 = u64::MAX;
-        // Every member sends a number, since it does not know yet whether it will be the leader of its part.
+        // Every member sends a context id, since it does not know yet whether it will be the leader of its part.
         let number = self
             .comm
             .engine()

@@ -17,11 +17,11 @@ pub struct LeaderError {
 /// Why a communicator could not start an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommError {
-    /// A rank that is not in the communicator.
+    /// A rank is not in the communicator.
     Rank { rank: i64, size: u32, comm: String },
     /// The two groups of a new intercommunicator have a process in common.
     Overlap { proc: ProcId },
-    /// A member of a new communicator's group, by its rank there and in the job, is not in the group from which the communicator is made.
+    /// A member of a new communicator's group (given by its rank in that group and in the job) is not in the group of the parent communicator.
     Outsider {
         rank: u32,
         proc: ProcId,
@@ -32,7 +32,7 @@ pub enum CommError {
     NoComponents,
     /// The process that numbers a communicator has no number left.
     NoNumber { leader: ProcId },
-    /// A communicator cannot be created from a group alone if the group has members of other jobs.
+    /// A communicator cannot be created from a group without a parent if the group has members of other jobs.
     Strangers,
     /// This process does not know the named process.
     Unknown { name: u64 },
@@ -44,7 +44,7 @@ pub enum CommError {
     Strange { words: u64 },
     /// An internal message is shorter than its receiver expects; `source` is a rank of the communicator.
     Short { source: i32, bytes: u64, due: u64 },
-    /// An intercommunicator was passed where an intracommunicator is required (`inter`), or the other way round.
+    /// An intercommunicator was passed where an intracommunicator is required (`inter` is true), or the other way round.
     Kind {
         operation: &'static str,
         inter: bool,

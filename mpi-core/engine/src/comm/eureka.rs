@@ -5,10 +5,10 @@
 //!
 //! * the line of a collective component, such as the one of the hardware barrier ([`EurekaLine`]);
 //! * otherwise a word in the node's shared memory ([`FoundWord`]), which the first such round allocates;
-//! * otherwise none, and opening fails with the same error at all members.
+//! * otherwise there is no carrier, and opening fails with the same error at all members.
 //!
-//! Promise: a member that tests the line after a raise has returned, however it learnt of the raise, sees the line high until the
-//! round ends. The end of the round returns which member was first.
+//! Promise: a member that tests the line after a raise has returned (for example, because the raising member has sent it a message) sees the line
+//! high until the round ends. The end of the round returns which member was first.
 
 use super::eureka_word::{FoundWord, Offer};
 use super::{Comm, CommError, ControlGroup};
@@ -36,7 +36,7 @@ pub trait EurekaLine {
 #[derive(Default)]
 pub(super) struct Eureka {
     round: RefCell<Option<Round>>,
-    /// The number of rounds that used the word.
+    /// The number of rounds that used the word in shared memory.
     rounds: Cell<u32>,
     word: OnceCell<Rc<FoundWord>>,
 }
@@ -65,7 +65,7 @@ pub enum EurekaError {
     NotOpen { call: &'static str, comm: String },
     /// Neither hardware nor shared memory carries a line among these members.
     NoLine { comm: String, why: &'static str },
-    /// The run is recorded or replayed.
+    /// The eureka line is not available in recorded and replayed runs.
     Recorded,
 }
 

@@ -19,7 +19,7 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offer(u64);
 
-/// Codes below any valid address: the memory of a node does not begin with blocks.
+/// Error codes, below any valid address: the first bytes of a node's memory are a header, never a block.
 const APART: u64 = 0;
 const FULL: u64 = 1;
 

@@ -11,7 +11,7 @@ use std::rc::Weak;
 /// The number of failures that an error text lists.
 const SHOWN: usize = 4;
 
-/// While it lives, a failure of one communicator also fails the operations of another; see [`Failures::while_making`].
+/// A guard: while it lives, a failure of one communicator also fails the operations of another; see [`Failures::while_making`].
 #[must_use = "the communicators are apart as soon as it is dropped"]
 pub struct Making {
     whole: Comm,
@@ -64,7 +64,7 @@ impl<'a> Failures<'a> {
         })
     }
 
-    /// Returns true if it fails because its parent, the communicator that it is a part of, has failed.
+    /// Returns true if this communicator fails because its parent, of which it is a part, has failed.
     pub(crate) fn is_broken_from_outside(self) -> bool {
         self.state.outer().is_some()
     }
@@ -77,12 +77,12 @@ impl<'a> Failures<'a> {
         })
     }
 
-    /// Returns the error of an operation that needs certain members, if some of those have died.
+    /// Returns the error of an operation that needs the members for which `needed` is true, if some of them have died.
     pub(super) fn failed(self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
         self.error_about(&self.deaths(), needed)
     }
 
-    /// Returns the error of an operation that needs certain members, if some of those have died or have left MPI.
+    /// Returns the error of an operation that needs the members for which `needed` is true, if some of them have died or have left MPI.
     fn gone(self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
         let mut all = self.deaths();
         all.append(&mut self.departures());
@@ -143,7 +143,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Notes that a member has failed or left: operations that need it fail from now on, and after a failure those that need all members.
+    /// Called after a member has failed or left: operations that need the member fail from now on, and after a failure all operations of all members.
     pub(super) fn lost_member(self) {
         self.state.add(FailureState::FAILED);
         if let Some(error) = self.failed(|_| true) {
@@ -152,8 +152,8 @@ impl<'a> Failures<'a> {
         self.interrupt_receives();
     }
 
-    /// Makes the operations of a part fail when those of the whole do. Otherwise the part's members would wait for each other
-    /// if the whole has failed at some of them already, which then do not join.
+    /// Makes the operations on `part` fail when those on this communicator (the whole) fail. Otherwise members of the part would wait
+    /// indefinitely for members at which the whole has failed already, since these do not join.
     ///
     /// Parts are the communicators on which a component takes steps and, while they are being created, communicators of some members.
     pub(crate) fn takes_part(self, part: &Comm) {
@@ -168,7 +168,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Makes the part independent of this communicator.
+    /// Ends [`Failures::takes_part`]: makes the part independent of this communicator.
     pub(crate) fn lets_go(self, part: &Comm) {
         self.state.remove_part(part);
         let failure_state = part.failures().state;
@@ -177,8 +177,8 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Makes the operations of `part`, a communicator of some or all members, fail when those of this one do, while an object is created on it.
-    /// Members at which this one has failed meanwhile do not reach the later steps, for which the others would wait.
+    /// While an object is created on `part`, a communicator of some or all members, makes its operations fail when those of this communicator fail:
+    /// members at which this communicator has failed do not reach the later steps, for which the others would wait.
     pub fn while_making(self, part: &Comm) -> Making {
         self.takes_part(part);
         Making {
@@ -188,7 +188,7 @@ impl<'a> Failures<'a> {
     }
 
     fn break_parts(self, error: &FaultError) {
-        // Internal operations within one side are steps of operations of both sides.
+        // Internal operations within the local group are steps of operations of both groups.
         if let Some(within) = self.comm.within() {
             within.failures().breaks_with(error);
         }

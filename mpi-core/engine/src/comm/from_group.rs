@@ -1,4 +1,4 @@
-//! Communicators from groups alone, without a parent (MPI 5.0, sections 7.4.2 and 7.6.2).
+//! Communicators created from groups, without a parent communicator (MPI 5.0, sections 7.4.2 and 7.6.2).
 //!
 //! The members have no common communicator, so they use the bootstrap communicator: a context that every process of the job knows,
 //! whose ranks are job ranks and which never runs a collective.
@@ -38,7 +38,7 @@ impl Process<'_> {
         control_group.found(Purpose::Program).await.map(Some)
     }
 
-    /// `MPI_Intercomm_create_from_groups`; `other`, the leader of the remote group or what is wrong with it, is significant on the local leader only.
+    /// `MPI_Intercomm_create_from_groups`; `other`, the leader of the remote group or the error in that argument, is significant on the local leader only.
     pub async fn inter_from_groups(
         self,
         (group, leader): (&Group, u32),
@@ -49,7 +49,7 @@ impl Process<'_> {
         let tag = conversation("intercommunicator", text);
         let made = self.comm_from_group(group, text).await;
         if let (Err(error), Some(Ok(proc))) = (&made, &other) {
-            // The leader of the other group waits for this one.
+            // The leader of the other group waits for this leader.
             bootstrap.inter().refuse(*proc, tag, error);
         }
         let Some(local) = made? else {

@@ -1,6 +1,6 @@
 //! Intercommunicators: two disjoint groups, and messages between them (MPI 5.0, section 7.6).
 //!
-//! An intercommunicator has one context, the local group, and the remote group, whose ranks messages name.
+//! An intercommunicator has one context, the local group, and the remote group; source and destination ranks of messages are ranks of the remote group.
 //! Internally it also has an intracommunicator of the local group, on which the group agrees before and after its leader communicates with the other leader.
 //!
 //! Every function that creates one follows this protocol, in internal conversations:
@@ -31,7 +31,7 @@ use std::task::Poll;
 struct Side {
     /// The first context id that the leader has reserved: two for each communicator.
     number: u64,
-    /// The rest, which depends on the call.
+    /// The words after the header, which depend on the call.
     words: Vec<u64>,
 }
 
@@ -41,7 +41,7 @@ const HEAD: usize = 2;
 /// The words of one member in a split.
 const EACH: usize = 3;
 
-/// No job has more ranks.
+/// The maximum number of ranks of a job.
 const MOST_RANKS: usize = 1 << 24;
 
 /// At a leader, the conversation with the other leader, or why there is none; `None` at the other members.
@@ -87,13 +87,14 @@ fn names(engine: &Engine, group: &Group) -> Vec<u64> {
 /// The other leader's contribution.
 struct Met {
     words: U64Buf,
-    /// Its length, which may exceed what any operation of this library sends; `words` is empty then.
+    /// The length that the other leader announced; if no operation of this library sends that many words, `words` is empty.
     len: u64,
     /// Whether a process of another job is in its group.
     is_mixed: bool,
 }
 
-/// Exchanges contributions with the other leader. Neither waits for its own group in between, so a leader whose group fails meanwhile blocks the other one at no step.
+/// Exchanges contributions with the other leader. Neither leader waits for its own group in between, so a group that fails meanwhile
+/// does not block the other group's leader.
 async fn exchange(
     across: Conversation,
     peer: u32,
@@ -125,7 +126,7 @@ async fn exchange(
     })
 }
 
-/// Returns the maximum length of a contribution, that of a split; a longer one is from a leader that calls something else.
+/// Returns the maximum length of a contribution, that of a split; a longer one means that the other leader does not call the same function.
 fn most_words(engine: &Engine, mixed: bool) -> u64 {
     longest_split(match mixed {
         true => MOST_RANKS,
@@ -186,7 +187,8 @@ async fn meet_other_leader(
     outcome
 }
 
-/// Returns both contributions, the local one first, at every member of both groups. The processes they name stay known at least while the third value lives.
+/// Returns both contributions, the local one first, at every member of both groups. The processes named in them stay known at least
+/// while the third value lives.
 async fn swap(
     local: &Comm,
     leader: u32,
@@ -276,7 +278,7 @@ async fn connect(
     Ok(Some(comm))
 }
 
-/// Creates an intercommunicator between this process and one other, with an id that both know and no other communicator has.
+/// Creates an intercommunicator between this process and process `proc`, with an id that both know and no other communicator has.
 pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm, CommError> {
     let local = engine
         .process()
@@ -307,7 +309,8 @@ impl<'a> InterConstructors<'a> {
         InterConstructors { comm }
     }
 
-    /// Notifies the other leader, which waits on this communicator, that the group that this process would have led in [`InterConstructors::create`] has failed before.
+    /// Notifies the other leader, which waits on this communicator, that the group that this process would have led
+    /// in [`InterConstructors::create`] has already failed.
     pub(super) fn refuse(self, peer: u32, tag: i32, error: &Error) {
         refuse(self.between_leaders(peer, tag), peer, error);
     }
@@ -320,7 +323,8 @@ impl<'a> InterConstructors<'a> {
         link.among(&Group::from_procs(both.collect()))
     }
 
-    /// Creates a communicator of members of this one, with ids on which all of them have agreed: its own, and those of both sides of an intercommunicator.
+    /// Creates a communicator of members of this one, with ids on which all of them have agreed: one for the communicator,
+    /// and one for each side of an intercommunicator.
     pub(crate) async fn made_again(
         self,
         number: u64,
@@ -345,8 +349,8 @@ impl<'a> InterConstructors<'a> {
         Ok(comm)
     }
 
-    /// `MPI_Intercomm_create`: it is the local communicator, `bridge` the peer communicator and the rank of the other leader in it,
-    /// or what is wrong with them; `bridge` is significant on the local leader only.
+    /// `MPI_Intercomm_create`, called on the local communicator. `bridge` is the peer communicator and the rank of the other leader in it,
+    /// or the error in these arguments; it is significant on the local leader only.
     pub async fn create(
         self,
         leader: u32,
@@ -361,7 +365,7 @@ impl<'a> InterConstructors<'a> {
             && let Some(bridge) = bridge
         {
             link = Some(bridge.map(|(bridge, peer)| {
-                // The ids are random if any member may be of another job, which possibly only the other leader knows.
+                // The ids are random if any member may be of another job; possibly only the other leader knows such a member.
                 let mixed = self.comm.is_mixed() || bridge.is_mixed();
                 mine = Side::told(
                     self.comm.engine(),

@@ -1,4 +1,4 @@
-//! Internal operations of a communicator: conversations, and the steps of all members that need no component.
+//! Internal operations of a communicator: conversations, and collective steps of all members that need no component.
 
 use super::u64_buf::U64Buf;
 use super::{Comm, Conversation};
@@ -10,7 +10,7 @@ use std::cell::Cell;
 /// The numbers of the next internal operations.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// The tag of the next conversation of all members, equal at all of them.
+    /// The tag of the next conversation; equal at all members.
     conversation: Cell<i32>,
     /// The next tag of a partition that this process sends.
     partition: Cell<i32>,
@@ -38,12 +38,12 @@ impl<'a> Internal<'a> {
 
     /// Returns a conversation among some members only, identified by the caller's tag.
     pub fn group_conversation(self, tag: i32) -> Conversation {
-        // Numbered conversations count up from zero, these count down from the maximum; they meet only after two thousand million conversations.
+        // Tags of numbered conversations count up from zero, these tags count down from the maximum; they collide only after 2 * 10^9 conversations.
         let tag = i32::MAX - tag.rem_euclid(i32::MAX);
         Conversation::new(self.comm.clone(), Plane::Hidden, tag)
     }
 
-    /// Reserves consecutive tags. Returns the first; tags repeat after two thousand million partitions.
+    /// Reserves consecutive tags. Returns the first; tags repeat after 2 * 10^9 partitions.
     pub(crate) fn next_partitions(self, how_many: u32) -> i32 {
         let first = self.numbers.partition.get();
         let next = |first: i32| {
@@ -103,7 +103,7 @@ impl<'a> Internal<'a> {
         Ok((0..len).map(|at| all.get(at)).collect())
     }
 
-    /// As [`Internal::share`], also after a failure.
+    /// As [`Internal::share`], but also works after a failure.
     pub(super) async fn allgather(self, mine: &[u64]) -> Result<U64Buf, Error> {
         let all = U64Buf::new(mine.len() * self.comm.size() as usize);
         for (i, word) in mine.iter().enumerate() {

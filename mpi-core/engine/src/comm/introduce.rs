@@ -1,8 +1,8 @@
 //! Exchange of endpoint addresses ("cards") between two groups with processes of several jobs.
 //!
 //! The leader of each group gathers its members' cards, the leaders exchange them, and each broadcasts the other group's cards to its own group.
-//! Then every process can name and reach every other. A process may be connected to by one whose card it has not received yet; it accepts,
-//! since the connecting process has proved that it holds this one's card ([`Universe`](mpi_transport::universe::Universe)).
+//! Then every process can name and reach every other. A process accepts a connection from a process whose card it has not received yet,
+//! since the connecting process proves that it has the accepting process's card ([`Universe`](mpi_transport::universe::Universe)).
 
 use super::leader_error::{self, LEADER_ERROR};
 use super::u64_buf::U64Buf;
@@ -41,7 +41,7 @@ pub(crate) fn from_words(words: &mut &[u64]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Keeps processes known until a communicator names them.
+/// A guard that keeps processes known until a communicator references them.
 pub(super) struct Introduced {
     engine: Engine,
     procs: Vec<ProcId>,
@@ -65,7 +65,7 @@ impl Drop for Introduced {
 }
 
 /// Exchanges the names and cards of both groups; `across` is the conversation between the leaders, at the leaders.
-/// `ready` is the outcome of the group's earlier steps: a leader whose group has failed notifies the other one, which waits for its cards.
+/// `ready` is the outcome of the group's earlier steps: a leader whose group has failed notifies the other leader, which waits for cards.
 pub(super) async fn show_cards(
     local: &Comm,
     leader: u32,

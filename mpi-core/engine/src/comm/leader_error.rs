@@ -1,6 +1,6 @@
 //! Leader errors: the program gave a leader invalid arguments for the remote group.
 //!
-//! Where the remote side is significant at the leader alone (MPI 5.0, sections 7.6.1 and 7.6.2), only the leader sees that the arguments are wrong.
+//! Where the remote side is significant only at the leader (MPI 5.0, sections 7.6.1 and 7.6.2), only the leader sees that the arguments are wrong.
 //! The other members of its group wait for the result of the leaders' exchange, so the leader broadcasts the error instead,
 //! and all of them fail with the same text.
 
@@ -24,9 +24,9 @@ const HEAD: usize = 3;
 const MOST: usize = HEAD + LONGEST.div_ceil(WORD);
 
 impl LeaderError {
-    /// The codes of errors that the program did not cause; all others are error classes of the caller.
-    ///
     /// The other leader cannot be reached.
+    ///
+    /// This and the next two codes are errors that the program did not cause; all other codes are error classes of the caller.
     pub const LOST: i32 = -1;
     /// A process that the call needs has failed.
     pub const FAILED: i32 = -2;

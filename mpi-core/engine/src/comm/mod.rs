@@ -3,7 +3,7 @@
 //! A communicator is reference counted.
 //! Dropping the last reference releases its context and shuts its components down, so active operations outlive `MPI_Comm_free` as the standard requires.
 //!
-//! [`Comm`] is its identity: context, groups, rank and name. Its operations are in its parts, each a type with state of its own:
+//! [`Comm`] holds the communicator's identity: context, groups, rank and name. The operations are in parts, each a separate type:
 //!
 //! | part | file | subject |
 //! |---|---|---|
@@ -19,7 +19,7 @@
 //! | [`EurekaCalls`] | `eureka`, `eureka_word` | the eureka line |
 //!
 //! The first member of the new group takes the context id from its own counter and sends it to the others,
-//! in the message that also starts the agreement on components. So ids do not run out in practice, and cost no message of their own.
+//! in the message that also starts the agreement on components. So ids do not run out in practice, and need no additional message.
 
 mod agree;
 mod collective_calls;
@@ -100,7 +100,7 @@ struct Inner {
     engine: Engine,
     context: Context,
     group: Group,
-    /// The processes that the ranks of messages name: the group, or on an intercommunicator the remote group.
+    /// The group to which source and destination ranks of messages refer: on an intercommunicator the remote group.
     peers: Group,
     /// On an intercommunicator, the intracommunicator of the local group.
     local: Option<Comm>,
@@ -128,7 +128,7 @@ impl Comm {
         Comm::between(engine, context, (group, rank), (peers, None), name)
     }
 
-    /// Creates either kind of communicator from the local group, this process's rank in it, and the processes that ranks name.
+    /// Creates an intra- or intercommunicator from the local group, this process's rank in it, and the group to which ranks of messages refer.
     fn between(
         engine: &Engine,
         context: Context,
@@ -274,11 +274,11 @@ impl Comm {
         self.0.name.borrow().clone()
     }
 
-    /// Returns its name for messages to the user: its name, or if it has none the number of its members.
+    /// Returns a label for messages to the user: the communicator's name, or if it has none the number of its members.
     pub fn label(&self) -> String {
         let name = self.name();
         if !name.is_empty() {
-            // The name is the program's, so it is made printable.
+            // The program chose the name, so control characters are escaped.
             return printable::name(&name).to_string();
         }
         match self.is_inter() {
@@ -290,12 +290,12 @@ impl Comm {
         }
     }
 
-    /// `MPI_Comm_set_name`: for this process alone, and for the reports that name the communicator.
+    /// `MPI_Comm_set_name`: local to this process; reports of this process use the name.
     pub fn set_name(&self, name: &str) {
         *self.0.name.borrow_mut() = name.to_owned();
     }
 
-    /// Returns the processes that the ranks of messages name: the members, or on an intercommunicator the remote group.
+    /// Returns the group to which source and destination ranks of messages refer: the members, or on an intercommunicator the remote group.
     pub fn peers(&self) -> &Group {
         &self.0.peers
     }
@@ -385,7 +385,7 @@ impl Affected for Inner {
     }
 }
 
-/// Returns the members of other jobs, which the new communicator references from now on.
+/// Returns the members of other jobs; the new communicator holds a reference to each of them.
 fn foreign_members(engine: &Engine, group: &Group, remote: Option<&Group>) -> Box<[ProcId]> {
     let universe = engine.universe();
     let both = group.iter().chain(remote.into_iter().flat_map(Group::iter));

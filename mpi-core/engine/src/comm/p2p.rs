@@ -80,13 +80,13 @@ impl<'a> P2p<'a> {
         self.comm.engine().wait(&req)
     }
 
-    /// Sends a short contiguous message if that is possible at once. If it returns false nothing was sent, and [`P2p::send`] must do it.
+    /// Sends a short contiguous message if that is possible at once. If it returns false nothing was sent, and the caller must use [`P2p::send`].
     #[inline]
     pub fn try_send(self, data: &[u8], dest: i32, tag: i32) -> bool {
         if !self.comm.is_sound() {
             return false;
         }
-        // MPI_PROC_NULL and other negative numbers are not ranks either.
+        // Also false for MPI_PROC_NULL and other negative numbers.
         let Some(proc) = self.comm.peers().proc(dest as u32) else {
             return false;
         };
@@ -124,7 +124,7 @@ impl<'a> P2p<'a> {
 
     /// Returns the sources and tags of the user's messages that have arrived and match no receive so far, in order of arrival.
     ///
-    /// Empty on a communicator that has lost a member or is revoked: messages remain there because of the failure.
+    /// Empty on a communicator that has lost a member or is revoked, where messages remain because of the failure.
     pub fn unreceived(self) -> Vec<Key> {
         match self.comm.is_sound() {
             true => self.planes.user().unexpected_keys(),

@@ -8,14 +8,14 @@ use std::rc::Rc;
 
 /// The matching state of each plane.
 pub(super) struct Planes {
-    /// By [`Plane`]: those that every communicator uses.
+    /// By [`Plane`]: the matching states that every communicator uses.
     common: [Rc<Matching>; 3],
     /// Created on first use: [`Plane::Announce`], [`Plane::Partition`] and [`Plane::Answer`].
     rare: [OnceCell<Rc<Matching>>; 3],
 }
 
 impl Planes {
-    /// Creates those of a communicator whose ranks name `peers`.
+    /// Creates the matching state of a communicator; message ranks refer to `peers`.
     pub(super) fn new(engine: &Engine, context: Context, peers: &Group) -> Planes {
         let plane = |plane| engine.pml().matching_among(context.plane(plane), peers);
         Planes {

@@ -84,7 +84,7 @@ impl<'a> Probes<'a> {
         }
     }
 
-    /// The same for a process that knows of a failure.
+    /// As `in_vain`, for a process that knows of a failure.
     #[cold]
     fn in_vain_after_failures(self, source: i32, tag: i32) -> Result<(), Error> {
         let pml = self.comm.engine().pml();
@@ -138,7 +138,7 @@ impl<'a> Probes<'a> {
         loop {
             let mut vain = Ok(());
             let done = || {
-                // It may be called again after it has found a message, which a second search might not find.
+                // Called again after a message was found: keep that message, since a matched probe has removed it from the queue.
                 if found.is_none() {
                     found = look();
                     vain = self.in_vain(source, tag);
@@ -166,7 +166,7 @@ impl<'a> Probes<'a> {
         self.planes.user()
     }
 
-    /// Checks that it is not revoked.
+    /// Returns an error if the communicator is revoked.
     #[inline]
     fn check_revoked(self) -> Result<(), Error> {
         match self.comm.is_sound() {

@@ -9,7 +9,7 @@ use crate::pml::Context;
 use std::cell::{OnceCell, RefCell};
 use std::time::{Duration, Instant};
 
-/// The predefined communicators of an engine. They own the engine, so [`Process::stop`] takes each of them out.
+/// The predefined communicators of an engine. Each owns a reference to the engine, so [`Process::stop`] drops them.
 #[derive(Default)]
 struct Predefined {
     framework: OnceCell<Box<dyn Framework>>,
@@ -20,7 +20,7 @@ struct Predefined {
 }
 
 impl Engine {
-    /// Returns what this process has from its start to its end.
+    /// Returns the functions that start and end MPI in this process.
     #[inline]
     pub fn process(&self) -> Process<'_> {
         Process { engine: self }
@@ -32,7 +32,7 @@ impl Engine {
     }
 }
 
-/// The start and the end of MPI in this process, and what it has from its start: `MPI_COMM_SELF`, the collective components.
+/// The start and the end of MPI in this process, its predefined communicators, and its collective components.
 #[derive(Clone, Copy)]
 pub struct Process<'a> {
     engine: &'a Engine,
@@ -104,14 +104,14 @@ impl<'a> Process<'a> {
         drop(world);
     }
 
-    /// Frees the predefined communicators; the last call of a process's MPI, or of one period between [`Process::start`] and [`Process::stop`].
+    /// Frees the predefined communicators. Must be the last MPI call of the process, or of a period between [`Process::start`] and [`Process::stop`].
     pub fn stop(self) {
         self.send_copies();
         self.leave_world();
         let predefined = self.predefined();
         let (myself, bootstrap) = (predefined.myself.take(), predefined.bootstrap.take());
         drop((myself, bootstrap));
-        // The caller may not call into MPI again for long, or at all.
+        // The next MPI call of this process may be much later, or never.
         self.engine.pml().bml().flush();
         self.engine.state().finalized();
     }

@@ -3,7 +3,7 @@
 //! Protocol, repeated until it succeeds:
 //! 1. all living members agree on the dead members and on the new communicator's id, for which each proposes one of its own;
 //! 2. the living members create the communicator, as any other is created;
-//! 3. they agree on whether all of them have it; if not, another member has died meanwhile, and they start over.
+//! 3. they agree on whether all of them have the communicator; if not, another member has died meanwhile, and they start over.
 
 use super::{Comm, Constructors};
 use crate::Error;
@@ -14,7 +14,7 @@ use mpi_transport::btl::ProcId;
 /// The flag of a successful attempt.
 const MADE: u32 = 1;
 
-/// Context ids for the communicator and, on an intercommunicator, for each side's own.
+/// The number of context ids: one for the communicator and, on an intercommunicator, one for each side's local communicator.
 const NUMBERS: u32 = 3;
 
 impl Constructors<'_> {

@@ -37,7 +37,7 @@ impl<'a> HardwareSplits<'a> {
     }
 
     /// Splits by the largest kind of hardware whose instances differ among members. Returns the communicator and that kind;
-    /// members without a `key` get `None` and do not count.
+    /// members without a `key` get `None` and are ignored.
     pub async fn split_next_level(self, key: Option<i32>) -> Result<Option<(Comm, Kind)>, Error> {
         const NOWHERE: u64 = u64::MAX;
         self.comm
@@ -58,7 +58,7 @@ impl<'a> HardwareSplits<'a> {
                 .map(|m| m[*kind as usize])
                 .filter(|p| *p != NOWHERE);
             let first = confined.next();
-            // If only some members are confined, those form a smaller group as well.
+            // If only some members are confined to an instance, they form a smaller group too.
             first.is_some_and(|first| {
                 let same = 1 + confined.filter(|p| *p == first).count();
                 same < members().count()
@@ -112,7 +112,8 @@ impl<'a> HardwareSplits<'a> {
 
     /// Makes a location on this node comparable among all nodes.
     fn whole_place(self, here: &Confinement) -> Place {
-        // An instance number is unique on one node only; hashed with the node's number it is unique in the job. Unconfined processes of a node are equal.
+        // An instance number is unique on one node only; hashed with the node's number it is unique in the job.
+        // Unconfined processes of a node get equal numbers.
         here.words().map(|word| self.instance_here(word))
     }
 

@@ -1,14 +1,15 @@
 //! Uniform outcome of connecting two groups, even if members die while they connect.
 //!
-//! A member that fails does not have the new communicator, so no member can be notified of the failure there.
+//! A member that fails does not have the new communicator, so the others cannot be notified of the failure on that communicator.
 //! Protocol with fault tolerance, once a group has connected or failed to:
 //! 1. the members of each group agree on whether all living members have the communicator;
 //! 2. the roots exchange the outcome over their bridge, if both jobs are fault tolerant;
 //! 3. each root passes the result to its group in another agreement.
 //!
 //! Promise: all members of a group succeed, or all fail.
-//! If a root dies between the steps, its group never receives the other group's outcome. The group then fails, and each member that has the communicator revokes it,
-//! so that no process of the other side waits in it.
+//! If a root dies between the steps, its group never receives the other group's outcome. The group then fails,
+//! and each member that has the communicator revokes it,
+//! so no process of the other side waits on it.
 
 use super::{Agreed, Agreement, Comm, LeaderError, U64Buf};
 use crate::Error;
@@ -25,7 +26,7 @@ impl Agreement<'_> {
         made: Result<Comm, Error>,
     ) -> Result<Comm, Error> {
         if let (Err(_), Some(Ok(bridge))) = (&made, &bridge) {
-            // The other root may wait for a message that this one does not send.
+            // The other root may wait for a message that this root does not send.
             bridge.failures().revoke();
         }
         let ours = self.agree(made.is_ok().into()).await?;

@@ -8,11 +8,11 @@
 //! connecting root                         accepting root
 //!   KNOCK    port, call               ->
 //!                                     <-  ACCEPT  call        (or REFUSE, if no such port is open)
-//!   CONFIRM  call                     ->                      (or WITHDRAW, if no process waits for it any more)
+//!   CONFIRM  call                     ->                      (or WITHDRAW, if the connect has been given up)
 //! ```
 //!
 //! Promises:
-//! * a closed port refuses at once, whichever MPI call its process is in;
+//! * a closed port refuses at once, in whichever MPI call its process is;
 //! * if the root's call fails, it fails at all members of its group with the same error;
 //! * no process waits for a root that has given up: an accept proceeds to the next caller.
 
@@ -37,7 +37,7 @@ impl ProcessPorts<'_> {
         Ok(PortName::new(name, number, &universe.own_card()))
     }
 
-    /// Fails the accepts on a port of this process to which no process will ever connect, for the reason `why`.
+    /// Fails the accepts on a port of this process, with the text `why`, because no process will ever connect to it.
     pub fn fail(self, port: &PortName, why: String) {
         if let Some(ports) = self.known() {
             ports.fail(port.number(), why);
@@ -67,7 +67,7 @@ pub struct PortCalls<'a> {
 }
 
 impl PortCalls<'_> {
-    /// `MPI_Comm_accept`: `port`, or what is wrong with it, is significant on the root only; `refused` is the error code for a refusal there.
+    /// `MPI_Comm_accept`: `port`, or the error in that argument, is significant on the root only; `refused` is the error code of a refusal.
     pub async fn accept(
         self,
         root: u32,
@@ -82,7 +82,7 @@ impl PortCalls<'_> {
         self.over_bridge(root, met).await
     }
 
-    /// Called by a member that failed before it could accept, while other members of its group may accept: takes part in their uniform outcome.
+    /// Called by a member that failed before it could accept, while other members of its group may accept: takes part in the agreement on the outcome.
     pub async fn not_accepted(self, root: u32, error: Error) -> Result<Comm, Error> {
         match self.comm.engine().is_fault_tolerant() {
             true => {
@@ -152,7 +152,7 @@ impl PortCalls<'_> {
         let proc = proc.ok_or_else(|| {
             failed("the port is of a process of this job that does not exist".into())
         })?;
-        // Held while the connection is attempted, so that it stays known.
+        // Hold the process while the connection is attempted, so that it stays known.
         universe.hold([proc].into_iter());
         let broken = || self.comm.usable().err().map(|error| error.to_string());
         let called = (ports.connect(engine, proc, port.number(), patience, broken)).await;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The name is a capability: any process that knows it may connect.
-//! Promise: [`PortName::parse`] is total, and its errors name the defect.
+//! Promise: [`PortName::parse`] accepts any text without panicking, and its errors name the defect.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;

@@ -1,12 +1,13 @@
 //! The handshake of two roots that have no communicator yet: the ports of this process, and its calls to ports of other processes.
 //!
-//! All messages are active messages of [`Family::Ports`], answered in whichever MPI call the process is.
+//! All messages are active messages of [`Family::Ports`]; a process replies in whichever MPI call it is.
 //! A handler queues its messages in an outbox for the next progress, since nothing may be sent from inside a delivery.
 //!
-//! A caller is held ([`Universe::hold`](mpi_transport::universe::Universe::hold)) from its knock to its answer, and a destination while a message to it is queued:
+//! This process holds a reference ([`Universe::hold`](mpi_transport::universe::Universe::hold)) to a caller from its KNOCK until the caller is refused
+//! or has replied to the ACCEPT, and to a destination while a message to it is queued:
 //! this process may be disconnecting from either, since jobs may reconnect at once.
-//! If the accepting process closes the connection in order, because it disconnects after an earlier use or leaves MPI, the connecting root knocks again;
-//! a repeated knock has no effect.
+//! If the accepting process closes the connection in order, because it disconnects after an earlier use or leaves MPI, the connecting root sends
+//! KNOCK again; a repeated KNOCK has no effect.
 
 use crate::comm::CommError;
 use crate::engine::{Engine, WeakEngine};
@@ -27,11 +28,11 @@ use std::time::{Duration, Instant};
 const KNOCK: Am = Family::Ports.am(0);
 /// Accepting to connecting root. Header: [0, call].
 const ACCEPT: Am = Family::Ports.am(1);
-/// The same: no such port is open.
+/// Accepting to connecting root: no such port is open. Header: [0, call].
 const REFUSE: Am = Family::Ports.am(2);
 /// Connecting to accepting root. Header: [port, call].
 const CONFIRM: Am = Family::Ports.am(3);
-/// The same: the caller has given up.
+/// Connecting to accepting root: the caller has given up. Header: [port or 0, call].
 const WITHDRAW: Am = Family::Ports.am(4);
 
 /// The maximum number of callers waiting at one port; more are refused.
@@ -43,7 +44,7 @@ pub struct Ports {
     open: RefCell<HashMap<u64, VecDeque<Caller>>>,
     /// Ports that no caller will reach, and why.
     failed: RefCell<HashMap<u64, String>>,
-    /// Callers that an accept has taken, by their process and call.
+    /// Callers that have been accepted, by their process and call.
     taken: RefCell<HashMap<Caller, Taken>>,
     calls: RefCell<HashMap<u64, Call>>,
     outbox: RefCell<VecDeque<(ProcId, Am, Header)>>,
@@ -74,7 +75,7 @@ enum CallState {
     Failed(String),
 }
 
-/// Draws a number that cannot be guessed and is no other communicator's; the bridge between the roots uses it as its context id.
+/// Draws a random number that cannot be guessed and that no other communicator has; the bridge between the roots uses it as its context id.
 fn draw() -> Result<u64, CommError> {
     let random = Key::random().map_err(|error| CommError::Unreachable {
         why: error.to_string(),
@@ -85,20 +86,20 @@ fn draw() -> Result<u64, CommError> {
 }
 
 impl Engine {
-    /// Returns the part of this process that opens ports and is reached by other jobs.
+    /// Returns the functions by which this process opens ports and becomes reachable from other jobs.
     pub fn ports(&self) -> ProcessPorts<'_> {
         ProcessPorts { engine: self }
     }
 }
 
-/// A process as other jobs reach it: by its ports, once it is open to them.
+/// The ports of a process, which exist once it is reachable from other jobs.
 #[derive(Clone, Copy)]
 pub struct ProcessPorts<'a> {
     pub(super) engine: &'a Engine,
 }
 
 impl<'a> ProcessPorts<'a> {
-    /// Opens this process to connections from and to other jobs; later calls have no effect.
+    /// Enables connections from and to other jobs; later calls have no effect.
     pub fn reach_other_jobs(self) -> Result<(), CommError> {
         if self.known().is_some() {
             return Ok(());
@@ -119,7 +120,7 @@ impl<'a> ProcessPorts<'a> {
         self.engine.known_extension()
     }
 
-    /// Returns the ports of this process, which the first call opens to other jobs.
+    /// Returns the ports of this process; the first call makes the process reachable from other jobs.
     pub(super) fn opened(self) -> Result<&'a Ports, CommError> {
         self.reach_other_jobs()?;
         let why = || CommError::Unreachable {
@@ -208,7 +209,7 @@ impl Ports {
 
     /// Accepts the next caller at a port. Returns its process, which this process then holds ([`Universe::hold`](mpi_transport::universe::Universe::hold)),
     /// and the number of its call.
-    /// `broken` returns an error text once a member of the accepting group has failed, after which no process waits any more.
+    /// `broken` returns an error text once a member of the accepting group has failed; the accept then fails.
     pub(super) async fn accept(
         &self,
         engine: &Engine,
@@ -234,7 +235,7 @@ impl Ports {
             let caller = next.await?;
             let (proc, call) = caller;
             self.taken.borrow_mut().insert(caller, Taken::Asked);
-            // The caller has been held since its knock.
+            // This process has held the caller since its KNOCK.
             self.say(proc, ACCEPT, [0, call]);
             let answer = poll_fn(|_| match self.taken.borrow().get(&caller) {
                 Some(Taken::Asked) => Poll::Pending,
@@ -249,7 +250,7 @@ impl Ports {
         }
     }
 
-    /// Calls at a port of `to` until it is accepted, up to `patience` or without a limit. Returns the number of the call.
+    /// Connects to a port of `to`; waits up to `patience`, or without a limit, until it is accepted. Returns the number of the call.
     pub(super) async fn connect(
         &self,
         engine: &Engine,
@@ -265,7 +266,7 @@ impl Ports {
             .insert(number, Call { to, port, state });
         self.say(to, KNOCK, [port, number]);
         let until = patience.and_then(|patience| Instant::now().checked_add(patience));
-        // A timeout needs polling without a message.
+        // A time limit can expire without any message, so the engine must keep polling.
         let _awake = until.map(|_| engine.operations().poll_always());
         let ended = poll_fn(|_| {
             let mut calls = self.calls.borrow_mut();
@@ -338,7 +339,7 @@ impl Ports {
         let known = calls.get_mut(&call).filter(|known| known.to == from);
         let Some(known) = known else {
             drop(calls);
-            // The call was given up meanwhile, and the accepting root waits for an answer.
+            // The call was given up meanwhile, and the accepting root waits for a reply.
             if am == ACCEPT {
                 self.say(from, WITHDRAW, [0, call]);
             }

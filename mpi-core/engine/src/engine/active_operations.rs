@@ -5,7 +5,7 @@
 use crate::request::Req;
 use std::cell::{Cell, RefCell};
 
-/// What an operation waits for that is not a message.
+/// The event other than a message for which an operation waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Awaited {
     /// Words in the node's memory, which other ranks of the job store.
@@ -17,11 +17,11 @@ pub(super) enum Awaited {
 #[derive(Default)]
 pub(super) struct ActiveOperations {
     running: RefCell<Vec<Req>>,
-    /// The completion count when they were last polled.
+    /// The engine's completion count when the operations were last polled.
     polled: Cell<u64>,
     /// The number of operations that wait for something other than messages.
     needs_polling: Cell<u32>,
-    /// The number of those that wait for something outside the job.
+    /// The number of operations that wait for something outside the job.
     await_outside: Cell<u32>,
     progressing: Cell<bool>,
 }
@@ -72,7 +72,7 @@ impl ActiveOperations {
     /// Adds an active operation.
     pub fn add(&self, req: Req) {
         self.running.borrow_mut().push(req);
-        // Completions before this operation began do not matter to it, but those from now on do.
+        // Poll this operation at the next progress call, even without a new completion.
         self.polled.set(self.polled.get().wrapping_sub(1));
     }
 

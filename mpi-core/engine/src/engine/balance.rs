@@ -1,13 +1,14 @@
 //! Load balancing of oversubscribed ranks over the cores of a node.
 //!
-//! When a job starts, and whenever another program needs a core, the kernel may put 12 of 16 ranks on one of two cores; it rebalances only after some hundred milliseconds.
+//! When a job starts, and whenever another program needs a core, the kernel may put 12 of 16 ranks on one of two cores;
+//! it rebalances only after some hundred milliseconds.
 //! Until then every operation takes as long as 12 context switches instead of 8.
-//! So a waiting rank publishes its core on its state page now and then and reads the cores of the other ranks of its node.
-//! If its core has two ranks more than another core of its affinity mask, it migrates there; the mask itself does not change.
+//! So a waiting rank from time to time publishes its core on its state page and reads the cores of the other ranks of its node.
+//! If its core has at least two ranks more than another core of its affinity mask, it migrates to that core; the mask itself does not change.
 //! The ranks of one core check one after another, so the next rank sees the migration of the one before it.
 //!
 //! A sleeping rank counts on no core; a computing rank counts on the core on which it last waited.
-//! If the kernel places ranks otherwise for its own reasons, such as other programs, it moves them back, and the ranks migrate less and less often ([`Moves`]).
+//! If the kernel moves ranks back, because of other programs for example, the ranks migrate less and less often ([`Moves`]).
 
 use mpi_base::cpu::processors;
 use mpi_base::mem::Held;
@@ -17,7 +18,8 @@ use mpi_base::state::StatePage;
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
-/// Yields between two checks: `SOON` at first and after a migration; the interval doubles with every check that moves nothing, up to `RARELY`, about ten milliseconds.
+/// Yields between two checks: `SOON` at first and after a migration. The interval doubles with every check without a migration, up to `RARELY`,
+/// about ten milliseconds.
 /// A check reads one cache line per rank, all owned by other cores; with 16 ranks and an interval of 512 it made each operation 2 % slower.
 const SOON: u32 = 8;
 const RARELY: u32 = 2048;
@@ -52,7 +54,7 @@ impl Balance {
         })
     }
 
-    /// Counts a yield of this rank, which goes on waiting; checks the other ranks when the interval is over.
+    /// Counts a yield of this waiting rank; checks the other ranks when the interval is over.
     #[inline(always)]
     pub fn waits(&self) {
         match self.left.get() {
@@ -85,7 +87,7 @@ impl Balance {
             self.left.set(SOON);
             match migrate::to(to) {
                 true => self.tell(Some(to)),
-                // Another process has changed this one's affinity mask.
+                // The affinity mask has been changed, for example by another process.
                 false => *self.mask.borrow_mut() = processors().unwrap_or_default(),
             }
         }
@@ -102,7 +104,7 @@ impl Balance {
     }
 }
 
-/// Returns the core that a rank has published, if it fits into an affinity mask.
+/// Returns the core that a rank has published, if its number is small enough for an affinity mask.
 fn core_of(page: &StatePage) -> Option<usize> {
     let core = page.core().map(|core| core as usize);
     core.filter(|core| *core < rustix::thread::CpuSet::MAX_CPU)
@@ -117,7 +119,7 @@ fn roomier(cores: &[usize], mine: usize, mask: &[usize], turn: usize) -> Option<
     cores.iter().for_each(|core| ranks[*core] += 1);
     let ranks_on = |core: usize| ranks.get(core).copied().unwrap_or(0);
     let fewest = mask.iter().map(|core| ranks_on(*core)).min()?;
-    // With a difference of one, the move would only exchange the two loads.
+    // With a difference of one, a migration would only exchange the loads of the two cores.
     if ranks_on(mine) < fewest + 2 {
         return None;
     }
@@ -140,7 +142,7 @@ mod tests {
         assert_eq!(go(&[0, 0, 0, 1], 0, &[0, 1]), Some(1));
         assert_eq!(go(&[0, 0, 1], 0, &[0, 1]), None);
         assert_eq!(go(&[0, 0, 0, 1], 1, &[0, 1]), None);
-        // An idle core is the best.
+        // An idle core is chosen first.
         assert_eq!(go(&[0, 0, 1], 0, &[0, 1, 2]), Some(2));
         // A bound rank stays.
         assert_eq!(go(&[0, 0, 0, 0], 0, &[0]), None);
@@ -182,7 +184,7 @@ mod tests {
         let other = |core: Option<usize>| assert_ne!(core, first.map(|first| first as usize));
         other(after_looks(&[first; 4], 1));
         other(after_looks(&[first; 4], 5));
-        // A sleeping rank counts on no core, so the rest is balanced.
+        // A sleeping rank counts on no core, so the other ranks are balanced.
         if mine.len() == 2 {
             let even = after_looks(&[first, second, None, None], 5);
             assert_eq!(even, first.map(|first| first as usize));

@@ -1,8 +1,8 @@
 //! Type-indexed storage of an engine for the layers above: one value per type.
 //!
-//! Promise: a value is never moved or removed while the engine lives, so references to it live as long as those to the engine.
+//! Promise: a value is never moved or removed while the engine lives, so a reference to it is valid as long as a reference to the engine.
 //!
-//! The values are in an append-only list. Each layer stores one, fewer than ten in all, and no message path searches the list.
+//! The values are in an append-only list. Each layer stores one value, fewer than ten in total, and no message path searches the list.
 
 use std::any::Any;
 use std::cell::OnceCell;

@@ -1,4 +1,4 @@
-//! What a wait does once it has spun without success: it checks whether waiting still makes sense, publishes that it waits, and sleeps.
+//! The slow path of a wait that has spun without success: checks that the launcher still lives, publishes the wait, and sleeps.
 
 use super::{Engine, Occasion, Threads};
 use mpi_base::clock::now_ns;
@@ -21,7 +21,8 @@ impl<'a> LongWait<'a> {
         LongWait { engine }
     }
 
-    /// Done once before every sleep: publishes since when this process waits, and checks that waiting still makes sense.
+    /// Called before every sleep: publishes the start time of the wait, calls the watch function (see [`Waiting::set_watch`](super::Waiting::set_watch))
+    /// and the progress hooks.
     #[cold]
     pub fn begin(self, waiter: &mut Waiter) {
         let now = now_ns();
@@ -35,7 +36,7 @@ impl<'a> LongWait<'a> {
         self.engine.operations().ask_attendants(Occasion::Time);
     }
 
-    /// Publishes that a poll of everything has found nothing, and whether something besides the ranks of this job could end this wait.
+    /// Publishes that a poll of all sources has found nothing, and whether an event from outside the job's ranks could end this wait.
     #[cold]
     pub fn publish_quiet(self, threads: Option<&Threads>) {
         let traffic = self.engine.0.pml.bml().traffic();
@@ -76,13 +77,13 @@ impl<'a> LongWait<'a> {
                 doorbells.extend(others.iter().map(|inbox| inbox.doorbell()));
                 match self.engine.0.waiting.descriptors() {
                     Some(sleeper) => sleeper.sleep(&doorbells, nap, descriptors, news),
-                    // Without such sockets in this system, descriptors are polled between short sleeps.
+                    // If the system does not support that, descriptors are polled between short sleeps.
                     None => doorbell.sleep(nap.min(SHORT_NAP), news),
                 }
             });
     }
 
-    /// Returns true if a sleep now would miss something.
+    /// Returns true if an event is pending, so that the process must not sleep.
     pub fn pending(self) -> bool {
         self.engine.0.pml.pending()
             || (self.engine.0.operations.need_polling() && self.engine.progress())

@@ -1,10 +1,11 @@
 //! The engine: the MPI state of one process, as a value.
 //!
-//! It joins the frameworks and owns the two things they share: progress and waiting.
-//! A test creates four engines in four threads of one process; in a real process `mpi-abi` holds the only one.
+//! It connects the frameworks and owns the two mechanisms that they share: progress and waiting.
+//! A test may create four engines in four threads of one process; in an MPI program `mpi-abi` holds the only engine.
 //!
 //! One thread at a time may use an engine.
-//! Below `MPI_THREAD_MULTIPLE` this is not checked. At that level `mpi-abi` holds one lock around every call, and [`Waiting::set_relax`] releases it while the engine waits;
+//! Below `MPI_THREAD_MULTIPLE` this is not checked. At that level `mpi-abi` holds one lock around every call,
+//! and the function of [`Waiting::set_relax`] releases it while the engine waits;
 //! several waiting threads share the polling ([`Threads`]).
 
 mod active_operations;
@@ -117,7 +118,7 @@ impl Engine {
             btls,
             pml,
         } = parts;
-        // A malformed value has been reported before.
+        // A malformed value has already been reported.
         let mixes = params.get(&bml::SHARE).unwrap_or(true);
         let waiting = Waiting::of(&node, &cores, neighbours.len())?;
         let state = node.state(node.rank())?;
@@ -179,13 +180,13 @@ impl Engine {
         self.0.place.universe()
     }
 
-    /// The part that knows where this process is: its neighbours on the node, its cores.
+    /// The location of this process: its job, its node and its cores.
     #[inline]
     pub fn place(&self) -> &Place {
         &self.0.place
     }
 
-    /// The part that decides how this process waits.
+    /// The wait state of this process.
     #[inline(always)]
     pub fn waiting(&self) -> &Waiting {
         &self.0.waiting

@@ -1,4 +1,4 @@
-//! The other processes, by their job-independent names, which are the same at every process ([`Universe`](mpi_transport::universe::Universe)).
+//! The other processes and their names, which are unique across jobs and the same at every process ([`Universe`](mpi_transport::universe::Universe)).
 
 use super::Engine;
 use crate::btl::ProcId;
@@ -13,7 +13,7 @@ impl Engine {
     }
 }
 
-/// The other processes: their names, and what happens when they are lost ([`fault`](crate::fault)).
+/// The other processes: their names, and the handling of their loss ([`fault`](crate::fault)).
 #[derive(Clone, Copy)]
 pub struct Peers<'a> {
     engine: &'a Engine,
@@ -38,7 +38,7 @@ impl<'a> Peers<'a> {
         known.ok_or(CommError::Unknown { name })
     }
 
-    /// Drops one reference to each of these processes, and disconnects those to which it was the last.
+    /// Drops one reference to each of these processes, and disconnects each process whose last reference it was.
     pub(crate) fn disconnect(self, foreign: &[ProcId]) {
         for proc in self.engine.universe().release(foreign.iter().copied()) {
             self.engine.pml().disconnect(proc);

@@ -3,7 +3,8 @@
 //! Nothing called from inside progress may block.
 //!
 //! No caller waits for a background operation, and progress completes it.
-//! A member that failed to make an object completes the object's collective teardown so, and the members that have the object do not wait for it.
+//! A member that failed to create an object completes the object's collective teardown in the background, so that the members that have the object
+//! do not wait for it indefinitely.
 
 use super::active_operations::Awaited;
 use super::{Engine, Occasion, ProgressHook};
@@ -33,7 +34,7 @@ pub struct Operations<'a> {
 }
 
 impl Operations<'_> {
-    /// Polls collective operations and progress hooks, if a request has completed since the last time. Returns true if an operation completed.
+    /// Polls collective operations and progress hooks, if a request has completed since the last call. Returns true if an operation completed.
     pub(super) fn advance(self) -> bool {
         let (operations, requests) = (&self.engine.0.operations, self.engine.0.pml.requests());
         if !operations.are_due(requests.completions()) {
@@ -60,7 +61,7 @@ impl Operations<'_> {
                 false
             }
             Poll::Ready(Ok(())) => {
-                // The operation is dropped here, so nothing of it remains in the request.
+                // The operation is dropped here, so the request does not keep its state.
                 req.set_status(Status::EMPTY);
                 self.engine.0.pml.requests().complete_light(req);
                 true
@@ -101,15 +102,15 @@ impl Operations<'_> {
         !self.engine.0.operations.is_inside()
     }
 
-    /// While the token lives, every progress polls all active operations, not only after a completion.
+    /// Registers an operation that completes through a timer, a file or hardware, possibly without any message.
     ///
-    /// Marks an operation that waits for time, a file or hardware. It may end without a message, so the job is not proved dead while it runs.
+    /// While the token lives, every progress call polls all active operations, not only after a completion, and the job is not declared dead.
     pub fn poll_always(self) -> PollAlways {
         self.polled_for(Awaited::Outside)
     }
 
-    /// As [`Operations::poll_always`], for an operation that waits only for words that other ranks of the job store in the node's memory,
-    /// and that calls [`Published::has_stepped`](super::Published::has_stepped) whenever it has found one.
+    /// As [`Operations::poll_always`], for an operation that waits only for words that other ranks of the job store in the node's memory.
+    /// The operation must call [`Published::has_stepped`](super::Published::has_stepped) whenever it has found such a word.
     pub fn poll_memory(self) -> PollAlways {
         self.polled_for(Awaited::Memory)
     }
@@ -126,7 +127,7 @@ impl Operations<'_> {
         let (ended, mut under_way): (Vec<Req>, Vec<Req>) =
             all.take().into_iter().partition(|req| req.is_complete());
         for req in ended {
-            // Its object was freed with it.
+            // The operation's object has been freed, so no caller needs the outcome.
             let _ = requests.finish(&req);
         }
         under_way.push(self.start(running));

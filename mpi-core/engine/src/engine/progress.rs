@@ -19,7 +19,7 @@ use std::task::Poll;
 /// Makes the rounds of progress of [`Engine::poll_once`]. Returns true if anything was done.
 #[inline(never)]
 fn make_steps(engine: &Engine) -> bool {
-    /// Announcement, answer, data, and one more.
+    /// The maximum number of rounds: announcement, reply and data of a message, and one more.
     const STEPS: usize = 4;
     engine.0.pml.bml().attend();
     let busy = engine.progress();
@@ -61,7 +61,7 @@ impl Engine {
     /// Polls for a call that does not wait, such as `MPI_Test`; programs make such calls in loops.
     ///
     /// One call makes several rounds of progress: a message to this process itself takes a few steps, and programs expect it at the first poll.
-    /// A loop whose polls stay empty yields its core now and then, since the process it waits for may need that core.
+    /// A loop whose polls find nothing yields its core from time to time, since the process for which it waits may need that core.
     ///
     /// Most polls of such a loop only check that progress would do nothing (`Waiting::may_skip_progress`).
     pub fn poll_once(&self) -> bool {
@@ -85,10 +85,10 @@ impl Engine {
         self.wait_publishing(done, || {});
     }
 
-    /// Waits until `done` returns true. If that takes longer than a moment, calls `tell` once, which publishes on the state page what is awaited.
+    /// Waits until `done` returns true. Before its first sleep it calls `tell` once, which publishes the wait on the state page.
     #[inline]
     pub fn wait_publishing(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
-        // A message that has arrived already needs no waiter.
+        // If the message has already arrived, no waiter is created.
         let busy = self.progress();
         if done() {
             return;
@@ -110,7 +110,7 @@ impl Engine {
         Waiter::new(self.0.waiting.policy_of_next_wait())
     }
 
-    /// One iteration of a wait: progresses, checks `done`, and if nothing moved pauses as long as the waiter decides.
+    /// One iteration of a wait: progresses, checks `done`, and if there was no progress pauses as long as the waiter decides.
     ///
     /// `done` is checked again between announcing the sleep and sleeping, so no doorbell is missed.
     #[inline]
@@ -123,7 +123,7 @@ impl Engine {
         false
     }
 
-    /// The rest of an iteration, after a poll that has not ended the wait.
+    /// The second part of an iteration, after a poll that has not ended the wait.
     #[inline]
     fn step(&self, waiter: &mut Waiter, busy: bool, mut done: impl FnMut() -> bool) {
         let waiting = &self.0.waiting;

@@ -1,9 +1,9 @@
-//! Progress hooks: components that must be called whenever this process makes progress, whatever it waits for.
+//! Progress hooks: callbacks into components that must run whenever this process makes progress, whatever it waits for.
 //!
 //! Active operations are polled as requests ([`Operations::start`](super::Operations::start)). A hook is no operation and never completes:
 //! it is a component that must answer other members' messages at any time.
 //!
-//! Promise: every hook is called after a request of this process has completed, and now and then during a long wait.
+//! Promise: every hook is called after a request of this process has completed, and repeatedly during a long wait.
 //! A hook is removed when its owner drops it.
 
 use std::cell::{Cell, RefCell};
@@ -12,9 +12,9 @@ use std::rc::Weak;
 /// The reason for calling a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// Some request of this process has completed, perhaps the one of a message of its own.
+    /// A request of this process has completed, possibly that of a message of the component.
     Completion,
-    /// Some time has passed.
+    /// A long wait is about to sleep.
     Time,
 }
 
@@ -28,7 +28,7 @@ pub trait ProgressHook {
 #[derive(Default)]
 pub(super) struct Hooks {
     all: RefCell<Vec<Weak<dyn ProgressHook>>>,
-    /// Caches whether any hook exists.
+    /// True if any hook exists.
     any: Cell<bool>,
 }
 

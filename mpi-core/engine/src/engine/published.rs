@@ -1,4 +1,4 @@
-//! What this process publishes on its state page: what it waits for, and its barriers of the hardware.
+//! The writer of this process's state page: the operation for which it waits, and the counts of hardware barriers.
 
 use super::Engine;
 use crate::observer::RunObserver;
@@ -59,9 +59,9 @@ impl Published<'_> {
         });
     }
 
-    /// Records that an operation that is not complete has found what it waited for, and now waits for something else.
+    /// Records progress within an operation: a step has completed, and the operation now waits for another event.
     ///
-    /// Without it the operation would look as if it had stood still.
+    /// Without this call the operation would be considered stalled.
     #[inline]
     pub fn has_stepped(self) {
         self.engine.0.state.progressed();

@@ -2,12 +2,13 @@
 //!
 //! A waiting oversubscribed rank yields its core at once and runs again after all other ranks of the core have run.
 //! If its message has still not arrived by then, the message comes from another core, and switching among the ranks that wait here would be useless:
-//! each poll costs a context switch, and chance decides which rank has the core when a message arrives.
+//! each poll costs a context switch, and the rank that has the core when a message arrives is arbitrary.
 //! So a rank that runs again spins for about as long as the other core may need, and then continues first.
-//! That keeps the ranks in their order of arrival. A root that was first to finish one call is first in the next and publishes its data before any other rank polls for it;
-//! otherwise most ranks are switched in once only to find no data (16 ranks on two cores, broadcasts and barriers in turn: 1.65 switches of each rank for both without it, 1.05 with it).
+//! That keeps the ranks in their order of arrival. A root that finishes one call first is first in the next call and publishes its data before
+//! any other rank polls for them; otherwise most ranks are switched in once only to find no data (16 ranks on two cores, alternating broadcasts
+//! and barriers: 1.65 context switches per rank and pair of calls without spinning, 1.05 with it).
 //!
-//! If the spin fails, another rank is late for another reason and may need the core; each failure halves the frequency of spinning.
+//! If the spin fails, the awaited rank is late for another reason and may need this core; each failure halves the frequency of spinning.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ const RAREST: u32 = 10;
 /// A thread's history of spins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Habit {
-    /// Failed spins in a row.
+    /// The number of consecutive failed spins.
     vain: u32,
     /// The number of opportunities to skip.
     skip: u32,
@@ -61,7 +62,7 @@ thread_local! {
     static HABIT: Cell<Habit> = const { Cell::new(Habit { vain: 0, skip: 0 }) };
 }
 
-/// Spins until `done` returns true, for a bounded time, unless this opportunity is skipped. Returns true if `done` did.
+/// Spins until `done` returns true, for a bounded time, unless this opportunity is skipped. Returns true if `done` returned true.
 pub fn spin_hold(done: &mut dyn FnMut() -> bool) -> bool {
     let (habit, taken) = HABIT.get().asked();
     let came = taken && watch(done);

@@ -11,8 +11,8 @@ use mpi_base::wait::{WaitPolicy, Waiter};
 use mpi_base::yield_now::{Yielded, timed_yield};
 use std::cell::{Cell, OnceCell};
 
-/// How several threads of a process wait in one engine: with a core for each, one thread polls for all and the others follow it;
-/// without, each polls for itself and yields to the others between polls.
+/// How several threads of a process wait in one engine. If each thread has a core, one thread polls for all and the others follow it;
+/// otherwise each thread polls for itself and yields to the others between polls.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
     /// Waits one step on behalf of the caller, which has polled once.
@@ -23,54 +23,54 @@ pub struct Threads {
     pub is_alone: fn() -> bool,
 }
 
-/// A thread's last poll in a wait.
+/// The result of a thread's last poll in a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Polled {
     /// The poll has found something, perhaps for other threads.
     pub busy: bool,
     /// The thread slept before the poll, so something may have arrived meanwhile.
     pub slept: bool,
-    /// The thread may yield its core instead of a step of its own.
+    /// The thread may yield its core instead of executing a wait step.
     pub may_yield: bool,
 }
 
-/// What was done for a thread in place of a step of its wait.
+/// The result of [`Threads::wait_step`]: the action that replaced the thread's own wait step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadStep {
-    /// Nothing: the thread polls for all, and waits as the only thread of a process does.
+    /// No action: the thread polls for all threads, and waits as in a process with one thread.
     Alone,
-    /// Another thread has polled, and something has happened.
+    /// Another thread has polled, and has made progress.
     Followed,
-    /// The other threads had the core and the engine.
+    /// The thread yielded the core and the engine to the other threads.
     Yielded(Yielded),
 }
 
-/// The largest number of waits in a row that sleep without a yield: the number after a yield of a time slice of 4 ms.
+/// The maximum number of consecutive waits that sleep without a yield: the number after a yield that took a time slice of 4 ms.
 const MOST_WAITS: u32 = 2000;
 
-/// Of the empty polls in a row of a program that polls, one in this number makes progress.
+/// In a program that polls, one of this number of consecutive empty polls makes progress.
 const COMPLETE: u32 = 16;
 
-/// How this process waits: what it does with its core between polls, and which functions of the layers above it calls then.
+/// The wait state of a process: what it does with its core between polls, and the callbacks of the layers above.
 pub struct Waiting {
     policy: WaitPolicy,
     occupancy: Occupancy,
-    /// Present on an oversubscribed node.
+    /// Load balancing; `Some` on an oversubscribed node.
     balance: Option<Balance>,
     /// Waits for the doorbell and for transports' descriptors at once; created by the first such sleep.
     descriptors: OnceCell<Option<DescriptorDoorbell>>,
-    /// The remaining waits that sleep without a yield, since a computing process shares this core.
+    /// The number of remaining waits that sleep without a yield, since a computing process shares this core.
     beside_load: Cell<u32>,
     /// Consecutive empty polls by calls that do not wait.
     idle: Cell<u32>,
     relax: Cell<Option<fn()>>,
     threads: Cell<Option<&'static Threads>>,
-    /// Whether this process has slept since the polling thread last notified its followers.
+    /// True if this process has slept since the polling thread last notified its followers.
     slept: Cell<bool>,
     watch: Cell<Option<fn()>>,
-    /// When a polling program last checked that waiting still makes sense.
+    /// The time of the last call of the watch function by a polling program.
     watched_ns: Cell<u64>,
-    /// The number of waits that have slept, and when the latest poll before a sleep began.
+    /// The number of waits that have slept; `check_ns` is the start time of the latest poll before a sleep.
     slept_waits: Cell<u64>,
     check_ns: Cell<u64>,
 }
@@ -84,7 +84,7 @@ impl Waiting {
             // This process will sleep often, and a fence in every process for each sleep would cost more than one for each message.
             node.my_inbox().doorbell().ask_for_fences();
         }
-        // If a CPU quota is the limit, cores are idle; spreading ranks over them would only use up the quota sooner.
+        // With a CPU quota some cores are idle; spreading ranks over them would only use up the quota sooner.
         let spreads = oversubscribed && !cores.limited_by_quota();
         let balance = spreads.then(|| Balance::of(node));
         Ok(Waiting {
@@ -120,16 +120,16 @@ impl Waiting {
         }
     }
 
-    /// A yield gave this core to a process that computes: the next waits sleep without one.
+    /// Called after a yield gave this core to a computing process: the next n waits sleep without a yield, n = yield time / 2 us.
     ///
-    /// The yield after them tests whether that process still computes. If it takes as long as this one, that is 2 us for each of these waits.
+    /// The first yield after these waits tests whether that process still computes. If that yield takes as long, it costs 2 us per wait.
     #[cold]
     pub(super) fn meets_load(&self, took: Yielded) {
         let waits = took.waits_until_next().min(MOST_WAITS);
         self.beside_load.set(self.beside_load.get().max(waits));
     }
 
-    /// As [`Waiting::meets_load`], for a yield of this wait, if it was long.
+    /// Calls [`Waiting::meets_load`] if the last yield of this wait was long.
     #[inline]
     pub(super) fn note_load(&self, waiter: &Waiter) {
         if let Some(took) = waiter.has_met_load() {
@@ -137,7 +137,7 @@ impl Waiting {
         }
     }
 
-    /// Returns true if in the last yields of this process another process computed on its core, so that a wait should sleep without yielding.
+    /// Returns true if another process computed on this core during a recent yield, so that a wait should sleep without yielding.
     #[inline(always)]
     pub fn is_beside_load(&self) -> bool {
         self.beside_load.get() > 0
@@ -163,9 +163,9 @@ impl Waiting {
         self.occupancy == Occupancy::Oversubscribed
     }
 
-    /// Yields on an oversubscribed node, and migrates this rank to a core with fewer ranks.
+    /// Yields on an oversubscribed node, and migrates this rank if another core has fewer ranks.
     ///
-    /// Next to a computing process it returns at once, because such a yield costs a time slice: the caller sleeps instead.
+    /// If a computing process shares the core, returns at once, because a yield would cost a time slice: the caller sleeps instead.
     #[inline(always)]
     pub fn give_core_away(&self) {
         if self.take_beside_load() {
@@ -183,12 +183,12 @@ impl Waiting {
         spin_hold(&mut done)
     }
 
-    /// Spins on `done` alone, without progress; not at all on an oversubscribed node. Returns true if `done` became true.
+    /// Spins on `done` without progress; does not spin on an oversubscribed node. Returns true if `done` became true.
     #[inline]
     pub fn spin(&self, done: &mut impl FnMut() -> bool) -> bool {
-        /// Polls of `done` alone before the engine progresses.
+        /// The number of polls of `done` before the engine makes progress.
         const LOOKS: u32 = 512;
-        /// The first of these polls follow without a pause, since a pause lasts as long as the transfer of a cache line between cores.
+        /// The number of these polls, from the first on, without a pause between them: a pause takes as long as the transfer of a cache line between cores.
         const EAGER: u32 = 256;
         if done() {
             return true;
@@ -221,7 +221,7 @@ impl Waiting {
         done() || self.hold_core(done)
     }
 
-    /// Counts a yield of this rank, which goes on waiting.
+    /// Reports a yield of this waiting rank to the load balancing.
     #[inline(always)]
     pub(super) fn waits(&self) {
         if let Some(balance) = &self.balance {
@@ -229,7 +229,7 @@ impl Waiting {
         }
     }
 
-    /// This rank is about to sleep.
+    /// Reports to the load balancing that this rank is about to sleep.
     pub(super) fn sleeps(&self) {
         if let Some(balance) = &self.balance {
             balance.sleeps();
@@ -238,7 +238,7 @@ impl Waiting {
 
     /// Returns true if the next poll may check for messages in place of progress.
     ///
-    /// Every [`COMPLETE`]th empty poll in a row makes progress all the same, so what the check does not cover is late by a few polls and never lost.
+    /// Every [`COMPLETE`]th consecutive empty poll makes progress all the same, so events that the check does not cover are delayed by a few polls, not lost.
     #[inline]
     pub(super) fn may_skip_progress(&self) -> bool {
         !self.idle.get().is_multiple_of(COMPLETE)
@@ -253,7 +253,7 @@ impl Waiting {
         enough
     }
 
-    /// Returns what waits for the doorbell and descriptors at once, if the system supports it.
+    /// Returns the object that waits for the doorbell and for descriptors at once, if the system supports it.
     pub(super) fn descriptors(&self) -> Option<&DescriptorDoorbell> {
         let made = self
             .descriptors
@@ -280,7 +280,7 @@ impl Waiting {
         self.slept.set(true);
     }
 
-    /// Lets other threads of this process into the engine, between two polls of a wait.
+    /// Calls the function of [`Waiting::set_relax`], which lets other threads of this process use the engine, between two polls of a wait.
     #[inline]
     pub fn let_threads_in(&self) {
         if let Some(relax) = self.relax.get() {
@@ -293,29 +293,29 @@ impl Waiting {
         self.relax.set(relax);
     }
 
-    /// A poll before a sleep begins now, the first of its wait if `is_new`.
+    /// Records the start of a poll before a sleep; `is_new` is true for the first one of a wait.
     pub(super) fn begins_check(&self, now_ns: u64, is_new: bool) {
         self.check_ns.set(now_ns);
         self.slept_waits
             .set(self.slept_waits.get() + u64::from(is_new));
     }
 
-    /// Returns the number of waits that have slept, and when the latest poll before a sleep began.
+    /// Returns the number of waits that have slept, and the start time of the latest poll before a sleep.
     pub(super) fn check(&self) -> (u64, u64) {
         (self.slept_waits.get(), self.check_ns.get())
     }
 
-    /// Calls the function that checks whether waiting still makes sense.
+    /// Calls the watch function ([`Waiting::set_watch`]).
     pub(super) fn call_watch(&self) {
         if let Some(watch) = self.watch.get() {
             watch();
         }
     }
 
-    /// Yields the core to the process that a polling program waits for.
+    /// Yields the core to the process for which a polling program waits.
     #[cold]
     pub(super) fn rest_from_polling(&self) {
-        /// The least time between two calls of the function of [`Waiting::set_watch`].
+        /// The minimum interval between two calls of the watch function ([`Waiting::set_watch`]).
         const OFTEN_NS: u64 = 10_000_000;
         self.give_core_away();
         // The awaited process may be dead.
@@ -364,7 +364,7 @@ mod tests {
         let waiting = Waiting::of(&node, &cores, ranks).unwrap();
         let yields = || waiting.policy_of_next_wait().yields;
         assert_eq!(yields(), WaitPolicy::OVERSUBSCRIBED.yields);
-        // A longer suspension, such as that of a whole virtual machine, has no longer consequences.
+        // A longer suspension, such as that of a whole virtual machine, leads to no more than the maximum number of waits.
         for (millis, waits) in [(1, 500), (4, 2_000), (4_000, 2_000)] {
             waiting.meets_load(Yielded::micros(1_000 * millis));
             assert!(waiting.is_beside_load());

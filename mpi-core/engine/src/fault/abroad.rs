@@ -1,12 +1,12 @@
 //! Failure notification between jobs: the death of a process is announced to all processes that share a communicator with it,
-//! including those that have no connection to it.
+//! including processes that have no connection to it.
 //!
 //! * A transport reports a death only to the processes that had a connection to the dead one.
 //!   Each of them notifies the members of the communicators that it shares with the dead process, in a circulant graph as for a revocation.
 //! * The processes of a fault-tolerant job do the same for a dead process of their own job, which the launcher reports to them.
 //! * Jobs do not complete a connection at the same time, so a death may be older than a communicator with the dead process.
-//!   Each member that knows of it announces it again to the new communicator's members.
-//! * A job without fault tolerance ends as a whole, so all its processes are lost with the first.
+//!   Each member that knows of the death announces it again to the new communicator's members.
+//! * A job without fault tolerance ends as a whole, so the loss of one of its processes means the loss of all.
 //!   A process of a fault-tolerant job has the entry [`SURVIVES`] on its card.
 
 use super::failures::{Affected, Faults, circulant, was_early};
@@ -43,7 +43,8 @@ impl Peers<'_> {
 }
 
 impl Faults {
-    /// Announces the loss of a process to the members of the communicators that it shares with other jobs, and loses the processes that end with it.
+    /// Announces the loss of a process to the members of the communicators that it shares with other jobs, and records the loss of the processes
+    /// that end with it.
     pub(super) fn notify_other_jobs(&self, gone: ProcId) {
         let Some(engine) = self.engine() else { return };
         let name = engine.peers().name_of(gone);
@@ -59,8 +60,8 @@ impl Faults {
         self.lose_job_of(gone, &engine);
     }
 
-    /// Applies to a new communicator of several jobs what happened before it existed: announces its lost members to the others,
-    /// and loses those whose jobs have ended or whose deaths other members have announced.
+    /// Applies earlier failures to a new communicator of several jobs: announces its lost members to the others,
+    /// and records the loss of members whose jobs have ended or whose deaths other members have announced.
     pub(crate) fn catch_up(&self, comm: Rc<dyn Affected>) {
         let Some(engine) = self.engine() else { return };
         let members = comm.members_of_several_jobs();
@@ -83,7 +84,7 @@ impl Faults {
         }
     }
 
-    /// Loses all processes of a job that ends as a whole, after one of its processes was lost.
+    /// Records the loss of all processes of a job that ends as a whole, after one of its processes was lost.
     fn lose_job_of(&self, gone: ProcId, engine: &Engine) {
         let universe = engine.universe();
         if !universe.is_foreign(gone) || engine.peers().other_survives_deaths(gone) {
@@ -97,7 +98,7 @@ impl Faults {
         }
     }
 
-    /// Loses a process whose job has ended with another process. It is not announced: the recipients conclude it from the first death.
+    /// Records the loss of a process whose job has ended with another process. It is not announced: the others conclude it from the first death.
     fn lose_fellow(&self, fellow: ProcId, engine: &Engine, first: &str) {
         let name = engine.peers().name_of(fellow);
         if self.notified_abroad.borrow_mut().insert(name) {
@@ -109,7 +110,7 @@ impl Faults {
     }
 }
 
-/// Returns this process's neighbours in the circulant graph of members; none if it is no member.
+/// Returns this process's neighbours in the circulant graph of members; none if this process is not a member.
 fn neighbours(engine: &Engine, members: &[ProcId]) -> impl Iterator<Item = ProcId> {
     let place = members.iter().position(|proc| *proc == engine.me());
     let places = place.map(|place| circulant(place as u32, members.len() as u32));

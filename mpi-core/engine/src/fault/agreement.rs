@@ -1,8 +1,8 @@
 //! The agreements in which this process takes part: maps messages to algorithm states, and decides how long a state is kept.
 //!
 //! A message of an agreement that this process has not begun is queued until it begins.
-//! A decision is kept for members that have not received it: the last two of each communicator, since no member begins the next but one
-//! before all have the first; and those of the last [`MOST_RETIRED`] freed communicators.
+//! Decisions are kept for members that have not received them: the last two of each communicator (no member begins agreement n + 2
+//! before all members have the decision of agreement n), and those of the last [`MOST_RETIRED`] freed communicators.
 
 use super::deaths::Deaths;
 use super::era::{Era, Out, Value};
@@ -34,7 +34,7 @@ pub(crate) struct Agreements {
 struct Agreement {
     /// The process at each place.
     places: Vec<ProcId>,
-    /// The number of members that values describe.
+    /// The number of members of the communicator, to which the bits of values refer.
     members: usize,
     era: Era,
 }
@@ -128,7 +128,7 @@ impl Agreements {
     }
 
     fn keep(&self, key: Key, message: Message) {
-        // Late messages carry nothing new: their sender has received the decision elsewhere.
+        // Late messages are dropped: their sender has received the decision from another member.
         let later = |other: &Key| other.comm == key.comm && other.number > key.number;
         let late = self.running.borrow().keys().any(later);
         if late || self.retired.borrow().contains(&key.comm) {

@@ -8,7 +8,7 @@ use std::cell::{Cell, Ref, RefCell};
 
 #[derive(Default)]
 pub(crate) struct CommAgreements {
-    /// The number of agreements that have begun and that have ended, equal at all members.
+    /// The number of agreements that have begun; `ended` counts those that have ended. Both are equal at all members.
     begun: Cell<u64>,
     ended: Cell<u64>,
     /// Members that earlier agreements found dead, the same at all members.
@@ -29,7 +29,7 @@ impl CommAgreements {
         self.ended.get() == number
     }
 
-    /// Ends an agreement. Returns true if others wait for it.
+    /// Ends an agreement. Returns true if later agreements wait for its end.
     pub(crate) fn end(&self, number: u64) -> bool {
         self.ended.set(number + 1);
         self.begun.get() > number + 1

@@ -8,14 +8,14 @@ use std::rc::Rc;
 /// A process, and the reason of its end.
 pub(crate) type Death = (ProcId, Rc<str>);
 
-/// The ends of other processes as known to this one; it only grows.
+/// The deaths and departures of other processes that this process knows; the list only grows.
 #[derive(Default)]
 pub(crate) struct Deaths(RefCell<Known>);
 
 #[derive(Default)]
 struct Known {
     died: Vec<Death>,
-    /// Processes that have left MPI in order. They completed what they began with this process, so they are no failures
+    /// Processes that have left MPI in order. They completed their operations with this process, so they are not failures
     /// until an operation needs them.
     left: Vec<Death>,
     gone: HashSet<ProcId>,
@@ -55,7 +55,7 @@ impl Deaths {
         known.died.push((proc, why.into()));
     }
 
-    /// Adds a process that has left MPI in order. Returns false if that, or its death, is known already.
+    /// Adds a process that has left MPI in order. Returns false if its departure or its death is already known.
     pub(super) fn add_leave(&self, proc: ProcId, why: &str) -> bool {
         let mut known = self.0.borrow_mut();
         let is_new = known.gone.insert(proc);

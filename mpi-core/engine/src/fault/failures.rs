@@ -1,4 +1,4 @@
-//! Failure detection and propagation: the failures known to one process, and how it learns of them and announces them.
+//! Failure detection and propagation: the failures known to one process, their sources, and their announcement to other processes.
 
 use super::agreement::Agreements;
 use super::deaths::Deaths;
@@ -13,13 +13,14 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::{Rc, Weak};
 
-/// The maximum number of remembered revocations of communicators, and of remembered deaths of processes, that this process does not know yet.
+/// The maximum number of remembered revocations (of communicators that this process does not know yet), and of remembered deaths
+/// (of processes that it does not know yet).
 const MOST_EARLY: usize = 4096;
 
 /// The maximum number of polls for messages of a process before it is declared dead.
 const LAST_LOOKS: usize = 1000;
 
-/// A communicator, as failures affect it.
+/// A communicator as seen by failure handling.
 pub(crate) trait Affected {
     /// Returns true if a process is a member, on either side.
     fn has_member(&self, proc: ProcId) -> bool;
@@ -27,21 +28,21 @@ pub(crate) trait Affected {
     /// Called after a member has failed or left.
     fn loses_member(self: Rc<Self>);
 
-    /// Called after another member has revoked it.
+    /// Called after another member has revoked the communicator.
     fn is_revoked_by_peer(self: Rc<Self>);
 
-    /// Returns all members of both sides, in the same order at all of them, if they are of several jobs; otherwise none.
+    /// Returns all members of both sides, in the same order at all members, if they are of several jobs; otherwise an empty list.
     fn members_of_several_jobs(self: Rc<Self>) -> Vec<ProcId>;
 }
 
 /// The failures known to a process.
 pub struct Faults {
     engine: WeakEngine,
-    /// Whether the job continues after the death of a process.
+    /// True if the job continues after the death of a process.
     tolerant: bool,
     deaths: Rc<Deaths>,
     outbox: Rc<Outbox>,
-    /// The names of the processes whose deaths have been announced to other jobs. A number may be that of another process later.
+    /// The names of the processes whose deaths have been announced to other jobs. Names, since process numbers are reused.
     pub(super) notified_abroad: RefCell<HashSet<u64>>,
     /// The numbers of other jobs that have ended as a whole.
     pub(super) lost_jobs: RefCell<HashSet<u64>>,
@@ -110,7 +111,7 @@ impl Faults {
         self.outbox.is_empty()
     }
 
-    /// Records a death; `known` if the other processes learn of it without this one.
+    /// Records a death; `known` is true if the other processes are notified of it without this process.
     fn take_death(&self, proc: ProcId, why: &str, known: bool) {
         let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
             return;
@@ -127,7 +128,7 @@ impl Faults {
         engine.pml().requests().nudge();
     }
 
-    /// Records that a process has left MPI in order: it sends nothing more, and agreements do not wait for it.
+    /// Records that a process has left MPI in order: it sends no more messages, and agreements do not wait for it.
     fn take_leave(&self, proc: ProcId, why: &str) {
         let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
             return;
@@ -200,10 +201,10 @@ impl Faults {
             return;
         };
         let Some(proc) = engine.universe().proc(Name(name)) else {
-            // The other members of a communicator that this process is still creating may know more processes.
+            // Members of a communicator that this process is still creating may know processes that this process does not know yet.
             return remember(&self.early_deaths, name);
         };
-        // Without fault tolerance, no message of a peer makes a process of this job lost.
+        // Without fault tolerance, an announcement by a peer does not make this process consider a process of its own job lost.
         if proc != engine.me() && (self.tolerant || engine.universe().is_foreign(proc)) {
             let teller = engine.peers().label_of(from);
             engine
@@ -260,11 +261,11 @@ impl Sink for Faults {
     }
 
     fn lost(&self, peer: ProcId, why: &str) {
-        // The end of the connection to a process that has left is no death.
+        // The end of the connection to a process that has left is not a death.
         if !self.deaths.is_dead(peer) {
             self.take_death(peer, why, false);
         }
-        // A process that has left in order is known as such. Where the job does not survive deaths, nothing is known of any.
+        // Processes that have left in order are recorded as such. If the job does not survive deaths, none is recorded.
         let has_left = self.deaths.is_dead(peer) && !self.deaths.has_failed(peer);
         let is_foreign = |engine: Engine| engine.universe().is_foreign(peer);
         let concerns_others =
@@ -340,7 +341,7 @@ impl Peers<'_> {
         if proc == self.engine().me() || faults.deaths.is_dead(proc) {
             return;
         }
-        // What it sent before is still delivered. One round of progress does not poll everything, but `pending` does.
+        // Messages that the process sent before its death are still delivered. One round of progress does not poll all sources, but `pending` does.
         for _ in 0..LAST_LOOKS {
             if !self.engine().progress() && !self.engine().pml().bml().pending() {
                 break;
@@ -355,7 +356,7 @@ impl Peers<'_> {
         self.lose(proc, &why);
     }
 
-    /// Records that an agreement has found a process dead, or gone without its contribution.
+    /// Records that an agreement has found that a process is dead, or has left without contributing.
     pub(crate) fn found_dead(self, proc: ProcId) {
         let Some(faults) = self.engine().faults() else {
             return;
@@ -367,7 +368,7 @@ impl Peers<'_> {
         }
     }
 
-    /// Treats a process as unreachable from now on.
+    /// Marks a process as unreachable.
     pub(super) fn lose(self, proc: ProcId, why: &str) {
         self.engine().pml().lost(proc, why);
         self.engine().pml().bml().handlers().lost(proc, why);
@@ -390,7 +391,7 @@ mod tests {
     use super::circulant;
     use std::collections::BTreeSet;
 
-    /// Returns the places that receive an announcement of place 0 if those in `dead` send none.
+    /// Returns the places that receive an announcement of place 0 if the places in `dead` do not forward it.
     fn reached(size: u32, dead: &[u32]) -> BTreeSet<u32> {
         let mut reached = BTreeSet::from([0]);
         let mut open = vec![0];

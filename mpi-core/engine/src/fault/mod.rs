@@ -6,17 +6,19 @@
 //! The launcher reports it ([`Peers::process_gone`](crate::engine::Peers::process_gone)), a connection ends, or another process announces it;
 //! each process has one append-only list of deaths, in the order in which it learnt of them ([`Faults`]).
 //! A death affects the operations that need the dead process:
-//! * point-to-point operations with it fail, those among living processes continue;
+//! * point-to-point operations with the dead process fail, those among living processes continue;
 //! * a receive from any source is interrupted and stays pending until the program acknowledges the failure;
 //! * collective operations of every communicator with the dead process as a member fail, the active ones and all later ones.
 //!
-//! Without [`ENABLE`] a death ends the job, but the functions exist nevertheless.
+//! Without [`ENABLE`] a death ends the job; the functions exist all the same.
 //! Deaths in other jobs are reported in both cases (`abroad`).
 //!
-//! The functions for the program are in [`comm`](crate::comm); this module sees a communicator only as something that failures affect:
-//! * [`Failures::revoke`](crate::comm::Failures::revoke): all operations of the communicator fail at all members; each member announces it to its neighbours in a circulant graph
+//! The functions for the program are in [`comm`](crate::comm); this module accesses communicators through the trait `Affected`:
+//! * [`Failures::revoke`](crate::comm::Failures::revoke): all operations of the communicator fail at all members;
+//!   each member announces the revocation to its neighbours in a circulant graph
 //!   (G. Bosilca et al., "Failure detection and propagation in HPC systems", SC'16), so that the death of some of them does not stop it;
-//! * [`Agreement::agree`](crate::comm::Agreement::agree): all living members agree on a number and on which members are dead, over messages (`era`) or in their node's shared memory (`node_agreement`);
+//! * [`Agreement::agree`](crate::comm::Agreement::agree): all living members agree on a number and on which members are dead,
+//!   over messages (`era`) or in their node's shared memory (`node_agreement`);
 //! * [`Constructors::shrink`](crate::comm::Constructors::shrink): creates a communicator of the living members, on which they agree in the same way.
 
 mod abroad;

@@ -1,11 +1,13 @@
 //! Agreement in shared memory, for communicators whose members are all on one node.
 //!
 //! Each member writes its contribution into its slot and reads the slots of the others ([`ShmAgreement`]): no messages, and no root that can die.
-//! Each member computes its conclusion from the slots alone, and those are the same for all of them once a round is settled.
+//! Each member computes its conclusion from the slots only; these are the same for all members once a round is settled.
 //!
 //! The members find the memory by agreements over messages, which also carry one word ([`Value::memory`]):
-//! 1. as long as no memory exists, the first participating member allocates some if all are on its node and contributes its address; the decision gives the address to all members;
-//! 2. in the next agreement a member that cannot map the address contributes [`UNUSABLE`]; if no member does, all agree there from then on, otherwise never.
+//! 1. as long as no memory exists, the first participating member allocates it, if all members are on its node, and contributes the address;
+//!    the decision gives the address to all members;
+//! 2. in the next agreement a member that cannot map the address contributes [`UNUSABLE`]; if no member does, all later agreements use the memory,
+//!    otherwise none does.
 //!
 //! Most communicators agree once or twice, when they are created or freed; they need no memory ([`FIRST`]).
 
@@ -23,7 +25,7 @@ use mpi_transport::btl::ProcId;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
-/// The number of the first agreement that offers memory.
+/// The number of the first agreement in which memory is offered.
 const FIRST: u64 = 2;
 
 /// Contributed by a member that cannot map the offered memory.
@@ -32,7 +34,7 @@ const UNUSABLE: u64 = u64::MAX;
 /// Words of a slot before the members' bits: the flag together with [`HAS_BITS`]; the number.
 const FIXED: usize = 2;
 
-/// Up to 8 members each read all slots. In a larger communicator the first member that concludes writes the conclusion to a cache line of its own,
+/// Up to 8 members each read all slots. In a larger communicator the first member that concludes writes the conclusion to a separate cache line,
 /// and the others read that line.
 const FEW: u32 = 8;
 
@@ -211,7 +213,7 @@ impl NodeAgreement {
         settled == self.slots.members()
     }
 
-    /// Merges all contributions, once the round is settled; without bits if no member has anything to report about another.
+    /// Merges all contributions, once the round is settled; the bit sets are empty if no member reports a death.
     ///
     /// Contributions of members that earlier agreements found dead are ignored.
     #[inline]
@@ -242,7 +244,7 @@ impl NodeAgreement {
         } else if many && value.number == 0 {
             self.slots.conclude(number, value.flag.into());
         }
-        // A sleeping member may be waiting for this one alone.
+        // A sleeping member may be waiting for this member only.
         self.members.ring_each();
         value
     }

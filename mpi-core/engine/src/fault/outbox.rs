@@ -47,7 +47,7 @@ impl Outbox {
         self.messages.borrow().is_empty()
     }
 
-    /// Sends what the transports accept. Returns true if anything was sent.
+    /// Sends the queued messages that the transports accept. Returns true if anything was sent.
     pub(super) fn turn(&self) -> bool {
         let Some(engine) = self.engine.upgrade() else {
             return false;

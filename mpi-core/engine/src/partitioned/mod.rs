@@ -1,17 +1,18 @@
-//! Partitioned communication (MPI 5.0, chapter 4): one message that the program hands over in partitions, as each becomes ready.
+//! Partitioned communication (MPI 5.0, chapter 4): one message in partitions, each of which the program marks as ready separately.
 //!
-//! Protocol, on three planes of the communicator that nothing else uses:
-//! 1. when the sender is created it sends an announcement in [`Plane::Announce`](crate::pml::Plane::Announce) with the program's tag: the number of its partitions,
+//! Protocol, on three planes of the communicator that are used for nothing else:
+//! 1. when the sender is created it sends an announcement in [`Plane::Announce`](crate::pml::Plane::Announce) with the program's tag:
+//!    the number of its partitions,
 //!    their size in bytes, and the first of the consecutive tags that it has reserved for them;
 //!    announcements match receivers in the order in which both were created, as the standard requires;
-//! 2. when a start of the receiver has received the announcement, it answers once, in [`Plane::Answer`](crate::pml::Plane::Answer) under the first of those tags, with the
-//!    size of its buffer in bytes; the first start of the sender waits for that answer. If the buffer is smaller than the message, both sides fail, in this start
-//!    and in all later ones, and neither waits for the other;
-//! 3. each partition is sent as a message of its own in [`Plane::Partition`](crate::pml::Plane::Partition) under its own tag as soon as it is ready,
-//!    so that partitions may overtake each other and those of one start never mix with those of the next.
+//! 2. when the receiver, after a start, has received the announcement, it replies once, in [`Plane::Answer`](crate::pml::Plane::Answer)
+//!    with the first of those tags: the size of its buffer in bytes; the first start of the sender waits for that reply.
+//!    If the buffer is smaller than the message, both sides fail, in this start and in all later ones, and neither waits for the other;
+//! 3. each partition is sent as a separate message in [`Plane::Partition`](crate::pml::Plane::Partition) with a separate tag as soon as it is ready,
+//!    so that partitions may overtake each other and those of one start never match those of the next.
 //!
-//! Both sides may divide the message differently: the sender's partitions are sent, and a partition of the receiver has
-//! arrived when all of the sender's partitions that overlap it have.
+//! The two sides may divide the message differently: the sender's partitions are sent, and a partition of the receiver has
+//! arrived when all of the sender's partitions that overlap it have arrived.
 
 mod error;
 mod recv;

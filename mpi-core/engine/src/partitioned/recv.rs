@@ -1,4 +1,4 @@
-//! The receiving side: receives the sender's announcement, then each of its partitions in place.
+//! The receiving side: receives the sender's announcement, then each partition directly into the receive buffer.
 
 use super::error::Side;
 use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
@@ -54,7 +54,8 @@ struct Receiver {
 /// A partition of the sender that is being received.
 struct Part {
     req: Req,
-    /// If it does not begin and end at element boundaries of the receive buffer: the staging buffer, and the offset to which it is unpacked.
+    /// For a partition that does not begin and end at element boundaries of the receive buffer: the staging buffer, and the offset
+    /// to which it is unpacked.
     staged: Option<(Scratch, i64)>,
 }
 
@@ -130,16 +131,16 @@ impl PartitionedRecv {
         };
         let mut parts = receiver.parts.borrow_mut();
         if parts.is_empty() {
-            // Not posted yet, or completed; the request distinguishes the two.
+            // The receives are not posted yet, or they have completed; `arrived` distinguishes the two cases.
             return Ok(receiver.arrived.get() == link.partitions as usize);
         }
         let elements = receiver.buf.elements(partition);
         let size = receiver.buf.whole.datatype().size();
         let (start, end) = (elements.start * size, elements.end * size);
-        // With empty partitions, every partition waits for all of the sender's.
+        // If the sender's partitions are empty, each partition of the receiver waits for all of them.
         let touching = match link.bytes {
             0 => 0..parts.len(),
-            // So does a partition behind the end of a shorter message.
+            // A partition beyond the end of a shorter message also waits for all of them.
             bytes if start >= bytes * parts.len() as i64 => 0..parts.len(),
             bytes => (start / bytes) as usize..((end + bytes - 1) / bytes) as usize,
         };
@@ -224,7 +225,7 @@ impl Receiver {
         let (sent, space) = (link.sent(), whole.bytes() as u64);
         let mut parts = self.parts.borrow_mut();
         if sent > space {
-            // Partitions sent before the answer arrived are received and dropped, so that they are not kept and their sender need not wait.
+            // Partitions sent before the reply arrived are received and dropped, so that they are not queued and the sender need not wait.
             if parts.is_empty() {
                 for number in 0..link.partitions {
                     let (nothing, tag) = (whole.slice(0..0), link.base + number as i32);
@@ -316,7 +317,7 @@ impl Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        // No call waits any more, and the buffer belongs to the program again.
+        // The program has freed the operation and owns the buffer again.
         let pml = self.comm.engine().pml();
         let parts = self.parts.take().into_iter().map(|part| part.req);
         for req in parts

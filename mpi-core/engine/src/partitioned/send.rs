@@ -190,7 +190,7 @@ impl PartitionedSend {
         for req in round.into_iter().flat_map(|r| r.under_way) {
             match req.is_complete() {
                 true => outcome = outcome.and(requests.finish(&req).map(|_| Status::EMPTY)),
-                // The receiver does not receive it any more.
+                // The receiver will not receive this message.
                 false => pml.termination().abandon(&req),
             }
         }

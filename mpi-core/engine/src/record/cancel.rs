@@ -1,7 +1,8 @@
 //! `MPI_Cancel` in a recorded or replayed run: whether the cancellation preceded the match.
 //!
-//! On replay, a cancellation that came too late waits for the match. A receive that was cancelled in time must not match any message before, so it is posted
-//! with a key that matches no message: with a wildcard its own decision records that, without one the decision of its cancellation, which contains the receive's number.
+//! On replay, a cancellation that came too late waits for the match. A receive that was cancelled in time must not match any message before,
+//! so it is posted with a key that matches no message. For a receive with a wildcard its own decision records the cancellation;
+//! for other receives the decision of the cancellation does, which contains the receive's number.
 
 use super::{Asker, Decision, RecordError, Script};
 use crate::engine::Engine;
@@ -21,7 +22,7 @@ impl Engine {
 }
 
 impl Script {
-    /// Cancels a receive, if the recording cancelled it too.
+    /// Cancels a receive if it was cancelled in the recorded run.
     fn cancel(&self, engine: &Engine, req: &Req) -> Result<(), RecordError> {
         if !self.is_replay() {
             let found = match engine.pml().cancel_recv(req) {

@@ -35,7 +35,7 @@ fn trouble(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> R
     }
 }
 
-/// Maps `bytes` bytes of a file after allocating them on disk: with a hole, a full disk would raise a signal.
+/// Maps `bytes` bytes of a file after allocating them on disk: in a sparse file, a store would raise SIGBUS when the disk is full.
 fn mapped(file: &File, path: &Path, bytes: usize) -> Result<Segment, RecordError> {
     fits_file_limit(bytes as u64).map_err(|e| trouble(path, "made longer")(e.into()))?;
     rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes as u64)
@@ -46,7 +46,7 @@ fn mapped(file: &File, path: &Path, bytes: usize) -> Result<Segment, RecordError
 impl Writer {
     pub(super) fn create(path: &Path, rank: u32, size: u32) -> Result<Writer, RecordError> {
         if let Some(folder) = path.parent() {
-            // On other hosts no process has created the folder.
+            // On other hosts the folder may not exist yet.
             std::fs::create_dir_all(folder).map_err(trouble(path, "made"))?;
         }
         let file = OpenOptions::new()
@@ -91,7 +91,7 @@ impl Writer {
     /// Overwrites the decision that begins at `at` with another one of the same length.
     pub(super) fn replace(&self, at: usize, asker: Asker, decision: Decision) {
         if word::is_about_a_message(decision) {
-            // The tag first: a rank that is killed between the two stores leaves the earlier decision, which does not use its tag.
+            // Store the tag first: if the rank is killed between the two stores, the earlier decision remains, and its tag is not used.
             self.set(at + 1, word::encode_tag(asker, decision, at + 1));
         }
         self.set(at, word::encode(asker, decision, at));
@@ -117,7 +117,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // A file that stays longer than its contents can be replayed as well.
+        // An error is ignored: a file that is longer than its contents can be replayed too.
         let _ = self.file.set_len(self.next.get() as u64 * 8);
     }
 }

@@ -1,17 +1,17 @@
 //! Record and replay of nondeterministic decisions, so that a failed run can be repeated.
 //!
-//! An MPI program whose processes are deterministic is nondeterministic at few places only: which message a receive with a wildcard matches,
+//! An MPI program with deterministic processes makes only these nondeterministic decisions: which message a receive with a wildcard matches,
 //! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, whether `MPI_Cancel` precedes the match,
 //! and in which order ranks of one node lock and access windows
 //! (R. Netzer, B. Miller, "Optimal tracing and replay for debugging message-passing parallel programs", Supercomputing 1992).
 //! Each of these is a *decision*. The decisions of each rank are written to one file in the order of the program's calls (`word`, `file`).
 //! On replay a receive with a wildcard is posted for the recorded sender and tag instead, since messages of one sender and tag do not overtake each other;
-//! one that was cancelled in time is posted with a key that matches no message.
+//! a receive that was cancelled in time is posted with a key that matches no message.
 //! The other calls wait for the recorded result and return it, or return "nothing yet" at once if that was recorded.
 //!
 //! Promises: the decision is in the file before the program sees it, and stays there however the rank ends.
 //! Damage to the file is detected before a damaged decision is followed, since a wrong one would let the replay wait for a message that never arrives.
-//! Not covered: the order of calls of several threads of one process, which is why such runs get a lower thread level, and anything outside MPI.
+//! Not covered: the order of calls of several threads of one process (so recorded and replayed runs get a lower thread level), and anything outside MPI.
 
 mod cancel;
 mod file;
@@ -80,7 +80,7 @@ pub enum RecordError {
         asks: Asker,
         recorded: Option<(Asker, Decision)>,
     },
-    /// The recorded result cannot happen.
+    /// The recorded result cannot be reproduced.
     Impossible {
         rank: u32,
         number: usize,
@@ -165,13 +165,13 @@ enum Mode {
         posting: Cell<Option<usize>>,
         /// The numbers of receives without a wildcard, by the slot of their request; a completed entry stays until the slot is reused.
         plain: RefCell<Vec<(ReqId, u32)>>,
-        /// The index and the repetition count of the latest "nothing yet" decision of one call.
+        /// The latest decision, if it is "nothing yet": its index, its call and its repetition count.
         idle: Cell<Option<(usize, Asker, u32)>>,
     },
     Replay {
         decisions: Vec<(Asker, Decision)>,
         next: Cell<usize>,
-        /// How many times the decision at `next` has been returned.
+        /// The number of times that the decision at `next` has been returned.
         answered: Cell<u32>,
         /// The numbers of the receives without a wildcard that were cancelled in time.
         cancelled: HashSet<u32>,
@@ -238,7 +238,7 @@ impl Script {
     /// Called before a receive with this key is posted. Returns the key to post.
     pub(crate) fn posts(&self, key: Key) -> Result<Key, RecordError> {
         if key.source() != ANY_SOURCE && key.tag() != ANY_TAG {
-            // After four thousand million receives the numbers saturate and no longer distinguish them.
+            // After 2^32 receives the numbers saturate and no longer distinguish receives.
             self.plain.set(self.plain.get().saturating_add(1));
             return Ok(match &self.mode {
                 Mode::Replay { cancelled, .. } if cancelled.contains(&self.plain.get()) => nobody(),
@@ -267,7 +267,7 @@ impl Script {
         }
     }
 
-    /// The receive has been posted, as this request.
+    /// Called after a receive has been posted as request `id`.
     pub(crate) fn posted(&self, id: ReqId, key: Key) {
         let Mode::Record {
             posting,
@@ -322,7 +322,7 @@ impl Script {
             return Ok(());
         };
         match idle.get() {
-            // Repeated calls in a loop take one word.
+            // Repeated calls in a loop share one word.
             Some((at, same, times))
                 if same == asker && at + 1 == writer.end() && times < u32::MAX =>
             {

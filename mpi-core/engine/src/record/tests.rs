@@ -19,7 +19,7 @@ fn a_receive_with_a_wildcard_is_replayed_as_one_of_its_message() {
         assert_eq!(script.posts(any), Ok(any));
         script.posted(id(number), any);
     }
-    // They match their messages in another order; the third never matches.
+    // The receives match their messages in another order; the third never matches.
     script.meets(id(1), Key::new(2, 20));
     script.meets(id(0), Key::new(3, 30));
     // A killed process does not run the script's destructor.

@@ -1,6 +1,6 @@
 //! The encoding of decisions as 64-bit words: `decision: 4, call: 4, value: 32, zero: 8, check: 16`, the lowest first.
 //!
-//! A decision about a message is two words, the second of which carries its tag; any other decision is one.
+//! A decision about a message is two words, and the second word carries the message's tag; any other decision is one word.
 //! The check is a CRC of the word's other bits and of its index in the file, so a changed, moved or overwritten word is detected.
 //! Each word has its own check, since a rank may be killed between any two of them.
 
@@ -64,11 +64,11 @@ pub enum Decision {
     From { source: u32, tag: i32 },
     /// Nothing had completed or arrived, this number of times in a row.
     Nothing { times: u32 },
-    /// The request at this index of the array, or, for calls on all requests, all of them.
+    /// The request at this index of the array was complete; for calls on all requests, all of them were.
     Place(u32),
     /// This number of [`Decision::Place`]s follow.
     Several(u32),
-    /// The receive was cancelled. `plain` is the number, from 1, of a receive without a wildcard; 0 is one with a wildcard.
+    /// The receive was cancelled. `plain` is the number, from 1, of a receive without a wildcard; 0 for a receive with a wildcard.
     Cancelled { plain: u32 },
     /// The operation could no longer be cancelled.
     TooLate,
@@ -121,7 +121,7 @@ pub(super) fn encode_tag(asker: Asker, decision: Decision, at: usize) -> u64 {
     checked(TAG | (asker as u64) << 4 | u64::from(tag) << 8, at)
 }
 
-/// Decodes the words of a file from number `first` on; on failure, returns the number of the damaged word.
+/// Decodes the words of a file; `first` is the index of the first one. On failure, returns the index of the damaged word.
 ///
 /// Trailing zeroes are padding. If the last decision lacks its second word it is dropped: the rank was killed before the program saw it.
 pub(crate) fn decode(words: &[u64], first: usize) -> Result<Vec<(Asker, Decision)>, usize> {

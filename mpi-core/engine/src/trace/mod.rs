@@ -1,11 +1,11 @@
 //! Tracing: this process's messages and calls, written to its [event ring](mpi_base::node::EventRing) for `mpirun --trace`.
 //!
-//! A message needs no mark of its own on the wire. Messages of one sender, context and tag match in the order in which they were sent
-//! (MPI 5.0, section 3.5), so counting them by (context, source, destination, tag) on both sides gives both the same number.
+//! Messages carry no additional header for tracing. Messages of one sender, context and tag match in the order in which they were sent
+//! (MPI 5.0, section 3.5), so counting them by (context, source, destination, tag) gives a message the same number on both sides.
 //! Counters are kept for up to `KEYS` keys; messages of later keys have number 0, and the trace has no arrow to them.
 //!
-//! Reading the clock costs most, so a message that a call sends before any other event gets the time of the call,
-//! and the two share a cell of the ring.
+//! Reading the clock is the largest cost, so a message that a call sends before any other event gets the start time of the call,
+//! and the call and the message share a cell of the ring.
 //!
 //! Callers: `Comm` and `ob1` record messages, `Comm` collective operations, a hardware barrier its wire, `mpi-abi` calls.
 //! Without tracing there is no `Trace`, and each of these places is one branch on a plain load.
@@ -89,7 +89,7 @@ impl Trace {
         })
     }
 
-    /// Returns the ring, for a layer that has events of its own.
+    /// Returns the ring, for a layer that writes its own events to it.
     pub fn event_ring(&self) -> &Rc<EventRing> {
         &self.event_ring
     }
@@ -111,7 +111,7 @@ impl Trace {
 
     /// Records a sent message.
     pub(crate) fn sends(&self, to: &Envelope, bytes: u64) {
-        // A message of the program leaves when its call begins; a step of a collective operation may have waited.
+        // A message of the program is sent when its call begins; a step of a collective operation may be sent after a wait.
         let at = match (
             self.fresh.take(),
             to.context.plane(Plane::User) == to.context,
@@ -165,7 +165,7 @@ impl Trace {
         CallSignature::from_words(&[event.call.into(), root, event.extra, event.bytes])
     }
 
-    /// Records a system call on a file that began at `began` on the ring's clock and has ended.
+    /// Records a completed system call on a file; `began` is its start time on the ring's clock.
     pub fn file_call(&self, call: u16, file: u64, began: u64, (offset, bytes): (u64, u64)) {
         self.fresh.set(0);
         let now = self.event_ring.now();
@@ -179,7 +179,7 @@ impl Trace {
         });
     }
 
-    /// Adds to the running call the window member it refers to, and the displacement if it accesses the member's memory.
+    /// Adds to the running call the window member that it accesses, and the displacement and length of the access.
     pub fn accesses(&self, window: u64, rank: u32, (displacement, bytes): (i64, u64)) {
         self.fresh.set(0);
         self.event_ring.write(&Event {

@@ -10,9 +10,9 @@ use super::error::TypeError;
 /// The dimension that is contiguous in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// The last one.
+    /// The last dimension is contiguous.
     C,
-    /// The first one.
+    /// The first dimension is contiguous.
     Fortran,
 }
 
@@ -184,7 +184,7 @@ impl Share {
     }
 }
 
-/// Places a part of an array at its offset, with the extent of the whole array.
+/// Returns the type of a part of an array: the part at its offset, with the extent of the whole array.
 fn in_place(part: &Datatype, offset: i64, extent: i64) -> Result<Datatype, TypeError> {
     Datatype::resized(0, extent, &Datatype::hindexed_block(1, &[offset], part)?)
 }

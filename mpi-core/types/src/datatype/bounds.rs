@@ -4,8 +4,8 @@
 //! otherwise the extent is padded to the strictest alignment of the basic types.
 //!
 //! The padding of a component belongs to the component, as in MPICH and Open MPI: the type ends after the padding of its last component.
-//! The type map alone gives the same extent if displacements are multiples of the alignment. If they are not, it would give the type
-//! a smaller extent than its components take, too small for a program that rebuilds it from its components (NumPy's structures).
+//! If displacements are multiples of the alignment, an extent computed from the type map would be the same. Otherwise that extent would be smaller
+//! than the components, too small for a program that rebuilds the type from its components (NumPy's structures).
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ impl Bounds {
             .map_or(0, |r| r.start)
     }
 
-    /// Sets the markers, replacing any of the components.
+    /// Sets the markers, which replace those of the components.
     pub fn mark(&mut self, marks: Range<i64>) {
         self.marks = Some(marks);
     }

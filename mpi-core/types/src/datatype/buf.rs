@@ -1,6 +1,6 @@
 //! Buffers: memory, count and datatype, and the transfer of their data.
 //!
-//! The guarantee about user memory is given once, when a buffer is made (`unsafe`); all later operations are safe.
+//! The caller guarantees the validity of user memory once, when a buffer is created (`unsafe`); all later operations are safe.
 //! [`Scratch`](super::Scratch) is memory of the library with the same interface.
 //!
 //! A position in a buffer is an offset in its packed bytes: `pack_at` and `unpack_at` start anywhere and keep no state;
@@ -286,7 +286,7 @@ macro_rules! common {
             }
 
             /// Returns true if all data are in few long runs, so that packing them costs no more than copying them:
-            /// for a caller to which a run costs more than the bytes of a short run.
+            /// for callers whose cost per run is higher than that of copying a short run.
             #[inline]
             pub fn is_in_runs(&self) -> bool {
                 self.datatype.contiguous_bytes(self.count).is_some() || self.has_long_runs()
@@ -305,7 +305,7 @@ macro_rules! common {
 
             /// Returns a buffer at the same address with another count, for calls whose buffer holds more elements than its count:
             /// `MPI_Gather`'s receive buffer has `count` elements for each rank.
-            /// The maker of such a buffer guaranteed all of these elements.
+            /// The caller of `new` has guaranteed the validity of all of these elements.
             pub fn with_count(&self, count: i64) -> $buf {
                 $buf {
                     count,
@@ -339,7 +339,7 @@ const LONG_RUN: i64 = 4 << 10;
 common!(SendBuf, *const u8);
 common!(RecvBuf, *mut u8);
 
-/// Copies data from one buffer to another, the bytes of the smaller one. Returns their number.
+/// Copies data from one buffer to another, as many bytes as the smaller buffer has. Returns the number of bytes.
 pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
     match (from.contiguous(), to.contiguous()) {
         (Some(run), Some(out)) => {
@@ -349,7 +349,7 @@ pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
         }
         (None, Some(out)) => from.pack_at(0, out) as i64,
         (Some(run), None) => to.unpack_at(0, run) as i64,
-        // SAFETY: the makers of the buffers guaranteed the data of their elements (`new`), and the shapes cover these only.
+        // SAFETY: the callers of `new` guaranteed that the data of the buffers' elements are valid, and the shapes cover these only.
         _ => unsafe {
             loops::copy(
                 from.ptr,

@@ -1,4 +1,4 @@
-//! A contiguous receive buffer of bytes, small enough for registers; and the receive buffer of either kind.
+//! [`RecvBytes`], a contiguous receive buffer of bytes that fits registers; and [`RecvTarget`], which is such a buffer or a [`RecvBuf`].
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -43,7 +43,7 @@ impl RecvBytes {
         self.ptr
     }
 
-    /// A buffer of 0 bytes still receives: a message without data.
+    /// Returns true for a buffer of 0 bytes, which can still receive a message without data.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.len == 0
@@ -65,7 +65,8 @@ impl RecvBytes {
         if self.len == 0 {
             return f(&mut []);
         }
-        // SAFETY: `new` guarantees that the bytes are writable and unused by other code until the operation is complete, and this operation is the library's.
+        // SAFETY: the caller of `new` guarantees that the bytes are writable and used by no other code until the operation is complete,
+        // and operations of the library call this only before they complete.
         f(unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) })
     }
 
@@ -79,7 +80,7 @@ impl RecvBytes {
 
 impl From<RecvBytes> for RecvBuf {
     fn from(bytes: RecvBytes) -> RecvBuf {
-        // SAFETY: the same bytes, which the maker of `bytes` guaranteed (`RecvBytes::new`).
+        // SAFETY: the same bytes, whose validity the caller of `RecvBytes::new` guaranteed.
         unsafe { RecvBuf::new(bytes.ptr, bytes.len as i64, Named::BYTE.into()) }
     }
 }
@@ -160,7 +161,8 @@ impl RecvTarget {
         match self {
             RecvTarget::Bytes(RecvBytes { len: 0, .. }) => Some(&mut []),
             RecvTarget::Bytes(bytes) => {
-                // SAFETY: `RecvBytes::new` guarantees that the bytes are writable and unused by other code until the operation is complete, and this operation is the library's.
+                // SAFETY: the caller of `RecvBytes::new` guarantees that the bytes are writable and used by no other code until the operation is complete,
+                // and operations of the library call this only before they complete.
                 Some(unsafe { std::slice::from_raw_parts_mut(bytes.ptr, bytes.len) })
             }
             RecvTarget::Typed(buf) => buf.contiguous(),

@@ -219,9 +219,9 @@ impl Derived {
         Ok(())
     }
 
-    /// Returns the normal form, which is made now if the type was never committed.
+    /// Returns the normal form; computes it if the type was never committed.
     ///
-    /// A type that `commit` refuses as too irregular has an empty normal form, so using it anyway moves no data.
+    /// A type that `commit` rejects as too irregular has an empty normal form, so using it all the same transfers no data.
     #[inline]
     pub fn layout(&self) -> &Layout {
         self.layout
@@ -234,7 +234,7 @@ impl Derived {
         }
         let mut sequence = Sequence::default();
         let mut failed = None;
-        // Indexed types place the same child repeatedly; its form is made once.
+        // Indexed types contain the same child repeatedly; its normal form is computed once.
         let mut known: Option<(&Datatype, Part)> = None;
         self.placements(|p| {
             let placed = match &known {

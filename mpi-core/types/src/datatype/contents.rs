@@ -132,9 +132,9 @@ impl Distribution {
     }
 }
 
-/// The type of an argument in each of the two forms.
+/// The C type of a constructor's argument, in the ordinary and in the large-count form.
 enum Sort {
-    /// `int` in both.
+    /// `int` in both forms.
     Integer,
     /// `int`, or `MPI_Count` in the large form.
     Count,

@@ -9,7 +9,7 @@ use super::normalise::MAX_RUNS;
 pub enum TypeError {
     /// A count or block length below zero.
     Negative { what: &'static str, value: i64 },
-    /// Arrays of one call with different lengths that must be equal.
+    /// Arrays of one call that must have equal lengths and do not.
     Lengths {
         what: &'static str,
         len: usize,

@@ -1,7 +1,7 @@
 //! The data representation `external32` (MPI 5.0, section 14.5.2): big-endian, IEEE numbers, the same sizes on every machine.
 //!
 //! Packed data are basic elements in the order of the type map, in this representation as in the native one.
-//! So the engine packs as always, and each basic element is converted between the packed bytes and the caller's:
+//! So the engine packs natively, and each basic element is converted between the packed bytes and the caller's bytes:
 //! most are byte-swapped, `long` and `wchar_t` change their length, and `long double` becomes IEEE binary128.
 //! Truncated integers keep their less significant bytes, as the standard requires.
 

@@ -13,7 +13,7 @@ use super::{Datatype, Repr};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FortranKind {
     pub combiner: Combiner,
-    /// Decimal digits; none for integers.
+    /// Decimal digits; `None` for integers.
     precision: Option<i64>,
     /// The decimal exponent range, or the decimal range of an integer.
     range: i64,

@@ -1,9 +1,9 @@
 //! The normal form of a datatype: a short list of runs inside at most three nested loops.
 //!
 //! *Contiguous* is one run and no loop, *strided* is one run in loops, *indexed and struct* are several runs;
-//! a contiguous or vector type of an indexed type is runs in loops, so that its size does not multiply.
+//! a contiguous or vector type of an indexed type is several runs in loops, so that the list of runs does not grow with the count.
 //! A long list of runs of one to three numbers each is split into units of one length.
-//! The count of a message is one more loop, which [`Shape`] adds outside.
+//! The count of a message is one more loop, which [`Shape`] adds as the outermost.
 //!
 //! After OPAL's optimised description and yaksa's nested vectors.
 //! A packed position is located by division, and within irregular runs by a search in their prefix sums.
@@ -55,7 +55,7 @@ pub const MAX_LOOPS: usize = 3;
 pub struct Layout {
     /// The offset of each run of the body, in packed order; empty exactly if the type has no data.
     offsets: Vec<i64>,
-    /// The packed position of each run and the end, if the runs differ in length; otherwise empty.
+    /// The packed position of each run, followed by the packed length, if the runs differ in length; otherwise empty.
     starts: Vec<i64>,
     /// The length of each run, if all are equal.
     len: i64,
@@ -191,7 +191,7 @@ fn gcd(a: i64, b: i64) -> i64 {
 pub struct Body<'a> {
     /// The offset of each run.
     pub offsets: &'a [i64],
-    /// The packed position of each run and the end; empty if all runs have one length.
+    /// The packed position of each run, followed by the packed length; empty if all runs have one length.
     pub starts: &'a [i64],
     /// The length of each run; valid only if `starts` is empty.
     len: i64,
@@ -279,7 +279,7 @@ impl<'a> Body<'a> {
 
 /// `count` elements of a normalised type, ready to iterate over: the type's loops inside the loop of the count.
 ///
-/// It is cheap to make, so each call of the packing engine makes its own.
+/// A shape is cheap to create, so each call of the packing engine creates one.
 #[derive(Clone, Copy)]
 pub struct Shape<'a> {
     pub body: Body<'a>,
@@ -342,7 +342,7 @@ impl<'a> Shape<'a> {
         let mut rest = at / self.body.bytes;
         let mut place = Place::default();
         for (index, l) in place.index.iter_mut().zip(&self.loops) {
-            // Skips divisions by one, which take as long as any other.
+            // Skips divisions by one, which take as long as other divisions.
             if l.count > 1 {
                 *index = rest % l.count;
                 rest /= l.count;
@@ -361,7 +361,7 @@ pub struct Place {
     pub index: [i64; MAX_LOOPS + 1],
     /// The sum of the displacements of the loops.
     pub base: i64,
-    /// The run of the body, and the number of its bytes that are done.
+    /// The index of the run in the body; `done` is the number of its bytes that precede the position.
     pub run: usize,
     pub skip: i64,
 }

@@ -22,7 +22,7 @@
 //! | `f90` | Fortran kinds selected by precision and range |
 //! | `signature` | counting basic elements, comparing signatures |
 //!
-//! A contiguous message only calls [`Datatype::contiguous_bytes`] and does not enter the engine.
+//! A contiguous message only calls [`Datatype::contiguous_bytes`] and bypasses the packing engine.
 
 mod arrays;
 mod bounds;

@@ -56,7 +56,7 @@ pub enum Kind {
     Complex(Scalar),
     /// Fortran's LOGICAL and the Booleans of C and C++.
     Logical(Scalar),
-    /// Printable characters: transferred, never used in arithmetic.
+    /// Printable characters: transferred, not valid for arithmetic operators.
     Character(Scalar),
     /// `MPI_CHAR`: a character in the standard; Open MPI and MPICH treat it as an integer, as C treats `char`.
     Char(Scalar),

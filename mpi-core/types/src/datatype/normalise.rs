@@ -8,7 +8,7 @@ use super::layout::{Layout, Loop, MAX_LOOPS, Run};
 /// Maximum number of runs that `commit` expands.
 pub const MAX_RUNS: usize = 1 << 28;
 
-/// A commit that would need more than [`MAX_RUNS`] runs.
+/// Error: a commit would need more than [`MAX_RUNS`] runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyRuns;
 
@@ -41,7 +41,7 @@ impl Part {
         self.runs.is_empty()
     }
 
-    /// Returns the run if the part is a single one.
+    /// Returns the run, if the part is a single run.
     fn single(&self) -> Option<Run> {
         match (self.runs.as_slice(), self.loops.as_slice()) {
             ([run], []) => Some(*run),

@@ -1,6 +1,6 @@
 //! Type signatures: the basic types of a datatype in order, without displacements.
 //!
-//! They answer two questions.
+//! They serve two purposes.
 //! *How many basic elements are in a number of bytes?* (`MPI_Get_elements`): a walk over the placements,
 //! which skips whole ones by division.
 //! *Are two signatures equal?*: a composable hash. A signature of `n` elements with
@@ -48,7 +48,7 @@ impl Signature {
         Signature { elements: 1, hash }
     }
 
-    /// Returns the signature of this one followed by `next`.
+    /// Returns the signature of this sequence followed by `next`.
     pub fn then(self, next: Signature) -> Signature {
         Signature {
             elements: self.elements.wrapping_add(next.elements),
@@ -69,12 +69,12 @@ impl Signature {
         result
     }
 
-    /// Returns it as words to send.
+    /// Encodes the signature as words to send.
     pub fn words(self) -> [u64; 2] {
         [self.elements, self.hash]
     }
 
-    /// Reads it from [words](Signature::words).
+    /// Decodes the output of [`Signature::words`].
     pub fn from_words([elements, hash]: [u64; 2]) -> Signature {
         Signature { elements, hash }
     }
@@ -100,7 +100,7 @@ fn basic(named: Named) -> Signature {
         Kind::Complex(s) => code(1, s),
         Kind::Logical(s) => code(2, s),
         Kind::Character(s) => code(3, s),
-        // As MPI_CHARACTER, whether signed or not.
+        // The same code as MPI_CHARACTER, whether `char` is signed or not.
         Kind::Char(_) => code(3, Scalar::U8),
         Kind::Byte | Kind::Packed => code(4, Scalar::U8),
         Kind::Pair(value, index) => number(value).then(number(index)),

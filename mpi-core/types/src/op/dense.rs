@@ -13,7 +13,8 @@ pub struct DenseOp {
 }
 
 impl DenseOp {
-    /// Returns `None` if an element needs more than a loop over its bytes; if that is an error, [`Op::check`] reports it.
+    /// Looks up the loop. Returns `None` if there is no such loop, for user operators and elements with holes, or if the operator is not defined
+    /// on the type, which [`Op::check`] reports.
     pub fn new(op: &Op, datatype: &Datatype) -> Option<DenseOp> {
         let Op::Predefined(op) = op else {
             return None;
@@ -40,7 +41,7 @@ impl DenseOp {
         inout.with(|inout| self.combine(input, inout));
     }
 
-    /// The same for bytes of the library.
+    /// As [`DenseOp::apply`], for memory of the library.
     #[inline]
     pub fn combine(&self, input: &[u8], inout: &mut [u8]) {
         self.kernel.run_dense(input, inout, self.size);

@@ -14,7 +14,7 @@ use crate::datatype::{Kind, RecvBuf, Scalar, SendBuf};
 pub trait Element: Copy {
     /// The distance between two elements in bytes.
     const STRIDE: usize;
-    /// Whether wider vectors help.
+    /// True if the loop is faster with wider vectors.
     const VECTOR: bool;
 
     /// # Safety
@@ -219,8 +219,8 @@ impl Kernel {
 
     /// Combines the first `count` elements; both buffers must have that many of the type of the loop.
     pub(super) fn run(self, input: &SendBuf, inout: &mut RecvBuf, count: i64) {
-        // SAFETY: the makers of the buffers guaranteed their elements (`new`), `Op::apply` clamped `count` to both buffers, and `kernel_for` chose the loop
-        // by their type and by the features of the processor.
+        // SAFETY: the callers of `SendBuf::new` and `RecvBuf::new` guaranteed the elements, `Op::apply` clamped `count` to both buffers, and `kernel_for`
+        // chose the loop by their type and by the features of the processor.
         unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }
     }
 

@@ -1,8 +1,8 @@
 //! Reduction operators: `inout[i] = in[i] op inout[i]`, in MPI's order (MPI 5.0, section 6.9).
 //!
 //! Predefined operators are compiled loops, one for each (operator, scalar) pair, looked up in one table (`table`).
-//! They are defined on predefined datatypes only, by the standard's table and the additions in `table`; [`Op::check`] refuses all others with an
-//! error text, before any process communicates.
+//! They are defined on predefined datatypes only, by the standard's table and the additions in `table`; [`Op::check`] rejects all other
+//! combinations with an error text, before any process communicates.
 //! User operators are callbacks; they get whole elements of the datatype that the user passed.
 //!
 //! | file | subject |
@@ -162,7 +162,7 @@ impl Op {
         }))
     }
 
-    /// Returns true if the operator is commutative; for a user operator, what the program declared.
+    /// Returns true if the operator is commutative; for a user operator, as declared in `MPI_Op_create`.
     pub fn is_commutative(&self) -> bool {
         match self {
             // MPI_REPLACE and MPI_NO_OP depend on the order of the operands.

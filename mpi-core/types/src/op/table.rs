@@ -11,7 +11,7 @@
 //! The standard's table does not define logical operators on `MPI_AINT`, `MPI_OFFSET` and `MPI_COUNT`.
 //! Open MPI and MPICH both allow them, and programs use them, so they are allowed here, too.
 //! All operators of C integers are allowed on `MPI_CHAR`, as on C's `char`.
-//! What only one of the two allows beyond the table (logical operators on floating point) is an error.
+//! Combinations beyond the table that only one of the two allows (logical operators on floating point) are errors.
 
 use half::f16;
 
@@ -26,7 +26,7 @@ use crate::datatype::{Kind, Scalar};
 pub enum Found {
     Kernel(Kernel),
     NotDefined,
-    /// Defined, but this build has no arithmetic for the type.
+    /// The operator is defined on the type, but this build has no arithmetic for it.
     NotHere,
 }
 

@@ -135,7 +135,8 @@ macro_rules! quad_comparison {
         #[inline(always)]
         fn $name(a: Quad, b: Quad) -> i32 {
             let result: i32;
-            // SAFETY: the function takes two binary128 in xmm0 and xmm1 and returns an int in eax by the System V ABI; the stack is aligned and the clobbers are declared, as in `quad_binary`.
+            // SAFETY: the function takes two binary128 in xmm0 and xmm1 and returns an int in eax by the System V ABI; the stack is aligned
+            // at the start of an asm block, and everything a C function may change is declared.
             unsafe {
                 asm!(
                     "call {f}",

@@ -10,7 +10,7 @@ pub struct Cart {
 }
 
 impl Cart {
-    /// A grid with these extents; without dimensions it is a single process.
+    /// Creates a grid with these extents; a grid without dimensions has one process.
     pub fn new(dims: &[i64], periods: Vec<bool>) -> Result<Cart, TopoError> {
         let dims = dims
             .iter()
@@ -109,7 +109,7 @@ impl Cart {
         Ok((neighbour(-displacement), neighbour(displacement)))
     }
 
-    /// Returns the subgrid with these dimensions: the index of the subgrid that a rank is in, its rank there, and the subgrid.
+    /// Returns the subgrid of a rank that keeps the dimensions in `keep`: the index of the subgrid, the rank in it, and the subgrid itself.
     pub fn sub(&self, rank: u32, keep: &[bool]) -> Result<(u32, u32, Cart), TopoError> {
         let coords = self.coords(rank.into())?;
         let (mut which, mut inside) = (0, 0);

@@ -21,7 +21,7 @@ pub fn balanced(n: u32, k: usize) -> Vec<u32> {
 
 /// Depth-first search through nonincreasing sequences of factors, starting with the smallest possible first factor.
 struct Search<'a> {
-    /// Ascending.
+    /// The divisors of `n`, ascending.
     divisors: &'a [u32],
     n: u32,
     taken: Vec<u32>,
@@ -49,7 +49,7 @@ impl Search<'_> {
             // Smaller factors would make the difference larger than that of the best sequence.
             let least = largest.saturating_sub(spread(&self.best)).max(1);
             if exceeds(least, k - 1, rest / factor) {
-                // Larger factors leave even less for the others.
+                // Larger factors leave an even smaller product for the others.
                 break;
             }
             if factor < least {

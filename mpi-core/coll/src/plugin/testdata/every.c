@@ -1,4 +1,4 @@
-/* A plugin in C that serves every operation, blocking and nonblocking, in the plainest way: each member sends what others need of it at once. */
+/* A plugin in C that serves every operation, blocking and nonblocking, by linear algorithms: each member sends the others their data at once. */
 #include <portcullis/plugin.h>
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static int receive(struct running *r, uint32_t from, const portcullis_buffer *bu
     return r->every->host->call_recv(r->call, from, buffer, &r->messages[r->count++], why);
 }
 
-/* Sends block i of from to rank i, and receives block i of to from there; the own block is copied. Either may be NULL. */
+/* Sends block i of from to rank i, and receives block i of to from rank i; this rank's own block is copied. from or to may be NULL. */
 static int exchange(struct running *r, const portcullis_buffer *from, uint32_t sends, const portcullis_buffer *to, uint32_t receives, int whole,
                     portcullis_why *why) {
     for (uint32_t other = 0; other < r->every->size; other++) {
@@ -67,7 +67,7 @@ static int exchange(struct running *r, const portcullis_buffer *from, uint32_t s
     return PORTCULLIS_DONE;
 }
 
-/* A copy of elements in memory of the call. */
+/* Copies elements to temporary memory of the call. */
 static int copied(struct running *r, const portcullis_buffer *of, portcullis_buffer *copy, portcullis_why *why) {
     if (r->every->host->temporary(r->call, of->type, of->count, copy, why) != PORTCULLIS_DONE)
         return PORTCULLIS_FAILED;
@@ -178,7 +178,7 @@ static int start_neighbours(struct running *r, portcullis_why *why) {
     return PORTCULLIS_DONE;
 }
 
-/* In place, the data to send are those in the receive buffer before they are overwritten. */
+/* With MPI_IN_PLACE the data to send are those in the receive buffer, before it is overwritten. */
 static int exchange_all(struct running *r, portcullis_why *why) {
     const portcullis_args *args = r->args;
     uint32_t size = r->every->size;

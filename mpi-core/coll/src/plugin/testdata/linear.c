@@ -1,4 +1,4 @@
-/* A plugin in C against the public header alone: a barrier in which every rank reports to rank 0 and waits for its reply. */
+/* A plugin in C that includes only the public header: a barrier in which every rank reports to rank 0 and waits for its reply. */
 #include <portcullis/plugin.h>
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ PORTCULLIS_PLUGIN(M_FRAMEWORK, M_NAME, M_VERSION);
 #ifndef PARAMS
 #define PARAMS 2
 #endif
-/* What the file does when it is opened, and when it is asked. */
+/* Code that runs when the file is opened, and when the entry point is called. */
 #ifdef THROWS
 extern void throws(void);
 #endif
@@ -45,7 +45,7 @@ __attribute__((constructor)) static void at_open(void) {
 #ifndef AT_QUERY
 #define AT_QUERY
 #endif
-/* What a barrier does first. */
+/* Code that runs at the start of a barrier. */
 #ifndef AT_BARRIER
 #define AT_BARRIER
 #endif

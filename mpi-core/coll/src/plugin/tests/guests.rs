@@ -105,7 +105,7 @@ impl Guest for CounterComponent {
 
 pub const COUNTER: BuiltIn = BuiltIn::of::<CounterComponent>();
 
-/// Broadcasts, and reduces at rank 0 in the order of ranks, in safe Rust.
+/// Component in safe Rust that serves broadcasts, and reductions at rank 0 in the order of ranks.
 pub struct Adder(Comm);
 
 impl Adder {
@@ -157,7 +157,7 @@ impl Module for Adder {
     }
 }
 
-/// Broadcasts by one message to each rank and sums at rank 0, without waiting, in safe Rust.
+/// Nonblocking component in safe Rust: broadcasts by one message to each rank, and sums at rank 0.
 pub struct Eager(Comm);
 
 /// A broadcast in progress.
@@ -185,7 +185,7 @@ impl InProgress for Spreading<'_> {
     }
 }
 
-/// A scan in progress: each rank adds its own to what the rank before it has.
+/// A scan in progress: each rank adds its operand to the prefix of the previous rank.
 struct Scanning<'c> {
     comm: &'c Comm,
     call: Call<'c>,
@@ -296,7 +296,7 @@ impl Guest for AdderComponent {
 
 pub const ADDER: BuiltIn = BuiltIn::of::<AdderComponent>();
 
-/// Serves nothing; members with an even rank pass a barrier down late.
+/// Serves no call itself; members with an even rank pass a barrier down late.
 pub struct Waverer {
     comm: Comm,
     looks: Cell<u64>,

@@ -1,4 +1,4 @@
-//! The numbers of the operations in the header are those of the calls.
+//! Test that the header's operation numbers equal those of [`CallId`].
 
 use crate::CallId;
 use crate::plugin::abi;

@@ -6,7 +6,7 @@ use mpi_base::param::Source;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-/// The error of the only rejected file.
+/// Returns the error text of the only rejected file.
 fn sentence(catalogue: &Catalogue) -> String {
     assert!(catalogue.taken.is_empty() && catalogue.rejected.len() == 1);
     catalogue.rejected[0].reason.to_string()
@@ -60,7 +60,7 @@ fn a_plugin_for_another_version_is_refused_with_both_versions() {
     );
 }
 
-/// What ends a process that opens the file.
+/// Compiler flag for a plugin that calls `abort()` when it is loaded.
 const ABORTS: &str = "-DAT_OPEN=abort()";
 
 #[test]
@@ -75,7 +75,7 @@ fn a_file_whose_manifest_is_refused_runs_no_code() {
         let reason = &catalogue.rejected[0].reason;
         assert!(matches!(reason, LoadError::Manifest(_)), "{reason}");
     }
-    // Nor does one that is not newer than the component that is there.
+    // Neither does a file that is not newer than the component already selected.
     let old = ["-DNAME=\"old\"", "-DVERSION=\"1.9\"", ABORTS];
     let catalogue = Shelf::new().with("coll_old.so", &old).gather_preferring("");
     assert_eq!(catalogue.taken[0].origin, Origin::BuiltIn);
@@ -139,7 +139,7 @@ fn every_defect_of_a_table_has_its_own_sentence() {
 
 #[test]
 fn a_newer_and_larger_table_is_taken() {
-    // A plugin built against a later header of the same version has a larger size; what is beyond ours is not read.
+    // A plugin built against a later header of the same version has a larger table; fields beyond this library's table are not read.
     let catalogue = Shelf::new()
         .with("coll_linear.so", &["-DSIZE=4096"])
         .gather();
@@ -156,7 +156,7 @@ fn a_file_that_the_selection_leaves_out_is_not_opened() {
         assert!(catalogue.taken.is_empty() && catalogue.rejected.is_empty());
         assert!(catalogue.passed.reads("coll_aborts_priority"));
     }
-    // Neither is a file without the name of a component.
+    // A file whose name is not that of a component is not opened either.
     let file = shelf.path().join("coll_aborts.so");
     fs::rename(&file, shelf.path().join("aborts.so")).expect("renaming");
     assert_eq!(
@@ -294,7 +294,7 @@ fn the_newer_of_two_wins_and_a_preferred_file_always() {
         origin(&older, "x, old"),
         Origin::File(older.path().join("coll_old.so"))
     );
-    // The parameters of the skipped one are not reported as unknown.
+    // The parameters of the skipped plugin are not reported as unknown.
     for prefer in ["", "old"] {
         let passed = older.gather_preferring(prefer).passed;
         assert!(passed.reads("coll_old_priority"), "{prefer}");

@@ -12,7 +12,7 @@ fn every(ranks: u32, defines: &[&str]) -> Job {
     job(ranks, move || shelf.gather(), &[])
 }
 
-/// The first component of each operation's chain on the world.
+/// Returns the first component of a call's chain on `MPI_COMM_WORLD`.
 fn first(job: &Job, call: CallId) -> String {
     let all = job.run(|engine| {
         let world = engine.world().expect("a world");

@@ -179,7 +179,7 @@ fn waverer(ranks: u32, nodes: u32) -> Job {
     job
 }
 
-/// The barrier started first is passed down first, although a later one could go down at once.
+/// The barrier started first is passed down first, although a later barrier could be passed down at once.
 #[test]
 fn barriers_that_are_handed_down_late_do_not_overtake_each_other() {
     for nodes in [1, 2] {
@@ -231,7 +231,7 @@ fn a_barrier_that_is_handed_down_late_does_not_mix_with_other_calls() {
     }
 }
 
-/// The communicators for the steps of `han` use nothing of a plugin.
+/// The communicators for the steps of `han` are not served by plugins.
 #[test]
 fn what_is_made_for_steps_is_offered_to_no_plugin() {
     waverer(5, 2).run(|engine| {

@@ -1,17 +1,17 @@
-//! Collectives of long data by single copies: every rank publishes the address of its data, and reads from the others what it needs;
+//! Collectives of long data by single copies: every rank publishes the address of its data, and reads the data that it needs from the others;
 //! or a root publishes the address of its buffer, and the others write there, all at the same time.
 //!
-//! The system reads and writes another process's memory (`mpi_base::cma`). This is used where every member can read every other,
-//! which the members find out when the communicator is made ([`CmaAccess`]).
-//! The addresses travel through [`Cells`], one or two operations per call, which also do all the waiting, ringing and sleeping:
-//! 1. a rank that has data shows their address in its cell;
+//! The kernel copies from and to another process's memory (`mpi_base::cma`). This is used if every member can read every other;
+//! the members test it when the communicator is created ([`CmaAccess`]).
+//! The addresses travel through [`Cells`], in one or two operations per call; these also implement waiting, sleeping and wakeup:
+//! 1. a rank that has data publishes their address in its cell;
 //! 2. a rank that needs them waits for the cell and reads;
 //! 3. a reader ends its operation, and no rank whose memory is read leaves before all readers have ended theirs.
 //!
 //! Reductions are divided among workers: each combines one piece of every rank's data, and the others read the pieces from the workers.
 //! Scans go from rank to rank: each reads its predecessor's result, which is the least work in total.
-//! In reduce-scatters every rank combines for itself, as it has a result of its own.
-//! Two ranks always combine for themselves: reading a piece from the other takes as long as what it saves.
+//! In reduce-scatters every rank combines all operands of its own part, since each rank has a different result.
+//! Of two ranks, each that needs the result combines all data itself: reading a piece from the other takes as long as combining that piece.
 //! Operands are combined in the order of ranks, so operators need not commute and every call gives the same bits.
 //!
 //! After S. Chakraborty, H. Subramoni, D. K. Panda, "Contention-aware kernel-assisted MPI collectives for multi-/many-core systems", IEEE Cluster 2017.
@@ -38,7 +38,7 @@ const BLOCK: i64 = 64 << 10;
 /// The minimum size at which both sides of a message should work on its one copy (docs/adr/0009-both-sides-work-on-one-copy.md).
 const SHARED_COPY: i64 = 128 << 10;
 
-/// Shown instead of an address by a root whose buffer cannot be written to.
+/// Published instead of an address by a root whose buffer the others cannot write directly.
 const NOWHERE: u64 = 0;
 
 /// The maximum size of temporary memory kept between calls.
@@ -59,7 +59,7 @@ pub struct LargeOp<'a, W> {
     pub cells: &'a Cells,
     pub members: &'a Members,
     pub invocation: &'a Invocation,
-    /// Its first number; a call has [`Large::numbers`] of them.
+    /// The first of the call's [`Large::numbers`] cell numbers.
     pub number: u64,
     pub wait: W,
 }
@@ -69,7 +69,7 @@ impl Large {
     pub fn serves(&self, call: &Call, members: u32) -> bool {
         let long = |bytes: i64| bytes as u64 >= self.from;
         let operand = |recv: &RecvBuf| long(recv.bytes()) && plain(&recv.as_send());
-        // With two ranks, one would read and the other wait; for a message between them both copy.
+        // With two ranks, one rank would read and the other wait, whereas both ranks copy a point-to-point message.
         let one_way = |bytes: i64| long(bytes) && (members > 2 || bytes < SHARED_COPY);
         let wanted = match call {
             Call::Bcast { buf, .. } => one_way(buf.bytes()),
@@ -100,13 +100,13 @@ impl Large {
     /// The number of cell operations that a call takes.
     pub fn numbers(call: &Call) -> u64 {
         match call {
-            // One for the operands, one for the results.
+            // One number for the operands, one for the results.
             Call::Reduce { .. } | Call::Allreduce { .. } => 2,
             _ => 1,
         }
     }
 
-    /// Temporary memory for `count` elements; reuses an earlier call's if the type is the same.
+    /// Returns temporary memory for `count` elements; reuses that of an earlier call if the type is the same and it is large enough.
     fn scratch(&self, count: i64, datatype: &Datatype) -> Result<Scratch, Error> {
         let kept = self.scratch.take();
         let fits = |kept: &Scratch| kept.datatype().same(datatype) && kept.count() >= count;
@@ -124,7 +124,7 @@ impl Large {
     }
 }
 
-/// The bytes of one rank's block, from the argument that is significant on this member.
+/// Returns the bytes of one rank's block, computed from the argument that is significant on this member.
 fn either(send: &Option<SendBuf>, recv: &Option<RecvBuf>) -> i64 {
     let of_send = send.as_ref().map(SendBuf::bytes);
     of_send.or(recv.as_ref().map(RecvBuf::bytes)).unwrap_or(0)
@@ -209,7 +209,7 @@ impl<W: Wait> LargeOp<'_, W> {
             }
             Call::Scan { send, recv, op } => self.scan(send.as_ref(), recv, op).await,
             Call::Exscan { send, recv, op } => self.exscan(send.as_ref(), recv, op).await,
-            // `serves` returns false for all others.
+            // Unreachable: `serves` returns false for all other calls.
             _ => Ok(()),
         }
     }
@@ -222,25 +222,25 @@ impl<W: Wait> LargeOp<'_, W> {
         self.members.count()
     }
 
-    /// The other ranks, from the next one on, cyclically, so that not all ranks read from the same one.
+    /// Iterates over the other ranks cyclically, starting with the next one, so that the ranks do not all read from the same rank.
     fn around(&self) -> impl Iterator<Item = u32> + use<W> {
         let (me, size) = (self.me(), self.size());
         (me + 1..size).chain(0..me)
     }
 
-    /// The address of an operation's words in the cells.
+    /// Returns the cell address of an operation's words.
     fn cells_of(&self, number: u64) -> CellAddress<'_> {
         self.cells.address(number, Flow::CooperativeCopy, 2 * WORD)
     }
 
-    /// Shows the address of this rank's data to the others.
+    /// Publishes the address of this rank's data and wakes the ranks that wait for it.
     async fn show(&self, number: u64, at: u64) -> Result<(), Error> {
         self.place(number, at).await?;
         self.members.ring_all();
         Ok(())
     }
 
-    /// The same without waking any rank.
+    /// As [`LargeOp::show`], without waking any rank.
     async fn place(&self, number: u64, at: u64) -> Result<(), Error> {
         self.place_run(
             number,
@@ -252,7 +252,7 @@ impl<W: Wait> LargeOp<'_, W> {
         .await
     }
 
-    /// The same with a length.
+    /// As [`LargeOp::place`], with the length of the data.
     async fn place_run(&self, number: u64, run: Region) -> Result<(), Error> {
         let cells = self.cells;
         let engine = self.invocation.engine();
@@ -263,7 +263,7 @@ impl<W: Wait> LargeOp<'_, W> {
         Ok(())
     }
 
-    /// Waits for the address of a rank's data.
+    /// Waits until `rank` has published the address of its data; returns the address.
     async fn address(&self, number: u64, rank: u32) -> Result<u64, Error> {
         Ok(self.run_of(number, rank).await?.address)
     }
@@ -326,7 +326,8 @@ impl<W: Wait> LargeOp<'_, W> {
         self.await_readers(number, readers).await
     }
 
-    /// Returns true if the next rank's data do not arrive after a short spin: then this rank does its local work first, otherwise while others still read.
+    /// Returns true if the next rank's data have not arrived after a short spin: then this rank does its local work first.
+    /// Otherwise it does the local work while other ranks still read its data.
     fn is_early(&self, number: u64) -> bool {
         let Some(next) = self.around().next() else {
             return false;
@@ -394,7 +395,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let whole = |one: i64| one * i64::from(self.size());
         let data = match send {
             Some(send) => expose(&send.with_count(whole(send.count())))?,
-            // What others read must not change while blocks arrive.
+            // The data that others read must not change while blocks arrive in the same buffer.
             None => expose_copy(&recv.with_count(whole(recv.count())).as_send())?,
         };
         self.show(number, data.at).await?;

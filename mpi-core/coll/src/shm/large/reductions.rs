@@ -1,4 +1,4 @@
-//! Long collectives that combine data.
+//! Reductions and scans of long data by single copies.
 
 use super::{BLOCK, LargeOp};
 use crate::Error;
@@ -8,16 +8,16 @@ use crate::op::Op;
 use crate::shm::wait::{Wait, or_leave};
 use std::ops::Range;
 
-/// The minimum size of a worker's piece: with smaller ones another read costs more than it saves.
+/// The minimum size of a worker's piece, in bytes: with smaller pieces an additional worker's read costs more than it saves.
 const PIECE: i64 = 16 << 10;
 
-/// The same for a reduction to a root, which must read all pieces but its own a second time.
+/// The minimum size of a worker's piece in a reduction to a root, to whose memory all pieces except its own must be copied in addition.
 const ROOTS_PIECE: i64 = 256 << 10;
 
 /// The bytes copied at once before they are combined.
 const STEP: i64 = 8 << 10;
 
-/// The work of one rank: every rank's elements from `start` on, up to the length of `place`.
+/// The work of one rank: combines every rank's elements from `start` on into `place`.
 struct Job<'a> {
     start: i64,
     place: &'a RecvBuf,
@@ -32,7 +32,7 @@ impl<W: Wait> LargeOp<'_, W> {
         op: &Op,
         root: Option<u32>,
     ) -> Result<(), Error> {
-        // With MPI_IN_PLACE, each of two ranks would read what the other's result overwrites.
+        // With MPI_IN_PLACE, each of two ranks would read an operand that the other rank overwrites with its result.
         let moved = match (recv, self.size(), root) {
             (Some(recv), 2, None) if recv.ptr().cast_const() == own.ptr() => operand(None, recv)?,
             _ => own.clone(),
@@ -123,7 +123,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let is_worker = |rank| team.worker(rank).is_some();
         self.end(inputs);
         match recv {
-            // The workers write after they have combined, so none reads any more.
+            // A worker writes after it has combined, so no worker still reads.
             Some(_) => self.end_with(results, is_worker).await?,
             None => {
                 self.end(results);
@@ -167,7 +167,7 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// A rank that needs the result works alone, and releases each other rank once it has read that rank's data.
+    /// Every rank that needs the result combines all data itself, and releases each other rank once it has read that rank's data.
     async fn reduce_alone(
         &self,
         own: &SendBuf,
@@ -184,7 +184,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let mut outcome = Ok(());
         match (root, job) {
             (None, Some(job)) => {
-                // With two ranks, there is only one to read from.
+                // With two ranks, this rank reads from one other rank only.
                 let mut ended = false;
                 let read = |_| {
                     ended = true;
@@ -265,7 +265,7 @@ impl<W: Wait> LargeOp<'_, W> {
             }
         };
         let Some(before) = self.before() else {
-            // The next rank reads data faster if they have not just been written by another core, so the operand is passed on before it is copied.
+            // The next rank reads data faster if another core has not just written them, so the operand is passed on before it is copied.
             return self.pass_on(own.ptr().addr() as u64, copy_own).await;
         };
         copy_own();
@@ -275,7 +275,7 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// Exclusive scan; a rank combines more than it keeps.
+    /// Exclusive scan; a rank also computes the inclusive prefix for the next rank.
     pub(super) async fn exscan(
         &self,
         send: Option<&SendBuf>,
@@ -322,7 +322,7 @@ impl<W: Wait> LargeOp<'_, W> {
         Ok(())
     }
 
-    /// Lets the next rank read the result so far, and waits until it has; `meanwhile` must not change the result.
+    /// Publishes the address of this rank's prefix, runs `meanwhile`, which must not change the prefix, and waits until the next rank has read it.
     async fn pass_on(&self, at: u64, meanwhile: impl FnOnce()) -> Result<(), Error> {
         let next = self.me() + 1;
         self.end(self.number);
@@ -336,7 +336,7 @@ impl<W: Wait> LargeOp<'_, W> {
         self.await_readers(self.number, |rank| rank == next).await
     }
 
-    /// As [`LargeOp::combine`], with temporary memory of its own.
+    /// As [`LargeOp::combine`], but allocates the temporary memory itself.
     async fn combine_alone(
         &self,
         own: &SendBuf,
@@ -352,13 +352,13 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// Reads a rank's operand from byte `offset` on, as soon as its address is shown.
+    /// Waits for the address of a rank's operand, and reads the operand from byte `offset` on.
     async fn fetch(&self, rank: u32, offset: u64, into: &RecvBuf) -> Result<(), Error> {
         let at = self.address(self.number, rank).await?;
         self.read(rank, at + offset, into)
     }
 
-    /// Starts this rank's counter in an operation.
+    /// Sets this rank's counter of an operation to zero.
     async fn count_from_zero(&self, number: u64) -> Result<(), Error> {
         let engine = self.invocation.engine();
         let address = self.cells_of(number);
@@ -369,7 +369,7 @@ impl<W: Wait> LargeOp<'_, W> {
     }
 
     /// Combines from the last rank to the first; `operands` has space for two blocks.
-    /// Calls `read` for each other rank, in that order, when nothing more will be read from it, unless an error occurs.
+    /// Calls `read` for each other rank, in that order, when nothing more will be read from that rank, unless an error occurs.
     async fn combine(
         &self,
         own: &SendBuf,
@@ -443,7 +443,7 @@ fn copy_and_combine(own: &SendBuf, left: &SendBuf, sum: &RecvBuf, op: &Op) -> Re
     Ok(())
 }
 
-/// This rank's operand, for others to read while the result arrives: a copy if both are in one buffer.
+/// Returns this rank's operand, which others read while this rank writes its result: a copy if both are in one buffer.
 fn operand(send: Option<&SendBuf>, recv: &RecvBuf) -> Result<SendBuf, Error> {
     if let Some(send) = send {
         return Ok(send.clone());
@@ -479,9 +479,9 @@ impl Team {
         (worker < self.workers).then_some(worker)
     }
 
-    /// A worker's elements of `count`.
+    /// Returns the range of a worker's elements, of `count` in total.
     ///
-    /// A worker other than the root also writes, which takes as long as reading and combining the data of one other rank:
+    /// A worker other than the root also writes its result to the root, which takes as long as reading and combining one more rank's data:
     /// so the root's piece is longer.
     fn piece(&self, count: i64, worker: u32) -> Range<i64> {
         if self.root.is_none() {

@@ -1,11 +1,11 @@
 //! Rows of blocks: when every rank has a block for every rank and a row of blocks is too long for one cell, it takes several cells.
 //!
 //! When oversubscribed, each rank is then switched in as often as for a short row, and touches each page once.
-//! With pieces of every block, one row of them per cell, there were more switches, and after a switch the first access to each page is the expensive one;
-//! with single copies, each rank makes as many system calls as there are ranks.
+//! The alternative, one row of pieces of all blocks per cell, needed more switches, and after a switch the first access to each page is expensive;
+//! with single copies, each rank makes one system call per rank.
 //!
 //! Each cell holds as many whole blocks as fit. Every rank waits until all have shown their last cell, and takes its block from each.
-//! A row that is longer than the cells of one round goes in several rounds, each with a part of every block.
+//! A row that is longer than the cells of one round takes several rounds, each of which transfers a part of every block.
 
 use super::SmallOp;
 use super::cut::Cut;
@@ -24,8 +24,8 @@ use std::ops::Range;
 /// The minimum length of a part of a block; shorter parts cost more than they save.
 pub const SHORTEST: usize = 512;
 
-/// The maximum number of rounds of a request. 4 ranks on two cores, blocks of 64 and 128 KiB in two and four rounds, took 0.5 and 0.6 of the time
-/// of single copies, and 1.8 in eight rounds.
+/// The maximum number of rounds of a request. Measured with 4 ranks on two cores, relative to the time of single copies:
+/// 0.5 with two rounds (blocks of 64 KiB), 0.6 with four (128 KiB), 1.8 with eight.
 pub const FEW_ROUNDS: u64 = 4;
 
 /// The layout of blocks in cells.
@@ -40,7 +40,7 @@ pub struct Rows {
     pub rounds: u64,
 }
 
-/// Returns true if a call that is too long for one cell goes in rows.
+/// Returns true if a call whose data are too long for one cell is sent in rows.
 pub fn goes_in_rows(call: CallId, occupancy: Occupancy) -> bool {
     occupancy == Occupancy::Oversubscribed
         && matches!(call, CallId::Alltoall | CallId::ReduceScatterBlock)
@@ -119,7 +119,7 @@ impl<W: Wait> SmallOp<'_, W> {
                 }
                 None => self.show_rows(recv, rows, part).await?,
             },
-            // No other call goes in rows.
+            // Unreachable: no other call is sent in rows.
             _ => return Ok(()),
         }
         self.meet_in_rows(rows).await?;
@@ -141,7 +141,7 @@ impl<W: Wait> SmallOp<'_, W> {
     where
         Cut<B>: Given,
     {
-        // If the last cell is free, all are.
+        // If the last cell is free, all earlier ones are free too.
         await_room!(self.behind(rows.cells - 1).long());
         let members = self.members.count();
         let row = Cut::of_each(first, part, members);

@@ -51,7 +51,7 @@ impl<W: Wait> SmallOp<'_, W> {
         len: usize,
     ) -> Result<(), Error> {
         let (members, step) = (self.members.count(), len.next_multiple_of(8));
-        // One run of cache lines is read faster than a line per rank.
+        // One contiguous run of cache lines is read faster than a separate line per rank.
         let all = step * members as usize;
         let joined = all <= self.cells.capacity();
         let cell_op = &self.fitting_both(Flow::CooperativeCopy, len, joined.then_some(all));

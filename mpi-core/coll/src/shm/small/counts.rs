@@ -1,15 +1,15 @@
 //! Collectives with a count for each rank, in which a member knows only the lengths of the blocks that it sends or receives.
 //!
-//! So no length can select a protocol on all members, and the data say where they are:
-//! 1. each operation takes one number, and each member's short cell of it is the header of a block or of a row of blocks, with its length;
-//! 2. a length of more bytes than a short cell has means that the bytes are in a longer cell of the same member and number, and one of more than any cell has means that they are a message;
+//! So the protocol cannot be selected by length on all members; instead a header states where the data are:
+//! 1. each operation takes one cell number, and each member's short cell with this number is the header of a block or of a row of blocks, with its length;
+//! 2. if the length exceeds a short cell, the data are in a longer cell of the same member and number; if it exceeds every cell, they are sent as a message;
 //! 3. a receiver waits for the header, compares the lengths, and takes the block, or receives the message.
 //!
 //! A gather shows each member's block in that member's cell. A scatter shows a block in the cell of the member that receives it.
 //! An all-to-all shows a row in each member's cell: a table of the blocks' ends, and the blocks.
 //! Where a row is too long, its longer blocks are messages, as marked in the table.
 //!
-//! In an allgather all members know all lengths, so that goes like one with equal blocks: in one cell, or in pieces (`pieces`), of the longest block's length.
+//! In `MPI_Allgatherv` all members know all lengths, so it uses the protocol of equal blocks of the longest block's length: one cell, or pieces (`pieces`).
 
 use super::data::{CopyTo, Given, Target};
 use super::steps::{await_cell, await_room, show};
@@ -25,7 +25,7 @@ use mpi_base::cells::CellOf;
 /// The bytes of an entry of a row's table.
 const ENTRY: usize = size_of::<u32>();
 
-/// In an entry: the block is a message.
+/// Flag in an entry: the block is sent as a message.
 const MESSAGE: u32 = 1 << 31;
 
 /// An all-to-all stores its rows in cells only if a cell holds at least this many times the table.
@@ -44,7 +44,7 @@ pub fn knows_only_its_own(call: CallId) -> bool {
     )
 }
 
-/// The bytes of the longest block, and of all of them at multiples of eight bytes.
+/// Returns the bytes of the longest block, and the total bytes with every block padded to a multiple of eight.
 pub fn extents(blocks: &[RecvBuf]) -> (usize, usize) {
     let lens = || blocks.iter().map(Given::bytes);
     let all = lens().map(|len| len.next_multiple_of(8)).sum();
@@ -54,7 +54,7 @@ pub fn extents(blocks: &[RecvBuf]) -> (usize, usize) {
 /// The layout of a row: a table with an entry for each member, then the blocks that are not messages.
 struct Row {
     members: usize,
-    /// Longer blocks are messages.
+    /// The maximum length of a block in the row; longer blocks are sent as messages.
     longest: usize,
     /// The bytes of the table and of the blocks.
     bytes: usize,
@@ -79,7 +79,7 @@ impl Row {
         }
     }
 
-    /// Where the blocks begin.
+    /// The offset at which the blocks begin.
     fn table(&self) -> usize {
         (self.members * ENTRY).next_multiple_of(8)
     }
@@ -112,7 +112,7 @@ impl Row {
     }
 }
 
-/// One member's block in a row that another member has written; `None` if it is a message.
+/// Returns one member's block in a row that another member has written; `None` if the block is sent as a message.
 ///
 /// An entry that names bytes outside of the row, which no member writes, gives an empty block.
 fn block_of(row: &[u8], members: usize, rank: usize) -> Option<&[u8]> {
@@ -129,7 +129,7 @@ fn block_of(row: &[u8], members: usize, rank: usize) -> Option<&[u8]> {
     Some(blocks.get(start as usize..end as usize).unwrap_or(&[]))
 }
 
-/// The received blocks of a call: those that are still on their way, and the first error of the others.
+/// The received blocks of a call: the messages still in transfer, and the first error of the completed blocks.
 struct Received<'a> {
     invocation: &'a Invocation,
     messages: Vec<Pending>,
@@ -165,7 +165,7 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// Waits for the messages; `going` are those that this rank sends.
+    /// Waits for the messages; `going` are the messages that this rank sends.
     async fn end(self, going: Vec<Pending>) -> Result<(), Error> {
         let mut outcome = self.outcome;
         for message in self.messages.into_iter().chain(going) {
@@ -191,7 +191,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             Call::Alltoallv { send, recv } | Call::Alltoallw { send, recv } => {
                 self.alltoallv(invocation, send.as_deref(), recv).await
             }
-            // `shape` returns it for no other call.
+            // Unreachable: `shape` returns `Counts` for no other call.
             _ => Ok(()),
         }
     }
@@ -263,7 +263,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         invocation.all(going).await
     }
 
-    /// The cells that hold `bytes` bytes; `None` if no cell does.
+    /// Returns the operation with cells that hold `bytes` bytes; `None` if no cell is long enough.
     fn holding(&self, flow: Flow, bytes: usize) -> Option<OpInCell<'_, 'a, W>> {
         (bytes <= self.cells.undivided()).then(|| self.fitting(flow, bytes))
     }
@@ -286,7 +286,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         Ok(place.is_some())
     }
 
-    /// Takes the block of which a cell shows the header, or begins to receive it from `source`.
+    /// Takes the block whose header a cell shows; if the block is a message, begins to receive it from `source`.
     fn take_block(
         &self,
         header: &OpInCell<'_, '_, W>,
@@ -335,7 +335,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             if len > row.longest {
                 let block = match send {
                     Some(send) => send[rank].clone(),
-                    // What arrives overwrites the block.
+                    // The incoming block overwrites this block in the same buffer, so a copy is sent.
                     None => packed(&recv[rank].as_send())?,
                 };
                 messages.push(invocation.isend(&block, rank as u32));

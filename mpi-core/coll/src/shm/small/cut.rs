@@ -1,4 +1,4 @@
-//! Cuts: the same piece of each of several blocks, as data to read and write.
+//! A cut: the same byte range of each of several blocks, as one operand to read or write.
 
 use super::data::{CopyTo, Given, Target};
 use crate::algo::Buffer;
@@ -18,7 +18,7 @@ pub struct Cut<B> {
 }
 
 impl<B: Buffer> Cut<B> {
-    /// The bytes `piece` of a block, as far as the block has them.
+    /// The byte range `piece` of a block, truncated to the block's length.
     pub fn of(block: &B, piece: &Range<usize>) -> Cut<B> {
         Cut::of_each(block, piece, 1)
     }

@@ -14,10 +14,10 @@ use mpi_base::cells::lay;
 pub trait Given {
     fn bytes(&self) -> usize;
 
-    /// Writes the packed data to `buffer`, a cell or a part of one, which is exactly as long.
+    /// Writes the packed data to `buffer`, a cell or a part of a cell, of exactly the data's length.
     fn pack(&self, buffer: &mut [u8]);
 
-    /// The data in place, if contiguous.
+    /// Returns the data without a copy, if they are contiguous.
     fn run(&self) -> Option<&[u8]>;
 
     /// A part of the data.
@@ -39,10 +39,10 @@ pub trait Combine<G, R> {
     /// `sum = given op sum`
     fn apply(&self, given: &G, sum: &R) -> Result<(), Error>;
 
-    /// The same with packed data; `spare` is a buffer for operators that must unpack them first.
+    /// As [`Combine::apply`], with packed data; `spare` is a buffer for operators for which the data must be unpacked first.
     fn apply_packed(&self, data: &[u8], sum: &R, spare: &mut Option<R>) -> Result<(), Error>;
 
-    /// The operator as a loop over dense elements of the type of `like`, if it is no more than that; the same on all members.
+    /// Returns the operator as a loop over dense elements of the type of `like`, if such a loop is equivalent; the same on all members.
     fn dense(&self, like: &R) -> Option<DenseOp>;
 }
 

@@ -2,13 +2,13 @@
 //!
 //! With a core per rank, each rank reads and combines for itself: one cache line back and forth.
 //! When oversubscribed, the rank that arrives last does the work for all, so that a rank that is scheduled in finds the result,
-//! and a root polls one word until all have arrived. Scans go from rank to rank then ([`scan_lookback`]).
+//! and a root polls one word until all have arrived. In oversubscribed scans each rank continues from its predecessor's prefix ([`scan_lookback`]).
 //!
-//! Operands are combined in the order of ranks, whichever rank does it, so every member gets the same bits every time.
+//! Operands are combined in the order of ranks, whichever rank combines them, so every member gets the same bits in every call.
 //!
 //! In operations with one direction of data, such as broadcast, the sender does not wait for the readers.
 //! Longer data use several cells: in [`pieces`], or in [`block_rows`] where every rank has a block for every rank.
-//! Which calls are served depends on what the standard makes equal on all members.
+//! The decision to serve a call depends only on arguments that the standard makes equal on all members.
 
 mod block_rows;
 mod blocks;
@@ -43,7 +43,7 @@ pub use counts::knows_only_its_own;
 pub struct Small {
     pub cells: Cells,
     pub occupancy: Occupancy,
-    /// The maximum size of data that go in pieces; rank 0's choice.
+    /// The maximum size of data that are sent in pieces; rank 0's choice.
     pub pieces_up_to: u64,
 }
 
@@ -54,9 +54,9 @@ pub enum Shape {
     Whole,
     /// Rows of blocks, in several cells.
     Rows(Rows),
-    /// One piece after another; the number of pieces.
+    /// In pieces, one after another; the field is the number of pieces.
     Pieces(u64),
-    /// One cell per member, which says where the data are: see [`counts`].
+    /// One cell per member, a header that states where the data are: see [`counts`].
     Counts,
 }
 
@@ -71,7 +71,7 @@ impl Shape {
         }
     }
 
-    /// Returns true if no block is cut.
+    /// Returns true if all blocks are transferred at once, without being cut.
     fn is_one_part(self) -> bool {
         match self {
             Shape::Whole | Shape::Counts => true,
@@ -113,7 +113,7 @@ impl<'a, W> Deref for OpInCell<'_, 'a, W> {
 }
 
 impl Small {
-    /// The maximum size of a call's blocks that go through cells in one piece, if they could go in several.
+    /// Returns the maximum size of a call's blocks that are sent through one cell in one piece.
     pub fn fits_one(&self, call: CallId, members: u32) -> u64 {
         let divisible = pieces::of_a_block(u64::MAX, call, members, self.occupancy).is_some();
         let cell = match divisible || knows_only_its_own(call) {
@@ -151,16 +151,16 @@ impl Small {
                 _ if whole < block_rows::SHORTEST => 0,
                 Lane::Blocking => all,
                 Lane::Nonblocking if members > FEW => 0,
-                // All go round by round, and requests are polled rarely.
+                // All members wait for each other in every round, and requests are polled rarely.
                 Lane::Nonblocking => all.min(block_rows::FEW_ROUNDS * whole as u64),
             };
             return one.max(whole as u64).max(more);
         }
         let all = match self.cells.lane() {
             Lane::Blocking => self.pieces_up_to,
-            // No rank completes such a request before all poll it.
+            // No rank completes such a request before all ranks poll it, so waiting for free cells costs nothing more.
             Lane::Nonblocking if pieces::go_both_ways(call) && members <= FEW => self.pieces_up_to,
-            // Requests may be polled rarely, so all pieces must have room at once.
+            // Requests may be polled rarely, so the cells must hold all pieces at once.
             Lane::Nonblocking => self
                 .pieces_up_to
                 .min(self.cells.pieces_at_once() * piece as u64),
@@ -185,7 +185,7 @@ impl Small {
     pub fn shape(&self, call: &Call, members: u32) -> Option<Shape> {
         let one = match call {
             Call::Bcast { buf, .. } => return self.cut(call.id(), buf.bytes(), members),
-            // The element size is equal on all members, as is the count; operands of user-defined datatypes are not worth serving.
+            // Element size and count are equal on all members. Operands of user-defined datatypes are left to the next component.
             Call::Allreduce { recv, .. } => {
                 return self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
             }
@@ -253,7 +253,7 @@ impl Small {
             return Some(Shape::Rows(rows));
         }
         let piece = self.piece(call, members) as u64;
-        // Data that go whole fit every rank's blocks. Where these do not fit, there are at least two pieces, even if one is empty.
+        // At least two pieces, even if one is empty: one piece would mean one cell, which does not hold every rank's blocks here.
         Some(Shape::Pieces(bytes.div_ceil(piece).max(2)))
     }
 
@@ -332,7 +332,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             Shape::Whole => self.run_at_once(call).await,
             Shape::Rows(rows) => self.run_in_rows(call, rows).await,
             Shape::Pieces(pieces) => self.run_in_pieces(call, pieces).await,
-            // These need an invocation for their messages: see `run_counts`.
+            // Calls with counts need an invocation for their messages: see `run_counts`.
             Shape::Counts => Ok(()),
         }
     }
@@ -362,7 +362,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
                 return self.alltoall(send.as_ref(), &every_recv(recv), len).await;
             }
             Call::Scatter { send, recv, root } => {
-                // At the root with MPI_IN_PLACE, both are its own block.
+                // At the root with MPI_IN_PLACE, `send` and `recv` are both the root's own block.
                 let len = match (send, recv) {
                     (Some(send), _) => Given::bytes(send),
                     (None, recv) => recv.as_ref().map_or(0, Given::bytes),

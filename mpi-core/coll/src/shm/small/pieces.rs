@@ -1,8 +1,9 @@
-//! Pipelined pieces: longer data in one cell after another, so that the next pieces are copied in while one is copied out.
+//! Pipelined pieces: longer data pass through successive cells, so that the sender copies the next pieces in while a receiver copies one out.
 //!
 //! Both sides copy at the same time, and the data stay in near caches;
 //! a single copy costs a system call, and a page lookup for each page.
-//! When oversubscribed, the sender is switched out and in once every few pieces, so pieces are longer there (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md);
+//! When oversubscribed, the sender is switched out and in once every few pieces, so pieces are longer there
+//! (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md);
 //! which of the two is faster is measured (docs/adr/0015-collectives-measure-their-way-too.md).
 
 use super::block_rows::goes_in_rows;
@@ -29,13 +30,13 @@ pub fn shortest(occupancy: Occupancy) -> usize {
     }
 }
 
-/// The maximum size of a call's block that goes in pieces, if `up_to` bytes in all may; `None` if such blocks are not cut.
+/// Returns the maximum size of a call's block that is sent in pieces, for at most `up_to` bytes per rank in total; `None` if such blocks are not cut.
 pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) -> Option<u64> {
     match call {
         CallId::Bcast | CallId::Scatter | CallId::Scan | CallId::Exscan => Some(up_to),
-        // These go in rows, if at all.
+        // These calls are sent in rows, if at all.
         _ if goes_in_rows(call, occupancy) => None,
-        // A root, or every rank, receives as much from each other rank.
+        // The root, or every rank, receives a block from each other rank.
         CallId::Gather
         | CallId::Reduce
         | CallId::Allgather
@@ -43,7 +44,7 @@ pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) 
         | CallId::Alltoall => Some(up_to / u64::from(members.max(2) - 1)),
         // The rank that arrives last works for all.
         CallId::Allreduce if occupancy == Occupancy::Oversubscribed => Some(up_to),
-        // With more than two ranks, every rank would do the work of all.
+        // With more than two ranks, every rank would repeat the work of all.
         CallId::Allreduce | CallId::ReduceScatterBlock if members == 2 => Some(up_to),
         _ => None,
     }
@@ -61,7 +62,7 @@ pub fn go_both_ways(call: CallId) -> bool {
     )
 }
 
-/// The number of pieces shown before the first is taken, where every rank sends and receives; less than the number of cells.
+/// Where every rank sends and receives: the number of pieces that a rank shows before it takes the first; less than the number of cells.
 const AHEAD: u64 = 2;
 
 /// The bytes of a block per piece, in cells of `space` bytes.
@@ -138,7 +139,7 @@ impl<W: Wait> SmallOp<'_, W> {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
                     cell_op.piece().exscan_piece(send.as_ref(), &recv, op).await
                 }
-                // The others go both ways, or are not cut.
+                // Unreachable: the other calls go both ways, or are not cut.
                 _ => Ok(()),
             };
             outcome = outcome.and(or_leave(self.comm, of_this)?);
@@ -210,7 +211,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         outcome
     }
 
-    /// Exclusive scan of a piece; a rank combines more than it keeps.
+    /// Exclusive scan of a piece; a rank also computes the inclusive prefix for the next rank.
     async fn exscan_piece(
         &self,
         send: Option<&SendBuf>,
@@ -257,7 +258,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Shows the bytes `piece` of this rank's data for all others, or side by side those for each.
+    /// Shows the byte range `piece` of this rank's data, or of its block for each rank, side by side.
     async fn show_piece(&self, call: &Call, piece: Range<usize>) -> Result<(), Error> {
         let (count, piece) = (self.members.count(), &piece);
         let row = |send: &SendBuf| {

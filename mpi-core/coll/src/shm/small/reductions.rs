@@ -1,4 +1,4 @@
-//! Short collectives that combine data.
+//! Reductions and scans of short data through cells.
 
 use super::data::{Combine, CopyTo, Given, Target};
 use super::steps::{await_cell, await_room, show};
@@ -120,7 +120,8 @@ impl<W: Wait> SmallOp<'_, W> {
         outcome
     }
 
-    /// Without `send`, `whole` is this rank's whole operand; the result, the packed bytes `mine`, is written to its beginning.
+    /// Reduce-scatter. The result, the packed bytes `mine` of the sum, is written to the beginning of `whole`;
+    /// without `send`, `whole` also contains this rank's whole operand.
     #[inline]
     pub(super) async fn reduce_scatter<G: CopyTo<R>, R: Target>(
         &self,
@@ -161,7 +162,7 @@ impl<W: Wait> SmallOp<'_, W> {
     }
 
     /// Returns the operator if the rank that arrives last combines operands of `bytes` bytes for all ranks, which it may when oversubscribed:
-    /// a rank that is scheduled in then finds its result in one place, which saves more time than the one rank's work takes.
+    /// a rank that is scheduled in then finds its result in one cell, which saves more time than the work of the last rank takes.
     #[inline(always)]
     fn for_all(&self, bytes: usize, op: impl FnOnce() -> Option<DenseOp>) -> Option<DenseOp> {
         let of_all = bytes * self.members.count() as usize;

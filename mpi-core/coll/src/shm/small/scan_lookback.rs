@@ -3,16 +3,16 @@
 //! A rank that arrives after its predecessor reads one cell and writes one, whatever the number of ranks;
 //! and in a series of scans rank 0 may be as far ahead as there are cells.
 //!
-//! A rank that arrives before its predecessor's prefix is there does not wait to compute its own: it offers its operand, and polls its own cell only.
+//! A rank that arrives before its predecessor's prefix is published does not wait for it: it offers its operand, and polls only its own cell.
 //! A rank that has finished checks whether the next rank has made an offer; if so it claims that, combines its prefix with the operand,
 //! publishes the result in the other's cell, and checks the rank after that.
 //! So a rank for which several wait does the work of all of them, and a rank that is scheduled in finds its result.
 //! A rank that, after its offer, finds its predecessor's prefix claims its own offer; one of the two ranks gets it.
 //!
 //! This is the look-back of D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA Technical Report NVR-2016-002,
-//! in the other direction, since a rank that waits here should poll one line.
+//! in the other direction: the finishing rank looks ahead, so that a waiting rank polls only one line.
 //!
-//! Operands are combined one after another from the first rank on, whichever rank does it, so the result does not depend on timing.
+//! Operands are combined one after another from the first rank on, whichever rank combines them, so the result does not depend on timing.
 
 use super::OpInCell;
 use super::data::{CopyTo, Target};
@@ -69,7 +69,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         self.seen(me - 1) && cells.claim(me, self.address)
     }
 
-    /// Combines the predecessor's prefix with the operand in a rank's cell, and publishes that.
+    /// Combines the predecessor's prefix with the operand in a rank's cell, and publishes the result.
     #[inline(always)]
     fn add_own(&self, rank: u32, len: usize, op: &DenseOp) {
         let (cells, address) = (self.cells, self.address);

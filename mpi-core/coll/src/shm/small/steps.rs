@@ -1,4 +1,4 @@
-//! Steps of the short collectives: showing data in a cell, waiting for other ranks' cells, reading them.
+//! Steps of the short collectives: showing (publishing) data in a cell, waiting for other ranks' cells, reading them.
 
 use super::data::{Given, Target};
 use super::{OpInCell, SmallOp};
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Waits until this rank may write its cell.
 ///
 /// It polls before it creates a future, which costs half as much as a short call, since the cell is nearly always free.
-/// An async function that polls costs as much, because the compiler does not inline its poll where several calls share it.
+/// An async function that polls first is as expensive, because the compiler does not inline its poll where several calls share it.
 macro_rules! await_room {
     ($op:expr) => {
         if !$op.cells.has_room($op.address) {
@@ -20,7 +20,7 @@ macro_rules! await_room {
     };
 }
 
-/// Shows data in this rank's cell, once that may be written.
+/// Shows data in this rank's cell, once the cell may be written.
 macro_rules! show {
     ($op:expr, $data:expr) => {{
         await_room!($op);
@@ -28,7 +28,7 @@ macro_rules! show {
     }};
 }
 
-/// Waits until a place shows its data; polls without a future first.
+/// Waits until a cell shows its data; polls without a future first.
 macro_rules! await_cell {
     ($op:expr, $cell:expr) => {
         if !$op
@@ -86,7 +86,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         }
     }
 
-    /// The same with the length of the data.
+    /// As `publish`, with the length of the data.
     #[inline(always)]
     pub(super) fn publish_of(&self, bytes: usize) {
         self.cells.publish_of(self.me(), self.address, bytes);
@@ -95,7 +95,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         }
     }
 
-    /// Shows data except for some packed bytes, which no rank reads.
+    /// Shows data except for a range of packed bytes, which no rank reads.
     #[inline]
     pub(super) async fn show_around(
         &self,
@@ -134,7 +134,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Returns true if a place shows its data.
+    /// Returns true if a cell shows its data.
     #[inline(always)]
     pub(super) fn seen(&self, cell: impl Into<CellOf> + Copy) -> bool {
         self.cells.seen(cell, self.address)
@@ -154,7 +154,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
 
     #[inline]
     pub(super) async fn await_cells(&self, ranks: impl Iterator<Item = u32>) -> Result<(), Error> {
-        // The ranks after the first have had time meanwhile, so they are polled without a delay.
+        // The ranks after the first have had time to arrive meanwhile, so they are polled without a delay.
         for (polled, rank) in ranks.enumerate() {
             let there = match polled {
                 0 => self.is_shown_soon(rank),
@@ -167,7 +167,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Reads the data of a place, from byte `at` on.
+    /// Reads the data of a cell, from byte `at` on.
     #[inline]
     pub(super) fn take(&self, cell: impl Into<CellOf> + Copy, at: usize, buffer: &impl Target) {
         let bytes = at..at + buffer.bytes();
@@ -184,8 +184,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     }
 
     /// Waits until every rank has shown its data.
-    /// When oversubscribed, the last rank to arrive does the `work` for all and shows the result; returns true if the result is there.
-    /// An error is that of the `work`, or of a wait that cannot complete: see [`or_leave`](crate::shm::wait::or_leave).
+    /// When oversubscribed, the last rank to arrive does the `work` for all and shows the result; returns true if the result has been shown.
+    /// Returns the error of the `work`, or of a wait that cannot complete: see [`or_leave`](crate::shm::wait::or_leave).
     #[inline]
     pub(super) async fn meet(
         &self,
@@ -224,7 +224,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         self.conclude_empty();
     }
 
-    /// Publishes the result's cell as it is.
+    /// Publishes the result's cell with its current contents.
     pub(super) fn conclude_empty(&self) {
         self.cells.publish(CellOf::Result, self.address);
     }

@@ -12,12 +12,12 @@ use mpi_base::cells::{DEEP_AT_FIRST, GROWTH};
 use mpi_base::occupancy::Occupancy;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where data go one way, the sender returns from its call before the receiver has begun its: no rank waits for a reply.
+/// Where data go one way, the sender returns from its call before the receiver has begun its own call: no rank waits for a reply.
 #[test]
 fn a_sender_does_not_wait_for_its_receivers() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
     let calls = [&[CallId::Gather][..], &reductions].concat();
-    // One cell, and as many pieces as there are cells. Also oversubscribed, although the rank that arrives last then works for all that wait.
+    // Data of one cell, and data of as many pieces as there are cells; also oversubscribed, where the last rank to arrive works for the waiting ranks.
     let lengths = [
         (Occupancy::Dedicated, 8),
         (Occupancy::Dedicated, 128 << 10),
@@ -112,7 +112,7 @@ fn give(world: &Comm, call: CallId, count: i64, word: u64) -> Vec<u8> {
     to.send(0..count).to_vec()
 }
 
-/// The sender is as many calls ahead as there are cells, each with data of its own; long calls in between have others.
+/// The sender is as many calls ahead as there are cells, each call with different data; long calls in between use other cells.
 #[test]
 fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
     let moves = [
@@ -127,7 +127,7 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
             (&[&moves[..], &scans].concat()[..], 1, SHORT),
             (&moves[..], 64, MIDDLING),
         ] {
-            // Rings grow; none is deeper at first.
+            // Rings grow; `DEEP_AT_FIRST` is the maximum depth before they have grown.
             let ahead = depth(cell, 2, occupancy).min(DEEP_AT_FIRST);
             for &call in calls {
                 let given = AtomicUsize::new(0);

@@ -15,7 +15,7 @@ struct Both<'a> {
 
 const BLOCK: i64 = 3;
 
-/// Calls of three words per rank, on `sent`, which has a block for each rank, and `got`.
+/// Returns calls of three words per rank from `sent`, which has a block for each rank, to `got`.
 fn both_forms<'a>(
     world: &Comm,
     sent: &'a [u8],

@@ -1,4 +1,4 @@
-//! Tests of scans when oversubscribed: each continues from the previous rank's prefix, whichever rank computes that.
+//! Tests of oversubscribed scans: each rank continues from the previous rank's prefix, whichever rank computes that prefix.
 
 use super::job;
 use crate::Call;
@@ -20,7 +20,7 @@ fn sum(ranks: u32, call: u32) -> Option<f64> {
         .reduce(|sum, own| sum + own)
 }
 
-/// In series and singly, blocking calls and requests, in place or not, and whichever rank is late.
+/// Tries series and single calls, blocking calls and requests, with and without MPI_IN_PLACE, and each rank as the late one.
 #[test]
 fn a_scan_has_the_same_bits_for_every_order_of_arrival() {
     const CALLS: u32 = 4;

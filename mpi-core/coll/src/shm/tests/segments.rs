@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A communicator gets the memory of the previous one, whatever that was used for.
+/// A communicator gets the memory of the previous one, whatever the previous one used it for.
 #[test]
 fn what_one_communicator_left_does_not_reach_the_next() {
     const RANKS: u32 = 3;

@@ -1,6 +1,6 @@
 //! Cases of neighbourhood collectives: a random grid with every process, or a random graph with loops and parallel edges.
 //!
-//! The expected result follows from the topology alone, not from the message order of [`Neighbours`].
+//! The expected result follows from the topology only, not from the message order of [`Neighbours`].
 
 use super::{Case, Expected, SplitMix64};
 use crate::algo::Buffer;

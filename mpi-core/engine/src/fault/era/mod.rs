@@ -1,26 +1,28 @@
 //! Early returning agreement (ERA) among processes that may fail meanwhile, with messages along a tree.
 //!
 //! After T. Herault et al., "Practical scalable consensus for pseudo-synchronous distributed systems", SC'15 (ERA).
-//! This is the algorithm alone, a state machine without a clock, a transport or a process: its input is events, its output messages.
+//! This module is the algorithm only, a state machine without a clock or a transport: its input is events, its output messages.
 //!
-//! Members are numbered by their *places*: those that no earlier agreement has found dead, in the same order at all of them.
+//! The members that no earlier agreement has found dead are numbered, in the same order at all of them; such a number is a *place*.
 //! The tree is a binary heap of places. A place that is known to be dead is skipped, and its children belong to its nearest living ancestor.
 //!
 //! ```text
 //! UP    child to parent:   the contributions of the child and of its subtree
 //! DOWN  parent to child:   the decision; a place that receives it returns at once
-//! ASK   new root to all:   what do you know?   (answered by UP or DOWN)
+//! ASK   new root to all:   request of the receiver's state   (the reply is UP or DOWN)
 //! ```
 //!
 //! * As long as place 0 lives it is the root: it decides when it has received the contributions of all living places.
-//! * When all places before it are dead, a place becomes the root, asks all other living places, and decides when all have answered:
+//! * When all places before it are dead, a place becomes the root, sends ASK to all other living places, and decides when all have replied:
 //!   the decision of an earlier root if any place knows it, otherwise the merged contributions.
-//! * A place whose parent dies before the decision has arrived sends its contribution to its next parent, or to the root; a place that has decided answers.
+//! * A place whose parent dies before the decision has arrived sends its contribution to its next parent, or to the root;
+//!   a place that has the decision replies with it.
 //!
-//! Promise: all members that live to the end decide the same, provided that every process considered dead is dead, and that every death is eventually reported to all.
-//! Why: two roots never live at once, since a root considers all places before it dead, and they are.
-//! A place that has answered a root accepts no decision of an earlier root afterwards ([`Era::takes`]), even one already on its way.
-//! So what a root receives is final: if no living place knows a decision then, no living place ever returns with another one.
+//! Promise: all members that live to the end decide the same, provided that every process considered dead is dead,
+//! and that every death is eventually reported to all members.
+//! Proof sketch: two roots never live at once, since a root considers all places before it dead, and they are dead.
+//! A place that has replied to a root accepts no decision of an earlier root afterwards ([`Era::takes`]), even if that decision is already in transfer.
+//! So the replies to a root are final: if no living place knows a decision then, no living place ever returns a decision of an earlier root.
 
 mod value;
 
@@ -29,9 +31,9 @@ pub use value::Value;
 /// A message between places about one agreement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Say {
-    /// The contributions of the sender and of its subtree; `answers` is true in the answer to an ASK.
+    /// The contributions of the sender and of its subtree; `answers` is true in the reply to an ASK.
     Up { value: Value, answers: bool },
-    /// The decision of the root at that place; `answers` is true in the answer to an ASK.
+    /// The decision that the root at place `root` made; `answers` is true in the reply to an ASK.
     Down {
         root: u32,
         value: Value,
@@ -63,9 +65,9 @@ pub struct Era {
     heard: Vec<bool>,
     /// The last root that has sent this place a request.
     asked_by: Option<u32>,
-    /// For each place, whether it has answered since this one sent its request as the root.
+    /// At the root: by place, whether it has replied to this root's ASK.
     answered: Option<Vec<bool>>,
-    /// The places to which this one has sent the decision.
+    /// The places to which this place has sent the decision.
     told: Vec<u32>,
     /// The place that made the decision.
     decided_by: Option<u32>,
@@ -75,7 +77,7 @@ pub struct Era {
 pub type Out = Vec<(u32, Say)>;
 
 impl Era {
-    /// Begins with the contribution of place `me`. `members` has the member at each place; `dead` has, by place, whether it is known to be dead.
+    /// Begins with the contribution of place `me`. `members[i]` is the member at place `i`; `dead[i]` is true if place `i` is known to be dead.
     pub fn begin(me: u32, members: Vec<u32>, value: Value, dead: &[bool], out: &mut Out) -> Era {
         let places = members.len() as u32;
         let mut era = Era {
@@ -125,7 +127,7 @@ impl Era {
             },
             Say::Ask => match self.decided_by {
                 Some(root) => out.push((from, self.down(root, true))),
-                // Sent before by an earlier root, which has died since.
+                // An outdated request of an earlier root, which has died since.
                 None if self.asked_by.is_some_and(|other| other > from) => {}
                 None => {
                     self.asked_by = Some(from);
@@ -148,7 +150,8 @@ impl Era {
         self.advance(dead, out);
     }
 
-    /// Returns true if a decision is acceptable: there is none yet, and its root has not been replaced by a later one at this place.
+    /// Returns true if the decision of `root` is acceptable: this place has none yet, and it has not replied to a later root;
+    /// at a root, the decision in a reply is always acceptable.
     fn takes(&self, root: u32, answers: bool) -> bool {
         let replaced = self.asked_by.is_some_and(|asked| root < asked);
         let asked = answers && self.answered.is_some();
@@ -227,7 +230,7 @@ impl Era {
     /// Records a decision and sends it on.
     fn decide(&mut self, root: u32, value: Value, dead: &[bool], out: &mut Out) {
         self.value = value;
-        // A decision found by a root is labelled with that root's place, so that it is accepted by all places that have answered it.
+        // A decision that a root learns from a reply is labelled with that root's place, so that all places that have replied to the root accept it.
         let leads = self.answered.is_some();
         let root = if leads { self.me } else { root };
         self.decided_by = Some(root);
@@ -247,7 +250,7 @@ impl Era {
         out.extend(to.into_iter().map(|place| (place, say.clone())));
     }
 
-    /// Confirms a decision as that of a later root: places that have answered that root, or one before it, accept it now.
+    /// Sends the decision again, labelled as that of a later root: places that have replied to that root, or to an earlier one, accept it now.
     fn tell_again(&mut self, root: u32, out: &mut Out) {
         if self.decided_by.is_some_and(|before| before < root) {
             self.decided_by = Some(root);
@@ -262,8 +265,8 @@ impl Era {
         (0..self.places).filter(lives).collect()
     }
 
-    /// Returns the place to which this one sends its contribution: its nearest living ancestor; or the root, if it has no ancestor or a root has asked before,
-    /// since then only a root's decision is certain to be accepted.
+    /// Returns the place to which this place sends its contribution: its nearest living ancestor; or the root, if it has no living ancestor
+    /// or has received an ASK, since then only a root's decision is certain to be accepted.
     fn parent(&self, dead: &[bool]) -> Option<u32> {
         let above = |place: u32| place.checked_sub(1).map(|before| before / 2);
         let lives = |place: &u32| !dead[*place as usize];

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 
 struct Place {
     era: Option<Era>,
-    /// Messages that arrived before it took part.
+    /// Messages that arrived before the place took part.
     early: Vec<(u32, Say)>,
-    /// By place, whether it considers it dead.
+    /// By place: true if this place considers it dead.
     dead: Vec<bool>,
     lives: bool,
-    /// The number of sends and receives until it dies.
+    /// The number of sends and receives until the place dies.
     steps_left: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! The value of an agreement.
+//! The value of an agreement: flag, number, and two bit sets of members, merged from all contributions.
 
 /// The contribution of a member, or the merged contributions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Value {
     pub flag: u32,
     /// Merged by maximum.
     pub number: u64,
-    /// The address at which members on one node agree later on (see [`super::super::node_agreement`]); merged by maximum.
+    /// The address of the shared memory for later agreements of members on one node (see [`super::super::node_agreement`]); merged by maximum.
     pub memory: u64,
     /// The members that any member considers dead.
     pub dead: Vec<bool>,

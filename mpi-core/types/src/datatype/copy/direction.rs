@@ -17,22 +17,23 @@ pub trait Direction: Copy {
     /// Moves `len` bytes, a length not known at compile time.
     ///
     /// # Safety
-    /// As for `block`.
+    /// The contract of `block`, for `len` bytes.
     unsafe fn run(self, memory: *mut u8, len: usize);
 
     /// Prefetches a block at `memory`, which need not be a valid address.
     fn expect(memory: *mut u8);
 
-    /// Prefetches this packed position, which need not be valid either.
+    /// Prefetches this packed position, which need not be a valid address.
     fn expect_packed(self);
 
-    /// Whether the memory is written.
+    /// True if the user's memory is written.
     const WRITES: bool;
 
-    /// The minimum number of groups of a crowd for which waiting after each pays off, for blocks `stride` apart.
+    /// Minimum number of groups of blocks in one cache-conflict set (a `Crowd`: blocks whose addresses compete for the same cache sets)
+    /// for which it pays off to wait after each group; `stride` is the distance of the blocks in bytes.
     fn many_groups(stride: i64) -> i64;
 
-    /// Waits until the blocks so far have been moved.
+    /// Waits until all blocks requested so far have been moved.
     fn settle();
 }
 
@@ -74,7 +75,7 @@ impl Direction for Gather {
 
     #[inline(always)]
     fn many_groups(stride: i64) -> i64 {
-        // While all blocks are in the second-level cache, waiting for reads gains nothing. At larger strides they share a set of that cache too:
+        // While all blocks are in the second-level cache, waiting for reads gains nothing. At strides of 32 KiB they conflict in that cache too:
         // 64 doubles took 13 ns each in a plain loop, and 2 ns with a wait after every 8.
         if stride % (32 << 10) == 0 { 8 } else { 128 }
     }

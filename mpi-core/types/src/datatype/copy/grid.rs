@@ -17,12 +17,12 @@ pub struct Row {
 const FAR: u64 = 512;
 const AHEAD: isize = 16;
 
-/// A cache line: a block of that length mostly spans two lines, and packed bytes in such amounts are often in another core's cache.
+/// The size of a cache line. A block of this length mostly spans two lines, and the packed bytes of such blocks are often in another core's cache.
 const LINE: usize = 64;
-/// How many lines ahead a line is prefetched.
+/// The prefetch distance, in cache lines.
 const SOON: i64 = 32;
-/// More data than this are not in the second-level cache, and blocks of a line are prefetched too: it made 4 MiB up to a sixth faster,
-/// but 64 KiB, which are in the cache, a sixth slower.
+/// Minimum data size at which blocks of one line are prefetched too, since more data are not in the second-level cache:
+/// prefetching made 4 MiB up to a sixth faster, but 64 KiB, which are in the cache, a sixth slower.
 const COLD: i64 = 512 << 10;
 
 /// Rows at a constant stride in memory, consecutive in the packed bytes.
@@ -96,7 +96,7 @@ unsafe fn lines<D: Direction>(mut d: D, grid: Grid) {
                 D::expect(later);
                 D::expect(later.wrapping_add(LINE - 1));
             }
-            // Memory after the last line may be lines that the other core is writing.
+            // No prefetch beyond the last line: the other core may be writing there.
             if left > SOON {
                 d.ahead(SOON as usize * grid.row.packed_stride)
                     .expect_packed();
@@ -111,18 +111,19 @@ unsafe fn lines<D: Direction>(mut d: D, grid: Grid) {
     }
 }
 
-/// Sets of the first-level cache, and the minimum number of ways, on all processors with 4 KiB pages.
+/// The number of sets of the first-level cache, and the minimum number of ways, on all processors with 4 KiB pages.
 const SETS: u32 = 64;
 const WAYS: i64 = 8;
-/// Longer blocks fill the queue of outstanding accesses before they exceed the ways of a set.
+/// The maximum length of blocks that are moved in groups: longer ones fill the queue of outstanding accesses before they exceed the ways of a set.
 const NARROW: i64 = 128;
-/// More blocks than this may not all be in the second-level cache; data from further away must be prefetched before their group.
-/// With as many blocks as that cache has lines, some runs had all of them in it and others not, and were half as fast: a message of 8,192 doubles took 45 or 100 us.
+/// The maximum number of blocks that are assumed to be in the second-level cache; more blocks are prefetched before their group is moved.
+/// The limit is below the number of lines of that cache: with that number of blocks only some runs had all of them in the cache, and the others
+/// were half as fast (a message of 8,192 doubles took 45 or 100 us).
 const CACHED: i64 = 4096;
-/// The distance, in blocks, at which a block is prefetched then.
+/// The prefetch distance, in blocks, for more than [`CACHED`] blocks.
 const EARLY: isize = 24;
 
-/// How to move blocks that map to the same few sets of the first-level cache.
+/// How to move a crowd: many blocks that map to the same few sets of the first-level cache and evict each other.
 struct Crowd {
     /// The number of blocks in flight between two waits.
     group: i64,
@@ -133,8 +134,8 @@ struct Crowd {
 /// Returns how to move the blocks of a grid if they are many and map to the same few sets.
 ///
 /// Blocks whose stride is a multiple of a power of two, such as a column of a matrix with long rows, map to the same few sets of the first-level cache.
-/// The processor requests the lines of a hundred stores at once; in a set with twelve ways they evict each other before they are written:
-/// doubles 4 KiB apart that were sent back and forth between two processes (Zen 5), ns each
+/// The processor requests the lines of a hundred stores at once; in a set with twelve ways they evict each other before they are written.
+/// Measured for doubles 4 KiB apart that were sent back and forth between two processes (Zen 5), in ns per double:
 ///
 /// | doubles | packed in a plain loop | wait after every 8 | and prefetch | unpacked in a plain loop | wait after every 8 | and prefetch |
 /// |---|---|---|---|---|---|---|

@@ -97,8 +97,8 @@ unsafe fn any_body<D: Direction>(mut d: D, base: *mut u8, body: &Body<'_>) {
 unsafe fn transfer<D: Direction>(d: D, base: *mut u8, shape: &Shape<'_>, range: Range<i64>) {
     let Shape { body, total, .. } = *shape;
     let [inner, outer, rest @ ..] = &shape.loops;
-    // A whole list, structure, array of structures or grid needs no walk,
-    // which would take longer than copying a few short runs.
+    // A whole list, structure, array of structures or grid is copied without a `Walk`,
+    // whose set-up would take longer than copying a few short runs.
     let all = range == (0..total);
     let simple = rest.iter().all(|l| l.count == 1);
     // SAFETY: in the first three arms the blocks are all data of the range, and in the last it is `walk`'s range; both are valid by this function's contract.
@@ -192,7 +192,7 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
     }
 }
 
-/// Copies packed bytes `from..from + out.len()` of the elements at `base` to `out`; fewer at the end.
+/// Copies packed bytes `from..from + out.len()` of the elements at `base` to `out`, as far as the data reach.
 ///
 /// # Safety
 /// The data of `shape`, relative to `base`, must be readable, and no code may write them during the call.
@@ -205,7 +205,7 @@ pub unsafe fn pack(base: *const u8, shape: &Shape<'_>, from: i64, out: &mut [u8]
     len
 }
 
-/// Copies `input` to packed bytes `from..` of the elements at `base`; fewer at the end.
+/// Copies `input` to packed bytes `from..` of the elements at `base`, as far as the data reach.
 ///
 /// # Safety
 /// The data of `shape`, relative to `base`, must be writable, and no other code may use them during the call.
@@ -223,7 +223,7 @@ fn range_at(shape: &Shape<'_>, from: i64, len: usize) -> Range<i64> {
     from..from.saturating_add(len as i64).min(shape.total)
 }
 
-/// Copies data between two buffers of any shapes, the bytes of the smaller one.
+/// Copies data between two buffers of any shapes, as many bytes as the smaller one has.
 ///
 /// # Safety
 /// The data of `from`, relative to `src`, must be readable and those of `to`, relative to `dst`, writable.

@@ -3,7 +3,7 @@
 //! Short runs are split into moves of 16, 8, 4, 2 and 1 bytes, the last of which may overlap the one before.
 //! A few moves form a *pass*: one loop over the structures, compiled for each combination of move counts.
 //! Most structures are one pass, so each cache line is visited once:
-//! 44 bytes in three runs of every 64 took half as long again run by run, although all was in the first-level cache.
+//! run by run, copying 44 bytes in three runs of every 64 took 1.5 times as long, although all data were in the first-level cache.
 //! Structures of several passes are processed in stretches that stay in that cache from one pass to the next.
 
 use super::super::layout::{Body, Run};
@@ -17,7 +17,7 @@ const NEAR: i64 = 16 << 10;
 /// With fewer repetitions, building the passes costs more than they save.
 const FEW: i64 = 8;
 
-/// Maximum moves of 16, of 8 and of 4 bytes in a pass, and of all together: the positions of each take two registers.
+/// Maximum number of moves of 16, of 8 and of 4 bytes in a pass, and of all moves together: the position of each move takes two registers.
 const SIXTEENS: usize = 3;
 const EIGHTS: usize = 4;
 const FOURS: usize = 4;
@@ -188,7 +188,7 @@ impl Pass {
             packed_stride,
             count,
         } = all;
-        // Copies on the stack, which the moves cannot alias, so that they stay in registers.
+        // Copies of the positions on the stack, which the moves cannot alias, so that the compiler keeps them in registers.
         let (sixteen, eight, four, small) =
             (self.sixteen.at, self.eight.at, self.four.at, self.small);
         for _ in 0..count {

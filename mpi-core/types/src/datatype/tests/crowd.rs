@@ -1,4 +1,4 @@
-//! Tests of blocks that map to the same few cache sets: they are moved in groups, with the same result as any others.
+//! Tests of blocks that map to the same few cache sets: they are moved in groups, with the same result as all other blocks.
 
 use super::{recv_buf, send_buf};
 use crate::datatype::{Datatype, Named};

@@ -1,4 +1,4 @@
-//! Reordering of a grid: each part of the machine gets a box of the grid, if all parts of a level have the same size.
+//! Reordering of a grid: each part of the machine (a node, a package, ...) gets a box of the grid, if all parts of a level have the same size.
 
 use super::{LEVELS, Place};
 use crate::topo::Cart;

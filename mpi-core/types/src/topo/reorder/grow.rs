@@ -1,4 +1,5 @@
-//! Graph growing: a connected part of the graph for each part of the machine, from its first free vertex, always adding the vertex with the heaviest edges to the part.
+//! Graph growing: for each part of the machine, grows a connected part of the graph from its first free vertex, always adding the vertex
+//! with the heaviest edges to the part.
 
 use super::{LEVELS, Place, Wires};
 use std::cmp::Reverse;
@@ -25,7 +26,7 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Orders the vertices of these slots by the parts of a level, then by all smaller ones.
+    /// Orders the vertices of these slots by the parts of a level, then recursively by the smaller parts.
     fn share_out(&mut self, vertices: &mut [u32], slots: &[Place], level: usize) {
         if level == LEVELS {
             return;
@@ -61,7 +62,7 @@ impl Field<'_> {
                 };
                 self.grow(start, end, &mut order);
             }
-            // Inside a part the vertices are sorted, so that ranks that may keep their process do.
+            // Inside a part the vertices are sorted, so that a rank keeps its process where possible.
             order[end - part..].sort_unstable();
         }
         vertices.copy_from_slice(&order);

@@ -1,10 +1,11 @@
 //! Reordering of ranks: the mapping of topology vertices to processes that places neighbours near each other (MPI 5.0, section 8.2).
 //!
-//! A machine is a tree: nodes, packages, memory nodes, cores, hardware threads. The distance of two processes is given by the largest part that they do not share.
+//! A machine is a tree: nodes, packages, memory nodes, cores, hardware threads.
+//! The distance of two processes is given by the largest part that they do not share.
 //! The cost of a layout is the sum over the topology's edges of weight times distance. Three layouts are computed and the cheapest is used:
 //! * the current order, which is kept unless another is cheaper;
-//! * for a grid on parts of equal size, a box of it for each part, recursively (`blocks`);
-//! * for any graph, a part of it grown for each part of the machine (`grow`).
+//! * for a grid on parts of equal size, a box of the grid for each part, recursively (`blocks`);
+//! * for any graph, a subgraph grown for each part of the machine (`grow`).
 //!
 //! The computed layouts are improved by exchanges (`exchange`).
 //! The result depends on the arguments only, so processes with the same arguments compute the same layout without communication.
@@ -27,7 +28,7 @@ pub const LEVELS: usize = 5;
 
 /// The location of a process: for each kind, the part that it is in, by a number that is unique among the parts of that kind.
 ///
-/// Processes that are not bound inside a part share a number of their own for it.
+/// Processes that are not bound to one part of a kind share a number that identifies no part.
 pub type Place = [u64; LEVELS];
 
 /// The distance of processes that share no part from this level on.

@@ -12,7 +12,7 @@ pub struct Wires {
 }
 
 impl Wires {
-    /// Makes the graph from edges `(from, to, weight)`; both ends are below `vertices`.
+    /// Creates the graph from edges `(from, to, weight)`; both ends are below `vertices`.
     ///
     /// An edge of weight 0 counts as weight 1, since it is an edge.
     pub fn new(vertices: u32, edges: impl Iterator<Item = (u32, u32, u64)> + Clone) -> Wires {
@@ -24,7 +24,7 @@ impl Wires {
         }
         let mut total = 0;
         for end in &mut ends {
-            // The start for now; each stored neighbour increments it.
+            // `end` holds the start for now; each stored neighbour increments it.
             (*end, total) = (total, total + *end);
         }
         let mut neighbours = vec![(0, 0); total as usize];
@@ -38,7 +38,7 @@ impl Wires {
         Wires { ends, neighbours }
     }
 
-    /// The graph of a grid: the next vertex in each dimension.
+    /// Returns the graph of a grid: an edge to the next vertex in each dimension.
     pub fn of_cart(cart: &Cart) -> Wires {
         let ranks = 0..cart.size() as u32;
         let edges = ranks.flat_map(|rank| {
@@ -51,7 +51,7 @@ impl Wires {
         Wires::new(cart.size() as u32, edges)
     }
 
-    /// The graph of a graph topology.
+    /// Returns the weighted graph of a graph topology.
     pub fn of_graph(graph: &Graph) -> Wires {
         let vertices = graph.index().len() as u32;
         let edges = (0..vertices).flat_map(|from| {
@@ -82,7 +82,7 @@ impl Wires {
         all / 2
     }
 
-    /// Returns the cost of the edges of `vertex` if it had the process of `slot`.
+    /// Returns the cost of the edges of `vertex` if it exchanged its process with that of vertex `slot`.
     pub(super) fn cost_of(&self, vertex: u32, slot: u32, layout: &[u32], places: &[Place]) -> u64 {
         let at = |vertex: u32| &places[layout[vertex as usize] as usize];
         let here = at(slot);
