@@ -103,7 +103,7 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             .map_err(TestError::Packages)?;
         checks::add_components().map_err(TestError::Compilers)?;
     }
-    // Taken now: the build of the tests replaces the file, and the path of a replaced file is that of none.
+    // The path must be read now: the test build replaces the xtask binary, and `current_exe` of a replaced file is invalid.
     let own = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
     let failed = thread::scope(|scope| {
         // These run in all steps: a build leaves a core idle where it compiles one package on which all others wait.
