@@ -2,7 +2,7 @@
 //!
 //! A program that was compiled against another MPI's header runs on `libmpi_abi.so.1`, which these libraries open.
 //! An exported function converts its arguments, calls the backend's function of the same name, and converts the results.
-//! Most functions are generated at build time from tables (`compat/api`, `mpi-abi/api`); those in `hand` take or keep arrays of
+//! Most functions are generated at build time from tables (`compat/api`, `mpi-abi/api`); those in `handwritten` take or keep arrays of
 //! handles, statuses, callbacks, or attributes.
 //! The trait [`Family`] describes the differences between ABIs.
 #![deny(unsafe_code)]

@@ -216,7 +216,7 @@ fn examples_in_documentation_are_programs_that_tests_run() {
     );
 }
 
-/// The version moves with what users notice: it is a dated head of the list of changes, below what is not yet in a version.
+/// The version in Cargo.toml must be the newest dated heading of CHANGELOG.md, below `Unreleased`.
 #[test]
 fn the_version_is_in_the_list_of_changes_with_its_date() {
     let changes = read(&root().join("CHANGELOG.md"));
@@ -303,7 +303,7 @@ fn file_names_in_documents_are_those_of_files() {
                 && word
                     .chars()
                     .all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
-            // An absolute path is a user's.
+            // Absolute paths refer to the user's system, not to this repository.
             if is_path && !word.starts_with('/') && !word.starts_with('.') && !is_file(word) {
                 astray.push(format!("{}: `{word}`", name(&path)));
             }

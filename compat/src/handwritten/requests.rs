@@ -1,5 +1,5 @@
-//! Arrays of requests, which are updated in place, and arrays of statuses. The program gets both when they are dropped: also if an
-//! exception passes through the call.
+//! Arrays of requests, updated in place, and arrays of statuses. Both are copied back to the program's arrays on drop, also when an
+//! exception unwinds through the call.
 #![allow(unsafe_code)]
 
 use crate::backend;

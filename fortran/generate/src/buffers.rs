@@ -125,7 +125,8 @@ fn copied(procedure: &Procedure, buffer: &Parameter, name: &str, comm: &str) -> 
     format!("copies::copied::<C, {back}>({name}, ({root}, {comm}), {written})")
 }
 
-/// The message that covers the buffer of a result, if its length is stated for every rank. A persistent call may be started with other contents.
+/// Returns the code for the part of the result buffer that the call overwrites, if it is the same on every rank; `None` otherwise.
+/// Persistent calls always give `None`, because their buffer may change between starts.
 fn written(procedure: &Procedure, buffer: &Parameter) -> String {
     let reduces = ["allreduce", "iallreduce", "scan", "iscan"];
     let name = procedure.name.to_lowercase();

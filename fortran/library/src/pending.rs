@@ -96,8 +96,8 @@ unsafe fn enter(outcome: i32, request: *const i32, mut operation: Operation) {
     lost(stale);
 }
 
-/// After a call that makes a request: if it has succeeded the request is new, and an operation that the table has for its number was completed without
-/// the procedures of Fortran.
+/// Called after a call that creates a request. On success it removes a stale table entry with the same request number (left by an operation that C
+/// code completed).
 ///
 /// A call that fails leaves the program's variable as it was, possibly with the request of an active operation.
 ///
@@ -117,7 +117,7 @@ fn remove_stale(number: i32) {
     lost(change(|operations| operations.remove(&number)));
 }
 
-/// MPI ends. The requests of all operations that are left were completed without the procedures of Fortran.
+/// Clears the table when MPI ends. The requests of the remaining operations were completed by C code, without the Fortran procedures.
 #[inline(always)]
 pub fn end() {
     if !none() {

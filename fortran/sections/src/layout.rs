@@ -109,7 +109,7 @@ fn prefix(dimensions: &[Dimension], count: usize) -> Layout {
     }
 }
 
-/// A vector; one with a single copy is what it has copies of, and one that continues its inner vector is one with it.
+/// Creates a vector layout. A vector of count 1 is simplified to `inner`; a vector whose copies continue `inner`'s stride is merged with it.
 fn vector(count: usize, stride: isize, inner: Layout) -> Layout {
     if count == 1 {
         return inner;

@@ -24,30 +24,33 @@ pub static REPORT: Param<bool> = Param::new(
     "Whether each rank counts its file accesses; set by mpirun --io-report",
 );
 
-/// Events of a ring that is made for the counters alone: enough for [`FILES`] files with long names.
+/// Capacity, in events, of a ring that is created for these counters only: enough for [`FILES`] files with long names.
 const EVENTS: u32 = 1 << 13;
 
 /// Files beyond this number share one record.
 const FILES: usize = 256;
 
-/// The name of that record.
+/// Name of the record that files beyond [`FILES`] share.
 const OTHERS: &str = "(other files)";
 
-/// The counters; the numbers are those in the event ring.
+/// The I/O counters; a discriminant is the counter's ID in the event ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Counter {
     Opens,
-    /// MPI calls that read, and MPI calls that write.
+    /// MPI calls that read.
     Reads,
+    /// MPI calls that write.
     Writes,
-    /// The collective ones among them, and the aggregated ones.
+    /// Collective accesses, out of `Reads` and `Writes`.
     Collective,
+    /// Collective accesses that used aggregation.
     Aggregated,
     BytesRead,
     BytesWritten,
-    /// Nanoseconds in MPI calls, and in system calls.
+    /// Nanoseconds in MPI calls.
     NanosInCalls,
+    /// Nanoseconds in system calls.
     NanosInSystem,
     SystemReads,
     SystemWrites,

@@ -50,7 +50,7 @@ const COMPONENTS: &[&str] = &["rustfmt", "clippy"];
 const NIGHTLY: &str = "nightly";
 const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 
-/// Returns the checks, after installing the compilers that are missing unless `offline`; what cannot be had is reported in one sentence and left out.
+/// Returns the checks. Installs missing compilers unless `offline`; a compiler that cannot be installed is reported and its checks are skipped.
 pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
     let mut suites = vec![form()];
     let has_oldest = answers(&[OLDEST, "cargo", "--version"]);

@@ -18,7 +18,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The family of programs of the standard on Open MPI.
+/// Conversion rules for programs of the standard ABI on Open MPI (see [`Family`]).
 #[derive(Clone, Copy, Debug)]
 pub struct OnOpenMpi;
 

@@ -145,7 +145,7 @@ unsafe extern "C-unwind" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut
     }
 }
 
-/// Returns the standard's class of a code that a later version of the library has.
+/// Returns the standard error class of `code` if only a later version of the library has that class.
 fn newer<F: Foreign>(code: c_int) -> Option<c_int> {
     let class = F::word_out(Word::Error, code);
     TEXTS

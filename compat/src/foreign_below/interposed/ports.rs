@@ -14,12 +14,12 @@ const HINT: &CStr = c"port_name_size";
 /// `MPI_MAX_PORT_NAME` of the standard ABI.
 const LENGTH: &CStr = c"1024";
 
-/// Initialization for every backend, before the program calls any function.
+/// Interposes on the functions for every backend, before the program calls any of them.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Open_port MPI_Lookup_name }
 }
 
-/// Calls a function with the program's hints and this one.
+/// Calls `call` with a copy of the program's info plus the `port_name_size` hint.
 ///
 /// # Safety
 /// MPI is initialized and not finalized; `info` is the program's or the null handle.

@@ -1,8 +1,9 @@
 //! The plan of a collective access: decisions that all members make alike, from facts that they have exchanged.
 //!
-//! Protocol: a member whose access is one run or empty, or has failed, ends it first and reports so, with the class of its error.
-//! The others report the extent of their access. If all members are done, the access is over; otherwise those with accesses left
-//! perform them individually or by a plan, and all agree a second time.
+//! Protocol: a member whose access is empty or one contiguous run performs it itself before the exchange and reports success or its
+//! error class; so does a member that has failed. The other members report the extent of their access. If all members are done, the
+//! collective access is complete; otherwise the members with an access left perform it individually or by a plan, and all members
+//! agree a second time.
 
 use super::node_map::NodeMap;
 use crate::Error;

@@ -29,7 +29,7 @@ const ELEMENTS_BEFORE_STRIPES: u32 = 512;
 /// Short updates in a row under one stripe, which cost some 20 ns more than by an atomic instruction, before the mode changes to atomics.
 const SHORTS_BEFORE_ATOMICS: u32 = 128;
 
-/// The words of the protocol for one member's memory.
+/// The exclusion state for one member's memory, as seen by this process.
 pub(crate) struct Guard {
     mode: Held<UpdateMode>,
     updating: Held<Updating>,
@@ -40,7 +40,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// The words for the memory of the member at `index`.
+    /// Returns the exclusion state (update mode and flag) of the memory of member `index`.
     pub fn new(control: &Control, index: usize) -> Guard {
         Guard {
             mode: control.of(index).update_mode.clone(),
