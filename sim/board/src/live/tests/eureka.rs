@@ -1,4 +1,4 @@
-//! The eureka line of a live board: what one node finds is reported to all others, once in each round.
+//! Tests of the eureka line of a live board: the result of one node is reported to all others, once in each round.
 
 use super::*;
 use barrier_driver::{Eureka, EurekaError, Found};
