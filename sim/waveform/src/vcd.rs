@@ -99,7 +99,7 @@ struct Drawing<D> {
     line: Option<[Signal; 2]>,
     at_ns: u64,
     releases: u64,
-    /// Levels of the wires to the barrier, and of those from it.
+    /// Levels of the wires to the barrier; `output` is the level of the wires from it.
     wires: Vec<bool>,
     output: bool,
     /// Number of wires to the barrier that differ from those from it.
@@ -233,7 +233,7 @@ impl<D: Dump> Drawing<D> {
         }
     }
 
-    /// A node that does not exist has no signal; the board never records one.
+    /// Writes one signal of a node. A nonexistent node is ignored; the board never records one.
     fn scalar(
         &mut self,
         node: usize,

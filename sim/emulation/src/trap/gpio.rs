@@ -28,7 +28,7 @@ static PLACE: Mutex<()> = Mutex::new(());
 /// The page at which the registers were found last.
 static FOUND: AtomicUsize = AtomicUsize::new(0);
 
-/// Installed until dropped.
+/// The installed chip; dropping it removes the chip.
 #[derive(Debug)]
 pub struct PluggedChip {
     watcher: Option<JoinHandle<()>>,

@@ -20,7 +20,7 @@ const NODES: usize = 60;
 const BARRIERS: u64 = 100;
 /// The self-test passes two barriers for each of two late nodes.
 const TESTED: u64 = 4;
-/// Far longer than a barrier may take on the busiest machine.
+/// Time limit, far longer than a barrier may take on the busiest machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The lines of a node with a GPIO chip.

@@ -84,7 +84,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The word that is not a place.
+/// The text that names no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadPlace(String);
 
@@ -139,7 +139,7 @@ pub struct FaultSpace {
 }
 
 impl FaultSpace {
-    /// Returns the properties of such a world.
+    /// Returns the properties of the world with these parameters.
     pub fn of(parameters: &Parameters) -> Self {
         Self {
             nodes: parameters.nodes,
@@ -193,7 +193,7 @@ impl Kind {
         }
     }
 
-    /// Returns all places that it can have in such a world.
+    /// Returns all places that the fault can have in this world.
     pub fn places(&self, ground: &FaultSpace) -> Vec<Place> {
         let each = |place: fn(usize) -> Place| (0..ground.nodes).map(place);
         let links = (0..ground.boards - 1).map(Place::Link);
@@ -211,7 +211,7 @@ impl Kind {
         }
     }
 
-    /// Returns all moments at which it can strike.
+    /// Returns all moments at which the fault can strike.
     pub fn moments(&self) -> &'static [Moment] {
         match self.onset {
             Onset::Any => &Moment::ALL,

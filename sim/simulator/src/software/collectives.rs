@@ -117,7 +117,7 @@ pub const COLLECTIVES: &[Collective] = &[
                 net,
                 std::iter::once(bytes).chain(repeated(2 * bytes, ranks / 2 - 1)),
             ),
-            // With an odd number of ranks not each has a partner; the library uses the ring.
+            // With an odd number of ranks one has no partner, so the library uses the ring.
             _ => alike(net, repeated(bytes, ranks - 1)),
         },
     ),
@@ -194,7 +194,7 @@ fn alike(net: &Network, rounds: impl IntoIterator<Item = u64>) -> Time {
 /// Maximum number of ranks of a ring that is simulated message by message.
 const WHOLE_RING: usize = 1024;
 
-/// A ring among ranks that do not start together. With more ranks than [`WHOLE_RING`] all start when the last one can:
+/// A ring among ranks that do not start together. With more ranks than [`WHOLE_RING`] all are assumed to start when the last one can:
 /// its block passes through the whole ring in any case, and no later completion is known.
 fn ring_after(net: &Network, ranks: &mut [Rank], bytes: u64) -> Time {
     let count = ranks.len();

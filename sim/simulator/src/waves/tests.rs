@@ -17,7 +17,7 @@ fn traced(parameters: Parameters) -> Trace {
     trace
 }
 
-/// Every change of a dump by the signal's path: when, and the value without leading zeros.
+/// The changes of each signal of a dump, by the signal's path: the time, and the value without leading zeros.
 type Dump = HashMap<String, Vec<(u64, String)>>;
 
 fn read(text: &[u8]) -> Dump {
@@ -190,7 +190,7 @@ fn a_fault_has_its_name_at_its_moment() {
         (when, name.as_str()),
         (examined.case.at.ps(), "FPGA_reset,_board")
     );
-    // The reset is seen in the board: its level falls at that very moment, and not at an edge of the clock.
+    // The board's level falls at the moment of the reset, and not at an edge of the clock.
     assert_eq!(at(&dump, "barrier.board.level", when, false), "1");
     assert_eq!(at(&dump, "barrier.board.level", when, true), "0");
 }
