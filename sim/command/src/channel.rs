@@ -265,7 +265,7 @@ fn free(mut channels: BoxedChannels, channel: u8, dead: u64) -> Result<(), Failu
     if members == 0 {
         return say(&format!("channel {channel} is free already\n"));
     }
-    // The board first checks that the requesting node is among the members that it names; then it refuses, because the channel is taken.
+    // The board checks the mask first: it refuses with `NotMember` if the requesting node is not in the mask, and else because the channel is taken.
     let others = programmer.take(channel, dead);
     let is_other = matches!(
         others,
