@@ -1,6 +1,6 @@
 //! The eureka line: a global flag that any node can raise, with the identity of the first node that did.
 //!
-//! The line is clocked with a barrier and has separate wires: one from each node, and two to each node.
+//! The line shares the clock of a barrier and has separate wires: one from each node, and two to each node.
 //!
 //! ```text
 //! pin -> stage1 -> stage2 -> filter -> any high? ----------> found -> to all nodes

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 /// Termination signals.
 const SIGNALS: [c_int; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
-/// Number of lines for everything but the nodes, including frames.
+/// Number of lines for everything but the nodes, including the frame around the nodes.
 const ELSEWHERE: u16 = 14;
 /// Maximum time until a signal is noticed.
 const HEED: Duration = Duration::from_millis(50);

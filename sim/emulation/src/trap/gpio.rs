@@ -75,7 +75,7 @@ pub fn plug_chip(chip: GpioChip) -> PluggedChip {
     }
 }
 
-/// Runs `change` on this process's chip, as a program beside the tested one would.
+/// Runs `change` on this process's chip, like another program on the same machine.
 pub fn with_chip<T>(change: impl FnOnce(&mut GpioChip) -> T) -> Option<T> {
     machine().as_mut().map(|machine| change(&mut machine.chip))
 }

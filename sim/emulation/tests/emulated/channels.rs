@@ -192,7 +192,7 @@ fn two_communicators_with_a_common_node_pass_their_barriers_at_their_own_pace() 
                         barrier.enter().expect("out of the barrier");
                         barrier.wait(thread::yield_now, LONG).expect("all enter");
                     }
-                    // Until the port is dropped the last member has read the last release.
+                    // A member drops its port only after it has read the last release.
                     barrier.into_toggle().close().expect("still");
                 });
             }

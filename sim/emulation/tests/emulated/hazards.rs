@@ -113,7 +113,7 @@ impl Machine {
     }
 }
 
-/// The software services of a job's nodes besides the barrier's wires.
+/// The state that the nodes of a job share besides the barrier's wires: a fence, an agreement, and counters.
 struct Job {
     meet: Barrier,
     refused: AtomicBool,
@@ -165,7 +165,7 @@ impl Job {
         barrier.close().map_err(|e| e.to_string())
     }
 
-    /// All succeed or all fail; nodes without a fault of their own report that.
+    /// Returns `mine` if all nodes succeed. Otherwise all nodes fail, and those that succeeded report that another node refuses.
     fn agreed<T>(&self, mine: Result<T, String>) -> Result<T, String> {
         self.refused.fetch_or(mine.is_err(), Ordering::SeqCst);
         self.meet.wait();

@@ -247,11 +247,11 @@ pub struct Sizes {
 }
 
 impl Default for Sizes {
-    /// A glitch shorter than a clock period, one that is sampled, and one that a port access sees.
+    /// By default there are three glitches: one shorter than a clock period, one that an edge samples, and one that a port access sees.
     fn default() -> Self {
         Self {
             glitches: [20, 100, 5000].map(Time::from_ns).to_vec(),
-            // An edge of a few nanoseconds along two metres of cable, and along twenty.
+            // The pulses of an edge of a few nanoseconds, coupled along two and along twenty metres of cable.
             crosstalk: [20, 200].map(Time::from_ns).to_vec(),
             bounce: Time::from_ns(300),
             bounces: 3,
@@ -307,7 +307,7 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
         ..
     } = *sizes;
     let stuck = |high| on_wire(move |_, _, from| Stuck { from, high });
-    // Different places have different noise.
+    // The noise differs from place to place.
     let noise = move |place: Place| seed ^ place.node().unwrap_or(0) as u64;
     let mut kinds = vec![
         Kind::new("stuck at 0", Wires, Any, stuck(false)),

@@ -81,7 +81,7 @@ fn tree(
 }
 
 fn binomial_tree(node: usize, nodes: usize) -> Vec<Act> {
-    // A node's parent has its lowest one bit cleared; a child has one more bit below that.
+    // The parent's number is the node's with its lowest set bit cleared; a child's has one more bit set, below that bit.
     let lowest = if node == 0 {
         nodes.next_power_of_two()
     } else {

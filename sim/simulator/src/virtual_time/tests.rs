@@ -62,7 +62,7 @@ fn the_machine_takes_two_to_three_periods_at_any_clock() {
         });
         let period = Time::from_ps(1_000_000_000_000 / clock_hz);
         let rounding = Time::from_ps(2);
-        // Two stages after an edge that arrives within a period, and one more edge for the decision.
+        // The synchroniser takes one period and the wait for the first edge, which is up to one period; the decision takes one more period.
         let [synchroniser, machine] = [4, 5].map(|phase| &summary.phases[phase]);
         assert!(
             synchroniser.percentile(0.0) + rounding >= period,

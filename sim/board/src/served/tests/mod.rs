@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 struct Served {
     address: Address,
     stop: Arc<AtomicBool>,
-    /// While set, the server reads and answers nothing, as a stopped process.
+    /// While set, the server reads and answers nothing, like a stopped process.
     frozen: Arc<AtomicBool>,
     notices: Arc<Mutex<Vec<Notice>>>,
     thread: Option<JoinHandle<()>>,
@@ -75,7 +75,7 @@ impl Served {
     fn end(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A server that has failed has printed its error.
+            // If the server has failed, it has printed its error.
             let _ = thread.join();
         }
     }
