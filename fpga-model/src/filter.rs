@@ -15,7 +15,7 @@
 //!
 //! # Pulse length
 //!
-//! `samples` samples span `samples - 1` periods: a pulse that lasts no longer than that never passes, whatever its phase,
+//! `samples` samples span `samples - 1` periods: a pulse of at most that length never passes, at any phase,
 //! and one of `samples` periods or more always passes.
 //!
 //! In the RTL: `level_filter`, and the parameter `FILTER` of `toggle_barrier`.

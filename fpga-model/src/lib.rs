@@ -40,7 +40,7 @@
 //! A [`ToggleMachine`] is a plain value without shared or hidden state.
 //! [`Registers`] are its flip-flops, which can be stored elsewhere (the simulator keeps them in shared memory) and loaded again.
 //!
-//! With a glitch filter on the wires it is a [`filter::FilteredMachine`].
+//! [`filter::FilteredMachine`] is the same machine with a glitch filter on each wire.
 //! The flag line next to the barrier, which one node raises to notify all others, is [`eureka::EurekaLine`].
 //! Version 2, several barriers among chosen nodes, is a separate machine: [`channels`].
 

@@ -53,12 +53,12 @@ struct NodeIds {
     says: Option<Signal>,
 }
 
-/// Writes the record as a value change dump; give a buffered `sink`.
+/// Writes the record as a value change dump; `sink` should be buffered.
 pub fn write(sink: impl io::Write, record: &Record) -> io::Result<()> {
     draw(VcdDump::new(sink, Unit::Nanosecond)?, record)
 }
 
-/// Writes the record in this form; give a buffered `sink`.
+/// Writes the record in this form; `sink` should be buffered.
 pub fn write_as(sink: impl io::Write + io::Seek, record: &Record, form: Form) -> io::Result<()> {
     match form {
         Form::Vcd => write(sink, record),

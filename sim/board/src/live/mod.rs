@@ -30,7 +30,7 @@
 //! # The eureka line
 //!
 //! Each board has a line by which one node notifies all others that it has found a result ([`fpga_model::eureka`]), with slots and
-//! a head of its own after those of the board; [`Board::eureka`] returns a node's wires. See the head of `line.rs`.
+//! a separate head after those of the board; [`Board::eureka`] returns a node's wires. See the head of `line.rs`.
 //! Cascaded boards have none.
 //!
 //! # Gates

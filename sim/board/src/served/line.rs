@@ -419,7 +419,7 @@ impl BoardObserver {
         numbers.map(|number| self.0.channel(number)).collect()
     }
 
-    /// Returns true for a board of version 2, whose lines an observer does not see.
+    /// Returns true for a board of version 2; an observer does not see the lines of such a board.
     pub fn has_channels(&self) -> bool {
         self.0.version != VERSION
     }

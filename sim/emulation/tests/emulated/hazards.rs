@@ -350,7 +350,7 @@ fn a_reboot_on_the_way_down_releases_no_node_from_a_returning_barrier() {
     assert!(after.releases - before <= 1, "only the way back");
 }
 
-/// The others give up and close, and a job of all nodes, including the rebooted one, starts as after any other end.
+/// The other nodes give up and close; then a job of all nodes, including the rebooted one, starts normally.
 #[test]
 fn a_node_that_has_rebooted_joins_the_next_job() {
     for rounds in [0, 1] {

@@ -160,7 +160,7 @@ fn sixty_processes_with_port_instructions_pass_exactly_the_barriers_they_make() 
     });
 }
 
-/// Sixty Raspberry Pis, each with a chip, a `/dev` and a processor of its own.
+/// Runs sixty emulated Raspberry Pis, each a process with its own chip and `/dev`.
 fn sixty_pis(port: &str) {
     if !crate::pi::on_a_pi() {
         return;

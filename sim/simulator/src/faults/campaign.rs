@@ -263,7 +263,7 @@ impl Campaign {
         done.into_iter().flatten().collect()
     }
 
-    /// Returns the node whose moments apply to a place: for a place of a board, one of the board's nodes;
+    /// Returns the node that determines the moments of a place: for a place of a board, one of the board's nodes;
     /// for the root, the last node.
     fn struck(&self, place: Place) -> usize {
         let Parameters { nodes, boards, .. } = self.parameters;

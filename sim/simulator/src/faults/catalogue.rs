@@ -41,7 +41,7 @@ impl Place {
         }
     }
 
-    /// Returns the node at whose moments the fault strikes.
+    /// Returns the node of the place, which determines the moments at which the fault strikes.
     pub fn node(self) -> Option<usize> {
         match self {
             Self::ToBarrier(node)

@@ -21,7 +21,7 @@ impl Disturbance for Stuck {
     }
 }
 
-/// Inverts permanently: the wrong pin, such as BUSY of a parallel port, or one inverting buffer too many.
+/// Inverts the level permanently, like a wire at the wrong pin (BUSY of a parallel port) or one inverting buffer too many.
 #[derive(Debug, Clone, Copy)]
 pub struct Inverted;
 

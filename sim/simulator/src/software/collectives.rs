@@ -26,7 +26,7 @@ impl Collective {
 
     /// Returns the time from the start until the last rank is complete, for `ranks` ranks, with `bytes` of data (at each rank, or per pair of ranks).
     ///
-    /// A barrier's messages have the network's length. More ranks than [`MOST_RANKS`](Self::MOST_RANKS) take the maximum `Time`.
+    /// A barrier's messages have the network's length. For more than [`MOST_RANKS`](Self::MOST_RANKS) ranks, returns the maximum `Time`.
     pub fn time(&self, network: Network, ranks: u64, bytes: u64) -> Time {
         match ranks {
             0 | 1 => Time::ZERO,

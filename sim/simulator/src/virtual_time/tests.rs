@@ -39,7 +39,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 
 #[test]
 fn the_phases_add_up_to_the_latency_of_the_last_arriver() {
-    // One barrier, so that every distribution contains exactly the sample of that barrier.
+    // The run has one barrier, so that the distribution of each phase has exactly one sample.
     for seed in 0..20 {
         let Outcome { summary, .. } = outcome(&Parameters {
             seed,

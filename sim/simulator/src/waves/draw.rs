@@ -157,7 +157,7 @@ impl Artist {
         let (fault, none) = (self.fault, Value::Text("-".to_owned()));
         self.drawing.change(zero, fault, none);
         if let Some((at, name)) = &trace.fault {
-            // Readers of the format take a blank for the end of a text.
+            // Readers of the format treat a blank as the end of a text.
             let name = Value::Text(name.replace(' ', "_"));
             self.drawing.change(*at, fault, name);
         }

@@ -256,7 +256,7 @@ fn what_is_shown_first_begins_with_the_first_arrival() {
             .lines()
             .find_map(|line| line.strip_prefix("[timestart] "));
         let start: u64 = start.and_then(|at| at.parse().ok()).expect("a start");
-        // First all nodes open and meet in a fence, which takes 40 us.
+        // First all nodes open and pass a fence, which takes 40 us.
         let first = trace
             .sights
             .iter()

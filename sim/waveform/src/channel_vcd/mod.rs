@@ -24,7 +24,7 @@
 //!   node01 ...
 //! ```
 //!
-//! Texts have no blanks, which readers of value change dumps take for the end of a value.
+//! Texts have no blanks, because readers of value change dumps treat a blank as the end of a value.
 
 mod frames;
 mod names;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// A server on a thread of its own, stopped when it is dropped.
+/// A server on a separate thread, stopped when it is dropped.
 struct Served {
     address: Address,
     stop: Arc<AtomicBool>,
