@@ -1,6 +1,6 @@
 //! The eureka line: a global flag that any node can raise, with the identity of the first node that did.
 //!
-//! It is next to a barrier and has wires of its own, one from each node and two to each.
+//! The line shares the clock of a barrier and has separate wires: one from each node, and two to each node.
 //!
 //! ```text
 //! pin -> stage1 -> stage2 -> filter -> any high? ----------> found -> to all nodes
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A node raises its wire, and [`LATENCY_EDGES`] edges later the line to all nodes is high.
-//! At the same edge the wire to one node, the winner, goes high: the lowest-numbered of those seen at that edge.
-//! Both stay high until the barrier releases, which is when all nodes have entered it, so no node misses them, however late it polls;
+//! At the same edge the wire to one node, the winner, goes high: of the nodes whose wires are high at that edge, the one with the lowest number.
+//! Both stay high until the barrier releases. That is after all nodes have entered it, so no node misses them, however late it polls;
 //! they are low one edge later. A node lowers its wire before it enters the barrier, so a new round begins after the barrier.
 //!
 //! The filter is the barrier's ([`crate::filter`]); each sample beyond the first adds an edge.
@@ -28,7 +28,7 @@ pub struct EurekaRegisters {
     pub stage2: u64,
     /// The line to all nodes.
     pub found: bool,
-    /// The wires to the individual nodes, of which the first node's is high.
+    /// The wires to the individual nodes; only that of the first node is high.
     pub first: u64,
     /// The barrier's level at the previous edge.
     pub release: bool,
@@ -45,7 +45,7 @@ pub struct EurekaLine {
 }
 
 impl EurekaLine {
-    /// The line after power-on: every flip-flop is clear.
+    /// Returns the line after power-on: every flip-flop is clear.
     pub fn new(nodes: usize, samples: u16) -> Result<Self, BadFilter> {
         // The limits are the same as the barrier's.
         let machine = FilteredMachine::new(nodes, samples)?;
@@ -63,7 +63,7 @@ impl EurekaLine {
         self.filter = Filter::default();
     }
 
-    /// One rising clock edge with these levels at the input pins and this level of the barrier, which has the same clock;
+    /// Performs one rising clock edge with these levels at the input pins and this level of the barrier, which has the same clock;
     /// returns the level of the line to all nodes after it.
     #[inline]
     pub fn step(&mut self, inputs: u64, release: bool) -> bool {
@@ -98,7 +98,7 @@ impl EurekaLine {
         self.found()
     }
 
-    /// The line with these flip-flops and a clear filter; a filter of one sample has no flip-flops.
+    /// Returns the line with these flip-flops and a clear filter; a filter of one sample has no flip-flops.
     #[must_use]
     pub fn load(&self, registers: EurekaRegisters) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl EurekaLine {
         }
     }
 
-    /// Edges from the rise of a wire at the pin to the rise of the line.
+    /// Returns the number of edges from the rise of a wire at the pin to the rise of the line.
     pub const fn latency_edges(&self) -> u64 {
         LATENCY_EDGES + self.full as u64
     }
@@ -118,7 +118,7 @@ impl EurekaLine {
         self.registers.found
     }
 
-    /// The first node that raised the line.
+    /// Returns the first node that raised the line.
     pub const fn first(&self) -> Option<usize> {
         match self.registers.first {
             0 => None,

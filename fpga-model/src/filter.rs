@@ -10,12 +10,12 @@
 //!                          +--------------------- new level ----------------------+
 //! ```
 //!
-//! The machine does not see a pulse of fewer samples, whether a glitch, crosstalk or contact bounce caused it.
-//! With `samples` = 1 it is [`ToggleMachine`] to the edge; each further sample delays a release by one edge.
+//! The machine never receives a pulse of fewer samples, whether a glitch, crosstalk or contact bounce caused it.
+//! With `samples` = 1 it behaves exactly as [`ToggleMachine`], edge by edge; each further sample delays a release by one edge.
 //!
 //! # Pulse length
 //!
-//! `samples` samples span `samples - 1` periods: a pulse that lasts no longer than that never passes, whatever its phase,
+//! `samples` samples span `samples - 1` periods: a pulse of at most that length never passes, at any phase,
 //! and one of `samples` periods or more always passes.
 //!
 //! In the RTL: `level_filter`, and the parameter `FILTER` of `toggle_barrier`.
@@ -23,13 +23,13 @@
 use crate::{BadNodeCount, LATENCY_EDGES, Registers, ToggleMachine};
 use core::fmt;
 
-/// The maximum number of samples, which an eight-bit count allows: 10 us at 25.175 MHz.
+/// The maximum number of samples, limited by the eight-bit count: 10 us at 25.175 MHz.
 pub const MAX_SAMPLES: u16 = 256;
 
-/// Bits of the counts; bit `n` of plane `p` is bit `p` of the count of node `n`.
+/// Width of a count in bits; bit `n` of plane `p` is bit `p` of the count of node `n`.
 const PLANES: usize = 8;
 
-/// Parameters that no filter can have.
+/// The parameter that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadFilter {
     /// The number of nodes of the barrier.
@@ -57,18 +57,18 @@ impl core::error::Error for BadFilter {}
 pub struct Filter {
     /// The filtered level of each wire.
     pub held: u64,
-    /// The number of consecutive samples that have differed from it, in bit planes.
+    /// The number of consecutive samples that have differed from `held`, in bit planes.
     count: [u64; PLANES],
 }
 
 impl Filter {
-    /// The number of consecutive samples that have differed from the held level of this node's wire.
+    /// Returns the number of consecutive samples that have differed from the held level of this node's wire.
     pub fn count(&self, node: usize) -> u16 {
         let bits = self.count.iter().enumerate();
         bits.fold(0, |sum, (p, plane)| sum | ((plane >> node & 1) as u16) << p)
     }
 
-    /// The same filter with another held level and count of a node's wire.
+    /// Returns the filter with this held level and count for the wire of `node`.
     pub fn with(mut self, node: usize, held: bool, count: u16) -> Self {
         let put = |word: &mut u64, bit: bool| *word = *word & !(1 << node) | u64::from(bit) << node;
         put(&mut self.held, held);
@@ -78,7 +78,7 @@ impl Filter {
         self
     }
 
-    /// The wires whose count is `full`: one more differing sample changes the level.
+    /// Returns the wires whose count is `full`: one more differing sample changes the level.
     #[inline]
     fn is_full(&self, full: u16) -> u64 {
         let planes = self.count.iter().enumerate();
@@ -87,14 +87,14 @@ impl Filter {
         })
     }
 
-    /// The filtered levels that the machine receives for these synchronised levels.
+    /// Returns the filtered levels that the machine receives for these synchronised levels.
     #[inline]
     pub(crate) fn seen(&self, levels: u64, full: u16) -> u64 {
         let differs = levels ^ self.held;
         self.held ^ differs & self.is_full(full)
     }
 
-    /// One clock edge with these synchronised levels.
+    /// Performs one clock edge with these synchronised levels.
     #[inline]
     pub(crate) fn step(&mut self, levels: u64, full: u16) {
         let differs = levels ^ self.held;
@@ -122,7 +122,7 @@ pub struct FilteredMachine {
 }
 
 impl FilteredMachine {
-    /// The machine after power-on: every flip-flop is clear.
+    /// Returns the machine after power-on: every flip-flop is clear.
     pub const fn new(nodes: usize, samples: u16) -> Result<Self, BadFilter> {
         let machine = match ToggleMachine::new(nodes) {
             Ok(machine) => machine,
@@ -147,7 +147,7 @@ impl FilteredMachine {
         self.full + 1
     }
 
-    /// Edges from the last arrival at the pin to the release, and until constant inputs change nothing.
+    /// Returns the number of edges from the last arrival at the pin to the release; after this number, constant inputs change nothing.
     pub const fn latency_edges(&self) -> u64 {
         LATENCY_EDGES + self.full as u64
     }
@@ -161,7 +161,7 @@ impl FilteredMachine {
         self.filter = Filter::default();
     }
 
-    /// One rising clock edge with these levels at the input pins; returns the levels at the output pins after it.
+    /// Performs one rising clock edge with these levels at the input pins; returns the levels at the output pins after it.
     #[inline]
     pub fn step(&mut self, inputs: u64) -> u64 {
         let Self {

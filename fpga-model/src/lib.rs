@@ -20,7 +20,7 @@
 //! Two flip-flops per wire synchronise the asynchronous arrival to the clock domain.
 //! The two-state machine is one flip-flop, which is also the registered output:
 //! in state 0 it waits for all ones, in state 1 for all zeros,
-//! which is one condition: `every synchronised wire differs from the output`.
+//! so both states have the same condition: `every synchronised wire differs from the output`.
 //!
 //! # Latency, cycle by cycle
 //!
@@ -40,9 +40,9 @@
 //! A [`ToggleMachine`] is a plain value without shared or hidden state.
 //! [`Registers`] are its flip-flops, which can be stored elsewhere (the simulator keeps them in shared memory) and loaded again.
 //!
-//! With a glitch filter on the wires it is a [`filter::FilteredMachine`].
+//! [`filter::FilteredMachine`] is the same machine with a glitch filter on each wire.
 //! The flag line next to the barrier, which one node raises to notify all others, is [`eureka::EurekaLine`].
-//! Version 2, several barriers among chosen nodes, is a machine of its own: [`channels`].
+//! Version 2, several barriers among chosen nodes, is a separate machine: [`channels`].
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -113,7 +113,7 @@ pub struct ToggleMachine {
 }
 
 impl ToggleMachine {
-    /// The machine after power-on: FPGA configuration clears every flip-flop.
+    /// Returns the machine after power-on: FPGA configuration clears every flip-flop.
     pub const fn new(nodes: usize) -> Result<Self, BadNodeCount> {
         if nodes == 0 || nodes > MAX_NODES {
             return Err(BadNodeCount(nodes));
@@ -130,8 +130,8 @@ impl ToggleMachine {
         })
     }
 
-    /// The same machine with other flip-flop contents, masked to the existing wires.
-    /// One flip-flop cannot hold an output that is neither all low nor all high; such an output is taken as high.
+    /// Returns the machine with these flip-flop contents, masked to the existing wires.
+    /// All outputs are one flip-flop; an output word with some bits low and some high is treated as high.
     #[inline]
     pub const fn load(self, registers: Registers) -> Self {
         let Self { wires, .. } = self;
@@ -164,7 +164,7 @@ impl ToggleMachine {
         };
     }
 
-    /// One rising clock edge with these levels at the input pins; returns the levels at the output pins after it.
+    /// Performs one rising clock edge with these levels at the input pins; returns the levels at the output pins after it.
     #[inline]
     pub const fn step(&mut self, inputs: u64) -> u64 {
         let Self {
@@ -210,7 +210,7 @@ impl ToggleMachine {
         self.registers.output
     }
 
-    /// The number of edges after which the output next toggles if the inputs stay as they are; `None` if it never does.
+    /// Returns the number of edges after which the output next toggles if the inputs stay constant; `None` if it never does.
     pub fn edges_to_release(&self, inputs: u64) -> Option<u64> {
         let mut first = None;
         self.clone()
@@ -233,7 +233,7 @@ impl ToggleMachine {
         stage1 == inputs && stage2 == inputs && inputs ^ output != self.wires
     }
 
-    /// Levels at the output pins: all wires or none.
+    /// Returns the levels at the output pins: all wires or none.
     pub const fn outputs(&self) -> u64 {
         self.registers.output
     }

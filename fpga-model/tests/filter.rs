@@ -50,7 +50,7 @@ proptest! {
         let mut told = Told { nodes, samples: samples.into(), history: Vec::new(), held: 0, output: false };
         let mut inputs = 0;
         for (change, edges) in toggles {
-            // Now and then all nodes arrive together; otherwise no barrier of many wires would ever release.
+            // In every third change all nodes arrive together; otherwise no barrier of many wires would ever release.
             inputs = if change % 3 == 0 { !machine.outputs() } else { inputs ^ change } & machine.wires();
             for _ in 0..edges {
                 prop_assert_eq!(machine.step(inputs) != 0, told.step(inputs));

@@ -1,11 +1,11 @@
 //! An AND-reduction of one bit per member over three channels, as docs/adr/0011 describes it for the existing hardware.
 //!
 //! A member whose bit is 1 toggles its line of the round's value channel, then every member toggles its line of the barrier;
-//! after the barrier's release, the value channel has released if and only if all bits were 1; otherwise the members take their lines back.
+//! after the barrier's release, the value channel has released if and only if all bits were 1; otherwise the members toggle their lines back.
 
 use fpga_model::channels::{Channel, ChannelMachine, Pins};
 
-/// The barrier's channel; the value channels follow.
+/// The barrier's channel; the value channels have the numbers after it.
 const BARRIER: usize = 0;
 
 /// G. Marsaglia, "Xorshift RNGs", 2003.
@@ -34,9 +34,9 @@ struct Member {
     step: Step,
     /// Edges until the next action.
     delay: u64,
-    /// Its lines.
+    /// The levels of the member's lines.
     lines: [bool; 3],
-    /// Its result of each round.
+    /// The member's result of each round.
     found: Vec<bool>,
 }
 
@@ -99,7 +99,7 @@ fn play(bits: &[Vec<bool>], values: usize, random: &mut Random) -> Vec<Vec<bool>
                     Step::Value
                 }
             };
-            // Mostly fast, now and then slower than several rounds of the others.
+            // A member is mostly fast, and with probability 1/8 slower than several rounds of the others.
             member.delay = match random.next() % 8 {
                 0 => random.next() % 60,
                 _ => random.next() % 3,

@@ -21,7 +21,8 @@ pub struct Channel {
     pub late: u64,
     /// The number of barriers whose limit has expired since the members were set, up to [`MOST_COUNTED`].
     pub expired: u8,
-    /// The number of early releases, likewise: a member's line left the level again before its node can have seen the release.
+    /// The number of early releases since the members were set, up to [`MOST_COUNTED`]:
+    /// a member's line left the level again before its node can have seen the release.
     pub early: u8,
     /// True if the limit of the barrier in progress had expired at the previous edge.
     pub overdue: bool,
@@ -36,7 +37,7 @@ pub struct Channel {
 /// The maximum of a counter, at which it saturates.
 pub const MOST_COUNTED: u8 = u8::MAX;
 
-/// A request's change of a channel.
+/// The change of a channel that a request makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Mask(u64),
@@ -50,12 +51,12 @@ impl Channel {
         if self.level { u64::MAX } else { 0 }
     }
 
-    /// The members that have arrived in the barrier in progress.
+    /// Returns the members that have arrived in the barrier in progress.
     pub const fn arrived(&self) -> u64 {
         (self.stage2 ^ self.level_on_all_lines()) & self.mask
     }
 
-    /// Those of `nodes` whose lines are not at the channel's level.
+    /// Returns those of `nodes` whose lines are not at the channel's level.
     ///
     /// The first stage is not used, because it may be metastable: a line that changes at the same edge as the mask
     /// counts as changing after it.
@@ -69,7 +70,7 @@ impl Channel {
         arrived != 0 && arrived != self.mask && self.limit != 0 && self.count == self.limit
     }
 
-    /// One clock edge with these levels at the pins.
+    /// Performs one clock edge with these levels at the pins.
     #[inline]
     pub(super) fn step(&mut self, pins: u64, change: Option<Change>) {
         match change {
@@ -78,7 +79,7 @@ impl Channel {
         }
     }
 
-    /// The result of [`step_of_members`](Self::step_of_members) if no node can have arrived: most channels of most boards.
+    /// A fast path of [`step_of_members`](Self::step_of_members) for a channel in which no node can have arrived; most channels are in that state.
     #[inline]
     fn step_without_members(&mut self, pins: u64) {
         self.stage2 = self.stage1;

@@ -38,12 +38,12 @@ pub const VERSION: u8 = 2;
 
 const BODY: u128 = (1 << BODY_BITS) - 1;
 
-/// The mask of this number of low bits.
+/// Returns a mask of the lowest `bits` bits.
 const fn low(bits: u8) -> u8 {
     (1 << bits) - 1
 }
 
-/// The check after one more bit.
+/// Returns the check after one more bit.
 pub const fn check_bit(check: u16, bit: bool) -> u16 {
     let feedback = (check >> (CHECK_BITS - 1) == 1) != bit;
     (check << 1) ^ if feedback { POLYNOMIAL } else { 0 }
@@ -151,7 +151,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// The [`BODY_BITS`] bits, right aligned.
+    /// Returns the [`BODY_BITS`] bits, right aligned.
     pub const fn bits(self) -> u128 {
         let code = (self.code & low(CODE_BITS)) as u128;
         let channel = (self.channel & low(CHANNEL_BITS)) as u128;
@@ -167,7 +167,7 @@ impl Body {
         }
     }
 
-    /// The whole frame, right aligned: the body and its check.
+    /// Returns the whole frame, right aligned: the body and its check.
     pub const fn frame(self) -> u128 {
         let bits = self.bits();
         let mut check = CHECK_START;

@@ -37,13 +37,13 @@
 //! # Time limit
 //!
 //! A barrier is in progress from the first synchronised arrival to the release.
-//! If it lasts more than `limit` edges, the missing members are latched, once, until the limit or the mask is set again.
+//! If it lasts more than `limit` edges, the missing members are latched; the latch keeps its value until the limit or the mask is set again.
 //! Nothing else happens: when the late members arrive, the channel releases.
 //!
 //! # Failed members
 //!
 //! The time limit is a heartbeat of each barrier. When it has expired for some members and all others wait, and those are the
-//! majority, any of them may drop the late ones ([`Operation::Drop`]): from that edge on they are not members, their lines are
+//! majority, any waiting member may drop the late ones ([`Operation::Drop`]): from that edge on the late nodes are not members, their lines are
 //! ignored, and the barrier in progress releases the others.
 //! Two counters ([`Operation::ReadCounts`]) hold the number of expired limits and of early releases.
 //!
@@ -138,7 +138,7 @@ impl core::error::Error for BadSize {}
 ///
 /// A pure function: all state is in the flip-flops.
 pub trait ChannelGates: Sync {
-    /// The machine after one rising clock edge with these levels at the pins; its counts of releases are updated.
+    /// Returns the machine after one rising clock edge with these levels at the pins; its counts of releases are updated.
     fn edge(&self, before: &ChannelMachine, pins: &Pins) -> ChannelMachine;
 }
 
@@ -153,7 +153,7 @@ pub struct ChannelMachine {
 }
 
 impl ChannelMachine {
-    /// The board after power-on.
+    /// Returns the board after power-on.
     pub fn new(nodes: usize, channels: usize) -> Result<Self, BadSize> {
         if !(1..=MAX_NODES).contains(&nodes) || !(1..=MAX_CHANNELS).contains(&channels) {
             return Err(BadSize { nodes, channels });
@@ -169,13 +169,13 @@ impl ChannelMachine {
         Ok(board)
     }
 
-    /// The same with a lease of 2^`bits` edges (4 to 31), so that tests need not simulate a second.
+    /// Returns the board with a lease of 2^`bits` edges (4 to 31), so that tests need not simulate a second.
     pub fn with_lease_bits(self, bits: u32) -> Self {
         let lease = 1 << bits.clamp(4, 31);
         Self { lease, ..self }
     }
 
-    /// The same board with these flip-flops and counts of releases.
+    /// Returns the board with these flip-flops and counts of releases.
     pub const fn load(self, channel: [Channel; MAX_CHANNELS], serial: Serial) -> Self {
         Self {
             channel,
@@ -196,7 +196,7 @@ impl ChannelMachine {
         self.serial = Serial::new();
     }
 
-    /// One rising clock edge with these levels at the pins.
+    /// Performs one rising clock edge with these levels at the pins.
     pub fn step(&mut self, pins: &Pins) {
         let (reply, change) = match self.serial.request() {
             Some((request, right)) => self.answer(request, right),
@@ -211,7 +211,7 @@ impl ChannelMachine {
         self.serial.step(select, clock, data, self.lease, reply);
     }
 
-    /// The reply to the request of this edge, and the change that it makes.
+    /// Returns the reply to the request of this edge, and the change that the request makes.
     fn answer(&self, request: Body, right: bool) -> (Body, Option<(usize, Change)>) {
         let number = usize::from(request.channel);
         let verdict = match Operation::from_code(request.code) {
@@ -296,8 +296,8 @@ impl ChannelMachine {
         self.fast_forward_by(cycles, u64::MAX, |machine| machine.step(pins));
     }
 
-    /// As [`ChannelMachine::fast_forward`] for another machine's edges, such as those of gates; takes at most `patience` steps,
-    /// after which the clock of a machine that never becomes stable stops.
+    /// As [`ChannelMachine::fast_forward`], with edges computed by `step`, for example by gates. Takes at most `patience` steps:
+    /// after those, the clock of a machine that never becomes stable stops.
     ///
     /// When a step has changed only counters, further steps only count until a counter reaches its end:
     /// the edges in between are skipped, and the edge at the end is a step again.
@@ -321,7 +321,7 @@ impl ChannelMachine {
                     self.count_on(&before, edges as u32);
                     cycles -= edges;
                 }
-                // A counter that was reset to zero counts, or is constant, from the next edge on.
+                // A counter was reset to zero at this edge; whether it counts shows only at the next edge.
                 None if *self != before => {}
                 None => return,
             }
@@ -335,9 +335,9 @@ impl ChannelMachine {
         still
     }
 
-    /// The number of edges until the first of the counters that have counted since `before` reaches its end.
+    /// Returns the number of edges until a counter that has counted since `before` reaches its end; the earliest one, if there are several.
     fn edges_to_a_counter(&self, before: &Self) -> Option<u64> {
-        // Gates may count further than the model would; then the next edge is a step.
+        // Gates may count beyond the model's limit; the subtraction saturates, and the next edge is a step.
         let lease = counted(self.serial.age, before.serial.age)
             .then_some((self.lease - 1).saturating_sub(self.serial.age));
         let limits = self.channel.iter().zip(&before.channel);
@@ -368,7 +368,7 @@ impl ChannelMachine {
         self.channel.iter().map(|channel| channel.releases).sum()
     }
 
-    /// The level of status line 4 at each node: its reply while its session is open, else the release of channel 4.
+    /// Returns the level of status line 4 at each node: the node's reply while its session is open, else the release of channel 4.
     pub fn last_line(&self) -> u64 {
         let release = if self.channel[MAX_CHANNELS - 1].level {
             self.wires
@@ -416,7 +416,7 @@ impl ChannelMachine {
     }
 }
 
-/// Returns true if a counter has been incremented by one; otherwise it is constant or was reset to zero.
+/// Returns true if the counter has been incremented by one. If false, it is constant or was reset to zero.
 const fn counted(now: u32, then: u32) -> bool {
     now == then.wrapping_add(1)
 }

@@ -62,13 +62,13 @@ pub struct Serial {
     pub grant: u64,
     /// Nodes that have lost the receiver because they were idle, until their select falls.
     pub blocked: u64,
-    /// Edges since the clock of that node last moved.
+    /// Edges since the clock of the granted node last moved.
     pub age: u32,
     /// Select of the node that has the receiver.
     pub select: Line,
-    /// Its clock.
+    /// Clock of the node that has the receiver.
     pub clock: Line,
-    /// Its data.
+    /// Data of the node that has the receiver.
     pub data: Line,
     /// The level of `select` one edge ago.
     pub select_was: bool,
@@ -78,7 +78,7 @@ pub struct Serial {
     pub phase: Phase,
     /// The number of bits of this phase that have been shifted.
     pub count: u8,
-    /// The check so far.
+    /// The check (CRC) of the bits so far.
     pub check: u16,
     /// The frame's body, received so far or still to be sent.
     pub shift: u128,
@@ -99,7 +99,7 @@ impl Serial {
         self.grant != 0 && self.select.level
     }
 
-    /// The request to execute at this edge, and whether its check is right.
+    /// Returns the request to execute at this edge, and true if its check is right.
     pub(super) const fn request(&self) -> Option<(Body, bool)> {
         match self.phase {
             Phase::Execute if self.open() => Some((Body::from_bits(self.shift), self.check == 0)),
@@ -107,7 +107,7 @@ impl Serial {
         }
     }
 
-    /// The reply bit for the node that has the receiver.
+    /// Returns the reply bit for the node that has the receiver.
     pub(super) const fn bit(&self) -> bool {
         match self.phase {
             Phase::Reply if self.count < BODY_BITS => self.shift >> (BODY_BITS - 1) & 1 == 1,
@@ -121,7 +121,7 @@ impl Serial {
         self.grant | self.blocked | self.select1 | self.select2 == 0
     }
 
-    /// One clock edge; `reply` is the reply to the [`request`](Self::request) of this edge.
+    /// Performs one clock edge; `reply` is the reply to the [`request`](Self::request) of this edge.
     #[inline]
     pub(super) fn step(&mut self, select: u64, clock: u64, data: u64, lease: u32, reply: Body) {
         if select == 0 && self.rests() {
@@ -131,7 +131,7 @@ impl Serial {
         }
     }
 
-    /// The result of [`step_awake`](Self::step_awake) in that state, which is most edges of most boards.
+    /// A fast path of [`step_awake`](Self::step_awake) for a receiver at rest ([`rests`](Self::rests)), its state at most edges.
     #[inline]
     fn step_at_rest(&mut self) {
         (self.phase, self.count, self.check) = (Phase::Receive, 0, CHECK_START);
@@ -149,7 +149,7 @@ impl Serial {
             (self.select_was, self.clock_was, self.age) = (false, false, 0);
             return;
         }
-        // All three have the same delay, so they arrive in the order in which the node wrote them.
+        // Select, clock and data have the same delay, so their changes arrive in the order in which the node wrote them.
         self.select.step(select & before.grant != 0);
         self.clock.step(clock & before.grant != 0);
         self.data.step(data & before.grant != 0);
@@ -222,7 +222,7 @@ impl Serial {
 mod tests {
     use super::*;
 
-    /// Returns true if a high pulse of this width passes that begins this long after a clock edge; times in hundredths of a period.
+    /// Returns true if the filter passes a high pulse of `width` that begins `begin` after a clock edge; times in hundredths of a period.
     fn counts(width: u32, begin: u32) -> bool {
         let mut line = Line::default();
         (0..20).any(|edge| {
@@ -242,7 +242,7 @@ mod tests {
             assert!((1..never).all(|width| !counts(width, begin)), "{begin}");
             assert!((always..600).all(|width| counts(width, begin)), "{begin}");
         }
-        // Between the two limits the phase decides: 125 ns are 315 hundredths.
+        // Between the two limits the pulse's phase decides whether it passes: 125 ns are 315 hundredths of a period.
         let passed = (0..100).filter(|&begin| counts(315, begin)).count();
         assert_eq!(passed, 15);
     }

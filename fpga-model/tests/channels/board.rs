@@ -4,7 +4,7 @@ use fpga_model::LATENCY_EDGES;
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation, Status};
 use fpga_model::channels::{ChannelMachine, Pins, SETTLE_EDGES};
 
-/// A board and its lines; a write takes as many edges as a port access lasts.
+/// A board and its lines; each write simulates the number of edges of a port access.
 #[derive(Clone)]
 pub struct Board {
     pub machine: ChannelMachine,

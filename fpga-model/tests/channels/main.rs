@@ -196,7 +196,7 @@ fn a_second_node_waits_until_the_first_has_hung_up() {
         .frame()
     };
     board.send(2, claim(0b0110), 40);
-    // A lower-numbered node does not take the receiver away.
+    // A lower-numbered node does not take the receiver away from the node that has it.
     board.send(1, claim(0b0011), FRAME_BITS);
     assert_eq!(
         board.receive(1),
@@ -277,7 +277,7 @@ fn a_release_by_a_pulse_is_early_and_one_that_every_node_waited_for_is_not() {
         }
     }
     assert_eq!((board.count(1), early(&board)), (10, 0));
-    // A pulse of one or two samples releases the others and is detected; a longer one is indistinguishable from a node.
+    // A pulse of one or two samples releases the other nodes and is counted as an early release; a longer one is indistinguishable from an arrival.
     for (width, expected) in [(1, 1), (2, 2), (3, 2)] {
         let rest = board.pins.arrive[1];
         for node in [0b001, 0b010] {

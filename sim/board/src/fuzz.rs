@@ -1,4 +1,4 @@
-//! The decoders of what nodes send to a served board, and of its answers, as an entry point for fuzzing.
+//! Fuzzing entry point of the decoders of a served board: requests of nodes, and replies of the server.
 //!
 //! An entry takes any bytes, and panics if the decoder does, or if the decoder accepts what its encoder does not write.
 //! cargo-fuzz calls it from `fuzz/fuzz_targets/`; the test below calls it with random bytes.

@@ -6,8 +6,8 @@
 //! * [`event`]: the events on the wires, and their record.
 //! * [`clock`]: the times of clock edges.
 //!
-//! The package is what an MPI library links for the hardware barrier without hardware.
-//! It draws nothing: `barrier-waveform` writes a record to a file, `barrier-simulator` runs the same machines in virtual time.
+//! An MPI library links this package to offer the hardware barrier without hardware.
+//! It writes no files: `barrier-waveform` writes a record to a file, `barrier-simulator` runs the same machines in virtual time.
 //!
 //! A port-level simulator that is linked into programs instead of the hardware's driver has a precedent:
 //! TTL_VAPERS did the same for Purdue's parallel-port barrier

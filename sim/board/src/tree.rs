@@ -18,7 +18,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Builds the tree for `nodes` nodes on `boards` leaf boards, with as many levels above them as one root requires.
+    /// Builds the tree for `nodes` nodes on `boards` leaf boards, with enough levels above them to end in one root.
     pub fn new(nodes: usize, boards: usize) -> Self {
         let boards = boards.max(1);
         let mut above = vec![None; boards];

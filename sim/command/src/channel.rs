@@ -265,7 +265,7 @@ fn free(mut channels: BoxedChannels, channel: u8, dead: u64) -> Result<(), Failu
     if members == 0 {
         return say(&format!("channel {channel} is free already\n"));
     }
-    // The board checks first whether the asking node is among those that it names, and refuses the rest because the channel is taken.
+    // The board checks the mask first: it refuses with `NotMember` if the requesting node is not in the mask, and else because the channel is taken.
     let others = programmer.take(channel, dead);
     let is_other = matches!(
         others,
@@ -437,7 +437,7 @@ impl Beater<'_> {
         }
     }
 
-    /// Frees the channel after a beat. False if a member has begun the next one; then that is completed first.
+    /// Frees the channel after a beat. Returns false if a member has begun the next beat, which must then be completed first.
     fn leaves(&mut self) -> bool {
         let channel = self.membership.channel;
         // Another member that has ended may have freed it.

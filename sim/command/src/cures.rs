@@ -1,4 +1,4 @@
-//! `hwbarr faults --cures`: hazard, cure and cost, in one table.
+//! `hwbarr faults --cures`: a table of hazards, with a countermeasure (*cure*) and its cost for each.
 
 use crate::Failure;
 use crate::tables::{Format, Table, Tool};

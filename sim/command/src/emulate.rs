@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The command's environment: the port of each of its nodes, with `{rank}` for the node's number.
+/// Environment variable of the command: the port of each of its nodes, with `{rank}` for the node's number.
 const PORT: &str = "HWBARR_PORT";
 
 /// Play a register block behind a file, so that the ports mem and uio can be tried on any machine.

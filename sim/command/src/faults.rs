@@ -121,7 +121,7 @@ impl Faults {
     }
 }
 
-/// Every case with everything.
+/// Returns a table of all cases with all their fields.
 fn table(cases: &[Case]) -> Table {
     let mut table = Table::new([
         "fault", "place", "moment", "at_ns", "class", "sentence", "known",
@@ -178,7 +178,7 @@ fn report(campaign: &Campaign, cases: &[Case], all: bool) -> String {
     text
 }
 
-/// How often each kind of fault at each kind of place ended how.
+/// Returns a table of the number of outcomes of each class, for each kind of fault at each kind of place.
 fn counts(cases: &[Case]) -> Table {
     let columns = ["fault", "place"].into_iter();
     let mut table = Table::new(columns.chain(Class::ALL.map(Class::name)));
@@ -208,14 +208,14 @@ fn counts(cases: &[Case]) -> Table {
     table
 }
 
-/// Each different sentence once, with the first case that brought it and how many did.
+/// Returns each distinct message of a driver once, with the first case that caused it and the number of such cases.
 fn sentences(cases: &[Case]) -> Vec<String> {
     let mut seen: Vec<(String, &Case, usize)> = Vec::new();
     for case in cases {
         if matches!(case.class, Class::Safe | Class::Unsafe) {
             continue;
         }
-        // Sentences that differ in numbers only are one.
+        // Messages that differ only in digits count as one.
         let words = case.sentence.replace(|c: char| c.is_ascii_digit(), "");
         match seen.iter_mut().find(|(seen, _, _)| *seen == words) {
             Some((_, _, count)) => *count += 1,
@@ -236,7 +236,7 @@ fn sentences(cases: &[Case]) -> Vec<String> {
         .collect()
 }
 
-/// Unsafe outcomes by fault and kind of place: how many, at which moments, why, and what the first looked like.
+/// Returns the unsafe outcomes by fault and kind of place, each with the count, the moments, the reason, and the message of the first case.
 fn groups(cases: &[Case], documented: bool) -> Vec<String> {
     let mut groups: Vec<(&Case, usize, Vec<&str>)> = Vec::new();
     for case in cases {

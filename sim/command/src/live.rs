@@ -95,7 +95,7 @@ impl Live {
         self.report(slowest, observer.look()?.board.releases - before)
     }
 
-    /// Runs all processes on the board that these arguments name; the time of the slowest.
+    /// Runs all processes on the board that these arguments name; returns the time of the slowest.
     fn pass(&self, board: [&str; 2]) -> Result<Duration, Failure> {
         let mut processes = (0..self.nodes)
             .map(|node| self.spawn(board, node))

@@ -113,7 +113,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help, the version, or what clap refuses.
+/// Prints help, the version, or clap's error; returns the exit code.
 fn answered(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     if error.use_stderr() {

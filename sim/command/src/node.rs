@@ -15,12 +15,12 @@ use std::io::{Read, Write, stdin, stdout};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// The node is in the fence.
+/// Byte to the parent: the node is in the fence.
 pub const FENCE: u8 = b'.';
-/// The node has passed all barriers; nanoseconds follow.
+/// Byte to the parent: the node has passed all barriers; nanoseconds follow.
 pub const ELAPSED: u8 = b'T';
 
-/// Far longer than a barrier may take on the busiest machine.
+/// Time limit of a barrier, far longer than one may take on the busiest machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// One process of `live`.
@@ -136,7 +136,7 @@ impl Node {
 }
 
 impl Node {
-    /// The search of a round: the node whose turn it is raises the line, and all nodes see it.
+    /// Performs the search of a round: the node whose turn it is raises the line, and all nodes wait until they read it high.
     fn search<O: OutputPin, I: InputPin<Error = O::Error>>(
         &self,
         line: Option<&mut Eureka<O, I>>,

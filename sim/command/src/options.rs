@@ -1,4 +1,4 @@
-//! What a virtual run depends on, as options that several commands share.
+//! Options of virtual runs that several commands share.
 
 use crate::Failure;
 use barrier_simulator::software::Network;
@@ -6,7 +6,7 @@ use barrier_simulator::virtual_time::{Arrivals, Parameters, Protocol, Time};
 use barrier_waveform::words::counted;
 use clap::Args;
 
-/// Measures against noise, shorts, reboots and the limit of sixty nodes; the defaults are the prototype's barrier.
+/// Countermeasures against noise, shorts, reboots and the limit of sixty nodes; the defaults are those of the prototype.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Cures")]
 pub struct Cures {
@@ -53,7 +53,7 @@ fn pulled(word: &str) -> Result<bool, String> {
 }
 
 impl Cures {
-    /// The same hardware with them.
+    /// Returns the parameters with these countermeasures applied.
     pub fn apply(&self, parameters: Parameters) -> Result<Parameters, Failure> {
         let Self {
             filter,
@@ -97,10 +97,10 @@ impl Cures {
     }
 }
 
-/// The most bytes of a message, so that every product of ranks and bytes is a number of 64 bits.
+/// Maximum message size; keeps ranks * bytes within a u64.
 pub const MOST_BYTES: u64 = u32::MAX as u64;
 
-/// The number of barriers of a run; at least one.
+/// Parses the number of barriers of a run, at least one.
 pub fn at_least_one(word: &str) -> Result<usize, String> {
     match word.parse() {
         Ok(0) => Err("a run needs at least 1 barrier".to_owned()),
@@ -109,7 +109,7 @@ pub fn at_least_one(word: &str) -> Result<usize, String> {
     }
 }
 
-/// Each node's program has a stack of its own.
+/// Maximum number of nodes, because each node's program has a separate stack.
 const MOST_NODES: usize = 4096;
 
 /// The hardware; the defaults are the prototype's.
@@ -216,7 +216,7 @@ pub struct Software {
     pub measured: bool,
 }
 
-/// The network of a name.
+/// Returns the network with this name.
 fn named(name: &str) -> Result<Network, String> {
     let found = Network::NAMED.iter().find(|(known, ..)| *known == name);
     found.map(|(.., network)| *network).ok_or_else(|| {
@@ -229,7 +229,7 @@ fn named(name: &str) -> Result<Network, String> {
 }
 
 impl Software {
-    /// The networks to compare with: the one that the options name or change, else all that have a name.
+    /// Returns the networks to compare with: the one that the options name or change, else all that have a name.
     pub fn networks(&self) -> Vec<Network> {
         let own = [self.latency, self.overhead, self.gap, self.byte_gap];
         let bytes = self.bytes;
@@ -249,7 +249,7 @@ impl Software {
         }]
     }
 
-    /// The first of them, for what compares with one only.
+    /// Returns the first network to compare with, for output that compares with only one.
     pub fn network(&self) -> Network {
         self.networks()[0]
     }

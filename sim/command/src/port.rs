@@ -63,10 +63,10 @@ enum Level {
     High,
 }
 
-/// For how long a level or a release may be missing.
+/// Time limit for a level or a release to appear.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// What this machine may have, and the port that uses it.
+/// The devices that this machine may have, each with the port that uses it.
 const DEVICES: &[(&str, &str)] = &[
     ("/dev/parport0", "ppdev"),
     ("/dev/parport1", "ppdev"),

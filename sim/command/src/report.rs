@@ -130,7 +130,7 @@ impl Report {
     }
 }
 
-/// Why the charts cannot be written.
+/// Returns the error message for charts that cannot be written.
 fn unwritten(folder: &Path, e: &std::io::Error) -> String {
     format!("cannot write into {}: {e}", folder.display())
 }

@@ -208,7 +208,7 @@ fn report(study: &Study) -> String {
     hardware_report(&study.parameters, &study.summary) + &rivals(study)
 }
 
-/// The software barriers on one network.
+/// Reports the software barriers on one network.
 fn rivals(study: &Study) -> String {
     let mut text = String::new();
     let mut table = Table::new(

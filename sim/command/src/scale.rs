@@ -5,8 +5,8 @@
 //! On each level all other boards have arrived long before the last arrival, so the run has only as many boards as the
 //! levels require; the fan-out to the nodes is that of all ranks. No such tree of boards has been built.
 //!
-//! Version 2 (`--channels`) has one board, whose wires are those of hosts: the ranks are divided among at most sixty hosts,
-//! and the ranks of a host meet in its memory before and after the barrier of the wires.
+//! Version 2 (`--channels`) has one board with one wire per host: the ranks are divided among at most sixty hosts,
+//! and the ranks of a host synchronise in its memory before and after the barrier of the wires.
 
 use crate::Failure;
 use crate::measured::{self, Measured};
@@ -152,7 +152,7 @@ impl Scale {
         )
     }
 
-    /// Returns the median until every rank has left a barrier of version 2; `None` for more ranks than its hosts have.
+    /// Returns the median until every rank has left a barrier of version 2; `None` for more than [`MOST_ON_HOST`] ranks per host.
     fn channels(&self, ranks: u64) -> Result<Option<Time>, Failure> {
         let on_host = ranks.div_ceil(BOARD);
         if on_host > MOST_ON_HOST {
@@ -170,7 +170,7 @@ impl Scale {
         let nodes = ranks.min(BOARD) as usize;
         let mut parameters = self.hardware.parameters(nodes, BARRIERS_RUN)?;
         if levels(ranks) > 1 {
-            // One node per board: the number of boards that gives one level more than the next power of the pins below.
+            // One node per board. `full` leaf boards need one level less, so one board more gives the required number of levels.
             let full = (BOARD as usize).pow(levels(ranks) - 2);
             let boards = (full + 1).max(nodes);
             parameters.nodes = boards;
@@ -225,7 +225,7 @@ impl Scale {
         Ok(())
     }
 
-    /// With a unit in text, in nanoseconds otherwise; `None` for a time that saturated.
+    /// Returns the cell of a time: with a unit in text, in nanoseconds otherwise; `None` if the time is saturated.
     fn cell(&self, time: Time) -> Option<Value> {
         if time == Time::from_ps(u64::MAX) {
             return None;

@@ -24,12 +24,12 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-/// The command's environment: the clocks at the release, in nanoseconds.
+/// Environment variables of the command: the clocks at the release, in nanoseconds.
 const EPOCH: &str = "HWBARR_EPOCH_NS";
 const MONOTONIC: &str = "HWBARR_MONOTONIC_NS";
 const NODE: &str = "HWBARR_NODE";
 
-/// How long a node may wait for the others: until they are started, on other machines by hand.
+/// Time limit of a node's wait for the others, which may be started by hand on other machines.
 const LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// Start a command in several processes, or on several machines, at one edge of a barrier.
@@ -140,7 +140,7 @@ impl Together {
                 let nodes = self.of.unwrap_or(0);
                 let wires = served::Wires::connect(board, node, nodes, || ())?;
                 let (stamp, barrier) = start(wires.out, wires.input, node, false)?;
-                // The server takes a connection that only ends for the death of the node.
+                // The server treats a connection that ends without a disconnect message as the death of the node.
                 barrier.close()?;
                 stamp
             }
@@ -216,7 +216,7 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// `4 nodes left the barrier within 1.234 us, node 2 first and node 0 last, and became their commands`.
+/// Formats the difference of the starts: `4 nodes left the barrier within 1.234 us, node 2 first and node 0 last, and became their commands`.
 fn skew(stamps: &[Stamp], cores: usize) -> String {
     let first = stamps.iter().min_by_key(|stamp| stamp.monotonic);
     let last = stamps.iter().max_by_key(|stamp| stamp.monotonic);

@@ -69,13 +69,13 @@ impl Wave {
     }
 }
 
-/// Writes the waveform at one picosecond, and says where it is.
+/// Writes the waveform with a resolution of one picosecond, and prints where it is.
 fn trace_to(files: &WaveFiles, trace: &Trace) -> Result<(), Failure> {
     let changes = files.write_drawing(|sink, form| waves::write(sink, trace, form))?;
     say_where(files, changes, 0)
 }
 
-/// The same of version 2.
+/// Writes the waveform of a version 2 board, and prints where it is.
 fn channels_to(files: &WaveFiles, lines: &ChannelRecord) -> Result<(), Failure> {
     files.write_channels(lines)?;
     say_where(files, lines.changes.len(), lines.dropped)

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 const HWBARR: &str = env!("CARGO_BIN_EXE_hwbarr");
 
-/// A program that is killed when the test ends, in any way.
+/// A program that is killed when the test ends, also if it fails.
 struct Running(Child);
 
 impl Drop for Running {
@@ -62,7 +62,7 @@ fn nodes_beat_and_leave_the_channel_free() {
     assert!(listed.contains("channel 2: free\n"), "{listed}");
 }
 
-/// The command of the survivor is ended or goes on, as configured, and the next pair has the channel.
+/// The command of the survivor is ended or continues, as configured, and the next pair can take the channel.
 #[test]
 fn the_survivor_of_two_nodes_learns_which_node_is_silent_and_frees_their_channel() {
     for (what, succeeds, sentence) in [

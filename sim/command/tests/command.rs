@@ -122,7 +122,7 @@ fn a_report_is_one_page() {
     assert_eq!(files, 1, "a page needs no other file");
 }
 
-/// In Debian: `apt-get install chromium && cargo test -p hwbarr --test command -- --ignored browser`.
+/// Run it in Debian by `apt-get install chromium && cargo test -p hwbarr --test command -- --ignored browser`.
 #[test]
 #[ignore = "needs a browser (Debian: chromium): cargo test -p hwbarr --test command -- --ignored browser"]
 fn a_browser_shows_every_plot_of_a_report() {
@@ -472,7 +472,7 @@ fn numbers_without_a_meaning_are_refused() {
     assert!(said.ends_with("[exit 1]"), "{said}");
 }
 
-/// The wires of version 2 are those of hosts, so 120 ranks need no second board, and 65,536 are more than sixty hosts have.
+/// With version 2 each host needs one wire: 120 ranks on sixty hosts need one board, and 65,536 ranks exceed the limit of ranks per host.
 #[test]
 fn version_2_is_predicted_for_ranks_that_share_hosts() {
     let scale = |more: &[&str]| {

@@ -168,7 +168,7 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
             nodes.iter_mut().for_each(Node::read_answer);
             nodes.iter_mut().for_each(Node::let_go);
         }
-        // In the middle of many commits, whatever share of the cores the nodes get; the odd factor spreads the instants.
+        // The kill comes in the middle of many commits, whatever share of the cores the nodes get; the odd factor spreads the instants.
         let (before, enough) = (board.releases(), 50 + round * 7919 % 300);
         let deadline = Instant::now() + LIMIT;
         while board.releases() - before < enough {

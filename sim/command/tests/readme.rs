@@ -181,7 +181,7 @@ fn the_delays_of_the_wiring_notes_are_the_defaults() {
     assert!(printed.contains(circuit), "{printed}");
 }
 
-/// Two edges of the synchroniser and one of the machine, of which the first may follow at once.
+/// A release takes two edges of the synchroniser and one of the machine; the first edge follows the arrival by up to one period.
 #[test]
 fn the_projects_readme_has_the_fastest_and_the_slowest_release() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");

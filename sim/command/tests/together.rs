@@ -34,7 +34,7 @@ fn commands_start_together_and_know_their_node_and_the_release() {
     let file = std::fs::read_to_string(&epochs).expect("the clocks");
     let clocks: BTreeSet<&str> = file.lines().collect();
     assert_eq!(clocks.len(), 4, "{file}");
-    // Each command prints what the file has of its node.
+    // Each command prints the line of its node in the file.
     let printed: BTreeSet<&str> = said
         .lines()
         .filter(|l| l.split(' ').all(|w| w.parse::<u64>().is_ok()))
@@ -84,6 +84,6 @@ fn nodes_at_ports_of_their_own_start_together() {
     for node in 0..3 {
         assert!(said.contains(&format!("started {node}\n")), "{said}");
     }
-    // One when all are ready, one that starts them.
+    // One release when all nodes are ready, and one that starts the commands.
     assert!(said.contains("the block has released 2 times"), "{said}");
 }

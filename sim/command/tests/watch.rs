@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const HWBARR: &str = env!("CARGO_BIN_EXE_hwbarr");
-/// Far longer than anything here takes on the busiest machine.
+/// Time limit, far longer than any step here takes on the busiest machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn watch(arguments: &[&str]) -> Output {
@@ -86,7 +86,7 @@ fn a_served_board_of_version_2_is_shown_as_one() {
 /// Held while this process has a board of its own: a program that is started then inherits it, and has an extra board while it runs.
 static OWN_BOARD: Mutex<()> = Mutex::new(());
 
-/// A program that is killed when the test ends, in any way.
+/// A program that is killed when the test ends, also if it fails.
 struct Running(Child);
 
 impl Running {

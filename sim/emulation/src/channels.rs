@@ -20,7 +20,7 @@ struct State {
     machine: ChannelMachine,
     pins: Pins,
     power_on: Instant,
-    /// Number of edges since then.
+    /// Number of edges simulated since power-on.
     edges: u64,
 }
 

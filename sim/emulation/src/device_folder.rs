@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
 
-/// The files' attributes never change.
+/// Time for which the kernel may cache the files' attributes, which never change.
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
-/// A mounted file system, until dropped.
+/// A mounted file system; dropping it unmounts it.
 #[derive(Debug)]
 pub(crate) struct DeviceFolder {
     _session: BackgroundSession,
@@ -25,7 +25,7 @@ pub(crate) struct DeviceFolder {
 impl DeviceFolder {
     /// Mounts a file system with these files over a temporary folder.
     ///
-    /// It needs /dev/fuse and the right to mount: root, or root of one's own user and mount namespace.
+    /// It needs /dev/fuse and the right to mount: root, or root in a new user and mount namespace.
     pub fn mount(files: impl Filesystem + 'static, names: DeviceFiles) -> io::Result<Self> {
         let folder = tempfile::tempdir()?;
         let session = fuser::spawn_mount(files, &folder, &Config::default())?;
@@ -40,14 +40,14 @@ impl DeviceFolder {
         self.folder.path()
     }
 
-    /// The path of the file with this number.
+    /// Returns the path of the file with this number.
     pub fn file(&self, number: usize) -> PathBuf {
         self.path().join(self.names.name(number))
     }
 }
 
 impl Drop for DeviceFolder {
-    /// Takes the files out of the file tree, also while a process has one of them open.
+    /// Detaches the file system from the file tree, also while a process has one of the files open.
     ///
     /// A process that is being started inherits this process's open files until it executes its program.
     /// The unmount of [`fuser`] fails with EBUSY in that moment, and the folder would stay.
@@ -57,7 +57,7 @@ impl Drop for DeviceFolder {
     }
 }
 
-/// The files of such a folder: a prefix and a number, from 0.
+/// The names of the files of a [`DeviceFolder`]: a prefix and a number, from 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeviceFiles {
     pub prefix: &'static str,

@@ -1,7 +1,7 @@
 //! The registers of a parallel port whose [`Connector`] carries a node's wires.
 //!
 //! Base+0 is the data register, which keeps what was written and drives D0 to D7.
-//! Base+1 is the status register, which reads five lines, of them BUSY inverted, and three bits that are always 1.
+//! Base+1 is the status register, which reads five lines (BUSY inverted) and three bits that are always 1.
 //! Base+2 is the control register; bit 5 makes the data lines inputs, which a pull-up then holds high.
 //! Unconnected lines float high, as they do at most ports.
 //! The lines and their bits are the driver's own table, [`barrier_driver::ports::parallel`], which cites the standard.
@@ -38,11 +38,11 @@ impl Register {
 pub struct Plug {
     /// The data line with the wire to the barrier.
     pub out: Line,
-    /// The state of that wire.
+    /// The state of the wire to the barrier.
     pub out_cable: Cable,
     /// The status line with the wire from the barrier.
     pub input: Line,
-    /// The state of that wire.
+    /// The state of the wire from the barrier.
     pub in_cable: Cable,
 }
 
@@ -60,7 +60,7 @@ impl Plug {
 
 /// The device at a port's connector.
 pub trait Connector: Send {
-    /// The levels of D0 to D7, the lowest bit first.
+    /// Sets the levels of D0 to D7, the lowest bit first.
     fn drive(&mut self, levels: u8);
 
     /// Returns the level at this line from the connector; an unconnected line floats high.

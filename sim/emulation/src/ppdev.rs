@@ -3,17 +3,17 @@
 //! Every code of ppdev carries the size of its argument, so the kernel copies arguments for a file system as it does for a device.
 //! Any process may use the files, and each works on one [`ParallelPort`].
 //!
-//! # What is answered as `drivers/char/ppdev.c` does
+//! # Behaviour copied from `drivers/char/ppdev.c`
 //!
 //! * Before `PPCLAIM` a register access is refused with EPERM, and a second `PPCLAIM` or a late `PPEXCL` with EINVAL.
 //! * The first `PPCLAIM` of an open file registers it with the port.
-//!   That fails with ENXIO if it asked for `PPEXCL` and others are registered, or if an exclusive one is.
-//! * Closing, also by death, releases and forgets the registration; the registers keep their values.
+//!   That fails with ENXIO if the file has set `PPEXCL` and other files are registered, or if an exclusive file is registered.
+//! * Closing the file, also by the death of its process, releases the port and removes the registration; the registers keep their values.
 //! * `PPCLAIM` enables the port's interrupt. Each rise of nACK counts for the file that has claimed, `PPCLRIRQ` returns and
-//!   clears the count, and `poll` reports the file readable while it is not zero; observe `interrupts`.
+//!   clears the count, and `poll` reports the file readable while it is not zero; see `interrupts`.
 //!
-//! Differences: a claim of a port that another file has claimed without `PPEXCL` sleeps in the kernel and is EAGAIN here,
-//! and modes other than compatibility have no codes here (ENOTTY).
+//! Differences: a claim of a port that another file has claimed without `PPEXCL` sleeps in the kernel and fails with EAGAIN here,
+//! and the ioctls of modes other than compatibility are not implemented (ENOTTY).
 
 mod interrupts;
 
@@ -48,7 +48,7 @@ const DATA_ARE_INPUTS: u8 = 1 << 5;
 /// Control bit: a rise of nACK interrupts.
 const INTERRUPTS: u8 = 1 << 4;
 
-/// The mounted files, until dropped.
+/// The mounted files; dropping it unmounts them.
 #[derive(Debug)]
 pub struct Parports {
     watcher: Watcher,
@@ -58,7 +58,7 @@ pub struct Parports {
 impl Parports {
     /// Mounts the files `parport0`, `parport1` and so on over a temporary folder.
     ///
-    /// It needs /dev/fuse and the right to mount: root, or root of one's own user and mount namespace.
+    /// It needs /dev/fuse and the right to mount: root, or root in a new user and mount namespace.
     pub fn mount(ports: Vec<ParallelPort>) -> io::Result<Self> {
         let names = DeviceFiles {
             prefix: "parport",
@@ -81,12 +81,12 @@ impl Parports {
         self.watcher.sleeps()
     }
 
-    /// The folder with the files.
+    /// Returns the folder with the files.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The path of a port's file.
+    /// Returns the path of a port's file.
     pub fn path(&self, port: usize) -> PathBuf {
         self.folder.file(port)
     }
@@ -111,9 +111,9 @@ struct State {
 #[derive(Debug, Clone, Copy)]
 struct Opened {
     port: usize,
-    /// It has asked for exclusive access.
+    /// True if the file has asked for exclusive access.
     exclusive: bool,
-    /// It has claimed once, which registers it until it is closed.
+    /// True if the file has claimed the port once, which registers it until it is closed.
     registered: bool,
     claimed: bool,
     /// Interrupts since the count was cleared.

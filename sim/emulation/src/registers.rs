@@ -1,7 +1,7 @@
-//! The register block of the barrier behind a file that programs map, played by a thread.
+//! The register block of the barrier behind a file that programs map, emulated by a thread.
 //!
-//! Levels are exact over shared memory: the thread polls every node's ARRIVE and shows LEVEL, DONE and the group's registers.
-//! Differences from the hardware: members change at once and not only at rest, limits and stamps are absent,
+//! Levels are exact: the thread polls every node's ARRIVE in the mapped file and writes LEVEL, DONE and the group's registers.
+//! Differences from the hardware: a new member mask takes effect at once and not only at rest, limits and stamps are absent,
 //! and bit 31 of a node's INTR_STATE is always 1, because a store that clears an event must differ from what the word shows.
 
 use barrier_driver::registers::RegisterBlock;
@@ -13,28 +13,28 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// In the shown INTR_STATE of a node; a program writes event bits alone.
+/// Bit 31 of a node's INTR_STATE, always set here; a program writes event bits only, so a clear bit shows that a program has written.
 const SHOWN: u32 = 1 << 31;
 
-/// Bytes of a node's page, as a logarithm to base 2.
+/// A node's page has 2^`STRIDE` bytes.
 const STRIDE: u32 = 6;
 
-/// What is called when the interrupt of a node is counted.
+/// A callback for each counted interrupt, with its node.
 pub(crate) type OnInterrupt = Box<dyn FnMut(usize) + Send>;
 
-/// The device, until dropped.
+/// The emulated device; it ends when this is dropped.
 #[derive(Debug)]
 pub struct RegisterDevice {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread and the files of interrupts share.
+/// The state that the thread shares with the interrupt files.
 pub(crate) struct Shared {
     nodes: usize,
     /// Interrupts of each node so far.
     counts: Vec<AtomicU64>,
-    /// The kernel delivers the next interrupt of the node.
+    /// For each node, true if its next interrupt is delivered.
     enabled: Vec<AtomicBool>,
     on_interrupt: Mutex<Option<OnInterrupt>>,
     is_over: AtomicBool,
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Shared {
 }
 
 impl RegisterDevice {
-    /// Makes the file and plays a block of `nodes` nodes (at most 64) and `groups` groups (at most 8) behind it.
+    /// Creates the file and emulates a block of `nodes` nodes (at most 64) and `groups` groups (at most 8) behind it.
     pub fn create(file: &Path, nodes: usize, groups: usize) -> io::Result<Self> {
         if !(1..=64).contains(&nodes) || !(1..=8).contains(&groups) {
             return Err(io::Error::other(format!(
@@ -126,7 +126,7 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner) = Some(call);
     }
 
-    /// The interrupt line of a node is high: counts once, and then not before the program enables it again.
+    /// Handles a high interrupt line of a node: counts one interrupt, and no further one until the program has enabled it again.
     fn interrupt(&self, node: usize) {
         if !self.enabled[node].swap(false, Ordering::AcqRel) {
             return;
@@ -142,7 +142,7 @@ impl Shared {
     }
 }
 
-/// The file after a reset.
+/// Returns the contents of the file after a reset.
 fn image(nodes: usize, groups: usize) -> Vec<u8> {
     let page = 1_usize << STRIDE;
     let mut words = vec![0_u32; (node::BASE + nodes * page) / 4];
@@ -170,7 +170,7 @@ struct Machine {
 
 impl Machine {
     fn turn(&mut self) {
-        // Before the releases: an event of this turn is kept, whatever a program has cleared.
+        // Clears are processed before the releases, so an event of this turn is kept whatever a program has cleared.
         for number in 0..self.shared.nodes {
             let written = self.of_node(number, node::INTR_STATE);
             if written & SHOWN == 0 {
@@ -228,7 +228,7 @@ impl Machine {
         let all = u32::MAX >> (32 - self.levels.len());
         self.show(number, node::LEVEL, levels);
         self.show(number, node::DONE, !(arrival ^ levels) & all);
-        // This may replace a store that clears; the event then causes one more interrupt, and none is lost.
+        // This may overwrite a program's store that clears events; an event then causes one more interrupt, and none is lost.
         self.show(number, node::INTR_STATE, self.events[number] | SHOWN);
         if self.events[number] & self.of_node(number, node::INTR_ENABLE) != 0 {
             self.shared.interrupt(number);

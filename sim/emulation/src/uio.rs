@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The mounted files, until dropped.
+/// The mounted files; dropping it unmounts them.
 #[derive(Debug)]
 pub struct Uios {
     sleeps: Sleepers,
@@ -27,7 +27,7 @@ pub struct Uios {
 impl Uios {
     /// Mounts the files `uio0`, `uio1` and so on, one for each node of the device, over a temporary folder.
     ///
-    /// It needs /dev/fuse and the right to mount: root, or root of one's own user and mount namespace.
+    /// It needs /dev/fuse and the right to mount: root, or root in a new user and mount namespace.
     pub fn mount(device: &RegisterDevice) -> io::Result<Self> {
         let shared = device.shared();
         let sleepers = Sleepers::default();
@@ -49,12 +49,12 @@ impl Uios {
         })
     }
 
-    /// The folder with the files.
+    /// Returns the folder with the files.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The path of a node's file.
+    /// Returns the path of a node's file.
     pub fn path(&self, node: usize) -> PathBuf {
         self.folder.file(node)
     }

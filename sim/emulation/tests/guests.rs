@@ -23,11 +23,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const NODES: usize = 2;
-/// As `xtask/src/guests.rs` configures the guests: this number by ppdev, then the same number by port instructions.
+/// Number of barriers by ppdev, and again by port instructions, as `xtask/src/guests.rs` configures the guests.
 const BARRIERS: u64 = 300;
-/// Two per late node.
+/// Number of barriers of the self-test: two per late node.
 const TESTED: u64 = 2 * NODES as u64;
-/// An emulated processor on a busy machine boots in half a minute.
+/// Time limit for a guest: an emulated processor on a busy machine boots in half a minute.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// A machine that is switched off when the test ends.
@@ -78,7 +78,7 @@ fn boot(guests: &Path, node: usize, port: &Path, fence: &Path, console: &Path) -
     Machine(command.spawn().expect("qemu starts"))
 }
 
-/// The fence of all nodes, until one disconnects.
+/// Serves the fence of all nodes until one disconnects.
 fn serve(mut lines: Vec<UnixStream>) {
     loop {
         for line in &mut lines {

@@ -77,7 +77,7 @@ mod over_mem {
     barrier_driver::port_suite!(Mapped);
 }
 
-/// The same with a file for the interrupt of each node.
+/// A mapped device with a file for the interrupt of each node.
 struct WithInterrupts {
     // Unmounted before the device ends.
     files: Uios,

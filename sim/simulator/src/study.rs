@@ -30,7 +30,7 @@ pub struct Rival {
     pub latencies: [Distribution; Model::ALL.len()],
 }
 
-/// The reason why there is no study.
+/// The reason why a study failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StudyError {
     /// The run fails.

@@ -20,7 +20,7 @@ pub(crate) struct Heard {
 /// The line's signals in a viewer: name, label.
 pub(crate) const FOUND: (&str, &str) = ("found", "eureka line");
 pub(crate) const FIRST: (&str, &str) = ("first", "first to find it");
-/// Width of the second signal, a node's number.
+/// Width of the signal `FIRST`, a node's number.
 pub(crate) const FIRST_BITS: u32 = 7;
 /// The wires to the line: title of the group, signal in the node's scope, label of a node's signal.
 pub(crate) const SAYS: (&str, &str, &str) = ("wires to the eureka line", "says", "has found it");
@@ -78,7 +78,7 @@ struct Ear {
 
 impl Ear {
     fn run_until(&mut self, edge: u64) {
-        // One edge after its latency, at which it sees a release, the line is stable.
+        // The line sees a release one edge late, so it is stable one edge after its latency.
         let moving = edge
             .saturating_sub(self.edge)
             .min(self.line.latency_edges() + 1);

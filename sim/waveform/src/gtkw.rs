@@ -37,17 +37,17 @@ const RELEASE: &str = "released, to all nodes";
 /// Signals that are numbers and not one bit per wire.
 const COUNTS: [&str; 3] = [".releases", ".arrived", ".arrivals"];
 
-/// Pixels that a window of 1600 leaves for the waves.
+/// Width of the waves in a window that is 1600 pixels wide.
 const WAVE_PIXELS: f64 = 1000.0;
 /// GTKWave's frame: this number of pixels shows 2^-zoom units of time (`calczoom` in its zoombuttons.c).
 const FRAME_PIXELS: f64 = 200.0;
-/// The initial view: from the view's start, this multiple of the time to its release.
+/// The initial view is this multiple of the time from its start to its release.
 const SHOWN: u64 = 2;
 /// GTKWave has 26 named markers, A to Z; -1 is one that is not set.
 const NAMED_MARKERS: usize = 26;
 
-/// GTKWave's zoom, by which a frame of pixels shows 2^-zoom units of time.
-/// The view ends after the view's release, or at the end of the run if there is none.
+/// Returns GTKWave's zoom: a frame of pixels shows 2^-zoom units of time.
+/// The view ends after its release, or at the end of the run if it has none.
 fn zoom(view: View) -> f64 {
     let all = view.end.saturating_sub(view.begin);
     let shown = view.release.map_or(all, |at| {

@@ -3,7 +3,7 @@
 //!
 //! Surfer also has state files, whose format is internal and changes with the version; its manual offers the command file (`.sucl`)
 //! for other programs. A line is a command as typed; `#` starts a comment and
-//! `;` another command, and a divider's name is one word. So a path must have neither character; if it has one,
+//! `;` another command, and a divider's name is one word. So a path must not contain these two characters; if it does,
 //! the file is given on the command line instead ([`names_the_dump`]).
 
 use crate::channel_vcd;

@@ -53,12 +53,12 @@ struct NodeIds {
     says: Option<Signal>,
 }
 
-/// Writes the record as a value change dump; give a buffered `sink`.
+/// Writes the record as a value change dump; `sink` should be buffered.
 pub fn write(sink: impl io::Write, record: &Record) -> io::Result<()> {
     draw(VcdDump::new(sink, Unit::Nanosecond)?, record)
 }
 
-/// Writes the record in this form; give a buffered `sink`.
+/// Writes the record in this form; `sink` should be buffered.
 pub fn write_as(sink: impl io::Write + io::Seek, record: &Record, form: Form) -> io::Result<()> {
     match form {
         Form::Vcd => write(sink, record),
@@ -99,7 +99,7 @@ struct Drawing<D> {
     line: Option<[Signal; 2]>,
     at_ns: u64,
     releases: u64,
-    /// Levels of the wires to the barrier, and of those from it.
+    /// Levels of the wires to the barrier; `output` is the level of the wires from it.
     wires: Vec<bool>,
     output: bool,
     /// Number of wires to the barrier that differ from those from it.
@@ -233,7 +233,7 @@ impl<D: Dump> Drawing<D> {
         }
     }
 
-    /// A node that does not exist has no signal; the board never records one.
+    /// Writes one signal of a node. A nonexistent node is ignored; the board never records one.
     fn scalar(
         &mut self,
         node: usize,

@@ -90,7 +90,7 @@ impl WaveFiles {
         Ok(files)
     }
 
-    /// The waveform.
+    /// Returns the path of the waveform.
     pub fn dump(&self) -> &Path {
         &self.dump
     }
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(made, 0);
     }
 
-    /// Checks the first block of an FST, its header: its kind, its length, and a known number that shows the byte order.
+    /// Returns true if the file begins with the header block of an FST: its kind, its length, and a known number that shows the byte order.
     fn is_fst(path: &Path) -> bool {
         let bytes = std::fs::read(path).expect("a waveform");
         let known = std::f64::consts::E.to_le_bytes();

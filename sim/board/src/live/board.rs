@@ -69,14 +69,14 @@ pub struct Look {
 /// An eureka line as an observer sees it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineLook {
-    /// A node has raised it.
+    /// True if a node has raised the line.
     pub found: bool,
-    /// The node that was first.
+    /// The first node that raised the line.
     pub first: Option<usize>,
 }
 
 impl Look {
-    /// Returns the view of one board of `nodes` nodes; processes drive those in the mask.
+    /// Returns the view of one board of `nodes` nodes; `driven` is the mask of the nodes that a process drives.
     pub fn at(board: &Snapshot, nodes: usize, driven: u64) -> Self {
         let mut look = Self {
             at_ns: board.at_ns,
@@ -269,7 +269,7 @@ impl<'m> Board<'m> {
     /// Returns the eureka line's state now, for observers.
     pub(super) fn line_look(&self) -> Option<LineLook> {
         let mut line = self.line?.copy().1;
-        // Both are read after the copy, so neither is older than it.
+        // Releases and time are read after the copy, so neither is older than it.
         let (releases, now) = (self.committed_releases(), self.core.now_ns());
         line.run_until(now, releases);
         Some(LineLook {

@@ -102,7 +102,7 @@ impl<'m> Boards<'m> {
         })
     }
 
-    /// Returns a board's number of handles: three per node, or one for each node of the tree on a board without nodes.
+    /// Returns a board's number of handles: `HANDS` per node on a leaf board, one for each node of the tree on any other board.
     pub(super) fn writers(tree: &Tree, board: usize) -> usize {
         match board < tree.lowest() {
             true => tree.pins(board) * HANDS,

@@ -22,7 +22,7 @@ pub struct ChannelLook {
 }
 
 impl ChannelLook {
-    /// Returns the members for which those that have arrived wait; none while none waits.
+    /// Returns the members that have not arrived while others wait for them; none while no member waits.
     pub fn missing(&self) -> u64 {
         match self.arrived {
             0 => 0,

@@ -3,7 +3,7 @@
 //!
 //! One handle drives a node's eight outward lines and reads its five inward lines, and owns one pair of slots.
 //! Time passes when a process reads the board; a read commits only if a line was written or a channel has released.
-//! The board wakes no node; a node that sees a release wakes its neighbours itself.
+//! The board wakes no node; a node that sees a release wakes the other nodes of its host itself.
 //! A board that records keeps every change of an outward line with its time, by the record's protocol described in [`live`](super);
 //! the rest follows from these changes, because the machine is deterministic (`channel_vcd` of package `barrier-waveform`).
 
@@ -22,13 +22,13 @@ use fpga_model::{BadNodeCount, LATENCY_EDGES};
 use std::hint::spin_loop;
 use std::sync::{Mutex, PoisonError};
 
-/// Words of the clock and the lines, of a channel, of the serial receiver.
+/// Words of the clock and the lines; below, words of a channel and of the serial receiver.
 const PINS: usize = 1 + MAX_CHANNELS + 3;
 const CHANNEL: usize = 8;
 const SERIAL: usize = 9;
 /// Words of the record: the number of changes of earlier commits, and this commit's change.
 const NEWS: usize = 3;
-/// A line change is recorded in picoseconds, as in virtual time.
+/// Picoseconds per nanosecond: line changes are recorded in picoseconds, as in virtual time.
 const PS_PER_NS: u64 = 1000;
 
 /// Words of a slot, a multiple of two cache lines.
@@ -78,7 +78,7 @@ impl<'m> ChannelBoard<'m> {
         self.0.now().1.machine
     }
 
-    /// What an observer sees: the nodes that living processes have claimed, the releases of all channels, and each channel.
+    /// Returns what an observer sees: the nodes that living processes have claimed, the releases of all channels, and each channel.
     ///
     /// Which nodes have arrived differs from channel to channel, so no level is reported for a node.
     pub(super) fn look(&self) -> Look {
@@ -316,7 +316,7 @@ impl BoardState<ChannelEngine<'_>, WORDS> for State {
         self.edge = self.edge.max(due);
     }
 
-    /// The levels, of which each release changes one.
+    /// Returns the levels of the channels; each release changes one of them.
     fn releases(&self) -> u64 {
         self.machine.releases().into()
     }

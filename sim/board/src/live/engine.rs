@@ -8,7 +8,7 @@ use fpga_model::channels::{ChannelGates, ChannelMachine, Pins};
 use fpga_model::{Gates, Registers, ToggleMachine};
 
 /// Maximum number of edges until gates are stable.
-/// The clock of gates that never become stable stops between two accesses to the board, after this many edges;
+/// For gates that never become stable, the clock stops after this number of edges between two accesses to the board;
 /// otherwise an oscillating machine would have to be simulated faster than its clock.
 const PATIENCE: u64 = 64;
 

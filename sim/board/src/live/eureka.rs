@@ -1,6 +1,6 @@
 //! The wires of one node at the eureka line of a [`Board`], as embedded-hal pins for `barrier_driver::Eureka`.
 //!
-//! A node's wires belong to one process at a time, as those to the barrier do, and have a claim of their own.
+//! A node's wires to the line belong to one process at a time, like its wires to the barrier, and have a separate claim.
 //! Reading commits nothing. A rise of the line wakes no node: a searching node polls the line itself.
 //! On a board with a record each change of a wire is recorded. That is a commit on the board, which wakes the nodes if it contains a release.
 
@@ -23,7 +23,7 @@ pub struct EurekaWires<'m, R> {
     pub out: RaiseWire<'m, R>,
     /// The line to all nodes.
     pub found: EurekaInput<'m>,
-    /// The wire to this node alone, which is high if it was first.
+    /// The wire to this node only; high if this node was first.
     pub first: EurekaInput<'m>,
 }
 
@@ -48,7 +48,7 @@ enum EurekaSignal {
     First,
 }
 
-/// A node's handle of the line; only the wire to the line commits, and it is not cloned.
+/// A node's handle of the line. Only the [`RaiseWire`] commits through it, and a node has one of those.
 #[derive(Clone)]
 struct Writer<'m> {
     board: Board<'m>,
@@ -103,7 +103,7 @@ impl Writer<'_> {
     /// Returns the line's state now, and the head that a commit has to replace.
     fn now(&self) -> (HeadWord, LineState) {
         let (head, mut state) = self.line.copy();
-        // Both are read after the copy, so neither is older than it.
+        // Releases and time are read after the copy, so neither is older than it.
         let (releases, now) = (self.board.committed_releases(), self.board.core().now_ns());
         state.run_until(now, releases);
         (head, state)

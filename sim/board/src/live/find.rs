@@ -66,14 +66,14 @@ fn boards_where(is_meant: impl Fn(u32) -> bool) -> Vec<Found> {
 
 /// Returns true if `pid` is `ancestor` or a descendant of it.
 fn is_of(pid: u32, ancestor: u32) -> bool {
-    // Process numbers may be reused during the walk, so it could be a cycle and needs a limit.
+    // Process numbers may be reused during the walk, which could then loop: hence the limit.
     let parents = std::iter::successors(Some(pid), |pid| parent(*pid)).take(GENERATIONS);
     parents.into_iter().any(|pid| pid == ancestor)
 }
 
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name is in parentheses and may contain some; the state and the parent follow.
+    // The program's name is in parentheses and may contain parentheses itself; the state and the parent follow.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }

@@ -1,6 +1,6 @@
 //! The eureka line of a board in shared memory, as a value: its wires and flip-flops (crate `fpga-model`, `eureka`).
 //!
-//! It has slots and a head of its own, after the board's memory and with the same protocol, so barriers pay nothing for it.
+//! It has separate slots and a separate head word after the board's memory, with the same protocol, so it does not slow barriers down.
 //! From the board it needs only the number of releases, each of which clears the line. That number is read after the line's
 //! slot, so a node that has seen a release and reads the line finds it cleared. The exact edge of the release between two commits
 //! does not matter if the wires' levels have passed the synchroniser: nodes lower them
@@ -41,7 +41,7 @@ impl LineState {
         if released {
             let before = self.line.latency_edges().min(edges - 1);
             self.line.fast_forward(self.says, level, before);
-            // Several releases are one change here, although the level may be the same as before.
+            // Several releases are treated as one change, although an even number of them leaves the level as before.
             level = !level;
             left -= before;
         }

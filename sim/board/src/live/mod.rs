@@ -14,13 +14,13 @@
 //!
 //! 1. Read the head, copy the slot it names, read the head again; start over if it has changed.
 //! 2. Step the copy to the present edge and apply the change.
-//! 3. Write the result into an own slot that is not current, and compare-and-swap the head to it.
+//! 3. Write the result into a slot of this handle that is not current, and compare-and-swap the head to it.
 //!    If another process was faster, start over.
 //!
 //! Each wire handle owns two slots, so it always has one that is not current.
 //! A process that is killed at any instant leaves at most a slot that no process will ever read:
 //! there is no lock to inherit and no torn state to see.
-//! Some process makes progress in every interleaving, and readers write nothing when nothing has changed.
+//! The protocol is lock-free: in every interleaving some process makes progress. Readers write nothing when nothing has changed.
 //!
 //! # Cascaded boards
 //!
@@ -30,7 +30,7 @@
 //! # The eureka line
 //!
 //! Each board has a line by which one node notifies all others that it has found a result ([`fpga_model::eureka`]), with slots and
-//! a head of its own after those of the board; [`Board::eureka`] returns a node's wires. See the head of `line.rs`.
+//! a separate head after those of the board; [`Board::eureka`] returns a node's wires. See the head of `line.rs`.
 //! Cascaded boards have none.
 //!
 //! # Gates

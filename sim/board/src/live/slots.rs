@@ -35,23 +35,23 @@ pub(super) trait Encoded<const WORDS: usize>: Copy {
 
 /// The state of a board, whose edges an engine `E` computes.
 pub(super) trait BoardState<E, const WORDS: usize>: Encoded<WORDS> {
-    /// Starts the next commit, still without entries of the record.
+    /// Returns the state as the start of the next commit, without entries of the record.
     fn next(self) -> Self;
 
     /// Steps the machine to the present.
     fn run_until(&mut self, engine: E, now_ns: u64);
 
-    /// A number that every release changes.
+    /// Returns a number that every release changes.
     fn releases(&self) -> u64;
 
-    /// Number of entries of all earlier commits.
+    /// Returns the number of record entries of all earlier commits.
     fn older_entries(&self) -> u64;
 
-    /// The time and the encoding of each entry of this commit.
+    /// Returns the time and the encoding of each record entry of this commit.
     fn entries(&self) -> impl Iterator<Item = (u64, u64)>;
 }
 
-/// The slots of a state, and the head that has the current one.
+/// The slots of a state, and the head word, which selects the current one.
 #[derive(Clone, Copy)]
 pub(super) struct Slots<'m, S: Encoded<WORDS>, const WORDS: usize> {
     shared: Shared<'m, WORDS>,
@@ -103,7 +103,7 @@ impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
     }
 }
 
-/// A board without what only its version has.
+/// The part of a board that boards of both versions have in common.
 #[derive(Clone, Copy)]
 pub(super) struct Core<'m, S: Encoded<WORDS>, E, const WORDS: usize> {
     slots: Slots<'m, S, WORDS>,
@@ -152,7 +152,7 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Core<'m, S, E, WO
         self.slots.copy().1
     }
 
-    /// Returns the time and the state now, for observers: the passed time is computed on a copy, without a change of the board.
+    /// Returns the time and the state now, for observers: the elapsed edges are computed on a copy, and the board stays unchanged.
     pub(super) fn now(&self) -> (u64, S) {
         let mut state = self.current().next();
         let at_ns = self.now_ns();

@@ -10,7 +10,7 @@ use fpga_model::{BadNodeCount, LATENCY_EDGES, Registers, ToggleMachine};
 pub(super) const CORE_WORDS: usize = 8;
 /// Maximum number of events of a commit: a release at each edge that matters, and the change itself.
 pub(super) const MAX_NEWS: usize = LATENCY_EDGES as usize + 1;
-/// A slot: two cache lines.
+/// Words of a slot: two cache lines.
 pub(super) const SLOT_WORDS: usize = CORE_WORDS + 2 * MAX_NEWS;
 
 /// The state that a commit replaces.
@@ -65,7 +65,7 @@ impl State {
     }
 
     pub(super) fn note(&mut self, at_ns: u64, what: What) {
-        // A commit has at most `MAX_NEWS` events; a full list would be a defect, whose mildest consequence is a lost mark.
+        // A commit has at most `MAX_NEWS` events. If a defect fills the list, the event is lost, and the board continues.
         if let Some(place) = self.news.get_mut(self.news_len) {
             *place = Event { at_ns, what };
             self.news_len += 1;

@@ -219,7 +219,7 @@ fn sleeping_nodes_are_woken_by_their_ring() {
                     ToggleBarrier::open(out, input, || Ok::<_, Infallible>(())).expect("idle");
                 for _ in 0..50 {
                     barrier.enter().expect("out of the barrier");
-                    // Without the wake-up each barrier would last until the test's limit.
+                    // Without the wake-up each wait would last until the test's limit.
                     barrier
                         .wait(
                             || thread::park_timeout(Duration::from_secs(20)),

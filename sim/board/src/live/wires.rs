@@ -100,7 +100,7 @@ impl Writer<'_> {
         }
         let node = self.node();
         let mut state = self.touch(released, |state, now| state.set_wire(now, node, high));
-        // The barrier cannot release twice without this node, so the loop ends; gates that do release twice are not awaited again.
+        // The barrier cannot release twice without this node, so the loop ends; it also ends at the first release of faulty gates that release twice.
         let before = state.machine.releases();
         while state.machine.releases() == before
             && let Some(due) = state.release_due_ns(self.core().engine())

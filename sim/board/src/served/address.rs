@@ -20,7 +20,7 @@ pub struct AddressError {
 }
 
 impl Address {
-    /// Returns the host as the resolver takes it, without the brackets of an IPv6 address, and the port.
+    /// Returns the host in the form that the resolver expects, without the brackets of an IPv6 address, and the port.
     pub(super) fn parts(&self) -> (&str, u16) {
         (&self.host, self.port)
     }

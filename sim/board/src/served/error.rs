@@ -65,7 +65,7 @@ pub enum ConnectError {
 
 /// The reason why a connected client cannot reach its wires any more.
 ///
-/// `Debug` prints the message too, because the driver's errors show only that of a pin's error.
+/// `Debug` prints the message too, because the driver's errors print a pin's error only by its `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub enum LineError {
     /// The connection has ended.

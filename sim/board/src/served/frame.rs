@@ -79,7 +79,7 @@ pub enum Reply {
     Channel(ChannelLook),
     /// Answers a disconnect message.
     Disconnected,
-    /// Answers anything that cannot be served; nothing follows.
+    /// Rejects a hello or a request that cannot be served; the last reply of the connection.
     Refused(Refusal),
 }
 
@@ -97,7 +97,7 @@ pub struct View {
 pub struct Eureka {
     /// A node has raised it.
     pub found: bool,
-    /// The wires to the nodes of which one was first, bit `n` for node `n`.
+    /// The wires that report the first node, bit `n` to node `n`.
     pub first: u64,
 }
 
@@ -121,7 +121,7 @@ pub enum Refusal {
         /// The address of the connected process.
         by: SocketAddr,
     },
-    /// The server has its maximum number of observers.
+    /// The maximum number of observers is connected.
     Crowded {
         /// That maximum.
         observers: u8,
@@ -358,7 +358,7 @@ fn address_from_words([high, low, port, ..]: [u64; 5]) -> SocketAddr {
     SocketAddr::new(IpAddr::V6(ip).to_canonical(), port as u16)
 }
 
-/// Returns the `word`-th number of eight bytes.
+/// Returns the 64-bit number at index `word`.
 fn number(bytes: &[u8], word: usize) -> u64 {
     let mut number = [0; 8];
     for (to, from) in number.iter_mut().zip(bytes.iter().skip(word * 8)) {

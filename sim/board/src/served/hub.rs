@@ -6,8 +6,8 @@
 //!
 //! | what | bound |
 //! |---|---|
-//! | clients that have no role yet, or are leaving | [`WITHOUT_ROLE_MAX`]; a leaving one is dropped for a newcomer, or the oldest after [`GRACE`] |
-//! | time that such a client may stay | [`HELLO`] |
+//! | clients that have no role yet, or are leaving | [`WITHOUT_ROLE_MAX`]; a newcomer replaces a leaving one, or else the oldest after [`GRACE`] |
+//! | time that a client may stay without a role | [`HELLO`] |
 //! | observers | [`OBSERVERS_MAX`], each for [`SILENCE`] after its last request |
 //! | nodes | one client each |
 //! | bytes kept of a client's incomplete frame | one frame |
@@ -37,7 +37,7 @@ const UNREAD_MAX: usize = 4096;
 
 /// Maximum time that a node may be silent during programming while others wait for the receiver.
 ///
-/// It is shorter than the 10 s for which the other nodes wait, and longer than a process of a busy machine is usually not scheduled.
+/// It is shorter than the 10 s for which the other nodes wait, and longer than a busy machine usually leaves a process without a processor.
 const PROGRAMMING_SILENCE: Duration = Duration::from_secs(6);
 
 /// A client's number; never reused.
@@ -119,7 +119,7 @@ impl Hub {
         std::mem::take(&mut self.notices)
     }
 
-    /// Returns the board now, as this node or an observer sees it.
+    /// Returns the present state of the board, as this node or (`None`) an observer sees it.
     pub fn view(&mut self, node: Option<usize>, now: Duration) -> View {
         let connected = (0..self.nodes()).filter(|node| self.node_clients[*node].is_some());
         let connected = connected.fold(0, |mask, node| mask | 1 << node);
@@ -129,7 +129,7 @@ impl Hub {
         }
     }
 
-    /// Returns true if a newcomer can be accepted, possibly instead of a client without a role; if not, newcomers wait in the system's queue.
+    /// Returns true if a newcomer can be accepted, possibly in exchange for a client without a role; if not, newcomers wait in the system's queue.
     pub fn can_accept(&self, now: Duration) -> bool {
         self.without_role().count() < WITHOUT_ROLE_MAX || self.droppable(now).is_some()
     }
@@ -150,7 +150,7 @@ impl Hub {
             .map(|(id, _)| id)
     }
 
-    /// Adds an accepted connection, for which there is [room](Self::has_room).
+    /// Adds an accepted connection; [`can_accept`](Self::can_accept) has returned true for it.
     pub fn arrive(&mut self, peer: SocketAddr, now: Duration) -> ClientId {
         if self.without_role().count() >= WITHOUT_ROLE_MAX
             && let Some(leaver) = self.droppable(now)
@@ -205,7 +205,7 @@ impl Hub {
         self.clients.get(&id).is_some_and(|client| client.has_news)
     }
 
-    /// Processes received bytes of the client; any number of any bytes.
+    /// Processes bytes received from the client; accepts any number of bytes with any values.
     pub fn receive(&mut self, id: ClientId, mut bytes: &[u8], now: Duration) {
         while let Some(client) = self.clients.get_mut(&id) {
             let need = match client.state {
@@ -257,7 +257,7 @@ impl Hub {
         let ours = self.board.version();
         let Some(Greeting { word, .. }) = greeting.filter(|greeting| greeting.version == ours)
         else {
-            // It has this server's greeting, and a client of another version may not understand more.
+            // The client has received this server's greeting; one of another version may not understand further replies.
             if let Some(client) = self.clients.get_mut(&id) {
                 client.state = ClientState::Leaving;
                 let peer = client.peer;
@@ -479,7 +479,7 @@ impl Client {
         self.has_news = matches!(reply, Reply::Released(_));
     }
 
-    /// Returns true if it has no role yet, or none any more.
+    /// Returns true if the client has not sent its role yet, or is leaving.
     fn has_no_role(&self) -> bool {
         matches!(self.state, ClientState::NoRole | ClientState::Leaving)
     }

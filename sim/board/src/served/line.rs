@@ -36,7 +36,7 @@ pub(super) struct Line {
     nodes: usize,
     /// Time limit for an answer.
     limit: Duration,
-    /// Time without data after which the server is sent a request as a liveness check; `None` is without a limit.
+    /// Time without data after which the client sends a request as a liveness check; `None` disables the check.
     silence: Option<Duration>,
     /// Time of the last data from the server.
     last_received: Instant,
@@ -46,13 +46,13 @@ pub(super) struct Line {
     version: u8,
     /// The last board that the server sent.
     view: View,
-    /// True if this node has written its wire: before, its level is a leftover that another process may still withdraw.
+    /// True if this connection has written its wire. Before, the level is left over from an earlier process, and another process may withdraw it.
     wrote: bool,
     /// The received part of an incomplete reply.
     buffered: Vec<u8>,
     /// The error that ended the connection.
     broken: Option<LineError>,
-    /// The process that connected: a child of fork must not disconnect for it.
+    /// The process that connected; a forked child must not disconnect the node.
     owner: rustix::process::Pid,
 }
 
@@ -173,7 +173,7 @@ impl Line {
         self.view
     }
 
-    /// Requests the present board from the server.
+    /// Requests the present state of the board from the server.
     pub fn look(&mut self) -> Result<View, LineError> {
         self.ask(Request::Look)
     }
@@ -187,11 +187,11 @@ impl Line {
         Ok(self.view.output())
     }
 
-    /// Drives all lines of a node of version 2; arrivals that were used since the last reply stay unchanged.
+    /// Drives all lines of a node of version 2; arrivals that a release has consumed since the last reply stay unchanged.
     pub fn drive(&mut self, levels: u8) -> Result<View, LineError> {
         let seen = self.view.board.outputs;
         let selects = u64::from(levels & SELECT) & !self.view.board.inputs != 0;
-        // The server answers when the nodes that are programming the board have ended.
+        // The server answers when the nodes that are programming the board have ended their sessions.
         let limit = if selects { LIMIT } else { self.limit };
         self.exchange_view(Request::Drive { levels, seen }, limit)
     }
@@ -199,7 +199,7 @@ impl Line {
     /// Sets this node's wire.
     pub fn write(&mut self, high: bool) -> Result<(), LineError> {
         let request = match self.is_waiting() {
-            // The arrival may have been used meanwhile; then the wire is idle already, and the level would be the next arrival.
+            // A release may have consumed the arrival meanwhile; then the wire is idle already, and the level would be the next arrival.
             true => Request::Withdraw {
                 high,
                 seen: self.view.board.releases,
@@ -211,7 +211,7 @@ impl Line {
         Ok(())
     }
 
-    /// Requests the present eureka line from the server.
+    /// Requests the present state of the eureka line from the server.
     pub fn eureka(&mut self) -> Result<Eureka, LineError> {
         self.exchange_eureka(Request::Hear)
     }
@@ -317,7 +317,7 @@ impl Line {
         }
     }
 
-    /// Returns the next reply; `None` if none arrives until `until`, or at once without it.
+    /// Returns the next reply, or `None` if none arrives until `until`; does not wait if `until` is `None`.
     fn receive(&mut self, until: Option<Instant>) -> Result<Option<Reply>, LineError> {
         match frame::<REPLY>(&self.stream, &mut self.buffered, until) {
             Ok(bytes) => match Reply::decode(&bytes) {
@@ -377,7 +377,7 @@ impl Line {
         let until = Instant::now() + self.limit;
         let bytes = Request::Disconnect.encode();
         transmit(&self.stream, &bytes, until).map_err(|e| self.lost(e.to_string()))?;
-        // A release may still arrive; anything else ends the connection just as well.
+        // A release may still arrive before the confirmation; any other reply ends the connection like the confirmation.
         while let Some(reply) = self.receive(Some(until))? {
             if self.store_view(reply).is_some() {
                 break;
@@ -412,24 +412,24 @@ impl BoardObserver {
         self.0.nodes()
     }
 
-    /// Requests the channels now; a board of version 1 has none.
+    /// Requests the present state of the channels; a board of version 1 has none.
     pub fn channels(&mut self) -> Result<Vec<ChannelLook>, LineError> {
         let count = if self.has_channels() { MAX_CHANNELS } else { 0 };
         let numbers = (0..count).filter_map(|number| u8::try_from(number).ok());
         numbers.map(|number| self.0.channel(number)).collect()
     }
 
-    /// Returns true for a board of version 2, whose lines an observer does not see.
+    /// Returns true for a board of version 2; an observer does not see the lines of such a board.
     pub fn has_channels(&self) -> bool {
         self.0.version != VERSION
     }
 
-    /// Requests the present board.
+    /// Requests the present state of the board.
     pub fn look(&mut self) -> Result<View, LineError> {
         self.0.look()
     }
 
-    /// Requests the present eureka line, if there is one.
+    /// Requests the present state of the eureka line; `None` if the board has none.
     pub fn eureka_line(&mut self) -> Result<Option<LineLook>, LineError> {
         if self.has_channels() {
             return Ok(None);
@@ -470,7 +470,7 @@ pub(super) fn prepare(stream: &TcpStream) -> Result<(), Errno> {
     sockopt::set_tcp_user_timeout(stream, LIMIT.as_millis() as u32)
 }
 
-/// Returns the next `N` bytes, after those in `buffered`; is_waiting until `until`, or not at all without it.
+/// Returns the next `N` bytes, beginning with those in `buffered`; waits until `until`, or does not wait if it is `None`.
 fn frame<const N: usize>(
     stream: &TcpStream,
     buffered: &mut Vec<u8>,

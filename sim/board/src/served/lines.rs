@@ -1,6 +1,6 @@
 //! A node's lines on a served board of version 2.
 //!
-//! A node knows the board from its last reply: its own lines, the releases, and a counter per channel.
+//! A node keeps the board's state from the last reply: its own lines, the releases, and a counter per channel.
 //! A release level changes only by a release, of which the server notifies every node, so a node that waits in a channel only receives.
 //! At every other time, and for the reply line during programming, a read sends a request.
 
@@ -20,14 +20,14 @@ pub struct ChannelLines(Mutex<Hand>);
 #[derive(Debug)]
 struct Hand {
     line: Line,
-    /// The arrivals that this connection has written: the levels of the others are leftovers.
+    /// The arrival lines that this connection has written; the levels of the other lines are left over from earlier processes.
     wrote: u8,
 }
 
 impl ChannelLines {
     /// Claims the lines of `node`; `limit` is the time limit for each answer.
     pub fn connect(server: &Address, node: usize, limit: Duration) -> Result<Self, ConnectError> {
-        // A number that no board has remains one.
+        // A number beyond 255 becomes 255. No board has that node either, so the connection is refused in both cases.
         let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
         let wanted = Wanted {
             version: Some(CHANNELS_VERSION),

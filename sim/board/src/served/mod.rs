@@ -11,7 +11,7 @@
 //! Both sides start with eight bytes that are the same in every version: `HWBARR`, the version, and one more byte,
 //! the number of nodes from the server, the requested role from the client (see `frame`).
 //! Then the client sends requests of 16 bytes, one at a time, and the server answers each with a reply of 48 bytes.
-//! Every reply contains the whole board, so there is one kind of answer.
+//! Every reply contains the state of the whole board, so there is one kind of answer.
 //! The server also sends one unsolicited reply to each other node when it releases the barrier.
 //!
 //! ```text
@@ -53,12 +53,12 @@
 //! At any other time other nodes may have changed the board without a notification, so a read sends a request.
 //! A release that is still in flight makes a remembered level late, never wrong, with one exception: a node that gives up
 //! reads a level, writes it back, and would enter the next barrier by that if the release had arrived in between.
-//! Hence `Withdraw`, which the server ignores if the arrival has been used already.
+//! Hence `Withdraw`, which the server ignores if a release has consumed the arrival already.
 //!
 //! # The end of a connection
 //!
 //! * `Disconnect` frees the node when it is answered. The wire keeps its level, as at a real port whose program ends.
-//! * A connection that ends without it is a node that died. Its wire returns to idle, that is to the barrier's level,
+//! * If a connection ends without `Disconnect`, its node has died. Its wire returns to idle, that is to the barrier's level,
 //!   so a dead node neither arrives nor, by a reboot, arrives early; its wire to the eureka line falls, while the line
 //!   stays high until the release if the node had raised it; the server's log names the node.
 //!   The kernel notices a dead host after about ten seconds.
@@ -69,7 +69,7 @@
 //!
 //! # Trust
 //!
-//! Peers are not trusted with the bytes, but with the wires: every process that reaches the port may claim a free node.
+//! Peers are not trusted to send valid bytes, but they are trusted with the wires: every process that reaches the port may claim a free node.
 //! There is no authentication, so the server listens on the loopback address by default; listen on trusted networks only.
 //! A peer that sends garbage, floods, or sends nothing costs a connection slot for the duration of a hello, and slots that wait for
 //! a hello are reassigned to newcomers when all are in use.

@@ -29,23 +29,23 @@ pub enum Notice {
         peer: SocketAddr,
         /// How the connection ended.
         how: Ended,
-        /// True if it had entered a barrier that was not released.
+        /// True if the node had entered a barrier that was not yet released.
         inside: bool,
-        /// The level that its wire has now, if it has one wire.
+        /// The level of the node's wire now; `None` if it has several lines (version 2).
         level: Option<bool>,
     },
     /// A client was rejected.
     Refused {
         /// The peer's address.
         peer: SocketAddr,
-        /// The reason that it was sent.
+        /// The reason that the server sent to the client.
         why: Refusal,
     },
     /// A client used another version, or another protocol.
     Foreign {
         /// The peer's address.
         peer: SocketAddr,
-        /// Its version, if it uses this protocol in some version.
+        /// The client's protocol version; `None` if it uses another protocol.
         version: Option<u8>,
         /// The version of this server's board.
         ours: u8,
@@ -63,7 +63,7 @@ pub enum Ended {
     Malformed,
     /// The peer did not read what it was sent.
     Deaf,
-    /// The peer held the serial receiver, for which others waited, without using it.
+    /// The peer held the serial receiver without using it while other nodes waited for it.
     Silent,
 }
 

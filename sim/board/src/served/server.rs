@@ -17,7 +17,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// The longest sleep; after it the caller decides whether to go on.
+/// Maximum sleep of one turn; after it the caller decides whether to continue.
 const NAP: Duration = Duration::from_millis(100);
 /// Maximum number of newcomers per turn, so that they do not delay the nodes.
 const NEWCOMERS: usize = 8;
@@ -32,7 +32,7 @@ pub struct Server {
     address: SocketAddr,
     streams: BTreeMap<ClientId, TcpStream>,
     start: Instant,
-    /// The system had no descriptor left for a newcomer; the server retries after a sleep.
+    /// True if the system had no descriptor left for a newcomer; the server retries after a sleep.
     full: bool,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for ServeError {
 impl std::error::Error for ServeError {}
 
 impl Server {
-    /// Serves a board of `nodes` nodes as after power-on at `at`: an address and a port, of which 0 is any.
+    /// Serves a board of `nodes` nodes, as after power-on, at `at`: an address and a port; port 0 selects a free one.
     pub fn bind(nodes: usize, at: &str) -> Result<Self, ServeError> {
         Self::serve(Toggle::new(nodes).map_err(ServeError::Nodes)?, at)
     }
@@ -105,7 +105,7 @@ impl Server {
         })
     }
 
-    /// Returns the address at which it listens.
+    /// Returns the address at which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -227,7 +227,7 @@ impl Server {
             match self.listener.accept() {
                 Ok((stream, peer)) => {
                     let ready = stream.set_nonblocking(true).is_ok() && prepare(&stream).is_ok();
-                    // A connection that is broken already needs nothing.
+                    // A connection that cannot be prepared is broken already, and is dropped.
                     if ready {
                         let id = self.hub.arrive(peer, self.start.elapsed());
                         self.streams.insert(id, stream);

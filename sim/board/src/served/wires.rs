@@ -39,7 +39,7 @@ pub struct EurekaWires<R> {
     pub out: RaiseWire<R>,
     /// The line to all nodes.
     pub found: EurekaInput<R>,
-    /// The wire to this node alone, which is high if it was first.
+    /// The wire to this node only; high if this node was first.
     pub first: EurekaInput<R>,
 }
 
@@ -87,7 +87,7 @@ impl<R: Fn() + Clone> Wires<R> {
         limit: Duration,
         ring: R,
     ) -> Result<Self, ConnectError> {
-        // A number beyond 255 becomes 255, which no board has, either: the server refuses both.
+        // A number beyond 255 becomes 255. No board has that node either, so the connection is refused in both cases.
         let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
         let line = Line::connect_within(
             server,
@@ -138,7 +138,7 @@ impl<R: Fn()> BoardReader<R> {
         self.0.line().detect_loss_within(limit);
     }
 
-    /// Requests the present board.
+    /// Requests the present state of the board.
     pub fn look(&self) -> Result<View, LineError> {
         self.0.with_release_check(&self.1, |line| line.look())
     }

@@ -19,7 +19,7 @@ pub enum Phase {
     Undriven,
 }
 
-/// The samples so far, as far as they still matter.
+/// The history of a board: the samples that are still needed, and sums over the others.
 #[derive(Debug)]
 pub struct History {
     /// The board's name.
@@ -31,7 +31,7 @@ pub struct History {
     rates: VecDeque<u64>,
     /// For each barrier of the board, the time at which a node was first seen in the present one.
     since_ns: Vec<Option<u64>>,
-    /// The number of samples in which some nodes were in the barrier and others not; and per node the number in which it was not.
+    /// The number of samples in which some nodes were in the barrier and others not; `awaited` has, per node, the number in which it was not.
     looks: u64,
     awaited: Vec<u64>,
 }
@@ -195,7 +195,7 @@ impl History {
         &self.last
     }
 
-    /// Returns barriers per second, averaged over the last two; `None` before the second sample.
+    /// Returns barriers per second, averaged over the last two seconds; `None` before the second sample.
     pub fn rate(&self) -> Option<f64> {
         let ((from, before), (to, after)) = self.recent.front().zip(self.recent.back())?;
         let seconds = to.checked_sub(*from).filter(|ns| *ns > 0)? as f64 / 1e9;

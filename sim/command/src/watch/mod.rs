@@ -1,14 +1,14 @@
 //! `hwbarr watch`: which nodes are in the barrier of a live board, which are late, and how fast it goes.
 //!
 //! The board is one that is served, or one in shared memory: of `hwbarr live`, or of an MPI job on the simulator.
-//! Watching changes nothing: a served board is asked, and shared memory is mapped read-only.
+//! Watching changes nothing: a served board is queried, and shared memory is mapped read-only.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `source` | where the board is |
-//! | `history` | what is made of the looks: phases, rates, which nodes are late |
-//! | `text` | for scripts: one picture, a line for each look, JSON |
-//! | `screen` | for people: the same on a terminal |
+//! | `source` | the location of the board |
+//! | `history` | the history of the board, from samples: phases, rates, late nodes |
+//! | `text` | output for scripts: one picture, a line for each sample, JSON |
+//! | `screen` | the same as a screen on a terminal |
 
 mod history;
 mod screen;

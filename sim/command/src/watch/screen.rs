@@ -28,9 +28,9 @@ use std::time::{Duration, Instant};
 
 /// Termination signals.
 const SIGNALS: [c_int; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
-/// Number of lines for everything but the nodes, and their frame.
+/// Number of lines for everything but the nodes, including the frame around the nodes.
 const ELSEWHERE: u16 = 14;
-/// Time limit for noticing a signal.
+/// Maximum time until a signal is noticed.
 const HEED: Duration = Duration::from_millis(50);
 
 /// Shows the board until the user quits, for at most this number of samples.

@@ -1,4 +1,4 @@
-//! Several hosts on one machine: network namespaces, each with a cable of its own to the server's.
+//! Several hosts on one machine: network namespaces, each with a separate virtual cable to the server's namespace.
 //!
 //! A namespace has no name and lives as long as the process that holds it, so nothing is left behind.
 
@@ -8,10 +8,10 @@ use super::*;
 struct Host(Process);
 
 impl Host {
-    /// `None` where this process may not make network namespaces.
+    /// Creates a host; returns `None` if this process may not create network namespaces.
     fn start() -> Option<Self> {
         let mut unshare = Command::new("unshare");
-        // Held by `cat`, which ends when its input does, and says when the namespace is there.
+        // `cat` holds the namespace: it echoes one byte once the namespace exists, and ends with its input.
         let mut process = Process::start(unshare.args(["--net", "cat"]));
         let ready = process
             .child
@@ -28,7 +28,7 @@ impl Host {
         self.0.child.id().to_string()
     }
 
-    /// A command on this host.
+    /// Returns a command that runs on this host.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.args([&format!("--net=/proc/{}/ns/net", self.id()), program]);
@@ -46,7 +46,7 @@ impl Host {
     }
 }
 
-/// A server's host and some others, host n with 10.77.n.2 at its end of the cable and 10.77.n.1 at the server's.
+/// Creates the server's host and `count` others; host n has 10.77.n.2 at its end of the cable, and the server has 10.77.n.1.
 fn hosts(count: usize) -> Option<(Host, Vec<Host>)> {
     let missing = || {
         eprintln!(
@@ -83,7 +83,7 @@ fn nodes_on_several_hosts_pass_barriers_over_one_board() {
     let arguments = ["--nodes", "6", "--listen", "0.0.0.0:25175", "--once"];
     let mut server = Server::start(center.command(HWBARR), &arguments);
     server.says("a board of 6 nodes is served at port 25175 of every address of this host");
-    // Two nodes on each host; all hosts reach the server by the address of the first one's cable.
+    // Two nodes on each host; all hosts reach the server by its address on the cable of the first host.
     let commands = (0..6).map(|node| hosts[node / 2].command(HWBARR)).collect();
     let mut nodes = Nodes::start(commands, "sim:tcp://10.77.1.1:25175", "200");
     for _fence in ["open", "start"] {

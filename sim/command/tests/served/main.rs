@@ -8,10 +8,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const HWBARR: &str = env!("CARGO_BIN_EXE_hwbarr");
-/// Far longer than anything here takes on the busiest machine.
+/// Time limit, far longer than any step here takes on the busiest machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A process that is killed when the test is over, whatever its end.
+/// A process that is killed when the test ends, also if it fails.
 struct Process {
     child: Child,
 }
@@ -34,7 +34,7 @@ impl Process {
         self.child.stdin.take().expect("a pipe")
     }
 
-    /// Waits for a good end.
+    /// Waits until the process has ended; fails unless it succeeded.
     fn ends_well(&mut self) {
         let begin = Instant::now();
         loop {
@@ -67,7 +67,7 @@ struct Server {
 }
 
 impl Server {
-    /// `hwbarr serve` with these arguments, by this command.
+    /// Starts `hwbarr serve` with these arguments; `command` is `hwbarr` itself or a command that runs it.
     fn start(mut command: Command, arguments: &[&str]) -> Self {
         let mut process = Process::start(command.args(["serve"]).args(arguments));
         let said = BufReader::new(process.output()).lines();
@@ -78,7 +78,7 @@ impl Server {
         }
     }
 
-    /// Reads the log until a line has this in it.
+    /// Reads the log until a line contains `what`; returns that line.
     fn says(&mut self, what: &str) -> String {
         for line in self.said.by_ref() {
             let line = line.expect("UTF-8");
@@ -99,7 +99,7 @@ impl Server {
 struct Nodes(Vec<(Process, ChildStdin, ChildStdout)>);
 
 impl Nodes {
-    /// Node n by the n-th command, which ends where `hwbarr` begins.
+    /// Starts node `n` with `commands[n]`, to which the arguments of `hwbarr` are appended.
     fn start(commands: Vec<Command>, board: &str, barriers: &str) -> Self {
         let nodes = commands.len().to_string();
         let start = |(node, mut command): (usize, Command)| {
@@ -112,7 +112,7 @@ impl Nodes {
         Self(commands.into_iter().enumerate().map(start).collect())
     }
 
-    /// All of them meet.
+    /// Serves one fence: waits until all nodes are in it, then releases them.
     fn fence(&mut self) {
         for (_, _, from) in &mut self.0 {
             let mut word = [0];
@@ -124,7 +124,7 @@ impl Nodes {
         }
     }
 
-    /// All of them have passed their barriers and gone.
+    /// Waits until all nodes have passed their barriers and ended.
     fn end(mut self) {
         for (process, _, from) in &mut self.0 {
             let mut elapsed = [0; 9];

@@ -63,7 +63,7 @@ fn the_log_names_a_node_that_is_killed_and_the_others_are_not_released() {
     for _fence in ["open", "start"] {
         nodes.fence();
     }
-    // Somewhere in the middle of thousands of barriers.
+    // The kill comes in the middle of thousands of barriers.
     std::thread::sleep(Duration::from_millis(50));
     nodes.0[1].0.kill();
     let died = server.says("node 1 has died, from 127.0.0.1:");

@@ -1,13 +1,13 @@
 //! The ioctls of `/dev/gpiochipN`, version 2: Documentation/userspace-api/gpio of the kernel, structures of `<linux/gpio.h>`.
 //!
-//! # What is answered as `drivers/gpio/gpiolib-cdev.c` does
+//! # Behaviour copied from `drivers/gpio/gpiolib-cdev.c`
 //!
 //! * `GPIO_GET_CHIPINFO_IOCTL` and `GPIO_V2_GET_LINEINFO_IOCTL` return name, number of lines, and the program that uses a line.
 //! * `GPIO_V2_GET_LINE_IOCTL` assigns lines to one user, as inputs or as outputs with a level, and returns a file for them.
 //!   It fails with EBUSY if another file has one of the lines, and with EINVAL for a line that the chip lacks.
 //! * `GPIO_V2_LINE_GET_VALUES_IOCTL` and `GPIO_V2_LINE_SET_VALUES_IOCTL` on that file read and write; EPERM to write an input.
 //! * `GPIO_V2_LINE_SET_CONFIG_IOCTL` on that file configures inputs with or without detection of both edges; a chip without interrupts
-//!   refuses with ENXIO. An edge is a `struct gpio_v2_line_event` that the file can read, and `poll` on it ends.
+//!   refuses with ENXIO. An edge is a `struct gpio_v2_line_event` that can be read from the file, and wakes `poll` on it.
 //! * Closing the file releases the lines; function and level stay, as `persist_gpio_outputs` of pinctrl-bcm2835 keeps them.
 //!
 //! Detection of one edge only, debouncing, bias and inversion by the kernel are not emulated (EINVAL): the driver uses none.
@@ -235,7 +235,7 @@ impl Requests {
             if are_outputs {
                 let levels = attributes.iter().find(|a| a.mask >> index & 1 == 1);
                 let high = levels.is_some_and(|a| a.attribute.value >> index & 1 == 1);
-                // The level is set first, so that the wire never has another one.
+                // The level is set before the line becomes an output, so the wire never has another level.
                 chip.set(line, high);
                 chip.set_function(line, Function::Output);
             } else {
@@ -331,7 +331,7 @@ impl Requests {
         self.0.iter().find(|held| held.lines.contains(&line))
     }
 
-    /// The descriptor number of a closed file may be another file's by now, so closed ones are removed first.
+    /// Removes the requests whose files are closed: another file may have the same descriptor number by now.
     fn forget_closed(&mut self) {
         self.0.retain(|held| !held.is_closed());
     }

@@ -1,6 +1,6 @@
 //! Emulates a Raspberry Pi 4 for a program: two files in `/dev` and one line of `/proc/cpuinfo`.
 //!
-//! [`enter`] gives the calling thread a mount namespace of its own, which its threads and processes inherit.
+//! [`enter`] moves the calling thread into a new mount namespace, which its threads and processes inherit.
 //! There `/dev` is a small file system in memory with the devices that programs expect, and with two empty files:
 //!
 //! * `gpiomem`, whose mapping has no page behind it, so that every access to a register is a SIGBUS;
@@ -26,7 +26,7 @@ const CPUINFO: &str =
 
 /// Puts this thread, and the threads and processes that it creates afterwards, on a Raspberry Pi.
 ///
-/// It needs the right to mount: root, or root of one's own user and mount namespace.
+/// It needs the right to mount: root, or root in a new user and mount namespace.
 /// `folder` is an empty folder that no other code uses.
 pub fn enter(folder: &Path) -> io::Result<()> {
     // SAFETY: a new mount namespace affects neither memory nor open files, and only this thread.

@@ -1,7 +1,7 @@
 //! An emulated GPIO chip of a Raspberry Pi 4, with nodes' wires at its lines, and its two interfaces.
 //!
 //! * [`registers`]: the page of registers that `/dev/gpiomem` maps, which crate `rppal` reads and writes.
-//! * [`chardev`]: the ioctls of `/dev/gpiochip0`, which crate `gpiocdev` speaks, and which `rppal` asks for the chip's name.
+//! * [`chardev`]: the ioctls of `/dev/gpiochip0`, which crate `gpiocdev` issues, and by which `rppal` reads the chip's name.
 //! * [`machine`]: a `/dev` with these two files and a `/proc/cpuinfo` of a Raspberry Pi, for one thread and its children.
 //!
 //! Both interfaces access one [`GpioChip`], as in the real machine; [`trap`](super::trap) redirects a program's accesses to it.
@@ -24,11 +24,11 @@ pub const LINES: u32 = 58;
 /// The function of a pin: the codes of the function select registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
-    /// 0.
+    /// An input, code 0.
     Input,
-    /// 1.
+    /// An output, code 1.
     Output,
-    /// One of the pin's peripherals, which drives no barrier.
+    /// The code of one of the pin's peripherals, which drive no barrier.
     Other(u8),
 }
 

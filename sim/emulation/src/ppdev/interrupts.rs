@@ -2,7 +2,7 @@
 //!
 //! The level of a board's wire changes without notification of the port, so it is polled: at each call of a program, and while
 //! a program sleeps continuously, by a thread.
-//! A rise and a fall between two polls are not seen; a barrier's wire waits for its nodes.
+//! A rise and a fall between two polls are missed. A barrier's wire has no such pulse: it keeps its level until its nodes have entered again.
 
 use super::{INTERRUPTS, ParallelPort, Register, State};
 use fuser::{Errno, FileHandle, PollNotifier};

@@ -75,7 +75,7 @@ pub fn decode(code: &[u8]) -> Option<(Access, usize)> {
         0b00 => 0,
         0b01 => 1,
         0b10 => 4,
-        // No memory.
+        // A register operand: no memory access.
         _ => return None,
     };
     match (opcode, field) {

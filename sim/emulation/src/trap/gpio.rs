@@ -28,7 +28,7 @@ static PLACE: Mutex<()> = Mutex::new(());
 /// The page at which the registers were found last.
 static FOUND: AtomicUsize = AtomicUsize::new(0);
 
-/// Installed until dropped.
+/// The installed chip; dropping it removes the chip.
 #[derive(Debug)]
 pub struct PluggedChip {
     watcher: Option<JoinHandle<()>>,
@@ -75,7 +75,7 @@ pub fn plug_chip(chip: GpioChip) -> PluggedChip {
     }
 }
 
-/// Runs `change` on this process's chip, as a program beside the tested one would.
+/// Runs `change` on this process's chip, like another program on the same machine.
 pub fn with_chip<T>(change: impl FnOnce(&mut GpioChip) -> T) -> Option<T> {
     machine().as_mut().map(|machine| change(&mut machine.chip))
 }

@@ -6,7 +6,7 @@ use core::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 
-/// Installed until dropped.
+/// An installed port; dropping it removes the port.
 #[derive(Debug)]
 pub struct Plugged {
     base: u16,
@@ -63,7 +63,7 @@ pub(super) fn ioperm(from: i64, count: i64, on: i64) -> i32 {
     }
 }
 
-/// Executes the driver's two instructions, of one byte each with the port in DX and the value in AL.
+/// Executes the driver's two instructions, `in` and `out` of one byte with the port in DX and the value in AL.
 ///
 /// Returns the new RAX, or `None` for other instructions and for ports that this thread may not use.
 pub(super) fn execute(opcode: u8, port: u16, rax: i64) -> Option<i64> {

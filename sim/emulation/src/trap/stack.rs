@@ -74,7 +74,7 @@ fn current() -> Option<libc::stack_t> {
     }
 }
 
-/// Runs `work` on this thread's separate stack; in place if there is no memory for one, or if the thread is ending.
+/// Runs `work` on this thread's separate stack; on the current stack if there is no memory for one, or if the thread is ending.
 ///
 /// All signals must be blocked: while `work` runs, the frame of the caller's signal may be on the alternate stack,
 /// and the kernel would regard that stack as unused.
@@ -90,7 +90,7 @@ pub(super) fn apart<R>(work: impl FnOnce() -> R) -> R {
     });
     match done.ok().flatten().or_else(run) {
         Some(result) => result,
-        // One of the two branches has run it, and none of them twice.
+        // Exactly one of the two branches has run `work`.
         None => unreachable!("the work has a result"),
     }
 }

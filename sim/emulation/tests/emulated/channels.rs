@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 const NODES: usize = 9;
-/// Reached only with a broken driver.
+/// Time limit that is reached only with a broken driver.
 const LONG: Duration = Duration::from_secs(30);
 
 /// A board and its ports, as files of ppdev.
@@ -37,7 +37,7 @@ impl Ported {
 
     fn open(&self, node: usize) -> BoxedChannels {
         let text = format!("ppdev:{}", self.files.path(node).display());
-        // The kernel releases a just closed file by a message for which it does not wait.
+        // The kernel releases a closed file asynchronously, so the port may still be busy for a moment.
         let opened = (0..1000).find_map(|_| match ports::open_channels(&text) {
             Err(ports::PortError::Busy { .. }) => {
                 thread::yield_now();
@@ -192,7 +192,7 @@ fn two_communicators_with_a_common_node_pass_their_barriers_at_their_own_pace() 
                         barrier.enter().expect("out of the barrier");
                         barrier.wait(thread::yield_now, LONG).expect("all enter");
                     }
-                    // Until the port is dropped the last member has read the last release.
+                    // A member drops its port only after it has read the last release.
                     barrier.into_toggle().close().expect("still");
                 });
             }

@@ -31,7 +31,7 @@ fn dying_program() {
     barrier.enter().expect("out of the barrier");
     let arrived = barrier.wait(std::thread::yield_now, Duration::from_millis(5));
     assert!(arrived.is_err(), "no other node arrives");
-    // Nothing is dropped after this.
+    // No value is dropped after this.
     match end.as_str() {
         "exit" => std::process::exit(0),
         "abort" => std::process::abort(),
@@ -64,7 +64,7 @@ fn after(text: &str, end: &str, board: &Board<'_>, memory: Option<&Memory>) -> (
     (board.snapshot().arrived(), status)
 }
 
-/// A board that a program can access from its own process.
+/// Memory with a board that a program can access from its own process.
 fn shared() -> &'static Memory {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     Box::leak(Box::new(memory))
@@ -87,7 +87,7 @@ fn a_program_that_dies_in_the_barrier_puts_its_wire_back_and_ends_as_it_would_ha
     }
 }
 
-/// Not by a signal to the process: it may reach a thread whose accesses are not emulated, which no real machine has.
+/// Without a signal to the process: its handler might run on a thread whose accesses are not emulated; a real machine has no such threads.
 #[test]
 fn the_same_by_port_instructions() {
     for (end, status) in [EXIT, ABORT] {

@@ -25,7 +25,7 @@ const BARRIERS: u32 = 10;
 
 /// Limit of waits that succeed; reached only with a broken driver.
 const LONG: Duration = Duration::from_secs(30);
-/// Limit of waits that must fail. On a busy machine it could only end a good one, which these tests do not have.
+/// Limit of waits that must fail. On a busy machine it could end a wait that would succeed, but no test uses it for such a wait.
 const SHORT: Duration = Duration::from_millis(100);
 
 /// Ports on one board.
@@ -100,7 +100,7 @@ impl Machine {
                 .map(|node| {
                     let job = &job;
                     scope.spawn(move || {
-                        // Not inherited: it is the result of `ioperm` on this thread.
+                        // Called on each thread, because the result of `ioperm` is set per thread and not inherited.
                         trap::install(Rights::Granted).expect("seccomp filters are allowed");
                         let (out, input) = self.pins(node);
                         job.node(node, out, input, late, limit)
@@ -113,7 +113,7 @@ impl Machine {
     }
 }
 
-/// The software services of a job's nodes besides the barrier's wires.
+/// The state that the nodes of a job share besides the barrier's wires: a fence, an agreement, and counters.
 struct Job {
     meet: Barrier,
     refused: AtomicBool,
@@ -165,7 +165,7 @@ impl Job {
         barrier.close().map_err(|e| e.to_string())
     }
 
-    /// All succeed or all fail; nodes without a fault of their own report that.
+    /// Returns `mine` if all nodes succeed. Otherwise all nodes fail, and those that succeeded report that another node refuses.
     fn agreed<T>(&self, mine: Result<T, String>) -> Result<T, String> {
         self.refused.fetch_or(mine.is_err(), Ordering::SeqCst);
         self.meet.wait();
@@ -230,7 +230,7 @@ fn a_floating_input_is_refused_by_the_name_of_its_node() {
 
 #[test]
 fn an_input_held_low_is_refused() {
-    // It agrees with the idle level, so only the self-test can detect it: that node is never released.
+    // The wire is stuck at the idle level, so only the self-test can detect it: that node is never released.
     let machine = Machine::with_fault(|plug| plug.in_cable = Cable::Open(PinState::Low));
     let said = machine.start(&[0], SHORT);
     refused(&said, STUCK);
@@ -283,7 +283,7 @@ fn swapped_cables_make_no_difference() {
     assert_eq!(machine.start(&[0, 1, 2, 3], LONG), vec![Ok(()); NODES]);
 }
 
-/// Its program is gone without a disconnect, and its port is as after power-on.
+/// Reboots a node: its program ends without closing the barrier, and its port is as after power-on.
 fn reboot<B>(machine: &mut Machine, node: usize, program: B) {
     forget(program);
     machine.plugged[node] = None;
@@ -328,7 +328,7 @@ fn a_reboot_on_the_way_down_releases_no_node_from_a_returning_barrier() {
     for node in &mut nodes {
         node.enter().expect("out");
     }
-    // All but one leave and are on the way back; that one's wire falls by its reboot instead of by its leaving.
+    // All nodes but `BAD` leave, which lowers their wires; the wire of `BAD` falls by its reboot instead.
     for (node, barrier) in nodes.iter_mut().enumerate() {
         if node != BAD {
             let left = barrier.wait(thread::yield_now, LONG);
@@ -350,7 +350,7 @@ fn a_reboot_on_the_way_down_releases_no_node_from_a_returning_barrier() {
     assert!(after.releases - before <= 1, "only the way back");
 }
 
-/// The others give up and close, and a job of all nodes, including the rebooted one, starts as after any other end.
+/// The other nodes give up and close; then a job of all nodes, including the rebooted one, starts normally.
 #[test]
 fn a_node_that_has_rebooted_joins_the_next_job() {
     for rounds in [0, 1] {

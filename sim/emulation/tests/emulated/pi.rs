@@ -14,7 +14,7 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// Reached only with a broken driver.
+/// Time limit that is reached only with a broken driver.
 const LONG: Duration = Duration::from_secs(30);
 
 /// Puts this thread on an emulated Raspberry Pi; returns false if this machine does not allow mounting.

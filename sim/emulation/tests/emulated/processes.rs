@@ -20,7 +20,7 @@ const NODES: usize = 60;
 const BARRIERS: u64 = 100;
 /// The self-test passes two barriers for each of two late nodes.
 const TESTED: u64 = 4;
-/// Far longer than a barrier may take on the busiest machine.
+/// Time limit, far longer than a barrier may take on the busiest machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The lines of a node with a GPIO chip.
@@ -160,7 +160,7 @@ fn sixty_processes_with_port_instructions_pass_exactly_the_barriers_they_make() 
     });
 }
 
-/// Sixty Raspberry Pis, each with a chip, a `/dev` and a processor of its own.
+/// Runs sixty emulated Raspberry Pis, each a process with its own chip and `/dev`.
 fn sixty_pis(port: &str) {
     if !crate::pi::on_a_pi() {
         return;

@@ -88,7 +88,7 @@ fn a_port_by_instructions_is_free_again_although_a_process_was_started_while_it_
     assert!(child > 0, "a child");
     drop(first);
     ports::open(&parport(base)).expect("it has been given back");
-    // SAFETY: the child was made above; its status is not asked for.
+    // SAFETY: the child was created above; a null pointer is allowed for the status, which is not needed.
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
 }
 

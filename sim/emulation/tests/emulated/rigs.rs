@@ -28,7 +28,7 @@ pub fn board(nodes: usize) -> Board<'static> {
     board_in(Box::leak(Box::new(memory)), nodes)
 }
 
-/// A board in memory of that size.
+/// Creates a board of `nodes` nodes in this memory.
 pub fn board_in(memory: &Memory, nodes: usize) -> Board<'_> {
     memory
         .init(nodes, 0)
@@ -156,7 +156,7 @@ impl Rig for Ioctls {
     fn wires(&self, node: usize) -> (BoxedOut, BoxedIn) {
         let path = self.files.path(node);
         let text = format!("ppdev:{},out=D0,in=nACK", path.display());
-        // The kernel releases a just closed file by a message for which it does not wait.
+        // The kernel releases a closed file asynchronously, so the port may still be busy for a moment.
         let opened = (0..1000).find_map(|_| match ports::open(&text) {
             Err(ports::PortError::Busy { .. }) => {
                 std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! The lines that wake a process that sleeps in the kernel; that they do is a claim of the driver's suite.
+//! Tests of which lines wake a process that sleeps in the kernel; the wake-up by a release is a test of the driver's suite.
 
 use crate::pi::on_a_pi;
 use crate::rigs::{board, can_mount, free_base, line, mounted, port};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Reached only with a broken driver.
+/// Time limit that is reached only with a broken driver.
 const LONG: Duration = Duration::from_secs(30);
 
 fn opened(text: &str) -> ports::BoxedWires {
@@ -43,7 +43,7 @@ fn of_a_parallel_port_only_nack_by_ppdev_wakes_sleepers() {
     assert!(!wires.input.wakes_sleepers());
 }
 
-/// Changes the wire of a board of one node, while another thread sleeps until it has the level `to`.
+/// Calls `change` while another thread sleeps until the wire has the level `to`; fails if that does not wake the sleeper.
 fn wakes(mut input: BoxedIn, to: PinState, change: impl FnOnce()) {
     input.arm().expect("armed");
     let (asleep, awake) = (AtomicBool::new(false), AtomicBool::new(false));

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Set in a program that one of these tests starts.
+/// Environment variable that is set for a program that one of these tests starts.
 const HANDLES: &str = "EMULATED_HANDLES";
 /// Stack use of the program's handler below the frame of its signal.
 const HANDLER: usize = 4 << 10;
@@ -31,7 +31,7 @@ extern "C" fn rest(_: c_int) {
 fn small_stack() {
     const PAGE: usize = 4096;
     const AT_MINSIGSTKSZ: c_ulong = 51;
-    // SAFETY: reads a number.
+    // SAFETY: `getauxval` takes a number and returns a number; it accesses no memory of this program.
     let told = unsafe { libc::getauxval(AT_MINSIGSTKSZ) };
     let frame = usize::try_from(told)
         .expect("a length")
@@ -54,7 +54,7 @@ fn small_stack() {
     }
 }
 
-/// Not a test but a program whose handler takes its arrival back; does nothing unless it was started as one.
+/// Not a test but a program whose handler withdraws its arrival; does nothing unless it was started as one.
 #[test]
 fn handling_program() {
     let (Ok(text), true) = (std::env::var(PORT), std::env::var_os(HANDLES).is_some()) else {
@@ -75,14 +75,14 @@ fn handling_program() {
     }
     barrier.enter().expect("out of the barrier");
     for _ in 0..3 {
-        // SAFETY: this thread has a handler for it.
+        // SAFETY: the handler for SIGUSR1 was installed above, so the signal runs it on this thread.
         unsafe { libc::raise(libc::SIGUSR1) };
     }
-    // No destructor puts the wire back: the handler did.
+    // `exit` runs no destructor, so only the handler has restored the wire.
     std::process::exit(0);
 }
 
-/// Whether the program ended well over this port, and left its wire at rest.
+/// Runs the program over this port; returns an error unless it succeeds and leaves its wire at rest.
 fn handles(text: &str) -> Result<(), String> {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     let board = board_in(&memory, 2);

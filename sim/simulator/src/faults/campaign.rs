@@ -151,7 +151,7 @@ pub struct Campaign {
     pub plan: Plan,
     /// The durations and counts of the faults.
     pub sizes: Sizes,
-    /// Restricts the campaign to faults with this text in their name.
+    /// Restricts the campaign to the faults whose names contain this text.
     pub only: Option<String>,
 }
 
@@ -174,7 +174,7 @@ impl Campaign {
             },
             sizes: Sizes {
                 seed,
-                // The self-test of each node takes time, and noise has to outlast it.
+                // The self-test takes a time for each node, and the noise must last longer.
                 noise: (Time::from_ns(1_000_000 * nodes as u64), Time::from_ns(700)),
                 ..Sizes::default()
             },
@@ -182,7 +182,7 @@ impl Campaign {
         }
     }
 
-    /// Uses the filter, protocol, resistors, channels, boards, receivers, buffers and edges of these parameters, and adapts the times to them.
+    /// Takes the filter, reads, protocol, resistors, channels, boards, receivers, buffers and edges from these parameters.
     pub fn cure(&mut self, cured: &Parameters) {
         let Parameters {
             filter,
@@ -263,7 +263,7 @@ impl Campaign {
         done.into_iter().flatten().collect()
     }
 
-    /// Returns the node whose moments apply to a place: for a place of a board, one of the board's nodes;
+    /// Returns the node that determines the moments of a place: for a place of a board, one of the board's nodes;
     /// for the root, the last node.
     fn struck(&self, place: Place) -> usize {
         let Parameters { nodes, boards, .. } = self.parameters;
@@ -275,7 +275,7 @@ impl Campaign {
         }
     }
 
-    /// Runs one case and records its waveform: the first fault with this text in its name.
+    /// Runs the case of the first fault with this text in its name, and records its waveform.
     pub fn examine(
         &self,
         known: &KnownUnsafe,
@@ -411,7 +411,7 @@ fn classify(judge: &Judge, end: &End, outcomes: &[Option<ProgramOutcome>]) -> (C
     (Class::Unsafe, afterwards)
 }
 
-/// Returns the first complaint of a driver, those at start-up before those of barriers and of the end.
+/// Returns the first error that a driver reported; errors at start-up precede those of barriers and of the end.
 fn complaint(outcomes: &[Option<ProgramOutcome>]) -> Option<(Class, String)> {
     let complaints = outcomes.iter().enumerate().filter_map(|(me, outcome)| {
         let (rank, class, node, sentence) = match outcome.as_ref()? {

@@ -41,7 +41,7 @@ impl Place {
         }
     }
 
-    /// Returns the node at whose moments the fault strikes.
+    /// Returns the node of the place, which determines the moments at which the fault strikes.
     pub fn node(self) -> Option<usize> {
         match self {
             Self::ToBarrier(node)
@@ -84,7 +84,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The word that is not a place.
+/// The text that names no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadPlace(String);
 
@@ -139,7 +139,7 @@ pub struct FaultSpace {
 }
 
 impl FaultSpace {
-    /// Returns the properties of such a world.
+    /// Returns the properties of the world with these parameters.
     pub fn of(parameters: &Parameters) -> Self {
         Self {
             nodes: parameters.nodes,
@@ -193,7 +193,7 @@ impl Kind {
         }
     }
 
-    /// Returns all places that it can have in such a world.
+    /// Returns all places that the fault can have in this world.
     pub fn places(&self, ground: &FaultSpace) -> Vec<Place> {
         let each = |place: fn(usize) -> Place| (0..ground.nodes).map(place);
         let links = (0..ground.boards - 1).map(Place::Link);
@@ -211,7 +211,7 @@ impl Kind {
         }
     }
 
-    /// Returns all moments at which it can strike.
+    /// Returns all moments at which the fault can strike.
     pub fn moments(&self) -> &'static [Moment] {
         match self.onset {
             Onset::Any => &Moment::ALL,
@@ -247,11 +247,11 @@ pub struct Sizes {
 }
 
 impl Default for Sizes {
-    /// A glitch shorter than a clock period, one that is sampled, and one that a port access sees.
+    /// By default there are three glitches: one shorter than a clock period, one that an edge samples, and one that a port access sees.
     fn default() -> Self {
         Self {
             glitches: [20, 100, 5000].map(Time::from_ns).to_vec(),
-            // An edge of a few nanoseconds along two metres of cable, and along twenty.
+            // The pulses of an edge of a few nanoseconds, coupled along two and along twenty metres of cable.
             crosstalk: [20, 200].map(Time::from_ns).to_vec(),
             bounce: Time::from_ns(300),
             bounces: 3,
@@ -307,7 +307,7 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
         ..
     } = *sizes;
     let stuck = |high| on_wire(move |_, _, from| Stuck { from, high });
-    // Different places have different noise.
+    // The noise differs from place to place.
     let noise = move |place: Place| seed ^ place.node().unwrap_or(0) as u64;
     let mut kinds = vec![
         Kind::new("stuck at 0", Wires, Any, stuck(false)),

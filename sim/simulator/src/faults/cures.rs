@@ -1,4 +1,4 @@
-//! Cures for the unsafe outcomes of the plain barrier: campaigns with each cure, and its cost.
+//! Countermeasures (*cures*) against the unsafe outcomes of the plain barrier: campaigns with each of them, and its cost.
 //!
 //! A cure is one or more options of a run. It costs time, measured in virtual time, and cells of the FPGA, as counted by
 //! yosys: `hdl/toggle/filter-cells.txt`, which a test of crate `hdl` compares with yosys' results.
@@ -17,7 +17,7 @@ const BARRIERS: usize = 400;
 /// Number of nodes in the runs that measure a cure's cost.
 const NODES: usize = 60;
 
-/// A combination of options that make a run tolerate faults.
+/// A countermeasure: a combination of options that makes a run tolerate faults.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cure {
     /// The options as text.
@@ -95,7 +95,7 @@ pub const CURES: [Cure; 9] = [
 ];
 
 impl Cure {
-    /// Returns these parameters with the cure.
+    /// Returns the parameters with this countermeasure applied.
     pub fn apply(&self, parameters: Parameters) -> Parameters {
         let Self {
             filter,
@@ -117,7 +117,7 @@ impl Cure {
 /// The cost of a cure: time until every node has left, median for 60 nodes, and cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// The whole barrier's latency.
+    /// The latency of the whole barrier.
     pub latency: Time,
     /// Number of 4-input look-up tables.
     pub luts: u32,
@@ -132,7 +132,7 @@ pub enum CostError {
     Run(RunError),
     /// The table of cells has no such filter.
     Cells {
-        /// Its number of samples.
+        /// The filter's number of samples.
         samples: u16,
     },
 }
@@ -185,7 +185,7 @@ pub struct Hazard {
     pub fault: String,
     /// The kind of place.
     pub place: &'static str,
-    /// Number of its unsafe cases with each cure, in the order of [`CURES`].
+    /// Number of unsafe cases of the hazard with each cure, in the order of [`CURES`].
     pub unsafe_cases: [usize; CURES.len()],
 }
 
@@ -197,7 +197,7 @@ impl Hazard {
     }
 }
 
-/// Runs the campaign with each cure; returns a row for every hazard of the plain barrier or of a cured one.
+/// Runs the campaign with each cure; returns a row for every hazard of the plain barrier or of a barrier with a cure.
 pub fn compare(
     campaign: &Campaign,
     known: &KnownUnsafe,

@@ -21,7 +21,7 @@ impl Disturbance for Stuck {
     }
 }
 
-/// Inverts permanently: the wrong pin, such as BUSY of a parallel port, or one inverting buffer too many.
+/// Inverts the level permanently, like a wire at the wrong pin (BUSY of a parallel port) or one inverting buffer too many.
 #[derive(Debug, Clone, Copy)]
 pub struct Inverted;
 
@@ -71,7 +71,7 @@ impl Disturbance for Bounce {
             return input;
         }
         let part = (now - since).ps() / self.period.ps().max(1);
-        // New, old, new, old ... and new for good.
+        // The output is new, old, new, old ... and finally stays new.
         input != (part < 2 * self.times && part % 2 == 1)
     }
 
@@ -113,7 +113,7 @@ impl Disturbance for Floating {
     }
 }
 
-/// Metastability: each change arrives at the very clock edge that samples it, and a random bit decides whether that edge sees it or the next.
+/// Metastability: each change arrives exactly at the clock edge that samples it, and a random bit decides whether that edge or the next sees it.
 ///
 /// An edge inside the set-up window makes the first synchroniser stage resolve to the old or to the new level; the second
 /// stage prevents any other effect (Dike and Burton, IEEE JSSC 1999, measure how seldom that fails).
@@ -137,7 +137,7 @@ impl Metastable {
         let edges = u128::from(since.ps()) * u128::from(self.clock_hz) / 1_000_000_000_000 + 1;
         let next = (edges * 1_000_000_000_000).div_ceil(u128::from(self.clock_hz)) as u64;
         match coin(self.seed, since.ps()) {
-            // Events before the edge count for it.
+            // A change one picosecond before the edge is sampled by it, a change one picosecond after it by the next edge.
             true => Time::from_ps(next - 1),
             false => Time::from_ps(next + 1),
         }

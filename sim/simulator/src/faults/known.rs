@@ -87,7 +87,7 @@ impl KnownUnsafe {
 
     /// Returns the line that documents this outcome of this hardware.
     ///
-    /// With several channels in turn the moment may be that of another channel than the disturbed one, so it is ignored.
+    /// If several channels are used in turn, the moment may belong to another channel than the disturbed one, so it is ignored.
     pub fn reason_with(
         &self,
         hardware: &Parameters,

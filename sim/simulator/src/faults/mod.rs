@@ -2,11 +2,11 @@
 //!
 //! * [`disturbances`]: disturbances of a wire, as decorators;
 //! * [`catalogue`]: every kind of fault, as changes to a world before power-on;
-//! * [`moments`]: the times at which it strikes, taken from a run without faults;
+//! * [`moments`]: the times at which a fault strikes, taken from a run without faults;
 //! * [`node_program`]: the program of each node, with the driver's open, self-test, enter, wait and close;
-//! * [`judge`]: whether any node left before all had entered;
+//! * [`judge`]: the check that no node left before all had entered;
 //! * [`campaign`]: all cases, classified;
-//! * [`cures`]: remedies for the unsafe cases, and their cost;
+//! * [`cures`]: countermeasures against the unsafe cases, and their cost;
 //! * [`known`]: the documented list of unsafe outcomes, a data file with a reason for each.
 //!
 //! "Detected" means that the driver reported an error, which the case shows.

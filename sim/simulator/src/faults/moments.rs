@@ -64,7 +64,7 @@ impl Moment {
     }
 }
 
-/// The word that is not a moment.
+/// The text that names no moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadMoment(String);
 
@@ -96,7 +96,7 @@ struct Passage {
     left: Vec<Time>,
 }
 
-/// Barriers under construction from the events.
+/// The passages under construction, from the events of a run.
 struct Log {
     nodes: usize,
     passages: Vec<Passage>,
@@ -125,7 +125,7 @@ impl Log {
     }
 }
 
-/// A run without faults, by barrier.
+/// The passages of a fault-free run, one entry per barrier.
 #[derive(Debug, Clone)]
 pub struct Reference {
     passages: Vec<Passage>,
@@ -134,7 +134,8 @@ pub struct Reference {
 impl Reference {
     /// Builds the reference from the events of a run of `nodes` nodes; `returns` if the barriers return to the idle level.
     ///
-    /// A return is treated as a barrier that each node enters when it leaves, and leaves when it enters the next.
+    /// The return to the idle level is treated as a separate barrier: a node enters it when it leaves the previous barrier,
+    /// and leaves it when it enters the next one.
     pub fn new(nodes: usize, returns: bool, events: &[Event]) -> Self {
         let mut log = Log {
             nodes,
@@ -165,7 +166,7 @@ impl Reference {
                     }
                 }
                 What::Release { .. } => {
-                    // The latest that all nodes have entered.
+                    // The latest barrier that all nodes have entered.
                     let mut passages = log.passages.iter_mut().rev();
                     let complete = |p: &&mut Passage| !p.at_pin.contains(&Time::ZERO);
                     if let Some(passage) = passages.find(complete) {
@@ -180,7 +181,7 @@ impl Reference {
         }
     }
 
-    /// Returns the time of that moment for `node`; `None` if it never occurs.
+    /// Returns the time of `moment` for `node`; `None` if that moment never occurs.
     ///
     /// A fault is worst if it can be taken for the arrival of the node that all others wait for, so the idle and released
     /// moments are those before a barrier in which `node` is the last.

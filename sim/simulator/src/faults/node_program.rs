@@ -2,7 +2,7 @@
 //!
 //! Open, agree, self-test, agree, barriers, agree, close.
 //! A node whose barrier is not released within the limit reports it, enters no further one and keeps its wire until all agree:
-//! withdrawing alone could complete a barrier in which others wait.
+//! a withdrawal by one node only could complete a barrier in which others wait.
 
 use crate::virtual_time::{Disagreement, Host, NodeBarriers, Parameters, Protocol, Random, Time};
 use barrier_driver::SelfTest;
@@ -32,9 +32,9 @@ pub struct Plan {
 /// The end of a node's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramOutcome {
-    /// All went well.
+    /// The program passed all barriers and closed them.
     Finished,
-    /// No node started, because this node complained.
+    /// No node started, because this node reported an error.
     Refused {
         /// The node.
         node: usize,
@@ -61,7 +61,7 @@ impl ProgramOutcome {
     }
 }
 
-/// The program.
+/// Runs the program of a node.
 pub fn run_program(host: &Host<'_>, plan: &Plan, parameters: &Parameters) -> ProgramOutcome {
     let mut node_barriers = match NodeBarriers::open(host, parameters) {
         Ok(node_barriers) => node_barriers,

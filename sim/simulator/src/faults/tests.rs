@@ -130,7 +130,8 @@ fn wiring_faults_never_get_past_the_start() {
     }
 }
 
-/// Whose neighbour's edge is sampled where only the node itself is missing; a port reads its own wire back too late for that.
+/// Crosstalk is unsafe if only the victim is missing and a clock edge samples the pulse. A port reads the wire from the barrier
+/// an access after its own edge, which is too late for that pulse.
 #[test]
 fn crosstalk_hurts_wires_to_the_barrier_and_never_those_from_it() {
     let cases = only("crosstalk", Campaign::new(4, 1));

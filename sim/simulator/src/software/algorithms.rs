@@ -66,7 +66,7 @@ fn central_counter(node: usize, nodes: usize) -> Vec<Act> {
     acts
 }
 
-/// Up and down a tree.
+/// Returns the operations of a node of a tree barrier: arrivals go up one tree, the release goes down another.
 fn tree(
     parent: Option<usize>,
     arrive: Vec<usize>,
@@ -81,7 +81,7 @@ fn tree(
 }
 
 fn binomial_tree(node: usize, nodes: usize) -> Vec<Act> {
-    // A node's parent has its lowest one bit cleared; a child has one more bit below that.
+    // The parent's number is the node's with its lowest set bit cleared; a child's has one more bit set, below that bit.
     let lowest = if node == 0 {
         nodes.next_power_of_two()
     } else {
@@ -126,7 +126,7 @@ fn butterfly(node: usize, nodes: usize) -> Vec<Act> {
     acts
 }
 
-/// In each round a node sends to `ways` others and receives from as many different ones, at distances that grow by the factor `ways + 1`.
+/// In each round a node sends to `ways` nodes and receives from `ways` others, at distances that grow by the factor `ways + 1`.
 fn dissemination(node: usize, nodes: usize, ways: usize) -> Vec<Act> {
     let mut acts = Vec::new();
     let mut distance = 1;

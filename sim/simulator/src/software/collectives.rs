@@ -26,7 +26,7 @@ impl Collective {
 
     /// Returns the time from the start until the last rank is complete, for `ranks` ranks, with `bytes` of data (at each rank, or per pair of ranks).
     ///
-    /// A barrier's messages have the network's length. More ranks than [`MOST_RANKS`](Self::MOST_RANKS) take the maximum `Time`.
+    /// A barrier's messages have the network's length. For more than [`MOST_RANKS`](Self::MOST_RANKS) ranks, returns the maximum `Time`.
     pub fn time(&self, network: Network, ranks: u64, bytes: u64) -> Time {
         match ranks {
             0 | 1 => Time::ZERO,
@@ -117,7 +117,7 @@ pub const COLLECTIVES: &[Collective] = &[
                 net,
                 std::iter::once(bytes).chain(repeated(2 * bytes, ranks / 2 - 1)),
             ),
-            // With an odd number of ranks not each has a partner; the library uses the ring.
+            // With an odd number of ranks one has no partner, so the library uses the ring.
             _ => alike(net, repeated(bytes, ranks - 1)),
         },
     ),
@@ -181,7 +181,8 @@ const fn rule(
     }
 }
 
-/// Rounds in which every rank sends and receives one message of these lengths; a received message was sent when this rank sent its own.
+/// Returns the time of rounds in which every rank sends and receives one message of these lengths.
+/// All ranks send at the same time, so one rank is simulated, which receives each message as if it had sent it itself.
 fn alike(net: &Network, rounds: impl IntoIterator<Item = u64>) -> Time {
     let mut rank = Rank::default();
     for bytes in rounds {
@@ -194,8 +195,8 @@ fn alike(net: &Network, rounds: impl IntoIterator<Item = u64>) -> Time {
 /// Maximum number of ranks of a ring that is simulated message by message.
 const WHOLE_RING: usize = 1024;
 
-/// A ring among ranks that do not start together. With more ranks than [`WHOLE_RING`] all start when the last one can:
-/// its block passes through the whole ring in any case, and no later completion is known.
+/// A ring among ranks that do not start together. With more ranks than [`WHOLE_RING`] all are assumed to start when the last one can:
+/// the block of that rank passes through the whole ring in any case, and in no known case do the ranks complete later.
 fn ring_after(net: &Network, ranks: &mut [Rank], bytes: u64) -> Time {
     let count = ranks.len();
     if count > WHOLE_RING {
@@ -215,7 +216,7 @@ fn repeated(bytes: u64, count: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |_| bytes)
 }
 
-/// Rounds among the largest power of two of the ranks, each between partners whose numbers differ in one bit: the bit, and the bytes.
+/// Returns the time of `exchanges` (bit and bytes) among the largest power of two of the ranks; partners' numbers differ in that bit.
 /// The remaining ranks send `fold_in` to a partner before and receive `fold_out` from it after.
 fn folded(
     net: &Network,
@@ -254,7 +255,7 @@ fn halving(ranks: u64, bytes: u64) -> Vec<(u32, u64)> {
     doubling(ranks, |bit| bytes.div_ceil(2 << bit))
 }
 
-/// Every rank sends to one rank.
+/// Returns the time until one rank has received a message from every other rank.
 fn linear(net: &Network, ranks: u64, bytes: u64) -> Time {
     let there = Rank::default().send(net, bytes);
     let mut root = Rank::default();
@@ -264,7 +265,7 @@ fn linear(net: &Network, ranks: u64, bytes: u64) -> Time {
     root.now
 }
 
-/// Segments pass from rank to rank; each rank receives one and sends it on before the next.
+/// Returns the time of a pipeline of segments from rank to rank; each rank receives a segment and forwards it before the next.
 /// All inner ranks do the same, so the spacing of segments is that of one such rank.
 fn chain(net: &Network, ranks: u64, bytes: u64, size: u64) -> Time {
     let segments = bytes.div_ceil(size).max(1);
@@ -277,7 +278,7 @@ fn chain(net: &Network, ranks: u64, bytes: u64, size: u64) -> Time {
     times(hop, ranks - 1) + times(apart, segments - 1)
 }
 
-/// The ranks of a binomial tree: the parent of a rank has its lowest one bit cleared.
+/// The ranks of a binomial tree: the parent of a rank is the rank with its lowest set bit cleared.
 struct Tree<'n> {
     net: &'n Network,
     ranks: Vec<Rank>,

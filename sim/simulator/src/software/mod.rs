@@ -9,8 +9,8 @@
 //! * LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995): each byte of a message after its first takes
 //!   a further `G` at the network interface.
 //!
-//! LogP is LogGP with `G = 0`, so there is one rule for both, in the form of the simulator LogGOPSim: its head is in `rule`.
-//! It starts from the times at which the nodes enter, so that a comparison with a hardware run uses the same arrivals.
+//! LogP is LogGP with `G = 0`, so there is one rule for both, in the form of the simulator LogGOPSim (module `rule`).
+//! The rule starts from the times at which the nodes enter, so that a comparison with a hardware run uses the same arrivals.
 //!
 //! [`Collective`] does the same for the library's own algorithms, for larger numbers of ranks,
 //! and [`fit()`] fits a network's parameters to measurements.
@@ -60,7 +60,7 @@ impl Network {
         bytes: 64,
     };
 
-    /// A present cluster: InfiniBand HDR. L is the "sub 0.6 us" of the product brief of the ConnectX-6 adapter, G is its 200 Gb/s;
+    /// A current cluster: InfiniBand HDR. L is the "sub 0.6 us" of the product brief of the ConnectX-6 adapter, G is its 200 Gb/s;
     /// o and g of 0.2 us, five million messages per second of one process, are assumed, so that a message takes 1.0 us in all.
     pub const HDR: Self = Self {
         latency: Time::from_ns(600),
@@ -70,7 +70,7 @@ impl Network {
         bytes: 64,
     };
 
-    /// The named networks, the present one first: the name, its description, its parameters.
+    /// The named networks, the current one first: name, description, parameters.
     pub const NAMED: [(&str, &str, Self); 2] = [
         ("hdr", "a cluster of today, InfiniBand HDR", Self::HDR),
         (
@@ -180,10 +180,10 @@ pub enum Model {
 }
 
 impl Model {
-    /// Both.
+    /// Both models.
     pub const ALL: [Self; 2] = [Self::LogP, Self::LogGP];
 
-    /// As the literature calls it.
+    /// Returns the model's name in the literature.
     pub fn name(self) -> &'static str {
         match self {
             Self::LogP => "LogP",

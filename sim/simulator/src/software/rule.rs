@@ -4,7 +4,7 @@
 //! for k bytes, so two consecutive sends start max(o, g + (k-1) G) apart; the message arrives at t + o + (k-1) G + L.
 //! A receive starts when the message has arrived, the processor is free and g + (k-1) G has passed since the last receive; it takes o.
 //! This is the rule of the simulator LogGOPSim (Hoefler, Schneider and Lumsdaine, HPDC 2010) with its O and S at zero.
-//! Alexandrov et al. (SPAA 1995) draw the gap from a message's last byte instead; for messages of one byte both are the same.
+//! Alexandrov et al. (SPAA 1995) count the gap from a message's last byte instead; for messages of one byte both rules are the same.
 
 use super::Network;
 use crate::virtual_time::Time;

@@ -1,4 +1,4 @@
-//! What software barriers and the models promise.
+//! The guarantees of the software barriers and of the cost models.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn schedule(name: &str, nodes: usize) -> Schedule {
     found.expect(name).schedule(nodes).expect("a schedule")
 }
 
-/// How long all nodes take when all enter at once, in nanoseconds.
+/// Returns the time until all nodes have left if all enter at once, in nanoseconds.
 fn together(name: &str, nodes: usize, network: Network) -> u64 {
     let barrier = vec![Time::ZERO; nodes];
     network
@@ -51,8 +51,8 @@ fn the_butterfly_is_as_fast_for_powers_of_two_and_folds_the_rest_in() {
 
 #[test]
 fn the_central_counter_costs_two_overheads_for_each_node() {
-    // The root's first message takes o + L to come and o to receive, each further one o; then it sends to each in turn,
-    // and the last of them has L to go and o to receive.
+    // The first message to the root takes o + L to arrive and o to receive, each further one o. Then the root sends to each node in turn,
+    // and the last of these messages takes L to arrive and o to receive.
     for nodes in [2u64, 10, 60] {
         let expected = 1500 + 2500 + (nodes - 1) * 1500 * 2 + 2500 + 1500;
         assert_eq!(

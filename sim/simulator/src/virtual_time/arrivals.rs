@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// How long a node computes before it enters the next barrier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Not at all: every node enters the next barrier immediately after it has left the last.
+    /// No computation: every node enters the next barrier immediately after it has left the last.
     Together,
-    /// Uniformly distributed from 0 to this.
+    /// Uniformly distributed from 0 to this time.
     Uniform(Time),
     /// Exponentially distributed with this mean.
     Exponential(Time),

@@ -31,7 +31,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// The word that is not the name of a protocol.
+/// The text that names no protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadProtocol(String);
 

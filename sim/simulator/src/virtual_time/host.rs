@@ -40,7 +40,7 @@ pub(super) enum Request {
 /// The world's answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It is done.
+    /// The request is complete.
     Done,
     /// The level that was sampled.
     Level(bool),
@@ -57,7 +57,7 @@ pub(super) struct Shared {
     pub dead: RefCell<BTreeSet<usize>>,
     /// The world has ended, and the remaining programs are being unwound.
     pub over: Cell<bool>,
-    /// The nodes that complained in each agreement so far, by number of the agreement.
+    /// The errors that nodes reported in each agreement so far, by number of the agreement.
     complaints: RefCell<Vec<Vec<Disagreement>>>,
 }
 
@@ -128,12 +128,12 @@ impl<'y> Host<'y> {
         self.ask(Request::Watch { until });
     }
 
-    /// Marks that the program enters the barrier.
+    /// Reports to the observer that the program enters the barrier.
     pub fn enter(&self) {
         self.ask(Request::Enter);
     }
 
-    /// Marks that the program has left the barrier.
+    /// Reports to the observer that the program has left the barrier.
     pub fn leave(&self) {
         self.ask(Request::Leave);
     }
@@ -148,7 +148,7 @@ impl<'y> Host<'y> {
         }
     }
 
-    /// Returns `mine` if the step succeeded at every node; else all return the message of the first node with a complaint.
+    /// Returns `mine` if the step succeeded at every node; else all nodes return the message of the first node that reported an error.
     pub fn agree<T>(&self, mine: Result<T, String>) -> Result<T, Disagreement> {
         let number = self.agreements.get();
         self.agreements.set(number + 1);
@@ -184,10 +184,10 @@ impl<'y> Host<'y> {
     }
 }
 
-/// Some node complained.
+/// The error of an agreement: at least one node reported an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disagreement {
-    /// The first node that did.
+    /// The first node that reported one.
     pub node: usize,
     /// Its message.
     pub sentence: String,

@@ -6,12 +6,12 @@ use super::Time;
 use super::observe::{Observation, Observer};
 use super::stats::{Distribution, Phase, Summary};
 
-/// The times of the events that make up the latency of one barrier; zero until they have happened.
+/// The times of the events that make up the latency of one barrier; zero until the event has happened.
 #[derive(Debug, Clone, Default)]
 struct Passage {
     first_enter: Time,
     last_enter: Time,
-    /// The last arriver; and the times at which its wire was seen idle, and its level was at the connector and at its board.
+    /// The last arriver; below, the times at which its wire was seen idle, its level was at the connector, and its level was at its board.
     last: usize,
     ready: Time,
     driven: Time,
@@ -21,7 +21,7 @@ struct Passage {
     released: Time,
     /// Time between the release and the machine's previous edge.
     toggle: Time,
-    /// The release at the last arriver's connector, the read that sampled it, and its return.
+    /// Time of the release at the last arriver's connector; below, of the read that sampled it, of that node's exit, and of the last node's exit.
     back: Time,
     read: Time,
     left: Time,
@@ -70,10 +70,10 @@ impl Meter {
         passage.entries[node] = at;
     }
 
-    /// Returns the barrier that a node is in, if it entered last.
+    /// Returns the barrier that a node is in, if the node was the last to enter it.
     fn last(&mut self, node: usize) -> Option<&mut Passage> {
         let Count { entered, left } = self.nodes[node];
-        // Before the first barrier and after the last one the driver opens and closes.
+        // Outside of barriers the driver opens or closes the wires; those accesses belong to no barrier.
         let passage = (entered > left).then(|| self.passages.get_mut(left))??;
         (passage.last == node).then_some(passage)
     }
@@ -159,7 +159,7 @@ impl Observer for Meter {
                 }
             }
             Observation::Output { last_edge, .. } => {
-                // Only the barrier that a node is in can be released, and only the latest one qualifies.
+                // Only a barrier that a node is in can be released, and that is the latest one.
                 // A release before its last arrival is the return of the previous barrier.
                 if let Some(passage) = self.passages.last_mut()
                     && passage.at_pin != Time::ZERO

@@ -103,7 +103,7 @@ pub struct Parameters {
     pub receivers: Time,
     /// Delay from driving a level onto a node's cable until its slow edge reaches the receiver's threshold, either way.
     pub edge: Time,
-    /// The same from the board to a node, where it differs, because the resistors at the two ends do.
+    /// As `edge`, from the board to a node; `None` if it is the same in both directions. It differs if the resistors at the two ends do.
     pub edge_back: Option<Time>,
 }
 
@@ -199,16 +199,16 @@ pub struct Outcome {
     pub lines: ChannelRecord,
 }
 
-/// The reason why there is no run.
+/// The reason why a run failed or cannot start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunError {
     /// The parameters of a version 1 board are out of range.
     Board(BadFilter),
     /// The parameters of a version 2 board are out of range.
     Channels(BadSize),
-    /// Cascaded boards are only of version 1.
+    /// Cascaded boards were requested for version 2; they exist in version 1 only.
     ChannelsOnBoards,
-    /// If a read takes no time, no poll can be selected as the sampling one.
+    /// A read takes no time, so no poll can be selected as the one that samples the release.
     InstantRead,
     /// The machine has no clock.
     NoClock,

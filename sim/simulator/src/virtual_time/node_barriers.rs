@@ -1,6 +1,6 @@
 //! A node's barriers with the real driver, of the version and protocol that the run's parameters select.
 //!
-//! With channels, barrier `k` uses channel `k` modulo their number, and node 0 takes them and gives them back.
+//! With channels, barrier `k` uses channel `k` modulo their number, and node 0 takes and frees the channels.
 
 use super::host::{Delay, Disagreement, Host, Pin};
 use super::{Parameters, Protocol, Time};
@@ -15,7 +15,7 @@ use std::time::Duration;
 type Input<'h> = Confirmed<ReleaseLine<Pin<'h>>>;
 type PinProgrammer<'h> = Programmer<Pin<'h>, Pin<'h>, Delay<'h>>;
 
-/// One barrier.
+/// A barrier of the selected version and protocol.
 enum BarrierKind<'h> {
     Toggle(ToggleBarrier<Pin<'h>, Input<'h>>),
     Returning(ReturningBarrier<Pin<'h>, Input<'h>>),
@@ -40,7 +40,7 @@ fn duration(time: Time) -> Duration {
 }
 
 impl<'h> NodeBarriers<'h> {
-    /// Opens all barriers with all nodes, which agree on each.
+    /// Opens all barriers at this node; all nodes open each one together and agree on the result.
     pub fn open(host: &'h Host<'h>, parameters: &Parameters) -> Result<Self, Disagreement> {
         let Parameters {
             protocol,
@@ -102,7 +102,7 @@ impl<'h> NodeBarriers<'h> {
         Ok(node_barriers)
     }
 
-    /// Runs the driver's self-test of each barrier; after a fault of one the others are still tested, because all nodes meet in the fences.
+    /// Runs the driver's self-test of each barrier. After one has failed the others are still tested, because all nodes take part in the fences.
     pub fn self_test(
         &mut self,
         test: SelfTest,
@@ -128,7 +128,7 @@ impl<'h> NodeBarriers<'h> {
         verdict
     }
 
-    /// Changes them to returning barriers, if that is the protocol; `limit` is the time limit for each.
+    /// Changes the barriers to returning barriers, if that is the protocol; `limit` is the time limit for each.
     pub fn begin(&mut self, limit: Option<Time>) -> Result<(), String> {
         let Protocol::Returning { rest } = self.protocol else {
             return Ok(());
@@ -189,7 +189,7 @@ impl<'h> NodeBarriers<'h> {
         }
     }
 
-    /// Makes all wires idle, and gives the channels back.
+    /// Makes all wires idle, and frees the channels.
     pub fn close(mut self) -> Result<(), String> {
         let mut closed = Ok(());
         for barrier in std::mem::take(&mut self.barriers) {

@@ -77,12 +77,12 @@ pub trait Observer {
     fn observe(&mut self, at: Time, observation: Observation);
 }
 
-/// No observer.
+/// The empty observer, which ignores all events.
 impl Observer for () {
     fn observe(&mut self, _: Time, _: Observation) {}
 }
 
-/// Both.
+/// A pair of observers: both receive every event.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn observe(&mut self, at: Time, observation: Observation) {
         self.0.observe(at, observation);
@@ -90,7 +90,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// Perhaps an observer.
+/// An optional observer; `None` ignores all events.
 impl<A: Observer> Observer for Option<A> {
     fn observe(&mut self, at: Time, observation: Observation) {
         if let Some(observer) = self {
@@ -137,7 +137,7 @@ impl Observer for Vec<LineChange> {
     }
 }
 
-/// All events, for a later drawing.
+/// All events with their times, from which a waveform is drawn later.
 impl Observer for Vec<(Time, Observation)> {
     fn observe(&mut self, at: Time, observation: Observation) {
         self.push((at, observation));

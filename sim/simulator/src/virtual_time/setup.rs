@@ -74,7 +74,7 @@ impl Setup {
     }
 }
 
-/// The end of a world.
+/// The final state of a world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     /// Time at which the last program ended.

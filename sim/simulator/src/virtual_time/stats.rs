@@ -5,13 +5,13 @@ use super::Time;
 /// The phases of the last arriver's latency, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// From its entry until its wire has been seen idle; only a returning barrier checks that.
+    /// From the node's entry until its wire has been seen idle; only a returning barrier checks that.
     Ready,
-    /// Until its level is at the connector.
+    /// Until the node's level is at the connector.
     Write,
-    /// From the connector to its board: the edge, the cable, the receivers.
+    /// From the connector to the node's board: the edge, the cable, the receivers.
     WireOut,
-    /// From there until the last arrival is at the root: the boards below it, if there are any.
+    /// From the node's board until the last arrival is at the root: the boards below the root, if there are any.
     Below,
     /// The wait for the first edge and two synchroniser stages.
     Synchroniser,
@@ -19,7 +19,7 @@ pub enum Phase {
     Machine,
     /// From the machine to the connector: the buffers, the edge, the cable.
     WireBack,
-    /// Until a read has sampled the release, and others have agreed if required.
+    /// Until a read has sampled the release, and further reads have confirmed it if required.
     Poll,
     /// Until the wire is on its way back to idle, in a returning barrier.
     Rest,

@@ -39,7 +39,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 
 #[test]
 fn the_phases_add_up_to_the_latency_of_the_last_arriver() {
-    // One barrier, so that every distribution contains exactly the sample of that barrier.
+    // The run has one barrier, so that the distribution of each phase has exactly one sample.
     for seed in 0..20 {
         let Outcome { summary, .. } = outcome(&Parameters {
             seed,
@@ -62,7 +62,7 @@ fn the_machine_takes_two_to_three_periods_at_any_clock() {
         });
         let period = Time::from_ps(1_000_000_000_000 / clock_hz);
         let rounding = Time::from_ps(2);
-        // Two stages after an edge that arrives within a period, and one more edge for the decision.
+        // The synchroniser takes one period and the wait for the first edge, which is up to one period; the decision takes one more period.
         let [synchroniser, machine] = [4, 5].map(|phase| &summary.phases[phase]);
         assert!(
             synchroniser.percentile(0.0) + rounding >= period,

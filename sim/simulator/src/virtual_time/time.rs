@@ -63,7 +63,7 @@ impl Time {
 impl Add for Time {
     type Output = Self;
 
-    /// Saturates: the engine detects the end of time and reports it.
+    /// Saturates; the engine detects a saturated time and reports that the run is too long.
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -93,7 +93,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// The word that is not a time.
+/// The text that is no time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadTime(String);
 

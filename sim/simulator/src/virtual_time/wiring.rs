@@ -191,7 +191,7 @@ impl Line {
         self.input
     }
 
-    /// A neighbour's edge causes this level on the wire until `until`.
+    /// Applies the pulse of a neighbour's edge: this level on the wire until `until`.
     pub(super) fn strike(&mut self, until: Time, high: bool) {
         self.struck = Some((until, high));
     }

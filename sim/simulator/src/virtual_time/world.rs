@@ -20,7 +20,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-/// The driver and its callers need a few kilobytes; formatting a message needs some more.
+/// Stack size of a node's program: the driver and its callers need a few kilobytes, formatting a message needs some more.
 const STACK_BYTES: usize = 128 * 1024;
 
 /// Powers the world on, runs a program on each node until all have ended, and returns the observer.
@@ -36,7 +36,7 @@ pub fn run_world<O: Observer>(
     Ok((end?, world.observer))
 }
 
-/// An event; variants are never really compared, because the sequence number before them is unique.
+/// An event; `Ord` is required by the queue, but variants are never compared, because the sequence number before them is unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     /// The program continues.
@@ -51,7 +51,7 @@ enum Step {
     Sampled { node: usize, line: usize },
     /// A watch of the program's input ends, if it is still the current one.
     Watched { node: usize, watch: u64 },
-    /// Every node is in the fence, or will never be.
+    /// The fence ends: `complete` if every node is in it, otherwise because some node will never enter it.
     Fenced { complete: bool },
     /// A level enters a wire.
     Feed { sink: Sink, high: bool },
@@ -66,7 +66,7 @@ enum Step {
 type Task = Coroutine<Answer, Request, (), DefaultStack>;
 
 struct Node {
-    /// `None` once it has ended or died.
+    /// The program; `None` once it has ended or its node has died.
     program: Option<Task>,
     random: Random,
     slowness: f64,
@@ -461,7 +461,7 @@ impl<O: Observer> World<O> {
         self.schedule_change(board);
     }
 
-    /// Ends a watch, during which reads have followed each other without a gap; the read in progress is the next to count.
+    /// Ends a watch, during which reads are assumed to follow each other without a gap; the program continues with the read in progress.
     fn wake(&mut self, now: Time, node: usize) {
         let Some((since, _)) = self.nodes[node].watching.take() else {
             return;

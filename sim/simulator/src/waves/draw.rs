@@ -16,7 +16,7 @@ pub(super) struct Signal {
     pub scope: Vec<String>,
     pub name: String,
     pub kind: Kind,
-    /// Its label in a viewer.
+    /// The signal's label in a viewer.
     called: String,
 }
 
@@ -59,7 +59,7 @@ struct NodeIds {
 struct Replay {
     board: Board,
     ids: BoardIds,
-    /// The edge after which the state has been stable for so long that nothing is written.
+    /// The time until which edges are written; after it the state is stable.
     drawn_until: Time,
 }
 
@@ -77,7 +77,7 @@ struct Artist {
     releases: (usize, u64),
     arrived: usize,
     fault: usize,
-    /// The levels at the pins of all nodes, and at the output for which they wait.
+    /// The levels at the pins of all nodes; `output` is the level of the root, for whose change they wait.
     pins: Vec<bool>,
     output: bool,
 }
@@ -157,7 +157,7 @@ impl Artist {
         let (fault, none) = (self.fault, Value::Text("-".to_owned()));
         self.drawing.change(zero, fault, none);
         if let Some((at, name)) = &trace.fault {
-            // Readers of the format take a blank for the end of a text.
+            // Readers of the format treat a blank as the end of a text.
             let name = Value::Text(name.replace(' ', "_"));
             self.drawing.change(*at, fault, name);
         }

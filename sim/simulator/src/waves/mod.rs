@@ -22,7 +22,7 @@
 //! A [`Trace`] has an observer's events of a run and the injected faults; [`write()`] simulates the boards again, edge
 //! by edge, so the record stays small. In short runs all clock edges are written, otherwise those at which flip-flops change; elsewhere clocks
 //! are `z`.
-//! Version 2 has a waveform of its own, [`channel_vcd`](barrier_waveform::channel_vcd).
+//! Version 2 has a different waveform, [`channel_vcd`](barrier_waveform::channel_vcd).
 
 mod closeup;
 mod draw;

@@ -5,7 +5,7 @@ use barrier_waveform::dump::{Dump, Form, FstDump, Unit, Value, VcdDump};
 use std::io;
 
 impl Drawing {
-    /// Writes everything; returns the number of changes.
+    /// Writes the whole drawing; returns the number of changes.
     pub fn write<W: io::Write + io::Seek>(&self, sink: W, form: Form) -> io::Result<usize> {
         let unit = Unit::Picosecond;
         match form {

@@ -17,7 +17,7 @@ fn traced(parameters: Parameters) -> Trace {
     trace
 }
 
-/// Every change of a dump by the signal's path: when, and the value without leading zeros.
+/// The changes of each signal of a dump, by the signal's path: the time, and the value without leading zeros.
 type Dump = HashMap<String, Vec<(u64, String)>>;
 
 fn read(text: &[u8]) -> Dump {
@@ -190,7 +190,7 @@ fn a_fault_has_its_name_at_its_moment() {
         (when, name.as_str()),
         (examined.case.at.ps(), "FPGA_reset,_board")
     );
-    // The reset is seen in the board: its level falls at that very moment, and not at an edge of the clock.
+    // The board's level falls at the moment of the reset, and not at an edge of the clock.
     assert_eq!(at(&dump, "barrier.board.level", when, false), "1");
     assert_eq!(at(&dump, "barrier.board.level", when, true), "0");
 }
@@ -256,7 +256,7 @@ fn what_is_shown_first_begins_with_the_first_arrival() {
             .lines()
             .find_map(|line| line.strip_prefix("[timestart] "));
         let start: u64 = start.and_then(|at| at.parse().ok()).expect("a start");
-        // First all nodes open and meet in a fence, which takes 40 us.
+        // First all nodes open and pass a fence, which takes 40 us.
         let first = trace
             .sights
             .iter()

@@ -1,6 +1,6 @@
 //! Waveform of a version 2 board from its line changes: a value change dump (IEEE 1364) or an FST, timescale 1 ps, changes only.
 //!
-//! A record has what the nodes drive; the model, stepped edge by edge over the same changes, produces the rest.
+//! A record contains only the lines that the nodes drive; the model, stepped edge by edge over the same changes, computes all other signals.
 //! The tree of signals is
 //!
 //! ```text
@@ -24,7 +24,7 @@
 //!   node01 ...
 //! ```
 //!
-//! Texts have no blanks, which readers of value change dumps take for the end of a value.
+//! Texts have no blanks, because readers of value change dumps treat a blank as the end of a value.
 
 mod frames;
 mod names;
@@ -48,7 +48,7 @@ const CLOCK: Clock = Clock {
     units_per_s: 1_000_000_000_000,
 };
 
-/// Half a period of it.
+/// Half a period of the board's clock, in picoseconds.
 const HALF_PERIOD: u64 = CLOCK.units_per_s / fpga_model::CLOCK_HZ / 2;
 
 /// The properties of a waveform that its save file needs.

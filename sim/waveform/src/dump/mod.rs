@@ -16,7 +16,7 @@ use std::path::Path;
 pub enum Form {
     /// Text that every tool reads.
     Vcd,
-    /// Compressed: a small fraction of that.
+    /// Compressed: a small fraction of the size of a VCD.
     Fst,
 }
 

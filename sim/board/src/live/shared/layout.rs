@@ -12,14 +12,14 @@ pub(in crate::live) const MOST_HANDS: usize = (1 << (SLOT_BITS - 1)) - 1;
 /// The required alignment of the memory; every page satisfies it.
 pub(super) const ALIGN: usize = align_of::<Header>();
 
-/// Pairs of cache lines, because the prefetcher fetches lines in pairs.
+/// A slot, aligned to a pair of cache lines, because the prefetcher fetches lines in pairs.
 #[repr(C, align(128))]
 struct Slot<const WORDS: usize>([AtomicU64; WORDS]);
 
 #[repr(C, align(128))]
 struct Head(AtomicU64);
 
-/// One event of the record: its time, and its encoding (zero: not written).
+/// One event of the record: its time, and its encoding (zero if the entry was not written).
 #[repr(C)]
 struct Entry {
     at_ns: AtomicU64,
@@ -61,7 +61,7 @@ impl HeadWord {
 #[derive(Clone, Copy)]
 pub(in crate::live) struct Geometry {
     pub nodes: usize,
-    /// Number of handles that may commit; a node has [`HANDS`], a board above others has one for each node below.
+    /// Number of handles that may commit: [`HANDS`] per node; a board that is not a leaf of its tree has one for each node of the tree.
     pub writers: usize,
     pub capacity: usize,
     pub origin_ns: u64,
@@ -70,7 +70,7 @@ pub(in crate::live) struct Geometry {
 }
 
 impl Geometry {
-    /// Slot 0 is the state after power-on; the others belong to the handles, two each.
+    /// Returns the number of slots: slot 0 for the state after power-on, and two for each handle.
     const fn slots(writers: usize) -> usize {
         1 + writers * 2
     }
@@ -214,7 +214,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
     #[inline]
     pub(in crate::live) fn read<const FIRST: usize>(&self) -> (HeadWord, [u64; FIRST]) {
         loop {
-            // Pairs with the Release half of `commit`: the slot's words are there.
+            // Pairs with the Release half of `commit`: the words of the current slot are visible.
             let head = HeadWord(self.header.head.0.load(Ordering::Acquire));
             // Only a process that violates the protocol could write a head with a nonexistent slot.
             let Slot(words) = self.slots.get(head.slot()).unwrap_or(&self.slots[0]);
@@ -246,7 +246,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
             .is_ok()
     }
 
-    /// Stores an event in the record; beyond its end nothing is stored, because the count has the number of missing events.
+    /// Stores an event in the record; an event beyond its end is not stored, only counted by the caller's state.
     pub(in crate::live) fn write_entry(&self, place: u64, at_ns: u64, what: u64) {
         if let Some(entry) = usize::try_from(place)
             .ok()

@@ -133,7 +133,7 @@ impl AsFd for Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: `base` and `len` are the mapping's, and every board borrows `self`, so none is left.
+        // SAFETY: `base` and `len` are those of the mapping, and every board borrows `self`, so none exists any more.
         // Unmapping can only fail for arguments that are not a mapping.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }

@@ -102,7 +102,7 @@ impl<'m> Board<'m> {
             origin_ns: 0,
             ..board
         };
-        // Before the board, so that what finds the board finds its line.
+        // The line is created before the board, so a process that finds the board also finds its line.
         // SAFETY: the line begins and ends within the `need` bytes, and `need <= len`.
         let line = unsafe { Line::init(base.add(at), len - at, line) }?;
         // SAFETY: the caller's contract is the same as that of `Slots::init`.

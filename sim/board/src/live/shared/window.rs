@@ -17,11 +17,11 @@ use std::fs::File;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A board in memory of others, read-only.
+/// A board in the memory of other processes, mapped read-only.
 #[derive(Debug)]
 pub struct Window {
     pane: Pane,
-    /// Where the board begins.
+    /// The board's offset in the mapping.
     at: usize,
 }
 
@@ -40,7 +40,7 @@ impl Window {
     pub fn open(file: &File) -> Result<Option<Self>, Errno> {
         let pane = Pane::map(file)?;
         let mut from = 0;
-        // Holes are stepped over: reading one would fill it with memory.
+        // Holes are skipped: reading one would allocate memory for it.
         while let Some(data) = extent(file, from, SeekFrom::Data)? {
             let end = extent(file, data, SeekFrom::Hole)?.unwrap_or(pane.len as u64);
             let end = usize::try_from(end).unwrap_or(pane.len).min(pane.len);
@@ -86,7 +86,7 @@ impl Pane {
     /// Attaches to the board of version 2 at this offset, in the same way.
     fn channels(&self, at: usize) -> Option<ChannelBoard<'_>> {
         let (place, len) = self.place(at, channels::State::MAGIC)?;
-        // SAFETY: as in `board`: the mapping outlives the board, which only reads it here, as atomics.
+        // SAFETY: the mapping stays while `self` is borrowed, so it outlives the board, through which it is only read, as atomics.
         unsafe { ChannelBoard::attach(place, len) }.ok()
     }
 
@@ -100,13 +100,13 @@ impl Pane {
         let place = unsafe { self.base.add(at) };
         // SAFETY: eight bytes of the mapping, aligned because a mapping begins at a page; every bit pattern is a number.
         let found = unsafe { place.cast::<AtomicU64>().as_ref() };
-        // Read alone first: most places are no board, and the rest of a header may be in a hole.
+        // Only the magic number is read first: most offsets hold no board, and the rest of a header may be in a hole.
         (found.load(Ordering::Relaxed) == magic).then_some((place, len))
     }
 }
 
 impl Pane {
-    /// What begins at this place: a board by itself or, once each of its boards is there, a tree.
+    /// Returns the state of the board at this offset or, once all its boards exist, of the tree that begins there.
     fn look(&self, at: usize) -> Option<Look> {
         if let Some(channels) = self.channels(at) {
             return Some(channels.look());
@@ -125,7 +125,7 @@ impl Pane {
         }
     }
 
-    /// The boards of a tree that begin at this place, each with a record of `each` bytes.
+    /// Returns the boards of the tree that begins at this offset; the record of each board has `each` entries.
     fn boards(&self, at: usize, nodes: usize, lowest: usize, each: usize) -> Option<Boards<'_>> {
         let len = self.len.checked_sub(at)?;
         // What another process wrote is not trusted: the boards must fit into the rest of the memory, and the nodes on the boards.
@@ -134,20 +134,20 @@ impl Pane {
         }
         let tree = Tree::new(nodes, lowest);
         let record = each.checked_mul(tree.boards())?;
-        // SAFETY: as in `board`.
+        // SAFETY: `len` bytes from `at` are inside the mapping, which stays while `self` is borrowed; the boards are only read, as atomics.
         unsafe { Boards::attach(self.base.add(at), len, &tree, record) }.ok()
     }
 }
 
 impl Drop for Pane {
     fn drop(&mut self) {
-        // SAFETY: `base` and `len` are what `map` got, and every board borrows `self`, so none is left.
+        // SAFETY: `base` and `len` are those of the mapping that `map` created, and every board borrows `self`, so none exists any more.
         // Unmapping can only fail for arguments that are not a mapping.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
 
-/// Where the next data, or the next hole, begins; `None` after the last.
+/// Returns the offset at which the next data, or the next hole, begins; `None` after the last.
 fn extent(file: &File, from: u64, kind: fn(u64) -> SeekFrom) -> Result<Option<u64>, Errno> {
     match seek(file, kind(from)) {
         Ok(at) => Ok(Some(at)),

@@ -1,4 +1,4 @@
-//! The eureka line of a live board: what one node finds is reported to all others, once in each round.
+//! Tests of the eureka line of a live board: the result of one node is reported to all others, once in each round.
 
 use super::*;
 use barrier_driver::{Eureka, EurekaError, Found};
@@ -43,7 +43,7 @@ fn all_nodes_read_what_one_has_found_until_the_barrier_releases() {
         }
         level = !level;
         for (entered, wires) in wires.iter_mut().enumerate() {
-            // A node that polls late sees it in the barrier, too.
+            // A node that polls late, in the barrier, sees the high line, too.
             assert!(lines[2].poll().expect("infallible").is_ready(), "{entered}");
             wires.out.set_state(level.into()).expect("infallible");
         }

@@ -1,6 +1,6 @@
 //! Version 2: five channels, with leases and time limits.
 //!
-//! Its clock follows the hub's; a write also advances it at once by the edges that it needs.
+//! The board's clock follows the hub's; a write also advances it at once by the edges that the write needs.
 
 use super::super::frame::{CHANNELS_VERSION, Request};
 use super::{Board, Rested, Written, nanoseconds};
@@ -9,11 +9,11 @@ use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Pins};
 use fpga_model::{BadNodeCount, CLOCK_HZ, LATENCY_EDGES};
 use std::time::Duration;
 
-/// Lines from a node of version 2 to the board: arrivals, then clock, data and select.
+/// Number of lines from a node of version 2 to the board: arrivals, then clock, data and select.
 pub(in crate::served) const OUTWARD: usize = Pins::LINES;
-/// The bit of select among them.
+/// The bit of serial select in a node's outward lines.
 pub(in crate::served) const SELECT: u8 = 1 << (OUTWARD - 1);
-/// Bits of a channel's counter in [`Snapshot::outputs`].
+/// Width of a channel's counter in [`Snapshot::outputs`], in bits.
 const COUNTER: u32 = 12;
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Channels {
         self.edges = self.edges.saturating_add(edges);
     }
 
-    /// Returns each channel's number of releases modulo a few bits: enough to detect a release since the client's last view.
+    /// Returns the low [`COUNTER`] bits of each channel's number of releases: enough to detect a release since the client's last view.
     fn counters(&self) -> u64 {
         let channels = (0..MAX_CHANNELS).rev();
         channels.fold(0, |all, number| {
@@ -81,8 +81,8 @@ impl Channels {
         all
     }
 
-    /// Sets a node's lines, except arrivals that were used after the client had `seen` these counters:
-    /// a level that would have withdrawn such an arrival would now be the next arrival.
+    /// Sets a node's lines, except the arrivals of channels that have released since the counters were `seen`:
+    /// that release has consumed the arrival, so a level that was meant to withdraw it would be the next arrival.
     fn drive(&mut self, node: usize, levels: u8, seen: u64) {
         let used = self.counters() ^ seen;
         let is_used =

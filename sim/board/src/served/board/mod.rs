@@ -1,4 +1,4 @@
-//! The boards that a hub may have, with the operations of the protocol: a file for each version.
+//! The boards that a hub can serve, with the operations of the protocol: a file for each version.
 
 mod channels;
 mod toggle;
@@ -18,7 +18,7 @@ pub(super) trait Board: Debug + Send {
 
     fn nodes(&self) -> usize;
 
-    /// Returns the board now, as this node or an observer sees it; see [`frame`](super::frame) for the meaning of the words.
+    /// Returns the present state of the board, as this node or (`None`) an observer sees it; see [`frame`](super::frame) for the meaning of the words.
     fn snapshot(&mut self, node: Option<usize>, now: Duration) -> Snapshot;
 
     fn releases(&self) -> u64;
@@ -59,12 +59,12 @@ pub(super) enum Written {
     Foreign,
 }
 
-/// How a dead node's lines were made idle.
+/// The state of a dead node when its lines were made idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rested {
-    /// True if it had entered a barrier that was not released.
+    /// True if the node had entered a barrier that was not yet released.
     pub inside: bool,
-    /// The level that its wire has now, if it has one wire.
+    /// The level of the node's wire now; `None` if it has several lines (version 2).
     pub level: Option<bool>,
 }
 

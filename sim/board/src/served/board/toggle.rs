@@ -1,7 +1,7 @@
 //! Version 1: the barrier and its eureka line.
 //!
-//! Only writes step it: after [`LATENCY_EDGES`] with constant wires nothing changes any more, and one edge
-//! later the eureka line does not change either.
+//! Only writes step the board: with constant wires the barrier is stable after [`LATENCY_EDGES`] edges,
+//! and the eureka line one edge later.
 
 use super::super::frame::{Eureka, Request, VERSION};
 use super::{Board, Rested, Written, nanoseconds};
@@ -24,7 +24,7 @@ pub(in crate::served) struct Toggle {
 impl Toggle {
     pub fn new(nodes: usize) -> Result<Self, BadNodeCount> {
         let machine = ToggleMachine::new(nodes)?;
-        // The wires are not filtered, as those of the barrier are not.
+        // The wires to the line have no filter, like those to the barrier.
         let line = EurekaLine::new(nodes, 1).map_err(|_| BadNodeCount(nodes))?;
         Ok(Self {
             machine,

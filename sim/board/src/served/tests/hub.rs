@@ -249,7 +249,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// Three nodes, clients that connect, disconnect and send anything: the guarantees of the module's head.
+    /// Checks the guarantees of the module's head with three nodes and clients that connect, disconnect and send any bytes.
     #[test]
     fn whatever_clients_do_the_barrier_holds_and_the_server_stays_small(acts in proptest::collection::vec(act(), 1..400)) {
         let mut hub = hub_of(3);

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// A server on a thread of its own, stopped when it is dropped.
+/// A server on a separate thread, stopped when it is dropped.
 struct Served {
     address: Address,
     stop: Arc<AtomicBool>,
-    /// While set, the server reads and answers nothing, as a stopped process.
+    /// While set, the server reads and answers nothing, like a stopped process.
     frozen: Arc<AtomicBool>,
     notices: Arc<Mutex<Vec<Notice>>>,
     thread: Option<JoinHandle<()>>,
@@ -75,7 +75,7 @@ impl Served {
     fn end(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A server that has failed has printed its error.
+            // If the server has failed, it has printed its error.
             let _ = thread.join();
         }
     }

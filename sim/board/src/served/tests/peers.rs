@@ -98,7 +98,7 @@ fn a_peer_that_is_no_server_of_this_version_is_named() {
             limit
         })
     );
-    // No process listens where one has just stopped.
+    // The port is free again: no process listens there.
     let address = Address::from(
         TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
@@ -171,7 +171,7 @@ fn many_silent_clients_keep_no_node_out() {
         let node = Wires::connect(&served.address, 0, 1, silent).expect("it said hello");
         assert_eq!(node.reader.look().expect("connected").connected, 1);
     }
-    // The first of the crowd have been dropped for the later ones.
+    // The server has dropped the first of these clients for later ones.
     let mut first = &crowd[0];
     let mut heard = Vec::new();
     let _ = first.read_to_end(&mut heard);
@@ -184,7 +184,7 @@ fn rubbish_and_floods_leave_the_nodes_alone() {
     let served = Served::new(2);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Also when a node fails, or the scope would wait for the flood indefinitely.
+        // Stops the flood also if a node fails; otherwise the scope would wait for it indefinitely.
         let _over = SetAtEnd(&stop);
         for kind in 0..3u8 {
             let (address, stop) = (&served.address, &stop);

@@ -1,4 +1,4 @@
-//! A node's wires: the port suite, sixty nodes, and what a node that gives up must not do.
+//! Tests of a node's wires: the port suite, sixty nodes, and that a node that gives up does not enter the next barrier.
 
 use super::*;
 use barrier_driver::{Eureka, Found, ToggleBarrier};
@@ -80,7 +80,7 @@ fn giving_up_after_the_release_is_no_arrival_at_the_next_barrier() {
     first.out.set_low().expect("connected");
     assert_eq!(first.input.is_high(), Ok(true));
     assert_eq!(rig.0.view().board.inputs, 0b11, "the wire is idle as it is");
-    // The same write by a node that has received it is an arrival.
+    // The same write by a node that has received the release is an arrival.
     first.out.set_low().expect("connected");
     assert_eq!(rig.0.view().board.inputs, 0b10);
 }
@@ -101,7 +101,7 @@ fn a_handle_that_receives_a_release_rings() {
     second.out.set_high().expect("connected");
     assert_eq!(second.input.is_high(), Ok(true));
     assert_eq!(rung.load(Ordering::Relaxed), 1);
-    // A request for the board receives a release as well, and no later read would.
+    // The reply to a request for the board may carry a release that no later read will report: `look` must ring, too.
     assert_eq!(first.input.is_high(), Ok(true));
     second.out.set_low().expect("connected");
     first.out.set_low().expect("connected");
@@ -229,7 +229,7 @@ fn one_client_finds_it_and_the_others_read_so_until_the_release() {
         for line in &mut lines {
             assert_eq!(line.poll(), Ok(Poll::Pending));
         }
-        // One that arrives later, with a lower number, is not first.
+        // A node that raises its wire later is not first, even with a lower number.
         for announcing in [finder, (finder + 1) % 3] {
             lines[announcing].announce().expect("connected");
         }

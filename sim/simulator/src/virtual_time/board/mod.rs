@@ -24,7 +24,7 @@ trait Machine: Debug {
     /// Returns the number of edges after which an output next changes with constant levels.
     fn edges_to_change(&self) -> Option<u64>;
 
-    /// Returns the number of edges after which constant levels change nothing any more.
+    /// Returns the number of edges after which the machine is stable with constant levels.
     fn latency_edges(&self) -> u64;
 
     /// Returns the level at the output that leads to this pin's line.
@@ -41,7 +41,7 @@ trait Machine: Debug {
     /// The reset line.
     fn reset(&mut self);
 
-    /// Returns the level of the last inward line at each node; version 1 has no lines of each node's own.
+    /// Returns the level of the last inward line at each node; in version 1 all nodes have the same inward line.
     fn last_line(&self) -> u64 {
         0
     }
@@ -128,7 +128,7 @@ impl Board {
         self.oscillator.time_of(self.edge + 1)
     }
 
-    /// Returns the number of edges after which constant pins change nothing any more.
+    /// Returns the number of edges after which the machine is stable with constant pins.
     pub fn latency_edges(&self) -> u64 {
         self.machine.latency_edges()
     }
