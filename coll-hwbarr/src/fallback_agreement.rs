@@ -156,7 +156,7 @@ impl FallbackAgreement {
                 }
             }
             Role::Member { stop, verdict } => {
-                // Messages arrive in order, so "stop" arrives before the verdict even if it is not tested.
+                // Messages arrive in order, so "stop" precedes the verdict, whether or not its test has succeeded before.
                 if let Some(message) = stop
                     && test(comm, message)?.is_some()
                 {
