@@ -156,7 +156,7 @@ impl FallbackAgreement {
                 }
             }
             Role::Member { stop, verdict } => {
-                // Messages arrive in order, so "stop" precedes the verdict, whether or not its test has succeeded before.
+                // The receive for "stop" was posted first, so the first message from rank 0 matches it, even if it has not been tested.
                 if let Some(message) = stop
                     && test(comm, message)?.is_some()
                 {

@@ -87,7 +87,7 @@ fn holes(board: &Board) -> Vec<Hole> {
     pads.chain(vias).collect()
 }
 
-/// Returns the pairs of pieces that are too near to each other: of different nets, or without a net.
+/// Returns a violation for each pair of pieces of different nets, or without a net, that are too near to each other.
 fn too_near(copper: &[Copper<'_>]) -> Vec<String> {
     let mut found = Vec::new();
     for (index, one) in copper.iter().enumerate() {
@@ -193,7 +193,7 @@ impl Sets {
     }
 }
 
-/// Returns the nets whose pieces are not all connected by copper.
+/// Returns a violation for each piece of a net that no copper connects to the rest of the net.
 fn unconnected(board: &Board, copper: &[Copper<'_>]) -> Vec<String> {
     let zones: Vec<_> = SIDES
         .into_iter()
