@@ -1,17 +1,17 @@
 //! Comparison of the idle levels read by all nodes, which detects faults that no single node can.
 //!
-//! All wires from the barrier have one level, so in an idle barrier every node has read the same.
-//! A node that has read another level has an input that floats, is cut, or is inverted.
+//! All wires from the barrier carry the same level, so in an idle barrier every node reads the same level.
+//! If a node reads another level, its input floats, is cut, or is inverted.
 //! A caller that can collect the levels, as MPI can, calls [`same_level`] between [`ToggleBarrier::open`](crate::ToggleBarrier::open)
 //! and [`self_test`](crate::self_test()), and names the node before a barrier hangs.
 
 use core::{error::Error, fmt};
 use embedded_hal::digital::PinState;
 
-/// Nodes that read another level than the others.
+/// The nodes whose level differs from the level of the majority.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelMismatch {
-    /// The minority; in a tie those that read high, which is what an open wire reads as at most ports.
+    /// The minority; in a tie, the nodes that read high, because an open wire reads high at most ports.
     pub nodes: Vec<usize>,
     /// The level that they read.
     pub level: PinState,

@@ -55,7 +55,7 @@ pub enum LoopBackError<E> {
         written: PinState,
         /// True if any level before it was read back.
         ever: bool,
-        /// How long the test polled for it.
+        /// How long the test polled for the level.
         limit: Duration,
     },
 }
@@ -162,7 +162,7 @@ pub fn cost<O: OutputPin, I: InputPin<Error = O::Error>>(
 pub enum PairError<E> {
     /// The barrier could not be opened.
     Open(OpenError<E, core::convert::Infallible>),
-    /// It was opened, but the self-test failed.
+    /// The barrier was opened, but the self-test failed.
     SelfTest(SelfTestError<E, core::convert::Infallible>),
     /// A barrier could not be entered.
     Enter(PinFault<E>),

@@ -69,7 +69,7 @@ macro_rules! sleeper_suite {
     };
 }
 
-/// Far more than any test needs; reached only by a broken port.
+/// Time limit of every wait; far more than any test needs, so only a broken port reaches it.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// The sleep limit in tests of wake-ups: longer than [`LIMIT`], within which the late node must see the sleeper awake.

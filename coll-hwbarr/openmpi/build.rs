@@ -1,4 +1,4 @@
-//! The file needs nothing but the C library, and is never unloaded: exit handlers and MPI may still call it when it has been let go of.
+//! Links the file with the C library only, and marks it as never unloaded: exit handlers and MPI may still call it after `dlclose`.
 
 #[path = "../../mpi-abi/build/unwinder.rs"]
 mod unwinder;

@@ -1,4 +1,4 @@
-//! The plugin needs nothing but the C library, as the library that loads it.
+//! Links the plugin with the C library only, like the library that loads it.
 
 #[path = "../../mpi-abi/build/unwinder.rs"]
 mod unwinder;

@@ -39,11 +39,11 @@ const STATEMENT: usize = 256;
 /// What a member reports besides its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remark {
-    /// Its port has failed with this error.
+    /// The member's port has failed with this error.
     Lost(String),
-    /// It has read from the hardware which nodes have not entered; the text names them.
+    /// The member has read from the hardware which nodes have not entered; the text names them.
     Missing(String),
-    /// It has warned the user already.
+    /// The member has warned the user already.
     Told,
 }
 
@@ -156,7 +156,7 @@ impl FallbackAgreement {
                 }
             }
             Role::Member { stop, verdict } => {
-                // The order of messages makes this one the first from rank 0, whether it is looked at or not.
+                // The receive for "stop" was posted first, so the first message from rank 0 matches it, even if it has not been tested.
                 if let Some(message) = stop
                     && test(comm, message)?.is_some()
                 {

@@ -25,7 +25,7 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
     Released,
-    /// The hardware will never release it.
+    /// The hardware will never release this barrier.
     Abandoned,
 }
 

@@ -4,7 +4,7 @@
 pub fn sentence(missing: &[String], nodes: usize) -> String {
     match missing {
         [] => "although all have entered".into(),
-        // This node has entered; if the barrier has no node now, it has released all of them since.
+        // This node has entered; if all nodes are missing now, the barrier has released all of them since.
         all if all.len() == nodes => "and did so at this very moment".into(),
         [one] => format!("node {one} has not entered"),
         all => format!("nodes {} have not entered", listed(all)),

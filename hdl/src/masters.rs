@@ -21,7 +21,7 @@ pub enum Way {
     Pulse = 2,
 }
 
-/// What the bench has seen.
+/// The results that the bench reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     /// Barriers that every master has passed.
@@ -30,9 +30,9 @@ pub struct Seen {
     pub early: u64,
     /// Errors on the bus.
     pub errors: u64,
-    /// Least cycles from the last arrival at the block to the moment in which a master knows of the release.
+    /// Minimum number of cycles from the last arrival at the block until a master detects the release.
     pub least: u64,
-    /// Most cycles.
+    /// Maximum of the same number.
     pub most: u64,
 }
 

@@ -6,7 +6,7 @@
 
 /// Assumed, in seconds; the result is proportional to its inverse, so a factor of 10 moves an entry by one power.
 pub const T0: f64 = 1e-9;
-/// Wires of the largest board.
+/// Number of wires of the largest board.
 pub const WIRES: f64 = 60.0;
 /// Transitions of each wire in a second: a barrier every 10 us.
 pub const TRANSITIONS: f64 = 1e5;

@@ -20,10 +20,10 @@ const LIMIT: Duration = Duration::from_secs(1800);
 /// The longest induction, in edges.
 const STEPS: usize = 8;
 
-/// Between the mutants in yosys' log.
+/// Separates the mutants in yosys' log.
 const MARK: &str = "NEXT MUTANT ";
 
-/// A design, and the contract whose score is asked for.
+/// A design, and the contract whose score is determined.
 #[derive(Debug, Clone)]
 pub struct Subject {
     /// The mutated design.
@@ -43,7 +43,7 @@ pub struct Score {
     pub killed: usize,
     /// Number of mutants that are proved equal to the design.
     pub equivalent: usize,
-    /// The others, as yosys describes them.
+    /// The mutants that are neither killed nor equivalent, as yosys describes them.
     pub survivors: Vec<String>,
 }
 

@@ -25,7 +25,7 @@ pub const CHANNEL_HEADER: Source = source!("channels/dv/verilated_channels.h");
 
 /// The register block as a device behind a mapped file.
 pub const REGISTER_HARNESS: Source = source!("registers/dv/verilated_registers.cpp");
-/// Of the harnesses that keep a model of their own.
+/// The header of the harnesses that give each Verilated model its own context.
 const OWN_HEADER: Source = source!("shared/dv/verilated_own.h");
 
 /// Names and texts of source files.

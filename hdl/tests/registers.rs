@@ -10,7 +10,7 @@ use hdl::masters::{self, Way};
 use hdl::register_claims::BUSES;
 use hdl::register_device::Playing;
 
-/// In every way, and none of the bus's accesses is an error.
+/// The masters pass barriers in every way, and no bus access returns an error.
 #[test]
 fn masters_on_one_bus_pass_barriers_and_a_sleeper_wakes_two_cycles_after_the_last_arrival() {
     let wishbone = BUSES[1].design();

@@ -10,7 +10,7 @@ use core::time::Duration;
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{InputPin, OutputPin};
 
-/// A channel and its members; every member passes the same.
+/// A channel and its members; every member passes the same value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Membership {
     /// The channel.
@@ -29,7 +29,7 @@ pub struct ChannelBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
 impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     /// Brings this node's line to rest and, on the one member that passes its programmer, takes the channel.
     ///
-    /// `fence` is called twice: when all members are at rest, and when the channel is theirs.
+    /// `fence` is called twice: when all members are at rest, and when the channel has been taken.
     /// A node that has failed calls it too, so that no node hangs in it;
     /// all members have to agree whether all have succeeded and the channel can be used.
     pub fn open<P, Q, D, F>(
@@ -148,8 +148,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
 
     /// Leaves a channel whose members `gone` have died, and frees it.
     ///
-    /// This is for living members that are not more than half of all, such as one of two nodes: the board drops no node for them.
-    /// Each living member calls it, one of them with its programmer; `fence` is among the living, and is called twice.
+    /// For survivors that are at most half of the members, such as one of two nodes: the board then refuses to drop the dead ones.
+    /// Each living member calls this function, one of them with its programmer; `fence` synchronises the living members and is called twice.
     ///
     /// A living member that is in no barrier enters it. If all the dead had arrived, the barrier releases; if none had,
     /// the living withdraw. In both cases all lines are at rest then, and the channel is free for any nodes.

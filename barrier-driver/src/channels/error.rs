@@ -28,7 +28,7 @@ pub enum ProgramError<E> {
         channel: u8,
         /// Why.
         status: Status,
-        /// The nodes or bits in question, see [`Status`].
+        /// The nodes or bits that caused the refusal, see [`Status`].
         value: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! A heartbeat of nodes: a channel whose barrier each node enters again after every release, from a loop that does nothing else.
+//! Failure detection by heartbeat: on a dedicated channel, each node enters the barrier again after every release, from a loop that does nothing else.
 //!
 //! A beat is a barrier, so a node that has died is one that does not arrive, and the board names it.
 //! A node that is stopped for longer than the limit counts as dead to the others, and they free the channel; when it runs again, it learns
@@ -56,7 +56,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
         }
     }
 
-    /// Arrives when a beat is due, and reports a complete beat or a silent member. Called again and again, more often than the period.
+    /// Arrives when a beat is due, and reports a complete beat or a silent member. Must be called more often than once per period.
     ///
     /// `now` is the time since any fixed instant.
     pub fn poll<P, Q, D>(

@@ -46,7 +46,7 @@ impl<I: InputPin> InputPin for LastLine<I> {
     }
 }
 
-/// The release of a channel: a line of its own, or the one that is shared with the replies.
+/// The release line of a channel: either dedicated, or shared with the replies.
 #[derive(Debug, Clone)]
 pub enum ReleaseLine<I> {
     /// A line that only this channel uses.

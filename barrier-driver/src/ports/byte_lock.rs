@@ -39,7 +39,7 @@ impl ByteLock {
 
 impl Drop for ByteLock {
     fn drop(&mut self) {
-        // An error leaves the byte to the end of the last process that has the file open.
+        // After an error the byte stays locked until the last process that has the file open ends.
         let _ = set(&self.file, self.at, libc::F_UNLCK);
     }
 }
@@ -68,7 +68,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let opened = || File::options().read(true).write(true).open(file.path());
         let mine = opened().unwrap();
-        // What a fork makes: another descriptor of the same description.
+        // As a fork does: a second descriptor of the same open file description.
         let of_fork = mine.try_clone().unwrap();
         let held = ByteLock::take(mine, 3, "a port").unwrap();
         let other = ByteLock::take(opened().unwrap(), 3, "a port");

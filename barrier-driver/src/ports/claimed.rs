@@ -62,7 +62,7 @@ pub(super) trait Claimed: Send + Sync + 'static {
 
     fn get(&self, input: usize) -> Result<bool, Failure>;
 
-    /// As [`set`](Self::set), when the process ends: it waits for no lock, because the lock's holder may never run again.
+    /// As [`set`](Self::set), but for a process that is ending: it does not wait for a lock, because the holder of the lock may never run again.
     fn set_at_the_end(&self, out: usize, high: bool) -> Result<(), Failure> {
         self.set(out, high)
     }
@@ -88,7 +88,7 @@ pub(super) trait Claimed: Send + Sync + 'static {
     fn in_name(&self, input: usize) -> String;
 }
 
-/// The lines of version 2 if they belong to no port of this machine, such as a simulator's: high is a high wire.
+/// The lines of version 2 that are not a port of this machine, such as a simulator's; `true` is a high wire.
 ///
 /// The outgoing lines are the arrivals of the five channels, then serial clock, data and select; the incoming lines are the releases.
 pub trait Lines: Send + Sync + 'static {

@@ -104,7 +104,7 @@ pub(super) trait Registers: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Sleeps until an interrupt has occurred since they were discarded, for at most `limit`.
+    /// Sleeps until an interrupt has occurred since the last `forget_interrupts`, or `limit` has passed.
     fn sleep_until_interrupt(&self, _limit: Duration) -> Result<(), Errno> {
         Ok(())
     }

@@ -4,7 +4,7 @@
 //!
 //! # Claiming
 //!
-//! A lock of one byte of the file, at the node's page, makes the node this process's; the kernel releases it when the process ends.
+//! A process claims a node by locking one byte of the file, at the node's page; the kernel releases the lock when the process ends.
 //!
 //! # Members
 //!
@@ -80,7 +80,7 @@ mod mapped {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    /// How long the nodes of a group that is about to be made may need to put their lines to its level.
+    /// Time limit for all nodes of a new group to bring their lines to the group's level.
     const PATIENCE: Duration = Duration::from_secs(5);
 
     /// One node, claimed.
@@ -89,7 +89,7 @@ mod mapped {
         number: u32,
         group: u32,
         name: String,
-        /// The device whose interrupt is this node's.
+        /// The UIO device that delivers this node's interrupt.
         interrupt: Option<File>,
         _claim: ByteLock,
     }

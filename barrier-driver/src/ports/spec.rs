@@ -122,7 +122,7 @@ impl<'a> Spec<'a> {
         Ok((number, inverted))
     }
 
-    /// The number that a key has; `None` if the key is missing.
+    /// Returns the numeric value of a key; `None` if the key is missing.
     pub fn value(&self, key: &str) -> Result<Option<u32>, PortError> {
         let value = self.option(key).map(|value| {
             let number = value.parse();
@@ -131,7 +131,7 @@ impl<'a> Spec<'a> {
         value.transpose()
     }
 
-    /// The text that a key has; `None` if the key is missing.
+    /// Returns the text value of a key; `None` if the key is missing.
     pub fn text_of(&self, key: &str) -> Option<&'a str> {
         self.option(key)
     }

@@ -9,10 +9,10 @@
 //!
 //! # Claim
 //!
-//! Nothing in the machine prevents two processes from driving one port, so the claim is an abstract socket with the port's name:
-//! it has no file and disappears with its process. It is visible only inside one network namespace.
-//! A process that this one starts inherits the socket until it executes its program, so a port that has just been given back
-//! may be claimed a moment longer; a claim of the same process waits for that.
+//! The hardware does not prevent two processes from driving one port, so a claim is an abstract UNIX socket with the port's name:
+//! the socket has no file and disappears with its process. It is visible only inside one network namespace.
+//! A forked child keeps the socket until it calls exec, so a port that has just been released
+//! may stay claimed a moment longer; a new claim by the same process waits for that.
 //!
 //! # Order
 //!

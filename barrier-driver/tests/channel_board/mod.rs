@@ -128,7 +128,7 @@ impl<M: Machine> Board<M> {
         })))
     }
 
-    /// The samples of a logic analyser while `body` runs.
+    /// Records and returns the levels of all lines, one sample per access, while `body` runs.
     pub fn record(&self, body: impl FnOnce()) -> Vec<Sample> {
         self.state().samples = Some(Vec::new());
         body();
@@ -258,13 +258,13 @@ impl<M: Machine> InputPin for Wire<M> {
     }
 }
 
-/// The board's own clock as a delay.
+/// embedded-hal's delay, counted in edges of the board's clock.
 pub struct Clock<M>(Board<M>);
 
 impl<M: Machine> DelayNs for Clock<M> {
     fn delay_ns(&mut self, ns: u32) {
         let edges = u64::from(ns) * CLOCK_HZ / 1_000_000_000 + 1;
-        // No process on a board takes longer, and a simulator has to compute every edge of a pause.
+        // Delays are cut to 100 edges: no board operation takes longer, and the simulator computes every edge.
         self.0.state().clock(edges.min(100));
     }
 }

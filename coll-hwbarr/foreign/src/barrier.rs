@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 /// How a barrier was performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// The hardware has performed it; it is complete.
+    /// The hardware has performed the barrier; it is complete.
     Here,
     /// Not performed: every member must call the library's own barrier.
     Software,
@@ -101,7 +101,7 @@ pub fn pass(library: &'static Library) -> Result<Passed, String> {
     module.barrier()
 }
 
-/// Performs the library's own barrier on the duplicate of the world; `None` if the members have not set up one. The same at every member.
+/// Performs the library's own barrier on the duplicate of the world; `None`, at every member, if the duplicate does not exist.
 pub fn software() -> Option<Result<(), String>> {
     match &whole().state {
         State::Met { foreign_comm, .. } => Some(foreign_comm.fence()),
@@ -166,7 +166,7 @@ fn set_up(library: &'static Library) -> Result<(Box<ForeignComm>, Option<Module>
     Ok((foreign_comm, Some(module)))
 }
 
-/// Returns true if no member has a reason against it; the first member with one warns the user.
+/// Returns true if no member has a reason against `what`; the first member with a reason warns the user.
 ///
 /// If the user requires the hardware, returns an error at every member instead.
 fn agree(foreign_comm: &ForeignComm, what: &str, reason: Option<&String>) -> Result<bool, String> {

@@ -37,7 +37,7 @@ pub struct ForeignComm {
     params: BTreeMap<CString, CString>,
     /// The component's own pointer.
     pub common: Cell<*mut c_void>,
-    /// True if this node has more members than processors.
+    /// True if the node is oversubscribed: it has more members than processors.
     crowded: bool,
 }
 

@@ -142,9 +142,9 @@ pub fn library() -> Result<&'static Library, &'static str> {
 
 /// Returns the library that the program calls; searched once, before [`library`].
 ///
-/// A process may have two: below one of the standard ABI that runs on Open MPI (`mpirun --on`) is Open MPI,
-/// and below one of Open MPI that runs on Portcullis is Portcullis. The program's library is the one whose functions the loader
-/// finds first. If the program has opened it with local scope, `PORTCULLIS_ON` shows that the one of the standard ABI is on top.
+/// A process may have two: a library of the standard ABI that runs on Open MPI (`mpirun --on`), or a library with Open MPI's ABI that
+/// runs on Portcullis. The program calls the library whose functions the loader finds first.
+/// If the program has opened that library with local scope, `PORTCULLIS_ON` shows that it is the library of the standard ABI.
 pub fn of_program() -> Result<&'static Library, &'static str> {
     let found = FOUND.get_or_init(|| {
         let on_top = first_found();
@@ -159,7 +159,7 @@ pub fn of_program() -> Result<&'static Library, &'static str> {
     answer(found)
 }
 
-/// Environment variable with the name of the library below one of the standard ABI.
+/// Environment variable with the name of the library on which a library of the standard ABI runs.
 const ON: &str = "PORTCULLIS_ON";
 
 /// Returns the name of the file in which the loader finds MPI's functions first.

@@ -1,7 +1,7 @@
 //! Nonblocking messages of the component: tested, never waited for.
 //!
 //! A receive is not posted. Its test probes for the message and receives it if it has arrived. So nothing must be
-//! cancelled at the end, and one probe without a result answers for all messages for [`QUIET`].
+//! cancelled at the end, and after a probe without a result no message is probed for during [`QUIET`].
 //! Messages between two ranks arrive in order, so the oldest receive of a sender is tested first.
 #![allow(unsafe_code)]
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The tag of these messages; blocking messages have another tag.
 const TAG: c_int = 2;
 
-/// How long a probe that found nothing answers for all receives.
+/// How long a probe without a result is reused for all receives, which are then not probed again.
 const QUIET: Duration = Duration::from_micros(20);
 
 pub struct Messages {
@@ -79,7 +79,7 @@ impl Messages {
         number
     }
 
-    /// Returns true if a message is complete. It is then forgotten; the data of a received one are in `to`.
+    /// Returns true if a message is complete, and then forgets it. The data of a received message are in `to`.
     pub fn test(&self, number: u64, to: &mut [u8]) -> Result<bool, String> {
         let through = match self.poll_message(number)? {
             PollResult::Sent(through) => through,

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// Receives the number of the wire and the counts of entered and released barriers.
+/// The observer's callback: the number of the wire, and the counts of entered and released barriers.
 pub type Told = fn(u32, u64, u64);
 
 static TOLD: OnceLock<Told> = OnceLock::new();

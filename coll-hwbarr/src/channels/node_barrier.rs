@@ -55,7 +55,7 @@ impl ArrivalSlots {
 /// A rank's end of the barrier.
 pub struct NodeBarrier {
     comm: Comm,
-    /// `None` if this rank is alone at its node.
+    /// `None` if this rank is the only rank of its node.
     arrival_slots: Option<ArrivalSlots>,
     leader: u32,
     /// The ranks of this node.

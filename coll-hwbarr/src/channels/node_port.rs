@@ -8,7 +8,7 @@
 //! 2. finds its own number. The board refuses to take a channel for nodes that do not include the asking one,
 //!    so a binary search over the nodes finds it, without a change to channels that others have,
 //! 3. releases the channels of which its node is a member: it holds the claim on the port, so the process that took them is dead,
-//!    or the channel is the one that has all nodes after power-on.
+//!    or it is channel 0, whose members are all nodes after power-on.
 //!
 //! # After the death of a leader
 //!
@@ -56,7 +56,7 @@ struct Lead {
     programmer: RefCell<BoxedProgrammer>,
     /// Channels that are open at this node, or were left without the last barrier that returns them.
     in_use: Cell<u8>,
-    /// Channels that were left and for whose release the board's answer was lost.
+    /// Channels that this node has left, but whose reply to the request to free them was lost.
     unanswered: Cell<u8>,
     /// The last barriers of freed channels that had not been released at the last poll.
     departing: RefCell<Vec<Farewell>>,
@@ -85,9 +85,9 @@ struct Farewell {
 /// Number of clock edges that a barrier of the surviving leaders may take before the board regards a dead one as late: 1 ms.
 const LATE_EDGES: u32 = 25_175;
 
-/// The reason why a channel could not be opened.
+/// Why a channel could not be opened.
 pub enum OpenFailure {
-    /// Another communicator has taken it meanwhile.
+    /// Another communicator has taken the channel meanwhile.
     Taken,
     Fault(Fault),
 }
@@ -256,7 +256,7 @@ impl NodePort {
     /// Enters the farewell of a channel and polls the pending farewells.
     pub fn depart(&self, channel: u8, mut barrier: Box<dyn Barrier>) {
         let Some(lead) = &self.lead else { return };
-        // If the port fails here, it keeps its channel, and the next job gives it back.
+        // If the port fails here, the channel stays taken, and the next job frees it.
         if barrier.enter().is_ok() {
             lead.departing.borrow_mut().push(Farewell {
                 channel,
@@ -274,7 +274,7 @@ impl NodePort {
     pub fn depart_without(&self, channel: u8, mut barrier: Box<dyn Barrier>, dead_nodes: u64) {
         let Some(lead) = &self.lead else { return };
         let entered = match barrier.poll() {
-            // It is in the barrier that the dead will not enter.
+            // This node is in the barrier, which the dead nodes will not enter.
             Ok(Poll::Pending) => true,
             Ok(Poll::Ready(())) => barrier.enter().is_ok(),
             Err(_) => false,

@@ -10,7 +10,7 @@ use crate::setup::{self, Ready};
 use crate::setup_group::SetupGroup;
 use mpi_core::plugin::guest::{Comm, Common};
 
-/// Number of channels that are tried when others were faster; each failed attempt means that another communicator got one.
+/// Maximum number of attempts to take a channel; each failed attempt means that another communicator took the chosen channel first.
 const TRIES: u32 = 16;
 
 /// Checks locally whether this communicator may get a channel. Returns the node port if it exists already.

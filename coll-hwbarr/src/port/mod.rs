@@ -72,14 +72,14 @@ pub trait Wire: Barrier {
     ) -> Result<Box<dyn Barrier>, Fault>;
 }
 
-/// A fault found by a node during setup, and what is known of its place.
+/// A fault found by a node during setup, by how precisely its location is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// At this node.
+    /// The fault is at this node.
     Here(String),
-    /// At some node: this node only timed out.
+    /// The fault is at an unknown node: this node only timed out.
     Somewhere(String),
-    /// At the nodes that the message names, as found from the data of all nodes.
+    /// The fault is at the nodes that the message names, as determined from the data of all nodes.
     Named(String),
 }
 

@@ -36,7 +36,7 @@ pub struct Report {
 pub struct Releases {
     /// Before the program's first barrier.
     pub before: u64,
-    /// Since then.
+    /// Since the program's first barrier.
     pub changes: u64,
 }
 

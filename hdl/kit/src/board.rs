@@ -1,4 +1,4 @@
-//! The parts of a board: pads in their places, tracks, vias, and the rules that they keep.
+//! The copper of a board: placed pads, tracks and vias, and the design rules for them.
 
 use std::fmt::Write as _;
 
@@ -26,9 +26,9 @@ pub const THINNEST: i64 = 200;
 /// A side of the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The side of the parts.
+    /// The component side.
     Front,
-    /// The side of the solder.
+    /// The solder side.
     Back,
 }
 
@@ -45,7 +45,7 @@ impl Side {
     }
 }
 
-/// A pad in its place.
+/// A placed pad.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pad {
     /// The part's reference.
@@ -56,11 +56,11 @@ pub struct Pad {
     pub net: Option<String>,
     /// Its middle.
     pub at: Point,
-    /// Width and height of its copper as it lies on the board; zero for a hole without copper.
+    /// Width and height of its copper after rotation; zero for a hole without copper.
     pub size: (i64, i64),
     /// Its outline.
     pub outline: Outline,
-    /// The diameter of its hole; none for a pad on the front alone.
+    /// The diameter of its hole; none for a surface pad, which is on the front only.
     pub drill: Option<i64>,
 }
 

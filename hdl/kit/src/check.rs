@@ -1,4 +1,4 @@
-//! The board's design rules: distances, shorts, unconnected pads, holes. An independent reader of what the router and the zones have made.
+//! The design rule check: clearances, shorts, unconnected pads, holes. It checks the result of the router and of the zones independently of their code.
 
 use crate::board::{
     CLEARANCE, EDGE_CLEARANCE, GROUND, HOLE_CLEARANCE, RING, SIDES, SIZE, Side, THINNEST, VIA,
@@ -87,7 +87,7 @@ fn holes(board: &Board) -> Vec<Hole> {
     pads.chain(vias).collect()
 }
 
-/// Two pieces of different nets, or of none.
+/// Returns a violation for each pair of pieces of different nets, or without a net, that are too near to each other.
 fn too_near(copper: &[Copper<'_>]) -> Vec<String> {
     let mut found = Vec::new();
     for (index, one) in copper.iter().enumerate() {
@@ -193,7 +193,7 @@ impl Sets {
     }
 }
 
-/// Pieces of one net that no copper joins.
+/// Returns a violation for each piece of a net that no copper connects to the rest of the net.
 fn unconnected(board: &Board, copper: &[Copper<'_>]) -> Vec<String> {
     let zones: Vec<_> = SIDES
         .into_iter()

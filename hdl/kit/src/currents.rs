@@ -1,4 +1,4 @@
-//! Currents into a side that has no power: what flows through the protection diodes of one part when another drives it.
+//! Currents into an unpowered side: the current through a part's protection diodes when another part drives it.
 
 use std::fmt::Write as _;
 
@@ -14,15 +14,15 @@ const PULL_UP_OF_A_PORT: f64 = 1000.0;
 pub struct Case {
     /// What is on and what is off.
     pub state: &'static str,
-    /// The way of the current.
+    /// The path of the current.
     pub way: &'static str,
     /// The voltage of the side that is on, V.
     pub volts: f64,
     /// The voltage that the diode of the other side takes, V.
     pub diode: f64,
-    /// The resistance of the way, ohms.
+    /// The resistance of the path, ohms.
     pub ohms: f64,
-    /// What the weaker of the two parts stands, mA.
+    /// The maximum current of the weaker of the two parts, mA.
     pub limit: f64,
     /// Where the limit comes from.
     pub of: &'static str,

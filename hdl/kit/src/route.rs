@@ -1,7 +1,7 @@
 //! The router: tracks and vias for every net but the ground, on a grid, by Lee's method with negotiated congestion.
 //!
-//! Every net is routed as if it could cross the others, at a price. The price of a crossing rises from pass to pass, and the places of
-//! former crossings stay dear, until no net crosses another (PathFinder's rule). Pads of the ground without a hole get a via each first.
+//! Every net is routed as if it could cross other nets, at a cost. The cost of a crossing rises with each pass, and cells with earlier
+//! conflicts keep a higher cost (PathFinder's history cost), until no net crosses another. Before that, each ground pad without a hole gets a via.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -14,17 +14,17 @@ use crate::tables::Design;
 
 /// The grid, um.
 const GRID: i64 = 250;
-/// The distance that the router keeps, um; more than the rule, since diagonal steps pass corners of the grid.
+/// The router's clearance, um; more than the design rule, because diagonal steps pass near corners of the grid.
 const KEPT: i64 = 250;
 /// The number of passes after which the router gives up.
 const PASSES: u32 = 60;
-/// The price of a step along an axis.
+/// The cost of a step along an axis.
 const STEP: u32 = 10;
-/// The price of a diagonal step.
+/// The cost of a diagonal step.
 const DIAGONAL: u32 = 14;
-/// The price of a via.
+/// The cost of a via.
 const VIA_PRICE: u32 = 100;
-/// The price of a step on the back, in tenths of one on the front: the back is the ground's.
+/// The cost of a step on the back, in tenths of the cost on the front: the back should remain a ground plane.
 const BACK_TENTHS: u32 = 16;
 
 const COLUMNS: usize = (SIZE.0 / GRID) as usize + 1;
@@ -76,7 +76,7 @@ pub fn route(design: &Design) -> Result<Routes, String> {
     ))
 }
 
-/// A place on the grid: the front's cells by row, then the back's.
+/// The index of a grid cell: the cells of the front row by row, then those of the back.
 type Cell = usize;
 
 fn cell(side: usize, column: i64, row: i64) -> Option<Cell> {
@@ -104,11 +104,11 @@ struct Router {
     ground: Routes,
     /// Name and routes of each other net.
     nets: Vec<(String, Routes)>,
-    /// What former crossings have added to the price of each cell.
+    /// The history cost of each cell, from crossings in earlier passes.
     past: Vec<u32>,
 }
 
-/// The prices for one net: which cells its tracks and vias cannot use, and what the others cost.
+/// The costs for one net: which cells its tracks and vias cannot use, and the cost of the other cells.
 struct Prices {
     is_shut: Vec<bool>,
     is_shut_for_via: Vec<bool>,
@@ -182,7 +182,7 @@ impl Router {
         found
     }
 
-    /// Makes the cells of today's crossings dearer.
+    /// Raises the history cost of the cells where nets cross in this pass.
     fn remember(&mut self) {
         let mut used = vec![0u16; 2 * CELLS];
         for (_, routes) in &self.nets {
@@ -208,7 +208,7 @@ impl Router {
         cells
     }
 
-    /// Returns the prices of a pass for a net.
+    /// Returns the costs of a net in a pass.
     fn prices(&self, net: &str, pass: u32) -> Prices {
         let half = width(net) / 2;
         let mut prices = Prices {
@@ -327,7 +327,7 @@ impl Prices {
         }
     }
 
-    /// Keeps tracks and vias at a distance from a shape.
+    /// Blocks the cells that are nearer to a shape than the clearance.
     fn shut(&mut self, side: usize, shape: &Shape, distance: i64, half: i64) {
         near(side, shape, distance + half, |cell| {
             self.is_shut[cell] = true;
@@ -372,7 +372,7 @@ fn near(side: usize, shape: &Shape, distance: i64, mut found: impl FnMut(Cell)) 
     }
 }
 
-/// Finds the cheapest way from any of the starts to an end. `left` is a lower bound of the price that is left.
+/// Finds the cheapest path from any of the starts to an end (A*). `left` is a lower bound of the remaining cost.
 fn search(
     prices: &Prices,
     past: &[u32],
@@ -408,7 +408,7 @@ fn search(
     None
 }
 
-/// Returns the cells that can be reached from a cell by one step, with its price.
+/// Returns the cells that one step from `at` reaches, each with the cost of the step.
 fn steps(prices: &Prices, at: Cell, with_vias: bool) -> Vec<(Cell, u32)> {
     let (side, column, row) = place(at);
     let mut found = Vec::with_capacity(9);

@@ -21,7 +21,7 @@ use crate::vcd::Signal;
 pub use verilog::{measure as verilog, trace as verilog_trace};
 pub use vhdl::{measure as vhdl, trace as vhdl_trace};
 
-/// A design and what is played to it.
+/// A design and its stimulus.
 #[derive(Debug, Clone)]
 pub struct Subject {
     /// The name in tables.

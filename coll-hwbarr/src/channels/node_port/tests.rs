@@ -105,7 +105,7 @@ fn a_channel_that_another_group_took_after_the_choice_is_taken_and_the_next_one_
     second_choice(&ports, 0, first);
 }
 
-/// The group that was faster already tests the channel, and the other one sees its release move.
+/// The first group is already testing the channel, so the second group sees the release line change.
 #[test]
 fn a_release_that_another_group_moves_during_the_opening_is_no_fault_of_the_wires() {
     let ports = node_ports::<4>();
@@ -121,7 +121,7 @@ fn a_release_that_another_group_moves_during_the_opening_is_no_fault_of_the_wire
     second_choice(&ports, 0, first.expect("the first group has the channel"));
 }
 
-/// The release of a channel that no other group has moves because of leftovers or a fault, and no other channel helps.
+/// The release line of a channel that no other group has taken changes because of old levels or a fault, so trying another channel would not help.
 #[test]
 fn a_release_that_moves_in_a_channel_of_ones_own_is_a_fault() {
     let ports = node_ports::<2>();
@@ -135,7 +135,7 @@ fn a_release_that_moves_in_a_channel_of_ones_own_is_a_fault() {
     assert!(reason.contains("before all nodes were idle"), "{reason}");
 }
 
-/// Lets the second of two nodes die, in the channel's barrier or before it, and returns the first one's port after it has left.
+/// Kills the second of two nodes, inside the channel's barrier or before it, and returns the node ports after the first node has left the channel.
 fn survivor(is_inside: bool, is_entered: bool) -> [NodePort; 2] {
     let ports = node_ports::<2>();
     let [a, b] = &ports;
@@ -171,7 +171,7 @@ fn one_of_two_nodes_frees_their_channel_when_the_other_has_died() {
         while a.in_use() != 0 && since.elapsed() < Duration::from_secs(30) {}
         let free = a.free_channel(a.in_use()).map_err(Fault::reason);
         assert_eq!(free, Ok(0), "inside: {is_inside}, entered: {is_entered}");
-        // The next pair: the same lines, taken again.
+        // The next pair of nodes uses the same lines and takes the channel again.
         b.forget(0);
         let mut wires = both(open([a, b], 0, FIRST, || ()));
         for _ in 0..3 {
