@@ -73,7 +73,7 @@ pub fn accept(
         recv.expect(incoming.with(sender, shared, transfer));
     }
     if fail_if_lost(core, req, from) {
-        // No process is left to ask.
+        // The sender is lost, so no fragments can be requested.
     } else if alone {
         ask_for_fragments(core, &peer, rendezvous.sender, req, wanted);
     } else {
@@ -81,7 +81,7 @@ pub fn accept(
     }
 }
 
-/// Shows the observer that the receive of an announced message begins or ends.
+/// Reports to the observer that the receive of an announced message begins or ends.
 pub fn show(core: &Core, req: &Req, key: Key, bytes: u64, begins: bool) {
     if let Some(observer) = core.observer()
         && let Body::Recv(recv) = &*req.body.borrow()
