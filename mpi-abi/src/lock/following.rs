@@ -29,8 +29,8 @@ const FOLLOWING: WaitPolicy = WaitPolicy {
 const LONG_BURST: u32 = 64;
 
 impl GlobalLock {
-    /// Runs between two polls of a wait in the engine. In a crowd the caller yields; without another leader it becomes the leader; otherwise
-    /// it waits until the leader has news or has left.
+    /// Called between two polls of a wait. If threads are oversubscribed, the caller yields; if there is no leader, the caller becomes the leader;
+    /// otherwise it waits until the leader has news or leaves.
     ///
     /// Only the owner may call it, and only while nothing is borrowed from the state.
     pub fn wait_step(&self, polled: Polled) -> ThreadStep {

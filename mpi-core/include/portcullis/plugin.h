@@ -278,7 +278,7 @@ typedef struct portcullis_host {
      */
     uint32_t (*failed_ranks)(portcullis_comm *, uint32_t *ranks, uint32_t capacity);
 
-    /* Keeps the reason of a function without a why, and returns PORTCULLIS_FAILED, which that function returns. */
+    /* Sets the error text for a function that has no why argument; returns PORTCULLIS_FAILED, which the caller then returns. */
     int (*fail)(portcullis_comm *, const char *reason);
     void (*topology)(portcullis_comm *, portcullis_topology *);
 

@@ -16,7 +16,7 @@ pub const ENTRIES: &[Entry] = &[
     ("described_types", described_types),
 ];
 
-/// The announcement of a long message: what the decoder accepts is encoded and decoded again without a change.
+/// Fuzzes the announcement of a long message: a payload that the decoder accepts must be unchanged after encoding and decoding.
 pub fn rendezvous(payload: &[u8]) {
     if let Some(read) = Rendezvous::decode_with_key(payload) {
         let key = read.key.as_deref().unwrap_or_default();
@@ -27,14 +27,14 @@ pub fn rendezvous(payload: &[u8]) {
     }
 }
 
-/// The request to copy a part of a message.
+/// Fuzzes the receiver's request that the sender copy a part of a message (ASSIST).
 pub fn call_for_help(payload: &[u8]) {
     if let Some(read) = Assist::decode(payload) {
         assert_eq!(read.encoded(Assist::decode).as_ref(), Some(&read));
     }
 }
 
-/// The description of a message whose type is compared.
+/// Fuzzes the description of a message's datatype (TYPES).
 pub fn described_types(payload: &[u8]) {
     if let Some(read) = Described::decode(payload) {
         assert_eq!(Described::decode(&read.encode()).as_ref(), Some(&read));

@@ -1,12 +1,12 @@
 //! Point-to-point messages: requests ([`request`]), matching, and the protocols that transfer a message's data ([`pml`]).
 //!
-//! Messages are distinguished by a context and a group. This package does not know communicators and does not depend on theirs.
+//! Messages are distinguished by a context and a group. This package does not know communicators and does not depend on the package that defines them.
 //!
 //! What the layers above use:
 //! * [`pml::Pml`]: sends, receives, probes, cancels, and progress;
 //! * [`request::Table`]: requests by name, and their outcomes; [`request::Body::Coll`] holds any future, and only the engine polls it;
 //! * [`observer::Observer`]: the callbacks with which a trace, a recording or a tool observes messages;
-//! * [`pml::Counts`]: what the messaging counts all the time, since it happens rarely.
+//! * [`pml::Counts`]: counters of rare events, which are always kept.
 
 #![deny(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! The observer of messages: a trace, a recording, a matrix, a tool's events, or several of them. Usually there is none.
+//! The observer of messages: a trace, a recording, a communication matrix, a tool's events, or several of them. Usually no observer is set.
 //!
-//! Without an observer each of its call sites costs one branch on a plain load; with one, the fast path of receives is disabled, so that it sees all messages.
+//! Without an observer each of its call sites costs one branch on a plain load; with one, the fast path of receives is disabled, so that the observer is called for every message.
 
 use crate::btl::ProcId;
 use crate::pml::{Context, Envelope, Key};
@@ -11,7 +11,7 @@ pub trait Observer {
     /// A message is sent.
     fn sends(&self, to: &Envelope, bytes: u64);
 
-    /// A message has matched a receive; the key is the message's own.
+    /// A message has matched a receive; `message` is the message's key, without wildcards.
     fn meets(&self, receive: ReqId, context: Context, message: Key, bytes: u64);
 
     /// A message has arrived that matches no posted receive.

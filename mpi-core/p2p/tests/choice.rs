@@ -1,5 +1,5 @@
-//! The choice between two protocols follows their costs: after one of them has become the more expensive one, soon hardly any data use it;
-//! later the other one becomes more expensive, and the choice changes.
+//! The choice between two protocols follows their costs: soon after one of them becomes the more expensive one, hardly any data use it;
+//! after the other one becomes more expensive, the choice changes.
 //!
 //! The tests set the costs for the whole process, so they run one after the other, and no others are in this program.
 
@@ -15,14 +15,14 @@ use std::time::Duration;
 
 /// One size on either side of the eager pipeline's limit (128 KiB), and of the limit from which two ranks copy together.
 const SIZES: [i64; 2] = [64 << 10, 256 << 10];
-/// The cost of a sample of the one protocol and of the other one.
+/// The cost of a sample of the cheap protocol, and of the expensive one.
 const QUICK: Duration = Duration::from_micros(10);
 const SLOW: Duration = Duration::from_micros(200);
 /// The number of calls after which the initial choice has been made.
 const FIRST: u32 = 64;
 /// The number of calls after which a change has been followed: of 8192 messages of the eager pipeline 128 use rendezvous, and those measure its cost.
 const FOLLOWED: u32 = 2 * 8192;
-/// Of this number of calls after that at most `SLOW_ONES` use the slower protocol: one in 256, and the calls of the barrier between.
+/// The number of judged calls after a change has been followed. At most `SLOW_ONES` of them may use the slower protocol:
 const JUDGED: u32 = 1000;
 const SLOW_ONES: u64 = 12;
 
@@ -30,7 +30,7 @@ fn world(engine: &Engine) -> Comm {
     engine.world().expect("a world")
 }
 
-/// One call of the judged operation.
+/// A function that calls the judged operation once.
 type One = fn(&Comm, &Scratch);
 
 /// One message in each direction.
@@ -62,7 +62,7 @@ fn slow_down(slow: Way) {
     }
 }
 
-/// Every call with every size, and whether the first of the two protocols is the slow one at its start.
+/// Returns every call with every size, and the protocol that is the slow one at the start.
 fn settings() -> impl Iterator<Item = (&'static str, One, i64, Way)> {
     let calls: [(&str, One); 2] = [("dialogue", dialogue), ("row", row)];
     let sized = calls
@@ -71,7 +71,7 @@ fn settings() -> impl Iterator<Item = (&'static str, One, i64, Way)> {
     sized.flat_map(|(name, call, bytes)| Way::BOTH.map(|first| (name, call, bytes, first)))
 }
 
-/// In one setting, the slower protocol is avoided at the start and after it has become the other one.
+/// Asserts for one setting that the slower protocol is avoided at the start, and again after the costs have been exchanged.
 fn is_followed((name, call, bytes, first): (&str, One, i64, Way)) {
     Job::of(2).run(|engine| {
         let (world, buffer) = (world(engine), Scratch::bytes(bytes).expect("memory"));
@@ -96,7 +96,7 @@ fn is_followed((name, call, bytes, first): (&str, One, i64, Way)) {
     });
 }
 
-/// The costs are those of the whole process.
+/// Serialises the tests, because the costs are global to the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Each call with each size: at 64 KiB the first protocol is the slow one at the start, at 256 KiB the second.

@@ -288,7 +288,7 @@ pub struct Host {
     /// The members that this process knows to be dead, in the order in which it learnt of them; at most capacity of them are written.
     /// Returns how many there are; always 0 unless the job survives deaths (mpi_ft_enable).
     pub failed_ranks: Option<unsafe extern "C" fn(*mut Comm, ranks: *mut u32, capacity: u32) -> u32>,
-    /// Keeps the reason of a function without a why, and returns PORTCULLIS_FAILED, which that function returns.
+    /// Sets the error text for a function that has no why argument; returns PORTCULLIS_FAILED, which the caller then returns.
     pub fail: Option<unsafe extern "C" fn(*mut Comm, reason: *const c_char) -> c_int>,
     /// `topology` of the header.
     pub topology: Option<unsafe extern "C" fn(*mut Comm, *mut Topology)>,

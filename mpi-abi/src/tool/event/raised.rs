@@ -23,7 +23,7 @@ pub(super) fn begin() {
     }
 }
 
-/// Shows the messages of an engine to tools, if one has registered a callback.
+/// Starts reporting an engine's message events to tools, if a tool has registered a callback.
 pub fn attach(engine: &Engine) {
     if has_begun()
         && let Some(observer) = observer(engine)

@@ -1,4 +1,4 @@
-//! Message addressing: contexts and their planes, the envelope of a message, its mode.
+//! Message addressing: contexts and their planes (message classes), the envelope of a message, and its communication mode.
 
 use crate::btl::ProcId;
 
@@ -15,13 +15,13 @@ pub struct Envelope {
     pub tag: i32,
 }
 
-/// A communicator's number, the same at all of its members, and a plane.
+/// A context ID: the communicator's number, equal at all of its members, and a [`Plane`] (message class).
 ///
 /// Within one job the number consists of the job rank of the process that chose it and of that process's serial number, so choosing one needs no agreement and never runs out in practice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Context(pub u64);
 
-/// Messages of different planes of one communicator never match each other.
+/// The class of a message within its communicator. Messages of different planes never match each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plane {
     /// The user's messages.
@@ -30,7 +30,7 @@ pub enum Plane {
     Collective = 1,
     /// Internal messages of components: selection, plugins, setup.
     Hidden = 2,
-    /// The announcement of a partitioned sender; `Partition` carries its partitions.
+    /// The announcement of a partitioned send.
     Announce = 3,
     Partition = 4,
     /// The answer of a partitioned receiver to the announcement.

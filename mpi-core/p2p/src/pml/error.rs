@@ -23,7 +23,7 @@ pub enum PmlError {
         source: i32,
         tag: i32,
         bytes: u64,
-        /// "4 elements of MPI_INT".
+        /// The sender's count and datatype, such as "4 elements of MPI_INT".
         sent: Box<str>,
         expected: Box<str>,
     },
@@ -104,7 +104,7 @@ impl fmt::Display for PmlError {
                 ),
             },
             PmlError::NoSender { tag, lost } => {
-                /// More reasons would obscure the first.
+                /// The maximum number of reasons in an error text; more would obscure the first.
                 const SHOWN: usize = 4;
                 match *tag {
                     ANY_TAG => f.write_str("no message can come any more: ")?,

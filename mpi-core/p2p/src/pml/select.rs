@@ -19,7 +19,7 @@ pub static BUILT_IN: &[Component] = &[Component {
     params: config::PARAMS,
 }];
 
-/// The components that may serve, `--mca pml ob1`.
+/// The components that may be selected, `--mca pml ob1`.
 pub static SELECTION: Param<Selection> = Param::selection(
     "pml",
     "",
@@ -33,7 +33,7 @@ pub enum SelectError {
     Selection(SelectionError),
     /// Every component is excluded.
     NothingLeft {
-        /// The whole selection.
+        /// The user's selection, as text.
         text: String,
     },
 }

@@ -41,7 +41,7 @@ pub enum Body {
     Send(SendBody),
     Recv(RecvBody),
     Coll(Running),
-    /// The user completes it: `MPI_Grequest_start`.
+    /// A generalized request, which the program completes (`MPI_Grequest_start`).
     General,
 }
 
@@ -67,7 +67,7 @@ pub struct Request {
     error: RefCell<Option<Error>>,
     /// The number by which the layer above knows the request, or 0.
     name: Cell<u32>,
-    /// A value of that layer that must live as long as the operation.
+    /// A value of the layer above that must live as long as the operation.
     held: Cell<Option<Rc<dyn Any>>>,
     pub body: RefCell<Body>,
 }
@@ -76,29 +76,29 @@ pub struct Request {
 pub type Req = Rc<Request>;
 
 impl Request {
-    /// Returns its id in tables and on the wire; the cell's later operations have other ids.
+    /// Returns the request's ID in tables and on the wire; later operations in the same cell have other IDs.
     pub fn id(&self) -> ReqId {
         ReqId::new(self.index, self.generation.get())
     }
 
-    /// Returns true if it has an outcome, good or bad; the thread that takes the outcome returns the request to the pool.
+    /// Returns true if the request has an outcome, success or error; the thread that takes the outcome returns the request to the pool.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.state.get() != State::Running
     }
 
-    /// Returns true if a wait for it ends early although it is still active; see [`Table::interrupt`].
+    /// Returns true if a wait for this request ends early although the operation is still active; see [`Table::interrupt`].
     #[inline]
     pub fn is_interrupted(&self) -> bool {
         self.state.get() == State::Interrupted
     }
 
-    /// Returns true if it has ended, so that nothing will complete it any more.
+    /// Returns true if the operation has ended, so that nothing will complete it any more.
     pub fn has_ended(&self) -> bool {
         !matches!(self.state.get(), State::Running | State::Interrupted)
     }
 
-    /// Returns true if it has no error and its body owns nothing that must be dropped before the request is reused.
+    /// Returns true if the request has no error and its body owns nothing that must be dropped before the request is reused.
     #[inline]
     fn is_light(&self) -> bool {
         let body = match &*self.body.borrow() {
@@ -153,7 +153,7 @@ impl Request {
         held
     }
 
-    /// Removes the number; the held value stays until the operation has ended.
+    /// Clears the request's number; the held value lives until the operation has completed.
     pub fn forget_name(&self) {
         self.name.set(0);
     }
@@ -307,7 +307,7 @@ impl Table {
         }
     }
 
-    /// Makes the operation complete with this error, however it ends.
+    /// Sets the error with which the operation will complete, whatever its own result is.
     pub fn doom(&self, req: &Request, error: Error) {
         *req.error.borrow_mut() = Some(error);
     }

@@ -11,7 +11,7 @@ use mpi_core::testing::Job;
 
 const SENDER: u64 = 77;
 
-/// Runs a test on rank 0 of two, with injected messages of a peer that no rank sent.
+/// Runs a test on rank 0 of two, with injected messages that appear to be from a peer.
 fn hears(test: impl Fn(&Engine, &Told) + Sync) {
     Job::of(2).run(|engine| {
         if engine.me() == 0 {

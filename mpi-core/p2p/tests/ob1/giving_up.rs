@@ -73,7 +73,7 @@ fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwar
     });
 }
 
-/// A third case: the sender arrives after the receive was abandoned, and finds nothing to copy.
+/// Third case: the sender handles ASSIST after the receive was abandoned, and has nothing to copy.
 #[test]
 fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
     const LEN: usize = 4 << 20;

@@ -108,7 +108,7 @@ fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
         else {
             panic!("a synchronous send ended without a receive");
         };
-        // As the transport would report it; the peer itself is well and knows nothing.
+        // Injects the transport's report of a loss; the peer itself is alive and is not notified.
         Sink::lost(engine.pml(), 2, "the wire was cut");
         let text = |outcome: Outcome| outcome.expect_err("a loss").to_string();
         assert_eq!(

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 const SHORTEST: usize = 4 << 10;
 /// The maximum size of the pool in bytes.
 const MOST: usize = 4 << 20;
-/// The number of buffers searched for a sufficiently long one.
+/// The maximum number of pooled buffers that are searched for a sufficiently long one.
 const LOOKS: usize = 8;
 
 #[derive(Default)]

@@ -111,7 +111,7 @@ pub struct Config {
     pub single_copy_max: u64,
     /// Whether a message eligible for single copy is sent in fragments where those are measured to be faster (`super::protocol_choice`).
     pub measure: bool,
-    /// The number of ranks of the node per core, rounded up: work of ranks on one core is serialised.
+    /// Ranks per core of the node, rounded up: the work of ranks on one core is serialised.
     pub sharing: u32,
     /// The size from which both sides work on a single copy, unless both have messages for each other.
     pub assist_min: u64,

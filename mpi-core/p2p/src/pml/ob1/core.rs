@@ -30,7 +30,7 @@ pub(super) struct Core {
     /// The number of malformed messages, which are dropped.
     protocol_errors: Cell<u64>,
     observer: OnceCell<Rc<dyn Observer>>,
-    /// Usually none; with it there is an observer, so that the paths without one need not ask.
+    /// The check of type signatures, usually `None`. It is set only together with an observer, so paths without an observer need not test it.
     types: Option<Types>,
 }
 

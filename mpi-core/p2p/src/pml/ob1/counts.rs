@@ -11,7 +11,7 @@ pub struct Counts {
     rendezvous_received: Cell<u64>,
     queued: Cell<u64>,
     unexpected: Cell<u64>,
-    /// Sends while there is an observer, and those of them that were announced.
+    /// Sends while an observer is set, and the announced ones among them.
     observed: Cell<u64>,
     observed_rendezvous: Cell<u64>,
     links_lost: Cell<u64>,
@@ -66,7 +66,7 @@ impl Counts {
         self.rendezvous_received.get()
     }
 
-    /// Returns the number of messages that were sent with their data, without an announcement, while there was an observer.
+    /// Returns the number of messages that were sent eagerly, without an announcement, while an observer was set.
     pub fn eager_observed(&self) -> u64 {
         let (all, announced) = (self.observed.get(), self.observed_rendezvous.get());
         all.saturating_sub(announced)

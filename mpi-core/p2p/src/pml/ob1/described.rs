@@ -1,4 +1,4 @@
-//! What a sender says of the datatype of a message ([`wire::TYPES`](super::wire::TYPES)), and the descriptions whose messages are still to come.
+//! The sender's description of the datatype of a message ([`wire::TYPES`](super::wire::TYPES)), and the received descriptions whose messages have not arrived.
 
 use super::matching::Key;
 use super::wire;
@@ -15,7 +15,7 @@ const MOST_TEXT: usize = 120;
 pub struct Described {
     /// `None` if the message matches everything.
     pub(super) signature: Option<Signature>,
-    /// "4 elements of MPI_INT".
+    /// The count and datatype for error texts, such as "4 elements of MPI_INT".
     pub(super) text: String,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn is_packed(datatype: &Datatype) -> bool {
     datatype.basic_element() == Some(Named::PACKED)
 }
 
-/// "4 elements of MPI_INT".
+/// Returns the count and the datatype as text, such as "4 elements of MPI_INT".
 pub(super) fn elements(count: i64, datatype: &Datatype) -> String {
     let noun = if count == 1 { "element" } else { "elements" };
     let mut text = format!("{count} {noun} of {datatype}");

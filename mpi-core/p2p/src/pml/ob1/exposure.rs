@@ -15,7 +15,7 @@ impl Exposure {
     /// Registers the data of a send, if the network reads such messages.
     pub(super) fn of(btl: &Rc<dyn Btl>, data: &[u8]) -> Option<Exposure> {
         let reader = btl.capabilities().remote_memory?;
-        // A network does not read memory of the host that is not filled yet, and copies between devices only such memory.
+        // A network must not read the host copy of device data before it is filled; a transport that reads devices reads only device data.
         if reader.reads_devices() != twins::at(data.as_ptr()).is_some() {
             return None;
         }

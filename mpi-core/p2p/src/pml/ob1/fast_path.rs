@@ -70,9 +70,9 @@ pub(super) struct Slot {
 enum Stage {
     Free,
     Waiting,
-    /// The message is in the buffer, as far as it fits.
+    /// The message is in the buffer, truncated to the buffer's length.
     Here,
-    /// The general path has taken it over.
+    /// The general path has taken over the receive.
     Moved,
     /// The slot accepts no further receive.
     Closed,
@@ -103,7 +103,7 @@ impl Slot {
         }
     }
 
-    /// Returns true if it has never been closed.
+    /// Returns true if the slot has never been closed.
     #[inline(always)]
     pub(super) fn is_open(&self) -> bool {
         self.resting.get() == Stage::Free
@@ -184,7 +184,7 @@ impl Slot {
         (self.context.get(), self.key.get(), self.capacity())
     }
 
-    /// As [`Slot::about`], if a receive waits.
+    /// Returns the same as [`Slot::about`] if a receive waits, otherwise `None`.
     pub(super) fn waiting(&self) -> Option<(Context, Key, u64)> {
         (self.stage.get() == Stage::Waiting).then(|| self.about())
     }

@@ -13,7 +13,7 @@ pub(super) struct Incoming {
     wanted: u64,
     /// The sender's request, which waits for FIN.
     sender: Option<ReqId>,
-    /// Reported when all bytes that fit have arrived.
+    /// The truncation error, reported when all bytes that fit have arrived.
     truncated: Option<PmlError>,
     /// Set while both sides work on one copy.
     shared: Option<SharedCopy>,
@@ -48,7 +48,7 @@ impl Incoming {
         }
     }
 
-    /// Notes that the message was announced, with its own key and length.
+    /// Records that the message was announced, with its own key and length.
     pub(super) fn announced(self, key: Key, bytes: u64) -> Incoming {
         Incoming {
             announced: Some((key, bytes)),
@@ -70,7 +70,7 @@ impl Incoming {
         self.read
     }
 
-    /// Forgets the read by the network.
+    /// Removes the read by the network and returns it.
     pub(super) fn end_read(&mut self) -> Option<u64> {
         self.read.take()
     }
@@ -99,7 +99,7 @@ impl Incoming {
         self.wanted
     }
 
-    /// Returns true if `len` bytes of a fragment of `from` are a part of it.
+    /// Returns true if a fragment of `len` bytes from `from` with this header belongs to this message.
     pub(super) fn takes(&self, from: ProcId, header: Header, len: usize) -> bool {
         let end = header[1].checked_add(len as u64);
         self.from == from && end.is_some_and(|end| end <= self.wanted)
@@ -126,7 +126,7 @@ impl Incoming {
         self.shared.as_mut()
     }
 
-    /// Returns true if its data come by a cooperative copy or a read, and not in fragments.
+    /// Returns true if the data arrive by a cooperative copy or a network read, and not in fragments.
     pub(super) fn is_copied(&self) -> bool {
         self.shared.is_some() || self.read.is_some()
     }

@@ -89,7 +89,7 @@ impl Links {
         }
     }
 
-    /// Forgets a process of another job that no communicator names any more.
+    /// Removes a process of another job that no communicator names any more.
     pub(super) fn disconnect(&self, proc: ProcId) {
         self.foreign.borrow_mut().remove(&proc);
         self.bml.disconnect(proc);
@@ -137,7 +137,7 @@ impl Links {
         self.congest(peer);
     }
 
-    /// Lists a peer as one with a queue that is not empty.
+    /// Adds a peer to the list of peers with queued messages.
     pub(super) fn congest(&self, peer: &Rc<Peer>) {
         if !peer.queue().set_listed(true) {
             self.congested.borrow_mut().push(peer.clone());

@@ -25,7 +25,7 @@ impl Losses {
         reasons.entry(peer).or_insert_with(|| why.into());
     }
 
-    /// Forgets a process of another job.
+    /// Removes the loss of a process of another job.
     pub(super) fn forget(&self, peer: ProcId) {
         self.reasons.borrow_mut().remove(&peer);
     }

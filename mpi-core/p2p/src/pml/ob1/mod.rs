@@ -131,7 +131,7 @@ impl Ob1 {
         self.receiver.matcher().matching_among(context, peers)
     }
 
-    /// Forgets a freed context and the messages that remain in it.
+    /// Removes a freed context and drops its unexpected messages.
     pub fn forget(&self, context: Context) {
         self.receiver.forget(&self.core, context);
     }
@@ -141,7 +141,7 @@ impl Ob1 {
         (self.core.links().peer(proc)).map(|peer| *peer.limits())
     }
 
-    /// Forgets a process of another job that no communicator names any more.
+    /// Removes a process of another job that no communicator names any more.
     pub fn disconnect(&self, proc: ProcId) {
         self.core.losses().forget(proc);
         self.core.links().disconnect(proc);
@@ -167,7 +167,7 @@ impl Ob1 {
         delivered > 0 || moved
     }
 
-    /// Returns true if a sleep now would miss something.
+    /// Returns true if this process has work that no event will announce, so that it must not sleep now.
     ///
     /// Messages queued for lack of space do not count: their transport reports when it has space ([`crate::btl::Btl::pending`]).
     pub fn pending(&self) -> bool {
@@ -191,7 +191,7 @@ impl Ob1 {
         }
     }
 
-    /// Shows a message to the observer, if there is one.
+    /// Reports a send to the observer, if one is set.
     #[inline]
     pub fn observe_send(&self, envelope: &Envelope, bytes: u64) {
         if let Some(observer) = self.core.observer() {
@@ -319,7 +319,7 @@ impl Ob1 {
         self.receiver.slot().about()
     }
 
-    /// As [`Ob1::about_here`], if a receive waits there.
+    /// Returns the same as [`Ob1::about_here`] if a receive waits on the fast path, otherwise `None`.
     pub fn waits_here(&self) -> Option<(Context, Key, u64)> {
         self.receiver.slot().waiting()
     }
@@ -335,7 +335,7 @@ impl Ob1 {
         !self.core.losses().is_empty()
     }
 
-    /// Returns the operations that end others before their messages do.
+    /// Returns the interface for early termination of operations.
     pub fn termination(&self) -> Termination<'_> {
         Termination::of(&self.core, &self.receiver)
     }

@@ -3,7 +3,7 @@
 //! A transport reports a loss once ([`Sink::lost`](crate::btl::Sink::lost)).
 //! Then every operation that only this peer could complete fails with an error that quotes the transport's reason:
 //! active sends to it, receives whose data were arriving from it, and unmatched receives and probes that name it.
-//! A receive or a probe from any source waits while another process of its communicator may satisfy it, and ends with the last of them.
+//! A receive or a probe from any source continues while another process of its communicator may satisfy it, and fails when the last of them is lost.
 //! The peer's queue is cleared first: a transport whose buffers are full of data that the peer has not read would only keep reporting that it has no space.
 
 use super::core::Core;
@@ -69,7 +69,7 @@ fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
             Some(core.losses().gone(peer, tag, bytes))
         }
         Body::Recv(recv) => {
-            // The network may write to its buffer until the read has ended, which then fails the receive.
+            // The network may write to the receive buffer until the read has ended; the failed read then fails the receive.
             if recv.incoming().is_some_and(|all| all.read().is_some()) {
                 return None;
             }
@@ -84,7 +84,7 @@ fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
     }
 }
 
-/// Fails a matched receive whose sender was lost before all data had arrived. Returns true if it did.
+/// Fails a matched receive if its sender was lost before all data had arrived. Returns true if the receive was failed.
 pub(super) fn fail_if_lost(core: &Core, req: &Req, from: ProcId) -> bool {
     let lost = !req.is_complete() && core.losses().has(from);
     if let Some(error) = lost.then(|| needs(core, req, from)).flatten() {
@@ -93,7 +93,7 @@ pub(super) fn fail_if_lost(core: &Core, req: &Req, from: ProcId) -> bool {
     lost
 }
 
-/// Takes a receive out of its queue. Returns false if a message has matched it, or it is no receive.
+/// Removes a receive from its queue. Returns false if a message has already matched the receive, or the request is not a receive.
 pub(super) fn withdraw(req: &Req) -> bool {
     match &*req.body.borrow() {
         Body::Recv(recv) => recv.withdraw(req.id()),

@@ -14,7 +14,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Splits it into what its receive needs.
+    /// Returns the key, the message data and the matching state, for the receive of this message.
     pub(super) fn into_parts(self) -> (Key, Arrived, Rc<Matching>) {
         (self.key, self.arrived, self.matching)
     }

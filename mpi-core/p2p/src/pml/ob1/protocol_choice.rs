@@ -128,7 +128,7 @@ impl ProtocolChooser {
         self.sharing > 1
     }
 
-    /// Adds the copying of a fragment from `began` to `now`.
+    /// Adds the time from `began` to `now` in which a fragment was copied.
     fn copied(&self, began: Instant, now: Instant) {
         let fragments = &self.periods[Way::Fragments as usize];
         fragments.set(fragments.get().map(|period| {

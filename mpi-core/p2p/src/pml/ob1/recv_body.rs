@@ -34,7 +34,7 @@ impl RecvBody {
         self.matching.about(self.key, self.buf.bytes())
     }
 
-    /// Returns true if it owns no memory besides its own.
+    /// Returns true if the receive is *light*: it owns no separately allocated memory.
     #[inline]
     pub(crate) fn is_light(&self) -> bool {
         matches!(self.buf, RecvTarget::Bytes(_)) && self.incoming.is_none()
@@ -68,7 +68,7 @@ impl RecvBody {
         self.incoming.as_deref()
     }
 
-    /// As [`RecvBody::incoming`], mutable.
+    /// Returns the same as [`RecvBody::incoming`], mutable.
     pub(super) fn incoming_mut(&mut self) -> Option<&mut Incoming> {
         self.incoming.as_deref_mut()
     }
@@ -116,7 +116,7 @@ impl RecvBody {
         }
     }
 
-    /// Takes it out of the queue of its context. Returns false if a message has matched it.
+    /// Removes the receive from the queue of its context. Returns false if a message has already matched it.
     pub(super) fn withdraw(&self, id: ReqId) -> bool {
         self.matching.withdraw(self.key, id)
     }

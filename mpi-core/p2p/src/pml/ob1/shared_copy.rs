@@ -7,7 +7,7 @@ use crate::request::id::ReqId;
 /// A cooperative copy at the receiver.
 pub(super) struct SharedCopy {
     sender: ReqId,
-    /// The transport's number of the copy.
+    /// The transport's ID of the copy.
     number: u32,
     /// The addresses of the data in the sender's memory.
     remote: Place,
@@ -51,7 +51,7 @@ impl SharedCopy {
         self.open
     }
 
-    /// Adds what the receiver has fetched.
+    /// Adds the bytes that the receiver has fetched.
     pub(super) fn add(&mut self, fetched: Fetched) {
         self.ours += fetched.bytes as u64;
         self.open = fetched.open;

@@ -9,7 +9,7 @@ use crate::pml::envelope::Context;
 use crate::pml::error::PmlError;
 use crate::request::Req;
 
-/// Ends operations before their messages do.
+/// Terminates operations early, before their messages complete.
 #[derive(Clone, Copy)]
 pub struct Termination<'a> {
     core: &'a Core,

@@ -1,6 +1,6 @@
 //! The type signatures of messages, compared on request (`pml_ob1_check_types`).
 //!
-//! Before each message of the program its sender sends a description of it ([`wire::TYPES`]): the signature and the words that name it.
+//! Before each message of the program its sender sends a description of its type ([`wire::TYPES`]): the type signature, and a text for error messages.
 //! The description precedes its message on the way and is kept with it until it is matched, so the two sides are compared for exactly the messages that meet.
 //! MPI 5.0, section 3.3.1: the signature of the message equals the beginning of the receive's.
 //! Packed data match everything, and so do messages that the library copied before it sent them.
@@ -36,7 +36,7 @@ pub(super) fn mismatch(types: &Types, recv: &RecvBody, key: Key, bytes: u64) -> 
     })
 }
 
-/// Describes a message to its receiver before it is sent.
+/// Sends the description of a message to the receiver before the message itself.
 fn describe(core: &Core, peer: &Rc<Peer>, envelope: &Envelope, buf: &SendBuf) {
     let is_programs = envelope.context == envelope.context.plane(Plane::User);
     if core.types().is_none() || !is_programs {
@@ -69,7 +69,7 @@ pub(super) fn on_types(core: &Core, header: Header, payload: &[u8]) -> HandlerRe
     Ok(())
 }
 
-/// Describes a message of the program to its receiver, if types are compared. Returns the mode in which it is sent.
+/// Sends the description of a message of the program, if types are compared. Returns the mode in which the message is sent.
 #[cold]
 #[inline(never)]
 pub(super) fn announce(

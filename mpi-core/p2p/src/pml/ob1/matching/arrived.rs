@@ -11,7 +11,7 @@ use std::rc::Rc;
 pub(crate) struct Arrived {
     pub(in crate::pml::ob1) from: ProcId,
     pub(in crate::pml::ob1) content: Content,
-    /// Its datatype and count, if types are compared.
+    /// The sender's description of datatype and count, if types are compared.
     pub(in crate::pml::ob1) types: Option<Box<Described>>,
 }
 
@@ -25,11 +25,11 @@ impl Arrived {
     }
 }
 
-/// The received part of it.
+/// The received part of an unexpected message.
 pub(crate) enum Content {
     Eager(Vec<u8>),
     Rendezvous(Rendezvous),
-    /// The eager pipeline: its data are on their way.
+    /// A message of the eager pipeline: its fragments follow.
     Followed(Rc<Kept>),
 }
 

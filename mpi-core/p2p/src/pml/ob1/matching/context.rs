@@ -71,7 +71,7 @@ impl Matching {
         self.peers.borrow().is_none() || self.names(key) == Some(from)
     }
 
-    /// Calls `of` for each process of the communicator except `me`. Returns `None` if a call does, or if the communicator is not known.
+    /// Calls `of` for each process of the communicator except `me`. Returns `None` if a call returns `None`, or if the communicator is not known.
     pub(in crate::pml::ob1) fn of_all_but<T>(
         &self,
         me: ProcId,
@@ -99,7 +99,7 @@ impl Matching {
         self.posted.borrow().peek(message).copied()
     }
 
-    /// Takes a receive out of its queue. Returns false if a message has matched it.
+    /// Removes a receive from its queue. Returns false if a message has already matched the receive.
     pub(in crate::pml::ob1) fn withdraw(&self, key: Key, receive: ReqId) -> bool {
         self.posted.borrow_mut().remove(key, &receive)
     }

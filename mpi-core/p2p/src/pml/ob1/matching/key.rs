@@ -50,7 +50,7 @@ impl Key {
         Key::new(source, tag)
     }
 
-    /// Returns true if a receive with this key matches a message with that one.
+    /// Returns true if a receive with this key matches a message with the other key.
     #[inline]
     pub fn accepts(self, message: Key) -> bool {
         self == message

@@ -57,12 +57,12 @@ impl Credit {
         });
     }
 
-    /// Notes that a message of the peer has arrived, so a connection exists.
+    /// Records that a message of the peer has arrived, so a connection exists.
     pub fn was_heard(&self) {
         self.unconnected.set(false);
     }
 
-    /// Notes that a first message has been sent by the general path; later ones need not take it.
+    /// Records that the first message has been sent by the general path; later messages may use the fast path.
     pub fn connects(&self) {
         if self.unconnected.replace(false) {
             self.eager_below.set(self.eager + 1);

@@ -1,4 +1,4 @@
-//! The queue of sends to one peer that are in fragments, in the order of their turns.
+//! The round-robin queue of a peer's sends in fragments.
 
 use crate::request::Req;
 use std::cell::{Cell, RefCell};

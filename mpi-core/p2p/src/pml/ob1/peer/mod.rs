@@ -31,7 +31,7 @@ use throttle::Throttle;
 pub struct Peer {
     btl: Rc<dyn Btl>,
     endpoint: Endpoint,
-    /// What is constant about the transport.
+    /// The constant properties of the peer and its transport.
     info: Info,
     credit: Credit,
     throttle: Throttle,
@@ -97,7 +97,7 @@ impl Peer {
         &*self.btl
     }
 
-    /// Returns its transport, to be kept.
+    /// Returns its transport as a counted reference.
     pub(super) fn shared_btl(&self) -> &Rc<dyn Btl> {
         &self.btl
     }
@@ -186,7 +186,7 @@ impl Peer {
         self.direct_receive.get()
     }
 
-    /// Sets or clears that receive.
+    /// Sets or clears the receive of [`Peer::direct_receive`].
     pub(super) fn set_direct_receive(&self, receive: Option<ReqId>) {
         self.direct_receive.set(receive);
     }

@@ -13,11 +13,11 @@ pub const ASKING: u16 = 128;
 
 #[derive(Default)]
 pub struct Pipeline {
-    /// By order of size: whether the peer wants our messages by the eager pipeline.
+    /// One bit for each order of size: whether the peer requests the eager pipeline for messages of this process.
     wanted: Cell<u16>,
     /// Counts messages that are not short.
     turn: Cell<u16>,
-    /// By order of size: whether the peer has been asked to use the eager pipeline for its messages.
+    /// One bit for each order of size: whether this process has requested the eager pipeline for the peer's messages.
     told: Cell<u16>,
     /// Messages of the peer whose fragments have not all arrived, in the order of their announcements.
     coming: RefCell<Vec<Coming>>,

@@ -4,25 +4,25 @@ use std::cell::Cell;
 
 #[derive(Default)]
 pub struct Throttle {
-    /// Whether it must use rendezvous, because this process buffers too much.
+    /// Whether the peer must use rendezvous, because this process buffers too many bytes.
     asks: Cell<bool>,
-    /// The value that was last sent to it.
+    /// The value of `asks` that was last sent to the peer.
     told: Cell<bool>,
 }
 
 impl Throttle {
-    /// Sets whether it must use rendezvous. Returns the previous value.
+    /// Sets whether the peer must use rendezvous. Returns the previous value.
     pub fn set(&self, asks: bool) -> bool {
         self.asks.replace(asks)
     }
 
-    /// Returns the value to be sent to it, unless it has that already.
+    /// Returns the value to send to the peer, or `None` if the peer already has it.
     pub fn news(&self) -> Option<bool> {
         let asks = self.asks.get();
         (self.told.get() != asks).then_some(asks)
     }
 
-    /// Notes that the value has been sent.
+    /// Records that the value has been sent.
     pub fn was_told(&self, asks: bool) {
         self.told.set(asks);
     }

@@ -20,7 +20,7 @@ pub fn ask_for_fragments(core: &Core, peer: &Rc<Peer>, sender: ReqId, req: &Req,
         .control(peer, wire::CTS, header, wanted.to_le_bytes());
 }
 
-/// Releases a send that waits for this receive, because nothing more of it is wanted.
+/// Sends FIN to a sender that waits for this receive, because the receiver wants no more of its data.
 pub fn release_sender(core: &Core, req: &Req) {
     let waiting = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => recv

@@ -18,7 +18,7 @@ use crate::pml::envelope::Context;
 use crate::request::{Body, Req, ReqId};
 use std::ops::Range;
 
-/// Where an arriving message may find its receive.
+/// The matching state and fast-path slot in which the receive of an arriving message is searched.
 pub struct Receives<'a> {
     pub slot: &'a Slot,
     pub matcher: &'a Matcher,

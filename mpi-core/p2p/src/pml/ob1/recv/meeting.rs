@@ -8,7 +8,7 @@ use crate::observer::Observer;
 use crate::pml::error::PmlError;
 use crate::request::{Body, Req};
 
-/// Returns the number of bytes that a receive takes of a matched message of `bytes` bytes, and the error if that is not all or its type is another.
+/// Returns the number of bytes that a receive takes of a matched message of `bytes` bytes, and the error of a truncated message or a type mismatch.
 pub fn meet(core: &Core, req: &Req, key: Key, bytes: u64) -> Option<(u64, Option<PmlError>)> {
     let body = req.body.borrow();
     let Body::Recv(recv) = &*body else {
@@ -47,7 +47,7 @@ pub fn accept_eager(core: &Core, req: &Req, key: Key, data: &[u8]) {
     core.requests().complete(req, Err(error.into()));
 }
 
-/// Shows a matched message to the observer. Returns the error if its type is not that of the receive, where types are compared.
+/// Reports a matched message to the observer. Returns the error of a type mismatch, if types are compared.
 #[cold]
 fn met(
     core: &Core,

@@ -73,7 +73,7 @@ impl Receiver {
         self.copies.are_open()
     }
 
-    /// Copies what the senders have left of the open cooperative copies. Returns true if anything was copied.
+    /// Copies the bytes of open cooperative copies that the senders have not copied. Returns true if anything was copied.
     pub(super) fn read_rest(&self, core: &Core) -> bool {
         self.copies.read_rest(core)
     }
@@ -107,7 +107,7 @@ impl Receiver {
         req
     }
 
-    /// Gives a receive the unexpected message that it matches. Returns true if there is none and the receive must wait; fails it if no process is left to send one.
+    /// Completes a receive with a matching unexpected message. Returns true if none exists and the receive must wait; fails it if every possible sender is lost.
     #[inline(never)]
     fn is_to_wait(&self, core: &Core, matching: &Matching, key: Key, req: &Req) -> bool {
         if let Some((key, message)) = matching.take_unexpected(key) {
@@ -210,7 +210,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Handles a rendezvous announcement; `None` is one that could not be decoded.
+    /// Handles a rendezvous announcement; `None` stands for an announcement that could not be decoded.
     pub(super) fn on_rendezvous(
         &self,
         core: &Core,
@@ -327,7 +327,7 @@ impl Receiver {
         direct_receive::begin(core, receives, from, am, header, len, begun)
     }
 
-    /// Forgets a freed context and the messages that remain in it.
+    /// Removes a freed context and drops its unexpected messages.
     pub(super) fn forget(&self, core: &Core, context: Context) {
         let gone = self.matcher.remove(context);
         for message in gone.iter().flat_map(|matching| matching.take_all()) {
@@ -371,7 +371,7 @@ impl Receiver {
     }
 }
 
-/// Counts an unexpected message and shows it to the observer. Returns its description, if types are compared.
+/// Counts an unexpected message and reports it to the observer. Returns its description, if types are compared.
 #[inline]
 fn keeps(core: &Core, context: Context, key: Key, bytes: u64) -> Option<Box<Described>> {
     core.counts().keeps();

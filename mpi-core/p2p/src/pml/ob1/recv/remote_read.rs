@@ -19,7 +19,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// How long the read from a lost sender is waited for.
+/// Timeout of a read from a lost sender.
 const GIVEN_UP: Duration = Duration::from_secs(2);
 
 /// The reads that may not have ended.
@@ -109,8 +109,8 @@ impl RemoteReads {
     }
 }
 
-/// Returns whether a read has succeeded, if it has ended. The network may write to the buffer until then, also after the loss of the sender,
-/// whose reads the library ends soon; one that it does not end is given up.
+/// Returns the result of a read that has ended, true if it succeeded; `None` while it is active. The network may write to the buffer until then,
+/// also after the loss of the sender. The network library ends such reads soon; a read that it does not end in time counts as failed.
 fn outcome(core: &Core, all: &dyn RemoteMemory, open: &Open) -> Option<bool> {
     let outcome = all.outcome(open.read);
     if outcome.is_some() || !core.losses().has(open.from) {

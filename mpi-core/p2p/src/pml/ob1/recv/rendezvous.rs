@@ -74,7 +74,7 @@ pub fn accept(
         recv.expect(incoming.with(sender, shared, transfer));
     }
     if fail_if_lost(core, req, from) {
-        // No process is left to ask.
+        // The sender is lost, so no fragments can be requested.
     } else if alone {
         ask_for_fragments(core, &peer, rendezvous.sender, req, wanted);
     } else {

@@ -29,9 +29,9 @@ use std::rc::Rc;
 /// The receiver's progress with a copy.
 pub enum Copied {
     All,
-    /// Both sides work on it.
+    /// Cooperative copy: sender and receiver each copy a part.
     Shared(SharedCopy),
-    /// Fragments are needed.
+    /// No byte was copied; the data must be sent in fragments.
     Nothing,
 }
 

@@ -42,7 +42,7 @@ pub fn announce(core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError
     Ok(())
 }
 
-/// Shows the observer that the receiver has released an announced message.
+/// Reports to the observer that the receiver has released an announced message.
 pub fn released(core: &Core, req: &Req) {
     if let Some(observer) = core.observer()
         && let Body::Send(send) = &*req.body.borrow()
@@ -74,7 +74,7 @@ pub fn withdraw(req: &Req) {
     }
 }
 
-/// Notes that a message announced to a peer no longer waits for an answer.
+/// Records that a message announced to a peer no longer waits for an answer.
 pub fn answered(core: &Core, from: ProcId) {
     if let Ok(peer) = core.links().peer(from) {
         peer.copying().was_answered();

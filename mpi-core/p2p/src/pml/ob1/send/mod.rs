@@ -43,16 +43,16 @@ pub enum Sent {
     Pending(Req),
 }
 
-/// Data of this length or shorter never stand for device memory.
+/// Host buffers of this length or shorter are never staging copies of device memory.
 const NO_TWIN: u64 = 4 << 10;
 
-/// Returns the device memory that the data of a send stand for.
+/// Returns the device memory of which the send buffer is the host staging copy, if it is one.
 #[inline]
 pub(super) fn device_twin(buf: &SendBuf) -> Option<Arc<Twin>> {
     twins::at(buf.contiguous()?.as_ptr())
 }
 
-/// Fills the memory of an eager send if it stands for device memory.
+/// Fills the host staging copy of an eager send from device memory, if the send buffer is one.
 #[inline]
 fn fill_device_twin(buf: &SendBuf) {
     if buf.bytes() as u64 > NO_TWIN

@@ -1,4 +1,4 @@
-//! Sends in fragments: those to each peer take turns.
+//! Sends in fragments: the sends to one peer are served round robin.
 //!
 //! A transport accepts only a part of them at a time.
 //! The first in a peer's queue sends for a turn of 256 KiB, then it moves to the end of the queue.
@@ -28,7 +28,7 @@ pub struct Streams {
 /// Why a stream stopped sending without an error.
 enum Pushed {
     All,
-    /// Its turn is over.
+    /// The stream has sent its share of 256 KiB; the next stream continues.
     Turn,
 }
 
@@ -168,7 +168,7 @@ fn push(core: &Core, peer: &Peer, req: &Req, moved: &mut bool) -> Result<Pushed,
     Ok(Pushed::All)
 }
 
-/// Checks whether a short message that had to wait for its connection has been sent.
+/// Returns `Done` if a short message that had to wait for its connection has been sent.
 fn is_gone(core: &Core, peer: &Peer, to: ProcId) -> Result<Pushed, SendError> {
     match peer.is_connected() {
         _ if core.losses().has(to) => Err(SendError::PeerGone),
@@ -177,7 +177,7 @@ fn is_gone(core: &Core, peer: &Peer, to: ProcId) -> Result<Pushed, SendError> {
     }
 }
 
-/// Returns true if a send whose fragments have all been sent must keep them until the receiver's FIN.
+/// Returns true if a send whose fragments have all been sent stays active until the receiver's FIN, because a fragment may have to be resent.
 fn waits_for_answer(peer: &Peer, req: &Req) -> bool {
     match &*req.body.borrow() {
         Body::Send(send) => send.is_streaming() && peer.is_fin_required(),
