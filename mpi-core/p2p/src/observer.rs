@@ -1,6 +1,6 @@
 //! The observer of messages: a trace, a recording, a communication matrix, a tool's events, or several of them. Usually no observer is set.
 //!
-//! Without an observer each of its call sites costs one branch on a plain load; with one, the fast path of receives is disabled, so that the observer is called for every message.
+//! Without an observer each of its call sites costs one branch on a plain load; with one, the fast path of receives is disabled, so that it sees all messages.
 
 use crate::btl::ProcId;
 use crate::pml::{Context, Envelope, Key};

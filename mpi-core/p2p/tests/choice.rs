@@ -22,7 +22,7 @@ const SLOW: Duration = Duration::from_micros(200);
 const FIRST: u32 = 64;
 /// The number of calls after which a change has been followed: of 8192 messages of the eager pipeline 128 use rendezvous, and those measure its cost.
 const FOLLOWED: u32 = 2 * 8192;
-/// The number of judged calls after a change has been followed. At most `SLOW_ONES` of them may use the slower protocol:
+/// The number of judged calls after that; at most `SLOW_ONES` of them use the slower protocol: one in 256, and the calls of the barrier between.
 const JUDGED: u32 = 1000;
 const SLOW_ONES: u64 = 12;
 

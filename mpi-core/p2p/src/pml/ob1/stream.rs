@@ -56,7 +56,7 @@ impl Stream {
         self.sent / TURN != turn
     }
 
-    /// Returns true if this stream has sent a fragment of type `am` for `receive` that ends at byte `end`.
+    /// Returns true if a fragment of type `am` for `receive` that ends at byte `end` belongs to this stream.
     pub(super) fn has_sent(&self, am: Am, receive: u64, end: u64) -> bool {
         self.am == am && self.whose.0 == receive && end <= self.wanted
     }

@@ -107,7 +107,7 @@ impl Receiver {
         req
     }
 
-    /// Completes a receive with a matching unexpected message. Returns true if none exists and the receive must wait; fails it if every possible sender is lost.
+    /// Completes a receive with a matching unexpected message. Returns true if none exists and the receive must wait; fails it if no sender is left.
     #[inline(never)]
     fn is_to_wait(&self, core: &Core, matching: &Matching, key: Key, req: &Req) -> bool {
         if let Some((key, message)) = matching.take_unexpected(key) {

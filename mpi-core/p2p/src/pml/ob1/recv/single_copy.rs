@@ -31,7 +31,7 @@ pub enum Copied {
     All,
     /// Cooperative copy: sender and receiver each copy a part.
     Shared(SharedCopy),
-    /// No byte was copied; the data must be sent in fragments.
+    /// A single copy is not possible; the data must be sent in fragments.
     Nothing,
 }
 

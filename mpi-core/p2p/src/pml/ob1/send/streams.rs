@@ -168,7 +168,7 @@ fn push(core: &Core, peer: &Peer, req: &Req, moved: &mut bool) -> Result<Pushed,
     Ok(Pushed::All)
 }
 
-/// Returns `Done` if a short message that had to wait for its connection has been sent.
+/// Returns [`Pushed::All`] if a short message that had to wait for its connection has been sent, that is if the peer is connected.
 fn is_gone(core: &Core, peer: &Peer, to: ProcId) -> Result<Pushed, SendError> {
     match peer.is_connected() {
         _ if core.losses().has(to) => Err(SendError::PeerGone),
@@ -185,7 +185,7 @@ fn waits_for_answer(peer: &Peer, req: &Req) -> bool {
     }
 }
 
-/// Stops a send: nothing more of its data is sent, except the fragment that was begun.
+/// Stops a send: no more of its data is sent, except the rest of a partly sent fragment.
 pub fn stop(core: &Core, req: &Req) {
     withdraw(req);
     let body = req.body.borrow();
