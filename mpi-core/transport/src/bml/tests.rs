@@ -332,7 +332,7 @@ fn a_lost_piece_leaves_no_gap() {
     let peer = endpoint(&from, 1);
     // Many times the number of bytes that may be sent without an acknowledgement.
     let (mut left, limit) = (64 << 20, Instant::now() + Duration::from_secs(30));
-    // And as many as the dying link needs to carry its last byte and to be noticed, however few of the pieces it gets.
+    // Pieces are sent until the sender has reported the dead link: the other link may carry nearly all of them.
     while left > 0 || here.notes.borrow().is_empty() {
         assert!(
             Instant::now() < limit,
