@@ -107,7 +107,7 @@ pub struct Wrapper {
     pub prefix: PathBuf,
     /// The folder with the modules that were compiled for a Fortran compiler.
     pub modules: Option<PathBuf>,
-    /// A flag for what programs with `mpif.h` do and the Fortran compiler rejects without it.
+    /// The flag that makes the Fortran compiler accept mismatched arguments, which programs with `mpif.h` pass.
     pub mismatch_flag: Option<&'static str>,
 }
 

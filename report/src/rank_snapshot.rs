@@ -179,7 +179,7 @@ pub struct RankSnapshot {
     pub waited: Option<Duration>,
     pub round: Option<Round>,
     pub gate: Option<Gate>,
-    /// The system call on a file that it is in.
+    /// The system call on a file in which the rank currently is.
     #[serde(default)]
     pub in_file: Option<Box<InFile>>,
     /// Counts the progress of the rank's engine.

@@ -421,10 +421,10 @@ fn a_file_of_a_checkpoint_that_has_changed_ends_the_restart_with_its_name() {
     fs::write(&path, bytes).expect("written");
     let outcome = restart(kept.path(), &[]);
     assert!(!outcome.status.success());
-    // The rank that is well may be the first to end the job; it names the other one.
+    // The rank with the intact file may be the first to end the job; it names rank 1.
     let sentence = "rank 1 cannot begin from the checkpoint ";
     assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
-    // One that is cut is passed over before the job starts.
+    // A truncated checkpoint is skipped before the job starts.
     fs::write(&path, "").expect("written");
     let outcome = restart(kept.path(), &[]);
     assert_eq!(outcome.status.code(), Some(2));

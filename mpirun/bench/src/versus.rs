@@ -46,7 +46,7 @@ struct Contestant {
     installation: Installation,
     setting: &'static Setting,
     figures: BTreeMap<usize, Vec<f64>>,
-    /// The figures without MPI among its ranks, for `barrier` and `io --plain`.
+    /// The figures of the same operation without MPI by the same ranks, for `barrier` and `io --plain`.
     bare: BTreeMap<usize, Vec<f64>>,
     /// Milliseconds from the command until all ranks have returned from `MPI_Init`, and of the whole command, for `init`.
     starts: Vec<f64>,

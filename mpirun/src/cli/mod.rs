@@ -59,7 +59,7 @@ pub enum Request {
     Adoption {
         /// How spawned jobs are run.
         plan: Box<Plan>,
-        /// The process's own name of its job.
+        /// The job's name, as chosen by the process.
         job: String,
     },
     /// Serve a launcher on another host.

@@ -93,7 +93,7 @@ pub struct Libraries {
     stand_ins: Option<PathBuf>,
     /// A folder that contains only the library of the standard ABI: everything in `LD_LIBRARY_PATH` is visible to all programs.
     alone: Option<PathBuf>,
-    /// The library's own folder, for an installation without such a folder.
+    /// The folder of the library, if the installation has no `alone` folder.
     own: Option<PathBuf>,
 }
 

@@ -33,20 +33,24 @@ pub struct FileReport {
     pub opens: u64,
     pub bytes_read: u64,
     pub bytes_written: u64,
-    /// Calls of MPI.
+    /// MPI calls that read.
     pub reads: u64,
+    /// MPI calls that wrote.
     pub writes: u64,
-    /// The collective ones among them, and the aggregated ones.
+    /// Collective calls among reads and writes.
     pub collective: u64,
+    /// Collective calls that used aggregation.
     pub aggregated: u64,
     pub system_reads: u64,
     pub system_writes: u64,
     pub system_other: u64,
-    /// Seconds summed over all ranks: in MPI calls that read or wrote, and in all system calls.
+    /// Seconds in MPI calls that read or wrote, summed over all ranks.
     pub seconds_in_calls: f64,
+    /// Seconds in system calls on the file, summed over all ranks.
     pub seconds_in_system: f64,
-    /// Histograms by size: MPI calls, and reads and writes of the system.
+    /// Histogram of the MPI calls by size.
     pub call_sizes: Vec<u64>,
+    /// Histogram of the system's reads and writes by size.
     pub system_sizes: Vec<u64>,
     /// The rank that spent the most time in MPI calls.
     pub slowest: Option<Slowest>,

@@ -75,7 +75,7 @@ pub enum Weight {
 }
 
 impl Cause {
-    /// Returns true if a job that survives deaths goes on.
+    /// Returns true if a fault-tolerant job survives this cause of a rank's end.
     ///
     /// The caller that detects the loss of a host decides about it: nothing may have run there yet.
     pub fn is_a_death(&self) -> bool {

@@ -228,7 +228,7 @@ impl Link {
             && self.last_sent.elapsed() >= limits.silence / 3
     }
 
-    /// Returns why the other side is not waited for any longer, if it is late.
+    /// Returns why the other side is given up, or `None` if it is within its time limits or the link is closed.
     fn overdue_reason(&self, limits: &Limits) -> Option<String> {
         let passed = |since: Instant, limit: Duration| !limit.is_zero() && since.elapsed() >= limit;
         if !self.is_open() {

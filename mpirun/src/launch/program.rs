@@ -42,11 +42,11 @@ pub struct App {
 pub struct Checkpointing {
     /// The folder of the job's checkpoints.
     pub dir: PathBuf,
-    /// From the end of one to the next.
+    /// The interval between the end of one checkpoint and the start of the next.
     pub every: Option<Duration>,
-    /// The signal to mpirun that asks for one.
+    /// The signal to mpirun that requests a checkpoint.
     pub signal: Option<Signal>,
-    /// What is said of the checkpoint that the job begins from.
+    /// Sentences for the user about the checkpoint from which the job starts.
     pub notes: Vec<String>,
 }
 

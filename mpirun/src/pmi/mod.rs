@@ -103,7 +103,7 @@ struct JobState {
     hosts: Vec<u32>,
     barriers: Barriers,
     spawned: bool,
-    /// Whether its parent has left a value for it, and so waits for it.
+    /// Whether its parent has stored a value for this job and therefore waits for it.
     awaited: bool,
     /// The process that has spawned it, once that process has been notified.
     parent: Option<Proc>,

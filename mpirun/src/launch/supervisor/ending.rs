@@ -36,12 +36,12 @@ impl Ending {
         self.lifecycle.is_running()
     }
 
-    /// Returns true if ranks that were killed are not waited for any more.
+    /// Returns true if mpirun no longer waits for the ends of killed ranks.
     pub(super) fn has_given_up(&self) -> bool {
         self.lifecycle.has_given_up()
     }
 
-    /// Records a failure that alone would give mpirun this exit status. Returns true if it is the first, which decides.
+    /// Records a failure whose exit status is `status`. Returns true if it is the job's first, which determines mpirun's exit status.
     pub(super) fn fail(&mut self, status: i32) -> bool {
         self.lifecycle.fail(status)
     }

@@ -61,7 +61,7 @@ impl Lifecycle {
         self.status
     }
 
-    /// Records a failure that alone would give this status. Returns true if it is the first.
+    /// Records a failure whose exit status is `status`. Returns true if it is the job's first, which determines the exit status.
     pub(super) fn fail(&mut self, status: i32) -> bool {
         let first = self.status == 0;
         if first {
