@@ -7,6 +7,7 @@ use mpi_core::pml::{Config, Sent};
 use mpi_core::request::{ANY_SOURCE, ANY_TAG};
 use mpi_core::testing::Job;
 use proptest::prelude::*;
+use std::time::{Duration, Instant};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 200, ..ProptestConfig::default() })]
@@ -131,8 +132,10 @@ fn ranks_that_only_poll_exchange_messages_of_all_lengths() {
     job.run(|engine| {
         let world = engine.world().expect("a world");
         let (me, other) = (world.rank() as i32, 1 - world.rank() as i32);
+        let limit = Instant::now() + Duration::from_secs(60);
         let poll_until = |done: &dyn Fn() -> bool| {
             while !done() {
+                assert!(Instant::now() < limit, "rank {me} polls in vain");
                 engine.poll_once();
             }
         };
@@ -149,6 +152,7 @@ fn ranks_that_only_poll_exchange_messages_of_all_lengths() {
                 if let Some(status) = found(tag) {
                     break status;
                 }
+                assert!(Instant::now() < limit, "rank {me} probes in vain");
             };
             assert_eq!(status.bytes, len as u64);
             let posted = world.p2p().irecv(buffer.all(), other, tag).expect("posted");
