@@ -135,7 +135,7 @@ fn ranks_that_only_poll_exchange_messages_of_all_lengths() {
         let limit = Instant::now() + Duration::from_secs(60);
         let poll_until = |done: &dyn Fn() -> bool| {
             while !done() {
-                assert!(Instant::now() < limit, "rank {me} polls in vain");
+                assert!(Instant::now() < limit, "rank {me} polls without a result");
                 engine.poll_once();
             }
         };
@@ -152,7 +152,7 @@ fn ranks_that_only_poll_exchange_messages_of_all_lengths() {
                 if let Some(status) = found(tag) {
                     break status;
                 }
-                assert!(Instant::now() < limit, "rank {me} probes in vain");
+                assert!(Instant::now() < limit, "rank {me} probes without a result");
             };
             assert_eq!(status.bytes, len as u64);
             let posted = world.p2p().irecv(buffer.all(), other, tag).expect("posted");
