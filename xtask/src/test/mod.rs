@@ -30,7 +30,7 @@ pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 /// How much is run.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
-    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers), lint, try the oldest compiler and rustdoc on all packages, and run Miri
+    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers), clippy, rustdoc, the oldest compiler, and Miri
     #[arg(long)]
     long: bool,
 
