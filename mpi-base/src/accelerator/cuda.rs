@@ -4,7 +4,7 @@
 //!
 //! * `cuPointerGetAttributes` describes an address. It returns `CUDA_ERROR_INVALID_VALUE` or the type 0 for memory that CUDA does not know.
 //! * Memory of `cuMemCreate` and of a memory pool belongs to no context; a thread without one copies in the primary context of the device.
-//! Such memory may have the type of the host although only a device reaches it, so its handle or its pool is checked too.
+//!   Such memory may have the type of the host although only a device reaches it, so its handle or its pool is checked too.
 //! * Memory of `cuMemAlloc` has a handle for other processes of the node; managed memory, pools and memory of `cuMemCreate` have none.
 //! * Copies go through the default stream of the calling thread, which waits for work in the legacy default stream.
 

@@ -4,7 +4,7 @@
 //! * `pmi1`: the PMI-1 wire protocol of our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
 //! * `pmix`: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
 //! * `singleton`: for a process without a launcher; it starts one on its first spawn. It refuses if a launcher exists that offers no wire-up,
-//! because N processes that each believe to be alone are worse than an error.
+//!   because N processes that each believe to be alone are worse than an error.
 //!
 //! Guarantees of every component:
 //! * a value of [`Rte::put`] can be read unchanged with [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`];

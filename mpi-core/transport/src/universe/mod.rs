@@ -7,7 +7,7 @@
 //! Guarantees:
 //! * a name keeps its number while a communicator or a call refers to it or a connection to it is open, and a number is never reused for another process;
 //! * when the last communicator that contains a process is freed ([`Universe::release`]), this process ends its side of the connection.
-//! The process is forgotten when the other side has ended its side too: until then it may connect again under the same number;
+//!   The process is forgotten when the other side has ended its side too: until then it may connect again under the same number;
 //! * data from other processes are decoded before use: an unknown name is an error value, not a panic.
 
 use crate::btl::modex::Modex;

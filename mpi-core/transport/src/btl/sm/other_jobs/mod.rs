@@ -15,7 +15,7 @@
 //! the new connection brings a new segment, and the late disconnect message goes to the old one.
 //!
 //! * A process sends through one segment, its outlet: one that it has created, or one that the other process created, provided that this process has sent
-//! a disconnect message in no segment that is still open: what it wrote there is read first.
+//!   a disconnect message in no segment that is still open: what it wrote there is read first.
 //! * When the last communicator that contains the other process is freed, it sends its disconnect message in its outlet only.
 //!   A segment that was brought and never written by this process is left open: it may belong to the next connection.
 //! * A received disconnect message is answered with one, and the segment is closed, unless it is this process's outlet and the other process is still in use;
