@@ -62,6 +62,12 @@ impl NodeMembers {
         (0..self.count()).filter(move |rank| *rank != me)
     }
 
+    /// Returns the other ranks cyclically, starting with the next one, so that the ranks do not all read from the same rank.
+    pub fn others_from_next(&self) -> impl Iterator<Item = u32> + use<> {
+        let (me, count) = (self.me, self.count());
+        (me + 1..count).chain(0..me)
+    }
+
     /// Returns the members' ranks on the node, by rank.
     pub fn places(&self) -> impl Iterator<Item = u32> {
         self.places.iter().copied()

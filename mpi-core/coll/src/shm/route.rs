@@ -203,8 +203,10 @@ impl State {
         if let (Route::Cells(shape), Some(operation)) =
             (begun.route, self.in_cells(&begun, wait, invocation))
         {
-            return match shape {
-                Shape::Counts => operation.run_counts(invocation, call).await,
+            return match (shape, self.place.get()) {
+                (Shape::Counts, Some(place)) => {
+                    operation.run_counts(&place.large, invocation, call).await
+                }
                 _ => operation.run(call, shape).await,
             };
         }

@@ -97,6 +97,40 @@ impl Large {
         wanted && self.readers.all_can()
     }
 
+    /// Returns the minimum length of data that a member may read from another's memory; `u64::MAX` if some member cannot. The same on all members.
+    pub fn readable_from(&self) -> u64 {
+        match self.readers.all_can() {
+            true => self.from,
+            false => u64::MAX,
+        }
+    }
+
+    /// Reads a rank's packed data into a buffer, at most as many bytes as it holds.
+    pub fn read(
+        &self,
+        invocation: &Invocation,
+        rank: u32,
+        data: Region,
+        buf: &RecvBuf,
+    ) -> Result<(), Error> {
+        let mut buf = buf.clone();
+        let at = data.address;
+        let total = buf.bytes().min(i64::try_from(data.len).unwrap_or(i64::MAX));
+        let read = |at, into: &mut [u8]| self.readers.read(invocation, rank, at, into);
+        if let Some(run) = buf.contiguous() {
+            return read(at, &mut run[..total as usize]);
+        }
+        let mut piece = vec![0; total.min(BLOCK) as usize];
+        let mut done = 0;
+        while done < total {
+            let len = (total - done).min(BLOCK) as usize;
+            read(at + done as u64, &mut piece[..len])?;
+            buf.unpack_at(done, &piece[..len]);
+            done += len as i64;
+        }
+        Ok(())
+    }
+
     /// The number of cell operations that a call takes.
     pub fn numbers(call: &Call) -> u64 {
         match call {
@@ -137,28 +171,42 @@ fn plain(buf: &SendBuf) -> bool {
     buf.datatype().as_named().is_some() && buf.is_one_run()
 }
 
-/// Memory that others read, and its owner.
-struct Exposed {
+/// Packed data that others read, and their owner if they are a copy.
+pub struct Exposed {
     at: u64,
+    bytes: u64,
     _own: Option<Scratch>,
 }
 
+impl Exposed {
+    /// Returns the address and the length of the data.
+    pub fn region(&self) -> Region {
+        Region {
+            address: self.at,
+            len: self.bytes,
+        }
+    }
+}
+
 /// A buffer's packed bytes in memory that others can read.
-fn expose(buf: &SendBuf) -> Result<Exposed, Error> {
+pub fn expose(buf: &SendBuf) -> Result<Exposed, Error> {
     if let Some(run) = buf.contiguous() {
         return Ok(Exposed {
             at: run.as_ptr().addr() as u64,
+            bytes: run.len() as u64,
             _own: None,
         });
     }
     expose_copy(buf)
 }
 
-fn expose_copy(buf: &SendBuf) -> Result<Exposed, Error> {
+/// As [`expose`], in memory that does not change with the buffer.
+pub fn expose_copy(buf: &SendBuf) -> Result<Exposed, Error> {
     let own = algo::bytes(buf.bytes())?;
     algo::copy(buf, &own.all());
     Ok(Exposed {
         at: own.all().ptr().addr() as u64,
+        bytes: buf.bytes() as u64,
         _own: Some(own),
     })
 }
@@ -222,12 +270,6 @@ impl<W: Wait> LargeOp<'_, W> {
         self.members.count()
     }
 
-    /// Iterates over the other ranks cyclically, starting with the next one, so that the ranks do not all read from the same rank.
-    fn around(&self) -> impl Iterator<Item = u32> + use<W> {
-        let (me, size) = (self.me(), self.size());
-        (me + 1..size).chain(0..me)
-    }
-
     /// Returns the cell address of an operation's words.
     fn cells_of(&self, number: u64) -> CellAddress<'_> {
         self.cells.address(number, Flow::CooperativeCopy, 2 * WORD)
@@ -280,21 +322,11 @@ impl<W: Wait> LargeOp<'_, W> {
 
     /// Reads a rank's packed data into a buffer.
     fn read(&self, rank: u32, at: u64, buf: &RecvBuf) -> Result<(), Error> {
-        let mut buf = buf.clone();
-        let read = |at, into: &mut [u8]| self.large.readers.read(self.invocation, rank, at, into);
-        if let Some(data) = buf.contiguous() {
-            return read(at, data);
-        }
-        let total = buf.bytes();
-        let mut piece = vec![0; total.min(BLOCK) as usize];
-        let mut done = 0;
-        while done < total {
-            let len = (total - done).min(BLOCK) as usize;
-            read(at + done as u64, &mut piece[..len])?;
-            buf.unpack_at(done, &piece[..len]);
-            done += len as i64;
-        }
-        Ok(())
+        let data = Region {
+            address: at,
+            len: buf.bytes() as u64,
+        };
+        self.large.read(self.invocation, rank, data, buf)
     }
 
     /// Writes packed data, at most `len` bytes, to a rank that has asked for them.
@@ -329,7 +361,7 @@ impl<W: Wait> LargeOp<'_, W> {
     /// Returns true if the next rank's data have not arrived after a short spin: then this rank does its local work first.
     /// Otherwise it does the local work while other ranks still read its data.
     fn is_early(&self, number: u64) -> bool {
-        let Some(next) = self.around().next() else {
+        let Some(next) = self.members.others_from_next().next() else {
             return false;
         };
         let address = self.cells_of(number);
@@ -377,7 +409,7 @@ impl<W: Wait> LargeOp<'_, W> {
             copy_own();
         }
         let mut outcome = Ok(());
-        for rank in self.around() {
+        for rank in self.members.others_from_next() {
             let at = self.address(number, rank).await?;
             outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
         }
@@ -430,7 +462,7 @@ impl<W: Wait> LargeOp<'_, W> {
         blocks: &Blocks<RecvBuf>,
     ) -> Result<(), Error> {
         let mut outcome = Ok(());
-        for rank in self.around() {
+        for rank in self.members.others_from_next() {
             let at = self.address(number, rank).await? + from;
             outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
         }

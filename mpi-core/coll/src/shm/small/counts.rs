@@ -6,35 +6,25 @@
 //! 3. a receiver waits for the header, compares the lengths, and takes the block, or receives the message.
 //!
 //! A gather shows each member's block in that member's cell. A scatter shows a block in the cell of the member that receives it.
-//! An all-to-all shows a row in each member's cell: a table of the blocks' ends, and the blocks.
-//! Where a row is too long, its longer blocks are messages, as marked in the table.
+//! An all-to-all shows a row in each member's cell: a table of the blocks' ends, and the blocks ([`row_table`](super::row_table)).
+//! Where a row is too long, the receivers read its longer blocks from the sender's memory, as in [`large`](crate::shm::large);
+//! the sender waits until they have. If some member cannot read some other's memory, these blocks are messages.
 //!
 //! In `MPI_Allgatherv` all members know all lengths, so it uses the protocol of equal blocks of the longest block's length: one cell, or pieces (`pieces`).
 
 use super::data::{CopyTo, Given, Target};
+use super::row_table::{Found, Place, Row, block_of};
 use super::steps::{await_cell, await_room, show};
 use super::{OpInCell, SmallOp};
 use crate::Error;
 use crate::algo::{self, Blocks};
 use crate::datatype::{RecvBuf, SendBuf};
+use crate::shm::large::{Exposed, Large, expose, expose_copy};
 use crate::shm::layout::Flow;
 use crate::shm::wait::Wait;
 use crate::{Call, CallId, Invocation, Pending};
 use mpi_base::cells::CellOf;
-
-/// The bytes of an entry of a row's table.
-const ENTRY: usize = size_of::<u32>();
-
-/// Flag in an entry: the block is sent as a message.
-const MESSAGE: u32 = 1 << 31;
-
-/// An all-to-all stores its rows in cells only if a cell holds at least this many times the table.
-const SPACIOUS: usize = 4;
-
-/// Returns true if a cell of `capacity` bytes holds a row of blocks for `members` members.
-pub fn holds_rows(capacity: usize, members: u32) -> bool {
-    capacity >= SPACIOUS * ENTRY * members as usize
-}
+use mpi_base::cma::Region;
 
 /// Returns true if a member knows only the lengths of its own blocks.
 pub fn knows_only_its_own(call: CallId) -> bool {
@@ -49,84 +39,6 @@ pub fn extents(blocks: &[RecvBuf]) -> (usize, usize) {
     let lens = || blocks.iter().map(Given::bytes);
     let all = lens().map(|len| len.next_multiple_of(8)).sum();
     (lens().max().unwrap_or(0), all)
-}
-
-/// The layout of a row: a table with an entry for each member, then the blocks that are not messages.
-struct Row {
-    members: usize,
-    /// The maximum length of a block in the row; longer blocks are sent as messages.
-    longest: usize,
-    /// The bytes of the table and of the blocks.
-    bytes: usize,
-}
-
-impl Row {
-    /// The row of blocks of these lengths, in a cell of `capacity` bytes.
-    fn of(lens: impl Iterator<Item = usize> + Clone, members: u32, capacity: usize) -> Row {
-        let members = members as usize;
-        let table = (members * ENTRY).next_multiple_of(8);
-        let space = capacity.saturating_sub(table);
-        let all: usize = lens.clone().sum();
-        let longest = match all <= space {
-            true => space,
-            false => space / members.max(1),
-        };
-        let bytes = table + lens.filter(|len| *len <= longest).sum::<usize>();
-        Row {
-            members,
-            longest,
-            bytes,
-        }
-    }
-
-    /// The offset at which the blocks begin.
-    fn table(&self) -> usize {
-        (self.members * ENTRY).next_multiple_of(8)
-    }
-
-    /// Writes the table and the blocks; `pack` writes a block.
-    fn lay(
-        &self,
-        lens: impl Iterator<Item = usize>,
-        buffer: &mut [u8],
-        pack: impl Fn(usize, &mut [u8]),
-    ) {
-        let (table, blocks) = buffer.split_at_mut(self.table().min(buffer.len()));
-        let (entries, _) = table.as_chunks_mut::<ENTRY>();
-        let mut end = 0;
-        for ((rank, len), entry) in lens.enumerate().zip(entries) {
-            let mark = match len <= self.longest {
-                true => {
-                    if let Some(block) = blocks.get_mut(end..end + len)
-                        && !block.is_empty()
-                    {
-                        pack(rank, block);
-                    }
-                    end += len;
-                    0
-                }
-                false => MESSAGE,
-            };
-            *entry = (end as u32 | mark).to_ne_bytes();
-        }
-    }
-}
-
-/// Returns one member's block in a row that another member has written; `None` if the block is sent as a message.
-///
-/// An entry that names bytes outside of the row, which no member writes, gives an empty block.
-fn block_of(row: &[u8], members: usize, rank: usize) -> Option<&[u8]> {
-    let (table, blocks) = row
-        .split_at_checked((members * ENTRY).next_multiple_of(8))
-        .unwrap_or((&[], &[]));
-    let (entries, _) = table.as_chunks::<ENTRY>();
-    let entry = |rank: usize| entries.get(rank).map_or(0, |e| u32::from_ne_bytes(*e));
-    let end = entry(rank);
-    if end & MESSAGE != 0 {
-        return None;
-    }
-    let start = rank.checked_sub(1).map_or(0, entry) & !MESSAGE;
-    Some(blocks.get(start as usize..end as usize).unwrap_or(&[]))
 }
 
 /// The received blocks of a call: the messages still in transfer, and the first error of the completed blocks.
@@ -155,6 +67,14 @@ impl<'a> Received<'a> {
         self.note(judged);
     }
 
+    /// Copies the block of `rank` from that rank's memory to its buffer.
+    fn read(&mut self, large: &Large, rank: u32, block: Region, buffer: &RecvBuf) {
+        let (sent, due) = (block.len, buffer.bytes() as u64);
+        let outcome = large.read(self.invocation, rank, block, buffer);
+        self.note(outcome);
+        self.note(self.invocation.compare_lengths(rank, sent, due));
+    }
+
     fn await_message(&mut self, rank: u32, buffer: &RecvBuf) {
         self.messages.push(self.invocation.irecv(buffer, rank));
     }
@@ -178,7 +98,12 @@ impl<'a> Received<'a> {
 
 impl<'a, W: Wait> SmallOp<'a, W> {
     /// Carries out a call whose [`Small::shape`](super::Small::shape) is [`Shape::Counts`](super::Shape::Counts).
-    pub async fn run_counts(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
+    pub async fn run_counts(
+        &self,
+        large: &Large,
+        invocation: &Invocation,
+        call: &Call,
+    ) -> Result<(), Error> {
         match call {
             Call::Gatherv { send, recv, root } => {
                 let recv = recv.as_deref().filter(|_| self.me() == *root);
@@ -189,7 +114,8 @@ impl<'a, W: Wait> SmallOp<'a, W> {
                 self.scatterv(invocation, send, recv.as_ref(), *root).await
             }
             Call::Alltoallv { send, recv } | Call::Alltoallw { send, recv } => {
-                self.alltoallv(invocation, send.as_deref(), recv).await
+                self.alltoallv(large, invocation, send.as_deref(), recv)
+                    .await
             }
             // Unreachable: `shape` returns `Counts` for no other call.
             _ => Ok(()),
@@ -306,6 +232,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
 
     async fn alltoallv(
         &self,
+        large: &Large,
         invocation: &Invocation,
         send: Option<&[SendBuf]>,
         recv: &[RecvBuf],
@@ -317,22 +244,25 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         };
         // This rank's own block is not shown.
         let lens = (0..members as usize).map(|rank| if rank == me { 0 } else { len(rank) });
-        let row = Row::of(lens.clone(), members, self.cells.undivided());
+        let readable_from = large.readable_from();
+        let row = Row::of(lens.clone(), members, self.cells.undivided(), readable_from);
+        let exposed = exposed_blocks(&row, lens.clone(), send, recv)?;
         let header = &self.fitting(Flow::CooperativeCopy, 0);
-        let place = self.fitting(Flow::CooperativeCopy, row.bytes);
+        let place = self.fitting(Flow::CooperativeCopy, row.bytes());
         await_room!(place);
         await_room!(header);
+        let pack = |rank: usize, block: &mut [u8]| match send {
+            Some(send) => send[rank].pack(block),
+            None => recv[rank].pack(block),
+        };
         self.cells
-            .compose(self.me(), place.address, 0..row.bytes, |buffer| {
-                row.lay(lens.clone(), buffer, |rank, block| match send {
-                    Some(send) => send[rank].pack(block),
-                    None => recv[rank].pack(block),
-                });
+            .compose(self.me(), place.address, 0..row.bytes(), |buffer| {
+                row.lay(lens.clone(), buffer, pack, |rank| region(&exposed, rank));
             });
-        header.publish_of(row.bytes);
+        header.publish_of(row.bytes());
         let mut messages = Vec::new();
         for (rank, len) in lens.enumerate() {
-            if len > row.longest {
+            if row.place(len) == Place::Message {
                 let block = match send {
                     Some(send) => send[rank].clone(),
                     // The incoming block overwrites this block in the same buffer, so a copy is sent.
@@ -347,7 +277,9 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         };
         header.meet(conclude).await?;
         let mut received = Received::new(invocation);
-        for rank in self.members.others() {
+        let mut has_read = false;
+        // Cyclically, starting with the next rank, so that the ranks do not all read from the same rank.
+        for rank in self.members.others_from_next() {
             let Some(buffer) = recv.get(rank as usize) else {
                 continue;
             };
@@ -355,16 +287,36 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             let place = self.fitting(Flow::CooperativeCopy, bytes);
             self.cells.inspect(rank, place.address, 0..bytes, |row| {
                 match block_of(row, members as usize, me) {
-                    Some(block) => received.take(rank, block, buffer),
-                    None => received.await_message(rank, buffer),
+                    Found::Data(block) => received.take(rank, block, buffer),
+                    Found::Memory(block) => {
+                        has_read = true;
+                        received.read(large, rank, block, buffer);
+                    }
+                    Found::Message => received.await_message(rank, buffer),
                 }
             });
         }
         if let (Some(own), Some(buffer)) = (send.and_then(|send| send.get(me)), recv.get(me)) {
             own.copy_to(buffer);
         }
-        self.cells.end_together(self.members, self.number);
+        match has_read {
+            // The ranks whose memory was read wait for this.
+            true => self.cells.end_long(self.members, self.number),
+            false => self.cells.end_together(self.members, self.number),
+        }
+        self.await_readers(&exposed).await?;
         received.end(messages).await
+    }
+
+    /// Waits until the ranks that read blocks from this rank's memory have read them.
+    async fn await_readers(&self, exposed: &[(usize, Exposed)]) -> Result<(), Error> {
+        if exposed.is_empty() {
+            return Ok(());
+        }
+        let reads = |rank: u32| exposed.iter().any(|(reader, _)| *reader == rank as usize);
+        self.cells
+            .await_end(self.wait, self.engine, self.members, self.number, reads)
+            .await
     }
 
     /// Allgather of blocks that fit a cell each; without `send` this rank's own block is in place.
@@ -415,6 +367,34 @@ impl<'a, W: Wait> SmallOp<'a, W> {
     }
 }
 
+/// Makes the blocks readable that receivers read from memory; returns them with the ranks of their receivers.
+fn exposed_blocks(
+    row: &Row,
+    lens: impl Iterator<Item = usize>,
+    send: Option<&[SendBuf]>,
+    recv: &[RecvBuf],
+) -> Result<Vec<(usize, Exposed)>, Error> {
+    let ranks = lens
+        .enumerate()
+        .filter(|(_, len)| row.place(*len) == Place::Memory);
+    let exposed = |(rank, _): (usize, usize)| {
+        let block = match send {
+            Some(send) => expose(&send[rank]),
+            // The incoming block overwrites this block in the same buffer, so a copy is read.
+            None => expose_copy(&recv[rank].as_send()),
+        };
+        Ok((rank, block?))
+    };
+    ranks.map(exposed).collect()
+}
+
+/// Returns the address and length of the block that `rank` reads.
+fn region(exposed: &[(usize, Exposed)], rank: usize) -> Region {
+    let at = exposed.binary_search_by_key(&rank, |(rank, _)| *rank);
+    let block = at.ok().and_then(|at| exposed.get(at));
+    block.map_or(Region { address: 0, len: 0 }, |(_, block)| block.region())
+}
+
 /// A copy of a block.
 fn packed(block: &SendBuf) -> Result<SendBuf, Error> {
     let own = algo::bytes(block.bytes())?;
@@ -428,51 +408,5 @@ pub fn of_allgather(call: &Call, members: u32) -> Option<(Option<&SendBuf>, Bloc
         Call::Allgather { send, recv } => Some((send.as_ref(), Blocks::equal(recv, members))),
         Call::Allgatherv { send, recv } => Some((send.as_ref(), Blocks::each(recv))),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// Every block is in the row or marked as a message, no row is longer than its cell, and a row that fits has no messages.
-        #[test]
-        fn a_reader_finds_each_block_of_a_row_or_its_mark(
-            lens in proptest::collection::vec(0usize..3000, 1..40),
-            capacity in 700usize..70_000,
-        ) {
-            prop_assume!(holds_rows(capacity, lens.len() as u32));
-            let members = lens.len();
-            let row = Row::of(lens.iter().copied(), members as u32, capacity);
-            prop_assert!(row.bytes <= capacity);
-            let mut buffer = vec![0xff; row.bytes];
-            row.lay(lens.iter().copied(), &mut buffer, |rank, block| block.fill(rank as u8));
-            let mut messages = 0;
-            for (rank, len) in lens.iter().enumerate() {
-                match block_of(&buffer, members, rank) {
-                    Some(block) => {
-                        prop_assert_eq!(block.len(), *len);
-                        prop_assert!(block.iter().all(|byte| *byte == rank as u8));
-                    }
-                    None => messages += 1,
-                }
-            }
-            let fits = row.table() + lens.iter().sum::<usize>() <= capacity;
-            prop_assert_eq!(fits, messages == 0);
-        }
-
-        /// No row makes a reader panic.
-        #[test]
-        fn any_bytes_are_a_row(
-            row in proptest::collection::vec(any::<u8>(), 0..200),
-            members in 1usize..40,
-        ) {
-            for rank in 0..members {
-                let block = block_of(&row, members, rank);
-                prop_assert!(block.is_none_or(|block| block.len() <= row.len()));
-            }
-        }
     }
 }

@@ -17,6 +17,7 @@ mod cut;
 mod data;
 mod pieces;
 mod reductions;
+mod row_table;
 mod scan_lookback;
 mod steps;
 
@@ -198,7 +199,7 @@ impl Small {
             }
             Call::Gatherv { .. } | Call::Scatterv { .. } => return Some(Shape::Counts),
             Call::Alltoallv { .. } | Call::Alltoallw { .. } => {
-                let fits = counts::holds_rows(self.cells.undivided(), members);
+                let fits = row_table::holds_rows(self.cells.undivided(), members);
                 return fits.then_some(Shape::Counts);
             }
             Call::Gather { send, recv, .. } => {
