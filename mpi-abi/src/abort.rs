@@ -1,11 +1,11 @@
-//! Abort of the whole job by this process.
+//! Abort of the whole job by this rank.
 
 use crate::phase::launcher;
 use crate::state::state;
 use crate::stdio;
 use std::ffi::c_int;
 
-/// Ends the whole job with an exit code; the launcher receives the reason.
+/// Ends the whole job with an exit code. The launcher prints the reason.
 pub fn abort(code: c_int, why: &str) -> ! {
     let in_use = state()
         .engines()
