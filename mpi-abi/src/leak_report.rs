@@ -123,7 +123,7 @@ pub fn print_all(engine: &Engine) {
     }
 }
 
-/// Returns the line about one kind of object, without its subject; equal descriptions are counted.
+/// Returns the text about one object kind. Equal descriptions are merged, with their number.
 fn sentence(kind: &str, left: &[String]) -> Option<String> {
     let (verb, plural) = match left.len() {
         0 => return None,
