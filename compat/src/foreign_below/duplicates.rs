@@ -13,7 +13,7 @@ use std::ffi::c_int;
 unsafe fn clear<F: Foreign>(made: *mut usize) -> *mut F::Below {
     const { assert!(cfg!(target_endian = "little")) };
     if !made.is_null() {
-        // SAFETY: an output argument of the program, valid by the standard.
+        // SAFETY: this is an output argument of the program, valid by the standard.
         unsafe { made.write(0) };
     }
     made.cast()

@@ -80,7 +80,7 @@ functions! {
 /// Flushes the process's buffer; for the backend's own one by detaching, which waits until the messages have been sent, and attaching again.
 pub unsafe extern "C-unwind" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
     let (mut buffer, mut size): (*mut c_void, c_int) = (std::ptr::null_mut(), 0);
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         if buffers::has_process_buffer::<F>() {
             buffers::flush::<F>(Owner::Process);

@@ -17,7 +17,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_envelope_c<F: Foreign>(
 ) -> c_int {
     let mut known = [0; 3];
     let [n, a, d] = &mut known;
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         if let Some((counts, elements, how)) = large_types::envelope::<F>(datatype) {
             for (place, value) in [integers, addresses, large_counts, datatypes]
@@ -52,7 +52,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_contents_c<F: Foreign>(
     datatypes: *mut F::Below,
 ) -> c_int {
     let small = |count: i64| c_int::try_from(count).unwrap_or(c_int::MAX);
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         if max_large_counts > 0
             && max_datatypes > 0
@@ -79,7 +79,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_contiguous_c<F: Foreign>(
     element: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         let fit = match Fit::<F>::new(count, element) {
             Ok(fit) => fit,
@@ -166,6 +166,6 @@ pub unsafe extern "C-unwind" fn MPI_Op_create_c<F: Foreign>(
             Err(_) => return F::word_in(Word::Error, super::super::operators::NO_MEMORY),
         },
     };
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe { (backend::MPI_Op_create::<F>())(small, commute, op) }
 }

@@ -40,7 +40,7 @@ pub unsafe extern "C-unwind" fn MPI_Info_create_env<F: Foreign>(
     argv: *mut *mut c_char,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         let code = (backend::MPI_Info_create::<F>())(info);
         if code == 0 && argc > 0 && !argv.is_null() && !(*argv).is_null() {

@@ -22,7 +22,7 @@ unsafe fn both<F: Foreign>(
     let mut parts = [F::null(Kind::Request); 2];
     let [receiving, sending] = &mut parts;
     let Side(buffer, count, datatype, source, tag) = receive;
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         let code =
             (backend::MPI_Irecv::<F>())(*buffer, *count, *datatype, *source, *tag, comm, receiving);
@@ -79,7 +79,7 @@ pub unsafe extern "C-unwind" fn MPI_Isendrecv_replace<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         let size = match packed::size::<F>(count, datatype, comm) {
             Ok(size) => size,

@@ -33,7 +33,7 @@ pub unsafe extern "C-unwind" fn MPI_Request_get_status_all<F: Foreign>(
     flag: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         flag.write(1);
         for i in 0..many(count) {
@@ -55,7 +55,7 @@ pub unsafe extern "C-unwind" fn MPI_Request_get_status_any<F: Foreign>(
     status: *mut F::BelowStatus,
 ) -> c_int {
     let mut active = false;
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         for i in 0..many(count) {
             if *requests.add(i) == F::null(Kind::Request) {
@@ -98,7 +98,7 @@ pub unsafe extern "C-unwind" fn MPI_Request_get_status_some<F: Foreign>(
     statuses: *mut F::BelowStatus,
 ) -> c_int {
     let (mut active, mut found) = (false, 0);
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         for i in 0..many(count) {
             if *requests.add(i) == F::null(Kind::Request) {

@@ -108,7 +108,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_init<F: Foreign>(
     handler: F::Below,
     session: *mut F::Below,
 ) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         if !hold::<F>() {
             return class_below::<F>(class::OTHER);
@@ -132,7 +132,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_init<F: Foreign>(
 }
 
 pub unsafe extern "C-unwind" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let Some(known) = find::<F>(*session) else {
             return fail::<F>(*session, class::SESSION);
@@ -152,7 +152,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_info<F: Foreign>(
     session: F::Below,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |known| {
             info_of::<F>(c"thread_level", &known.level, info)
@@ -165,7 +165,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_num_psets<F: Foreign>(
     _info: F::Below,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |_| {
             count.write(SETS.len() as c_int);
@@ -181,7 +181,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_nth_pset<F: Foreign>(
     length: *mut c_int,
     name: *mut c_char,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |_| {
             let Some(set) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
@@ -218,7 +218,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_pset_info<F: Foreign>(
     name: *const c_char,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |_| {
             let Some(comm) = members::<F>(name) else {
@@ -237,7 +237,7 @@ pub unsafe extern "C-unwind" fn MPI_Group_from_session_pset<F: Foreign>(
     name: *const c_char,
     group: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |_| match members::<F>(name) {
             Some(comm) => (backend::MPI_Comm_group::<F>())(comm, group),
@@ -276,7 +276,7 @@ pub unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     handler: F::Below,
     comm: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         comm.write(F::null(Kind::Comm));
         if group == F::null(Kind::Group) {
@@ -302,7 +302,7 @@ pub unsafe extern "C-unwind" fn MPI_Intercomm_create_from_groups<F: Foreign>(
     comm: *mut F::Below,
 ) -> c_int {
     let null = F::null(Kind::Group);
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         comm.write(F::null(Kind::Comm));
         if local == null || remote == null {
@@ -345,7 +345,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if !hold::<F>() {
             return class_below::<F>(class::OTHER);
@@ -358,7 +358,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_set_errhandler<F: Foreign>(
     session: F::Below,
     handler: F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |known| {
             (backend::MPI_Comm_set_errhandler::<F>())(F::of_request_number(known.comm), handler)
@@ -370,7 +370,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_errhandler<F: Foreign>(
     session: F::Below,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |known| {
             (backend::MPI_Comm_get_errhandler::<F>())(F::of_request_number(known.comm), handler)
@@ -382,7 +382,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_call_errhandler<F: Foreign>(
     session: F::Below,
     code: c_int,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |known| {
             let comm = F::of_request_number(known.comm);

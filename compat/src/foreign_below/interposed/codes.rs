@@ -78,7 +78,7 @@ pub unsafe fn remove_text<F: Foreign>(code: c_int) -> c_int {
 // SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
 
 unsafe extern "C-unwind" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let code = original!(MPI_Add_error_class)(class);
         if code == 0 {
@@ -96,7 +96,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_code<F: Foreign>(
     class: c_int,
     made: *mut c_int,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let code = original!(MPI_Add_error_code)(class, made);
         if code == 0 {
@@ -114,7 +114,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
     of: c_int,
     text: *const c_char,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let code = original!(MPI_Add_error_string)(of, text);
         if let Some(known) = added()
@@ -128,7 +128,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if own_class_out(code).is_some() {
             class.write(code);
@@ -183,7 +183,7 @@ unsafe extern "C-unwind" fn MPI_Error_string<F: Foreign>(
 macro_rules! callers {
     ($($name:ident($object:ty))*) => { $(
         unsafe extern "C-unwind" fn $name<F: Foreign>(object: $object, code: c_int) -> c_int {
-            // SAFETY: the program's arguments, which must be valid by the standard.
+            // SAFETY: the standard requires of the program that its arguments are valid.
             unsafe {
                 match own_class_out(code) {
                     Some(class) => {

@@ -28,7 +28,7 @@ unsafe fn going<F: Foreign>(comm: *mut F::Below) {
 }
 
 unsafe extern "C-unwind" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         going::<F>(comm);
         original!(MPI_Comm_free)(comm)
@@ -36,7 +36,7 @@ unsafe extern "C-unwind" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_
 }
 
 unsafe extern "C-unwind" fn MPI_Comm_disconnect<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces the backend's function, and the program's arguments are valid by the standard.
     unsafe {
         going::<F>(comm);
         original!(MPI_Comm_disconnect)(comm)

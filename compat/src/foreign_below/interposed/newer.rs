@@ -59,7 +59,7 @@ unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
         let mut kinds = kinds.iter();
         kinds.any(|known| F::word_in(Word::Split, *known) == kind)
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let kind = if kind == INVALID
             || is_one_of(&[RESOURCE])
@@ -85,7 +85,7 @@ unsafe extern "C-unwind" fn split_with_hardware<F: Foreign>(
     info: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe { split::<F, true>(comm, kind, key, info, made) }
 }
 
@@ -96,7 +96,7 @@ unsafe extern "C-unwind" fn split_without<F: Foreign>(
     info: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe { split::<F, false>(comm, kind, key, info, made) }
 }
 

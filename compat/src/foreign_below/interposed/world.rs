@@ -110,7 +110,7 @@ unsafe extern "C-unwind" fn MPI_Init_thread<F: Foreign>(
         let state = state();
         (state.is_held && !state.world_begun, state.provided)
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let code = if is_held {
             if !provided.is_null() {
@@ -133,11 +133,11 @@ unsafe extern "C-unwind" fn MPI_Init<F: Foreign>(
         let state = state();
         state.is_held && !state.world_begun
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     let code = if is_held {
         0
     } else {
-        // SAFETY: the program's arguments, which must be valid by the standard.
+        // SAFETY: the standard requires of the program that its arguments are valid.
         unsafe { original!(MPI_Init)(argc, argv) }
     };
     state().world_begun |= code == 0;
@@ -149,11 +149,11 @@ unsafe extern "C-unwind" fn MPI_Finalize<F: Foreign>() -> c_int {
         let state = state();
         state.is_held && !state.world_ended
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     let code = if is_held {
         0
     } else {
-        // SAFETY: the program's arguments, which must be valid by the standard.
+        // SAFETY: the standard requires of the program that its arguments are valid.
         unsafe { original!(MPI_Finalize)() }
     };
     state().world_ended |= code == 0;
@@ -165,7 +165,7 @@ unsafe extern "C-unwind" fn MPI_Initialized<F: Foreign>(flag: *mut c_int) -> c_i
         let state = state();
         (state.is_held, state.world_begun)
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if is_held {
             flag.write(begun.into());
@@ -180,7 +180,7 @@ unsafe extern "C-unwind" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int
         let state = state();
         (state.is_held, state.world_ended)
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if is_held {
             flag.write(ended.into());
@@ -192,7 +192,7 @@ unsafe extern "C-unwind" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int
 
 unsafe extern "C-unwind" fn MPI_Info_create<F: Foreign>(info: *mut F::Below) -> c_int {
     let (mut begun, mut ended) = (0, 0);
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         original!(MPI_Initialized)(&raw mut begun);
         original!(MPI_Finalized)(&raw mut ended);
@@ -207,7 +207,7 @@ unsafe extern "C-unwind" fn MPI_Comm_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let mut begun = 0;
         original!(MPI_Initialized)(&raw mut begun);
