@@ -1,4 +1,4 @@
-//! Tests of attributes: the values of some predefined ones are constants, those of all others are addresses.
+//! Tests of predefined attributes. Some values are constants of the ABI, all others are addresses.
 
 use super::*;
 

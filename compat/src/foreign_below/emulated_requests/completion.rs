@@ -1,7 +1,9 @@
-//! Completion functions for arrays with both emulated and backend requests.
+//! Completion functions for arrays that contain emulated and backend requests.
 //!
-//! The backend gets its requests with null requests at the positions of the emulated ones, so that it makes progress and reports errors
-//! as usual; the emulated requests are advanced in between, and with them the backend operations they consist of.
+//! The backend receives its requests, with null requests in place of the emulated ones.
+//! So it progresses and reports errors as usual.
+//! The emulated requests are advanced in between,
+//! with the backend operations of which they consist.
 
 use super::{
     End, State, advance, cancel, empty, free, is_emulated, place_of_status, start, take, tell,
@@ -31,7 +33,8 @@ unsafe fn list<'a, F: Foreign>(requests: *mut F::Below, count: c_int) -> &'a mut
     }
 }
 
-/// Returns the indices of the emulated requests, and a copy of all requests with null requests at these indices; `None` if there is no emulated request.
+/// Returns the indices of the emulated requests, and a copy of all requests without them.
+/// The copy has null requests at these indices. Returns `None` without emulated requests.
 fn split<F: Foreign>(all: &[F::Below]) -> Option<(Vec<usize>, Vec<F::Below>)> {
     let emulated: Vec<usize> = (0..all.len())
         .filter(|i| is_emulated::<F>(all[*i]))
@@ -62,7 +65,8 @@ fn with_code<F: Foreign>((status, code): End<F>) -> F::BelowStatus {
     F::status_below(&inner)
 }
 
-/// Sets the error field to success in the statuses of successful operations, because another operation of the same call has failed.
+/// Sets `MPI_ERROR` to success in the statuses of successful operations.
+/// Another operation of the call has failed.
 unsafe fn tell_that_all_is_well<F: Foreign>(
     statuses: *mut F::BelowStatus,
     these: impl Iterator<Item = usize>,
@@ -70,13 +74,14 @@ unsafe fn tell_that_all_is_well<F: Foreign>(
     for i in these {
         let place = place_of_status::<F>(statuses, i);
         if place.addr() != F::BELOW_STATUS_IGNORE {
-            // SAFETY: the caller's array has an element for each of these indices, which the backend has written.
+            // SAFETY: the caller's array has an element for each of these indices.
+            // The backend has written these elements.
             unsafe { tell::<F>(place, &with_code::<F>((place.read(), 0))) };
         }
     }
 }
 
-/// Polls until there is a result, and yields the core in between.
+/// Polls until there is a result. Yields the core between polls.
 fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     loop {
         if let Some(answer) = ask() {
@@ -88,7 +93,8 @@ fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
 
 /// Returns the result of an emulated request that has ended or is inactive.
 unsafe fn ended<F: Foreign>(request: F::Below) -> Option<End<F>> {
-    // SAFETY: the callers are completion functions, which the program may call only while MPI is initialized.
+    // SAFETY: the callers are completion functions,
+    // which the program calls only in initialized MPI.
     match unsafe { advance::<F>(request) } {
         State::Inactive => Some((empty::<F>(), 0)),
         State::Ended(end) => Some(end),
@@ -96,7 +102,8 @@ unsafe fn ended<F: Foreign>(request: F::Below) -> Option<End<F>> {
     }
 }
 
-// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
+// SAFETY of all functions below: the exported functions call them, not the backend's functions.
+// The arguments are the program's, which the standard requires to be valid.
 
 unsafe extern "C-unwind" fn MPI_Test<F: Foreign>(
     request: *mut F::Below,
@@ -153,7 +160,7 @@ unsafe extern "C-unwind" fn MPI_Request_get_status<F: Foreign>(
     0
 }
 
-/// Returns the result of an operation on all requests, when all emulated ones have ended.
+/// Returns the result of a completion of all requests, after all emulated ones have ended.
 unsafe fn finish_all<F: Foreign>(
     all: &mut [F::Below],
     emulated: &[usize],
@@ -163,7 +170,8 @@ unsafe fn finish_all<F: Foreign>(
     let in_status = class_below::<F>(class::IN_STATUS);
     let mut result = code;
     let mut ends = Vec::with_capacity(emulated.len());
-    // SAFETY: `all` and `statuses` are the caller's arrays of the same length, and `emulated` holds indices of `all`.
+    // SAFETY: `all` and `statuses` are the caller's arrays of one length.
+    // `emulated` has indices of `all`.
     unsafe {
         for &i in emulated {
             let end = ended::<F>(all[i]).unwrap_or_else(|| (empty::<F>(), 0));
@@ -233,7 +241,8 @@ unsafe extern "C-unwind" fn MPI_Testall<F: Foreign>(
     }
 }
 
-/// Polls once for a completed operation; returns its index, and whether any operation is active, or the error code.
+/// Polls once for a completed operation.
+/// Returns its index and whether any operation is active, or the error code.
 unsafe fn any<F: Foreign>(
     all: &mut [F::Below],
     emulated: &[usize],
@@ -241,7 +250,7 @@ unsafe fn any<F: Foreign>(
     status: *mut F::BelowStatus,
 ) -> Result<(Option<usize>, bool), c_int> {
     let mut active = false;
-    // SAFETY: the caller's arrays, of the same length, and its status argument.
+    // SAFETY: these are the caller's arrays of one length, and the caller's status argument.
     unsafe {
         for &i in emulated {
             match advance::<F>(all[i]) {
