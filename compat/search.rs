@@ -3,12 +3,10 @@
 //! `LD_LIBRARY_PATH` does not control every search for a library.
 //! R's start script puts the system's directory before it, and `DT_RPATH` takes precedence over it.
 //! The glibc loader calls an audit library before it searches for a name, for every object.
-//! `mpirun` puts this library into `LD_AUDIT` for
-//! programs that do not name an MPI library themselves.
+//! `mpirun` puts this library into `LD_AUDIT` for programs that name no MPI library.
 //! The files to load are in [`STAND_INS`].
 //!
-//! The loader loads an audit library into a separate namespace,
-//! with its own copies of dependencies.
+//! The loader loads an audit library and copies of its dependencies into a separate namespace.
 //! This library has no dependencies. It delays the start of a program by about 40 microseconds.
 //!
 //! Before glibc 2.35, the loader routes every call between libraries through audit code.

@@ -3,8 +3,7 @@
 //! A program runs in its own process group, and writes its output to memory files.
 //! A pidfd reports its end, so the measured time is as precise as the scheduler.
 //! Every wait has a limit, after which the process group receives SIGTERM and then SIGKILL.
-//! `cargo xtask`, the tests and `mpi-bench`,
-//! which starts launchers of other libraries, use this package.
+//! This package serves `cargo xtask`, the tests and `mpi-bench`, which starts other launchers.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -44,8 +43,7 @@ pub fn spelled(command: &Command) -> String {
 
 /// Copies a program that will be executed immediately.
 ///
-/// The copy is made by cp(1), because a child of
-/// another thread would inherit a writable descriptor.
+/// The copy is made by cp(1): another thread's child would inherit a writable descriptor.
 /// Until that child calls execve(2), the execution of the copy would fail with ETXTBSY.
 pub fn copy_program(from: &Path, to: &Path) -> Result<(), ProcessError> {
     run(Command::new("cp").arg("--").args([from, to]))

@@ -11,8 +11,7 @@ macro_rules! removed {
     ($($name:ident $profiled:ident ($($argument:ident: $kind:ty),*) $body:block)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $profiled($($argument: $kind),*) -> c_int {
-            // SAFETY: the caller's arguments are passed to the
-            // replacement, which has the same requirements.
+            // SAFETY: the replacement has the requirements that the caller has met.
             unsafe { $body }
         }
         #[unsafe(no_mangle)]

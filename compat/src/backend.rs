@@ -1,11 +1,9 @@
 //! The backend: the MPI library that this library calls, `libmpi_abi.so.1` or a foreign library.
 //!
-//! It is opened when the loader starts this library
-//! ([`crate::foreign_below`] for foreign libraries).
+//! The loader's start of this library opens the backend ([`crate::foreign_below`] if foreign).
 //! Its functions are called through slots and by their `PMPI_` names.
 //! So the loader does not confuse functions of this library with those of the backend.
-//! In an installation, `libmpi_abi.so.1` is three
-//! directories above (`lib/portcullis/compat/FAMILY`).
+//! An installation has `libmpi_abi.so.1` three directories above (`lib/portcullis/compat/X`).
 //! Otherwise the loader searches for it.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 // Functions with many parameters have long types.
@@ -27,9 +25,9 @@ const LIBRARY: &str = "libmpi_abi.so.1";
 /// The reason why the backend could not be opened.
 pub(crate) static REFUSED: OnceLock<String> = OnceLock::new();
 
-/// Creates an operator for a callback with another signature. The arguments are the callback,
-/// the maximum number of elements per call, the context,
-/// its destructor, commutativity, the operator.
+/// Creates an operator for a callback with another signature.
+/// The arguments are the callback, the maximum number of elements per call, the context,
+/// the context's destructor, commutativity, and the address of the operator.
 /// The callback's arguments are context, input, in-out operand, count and datatype.
 pub type MakeOperator = unsafe extern "C-unwind" fn(
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
@@ -77,8 +75,7 @@ extern "C" fn unsupported() -> c_int {
 /// Returns the backend's answer to a query for device memory.
 pub fn query(slot: &AtomicPtr<c_void>) -> c_int {
     let function = slot.load(Ordering::Relaxed);
-    // SAFETY: a slot of a query holds `unsupported` or
-    // the backend's function of the same signature.
+    // SAFETY: a slot of a query holds `unsupported` or a function of this signature.
     unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(function)() }
 }
 

@@ -209,8 +209,7 @@ pub trait Family: 'static {
         None
     }
 
-    /// Notifies this type that a request of the program has ended,
-    /// so that its buffers are released.
+    /// Notifies this type that a request of the program has ended; its buffers are released.
     #[inline(always)]
     fn request_left(_request: Self::Below) {}
 }

@@ -2,8 +2,7 @@
 //!
 //! A program compiled with another MPI's header runs on `libmpi_abi.so.1`.
 //! The libraries are `libmpi.so.12` (MPICH, Intel MPI) and `libmpi.so.40` (Open MPI).
-//! An exported function converts its arguments,
-//! calls the backend's function, and converts the results.
+//! An exported function converts arguments and results of a call of the backend's function.
 //! Most functions are generated at build time from tables (`compat/api`, `mpi-abi/api`).
 //! Functions in `handwritten` use or keep arrays of handles, statuses, callbacks, or attributes.
 //! The trait [`Family`] describes the differences between ABIs.

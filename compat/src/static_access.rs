@@ -1,8 +1,8 @@
 //! Access to a static of this library in one instruction: its address, or one element of it.
 //!
 //! The compiler reads the address of another package's static from the global offset table.
-//! That package might be a separate library. Here all packages are linked into one library,
-//! and each call reads several statics.
+//! That package might be a separate library. Here all packages are linked into one library.
+//! Each call reads several statics.
 
 /// Returns a reference to a static of any package in this library.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]

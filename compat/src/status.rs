@@ -170,8 +170,7 @@ impl<F: Family> StatusGiven<F> {
     /// `place` is the address from which the status was read.
     pub unsafe fn write_back(&self, place: *mut F::Status) {
         if !self.is_null {
-            // SAFETY: `place` is the status of the program
-            // that `status_given` has read, by the contract.
+            // SAFETY: `place` is a status of the program, which `status_given` has read.
             unsafe { store::<F>(&self.status, place) }
         }
     }

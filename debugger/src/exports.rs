@@ -1,8 +1,7 @@
 //! The functions of the interface, which a debugger calls.
 //!
 //! Images and processes belong to the debugger.
-//! For each of them, the debugger stores a pointer to
-//! an [`Image`] or a [`Debugged`] of this library.
+//! For each, the debugger stores a pointer to an [`Image`] or [`Debugged`] of this library.
 #![allow(unsafe_code)]
 
 use crate::interface::*;
@@ -158,8 +157,7 @@ unsafe fn explain(message: *mut *const c_char, code: c_int) {
             OK => std::ptr::null(),
             code => mqs_dll_error_string(code),
         };
-        // SAFETY: `message` is not null, so it is valid
-        // for writing by the contract of this function.
+        // SAFETY: `message` is not null, and so valid for writing, by contract.
         unsafe { message.write(text) };
     }
 }
@@ -174,8 +172,8 @@ unsafe fn find_page(image: *mut c_void) -> Option<Address> {
     if info.page.is_none() {
         let name = c"portcullis_debug_page".as_ptr().cast_mut();
         let mut at: Address = 0;
-        // SAFETY: the debugger's function receives its own image,
-        // a text that it only reads, and an output.
+        // SAFETY: `find_symbol` receives its own image,
+        // a C string that it only reads, and an output.
         let found = unsafe { (info.callbacks.find_symbol)(image, name, &raw mut at) };
         info.page = (found == OK && at != 0).then_some(at);
     }
@@ -319,8 +317,7 @@ pub unsafe extern "C" fn mqs_get_communicator(
     let comm = unsafe { process_info(process) }.and_then(|info| info.process.communicator());
     match comm {
         Some(comm) if !to.is_null() => {
-            // SAFETY: `to` is not null, so it is valid for
-            // writing by the contract of this function.
+            // SAFETY: `to` is not null, and so valid for writing, by contract.
             unsafe { to.write(comm) };
             OK
         }
@@ -388,8 +385,7 @@ pub unsafe extern "C" fn mqs_next_operation(
     let next = unsafe { process_info(process) }.and_then(|info| info.process.next_operation());
     match next {
         Some(next) if !to.is_null() => {
-            // SAFETY: `to` is not null, so it is valid for
-            // writing by the contract of this function.
+            // SAFETY: `to` is not null, and so valid for writing, by contract.
             unsafe { to.write(next) };
             OK
         }

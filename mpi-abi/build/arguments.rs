@@ -67,8 +67,7 @@ fn elements(buffer: &Argument<'_>, count: &Argument<'_>, datatype: &Argument<'_>
 }
 
 /// Returns the expressions of one buffer group, and the arguments after the group.
-/// A group is a buffer, two buffers with one count and datatype,
-/// or a buffer with one block per rank.
+/// A group is a buffer, two buffers with common count and datatype, or a buffer of blocks.
 fn memory<'a, 'b>(
     rest: &'b [Argument<'a>],
     first: &'b Argument<'a>,

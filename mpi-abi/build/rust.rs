@@ -3,8 +3,8 @@
 //! An exported function is a thin wrapper of the implementation of the same name in `src/api`.
 //! The implementation returns `Result<(), Failure>`, or the result itself for functions such as
 //! `MPI_Wtime`, which are called directly. Symbols that exist there are exported unchanged.
-//! If only one of `MPI_X` and `MPI_X_c` is implemented and they differ only in scalars,
-//! the other function is generated with conversions.
+//! `MPI_X` and `MPI_X_c` may differ only in scalars, and only one of them may be implemented.
+//! The other function is then generated with conversions.
 //! A collective has six functions (blocking, `I`, `_init`, and each with large counts).
 //! All call one function `plan_X`, which checks the arguments and builds an operation.
 //! If a `fast_X` exists, the blocking functions call it first.
@@ -133,8 +133,7 @@ fn define(out: &mut String, ctype: &str, item: &Item) {
             item.value
         )
     } else if base.ends_with("_function") || base.ends_with("_function_c") {
-        // A Rust function pointer cannot have this value,
-        // so it is a `usize` for comparisons of addresses.
+        // A Rust function pointer cannot have this value, so it is a `usize` to compare with.
         writeln!(out, "pub const {}: usize = {};", item.name, item.value)
     } else {
         let rust = format!("{}{}", "*mut ".repeat(stars - 1), base_type(base));
@@ -369,7 +368,7 @@ impl<'a> Exports<'a> {
                     "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_full({params}) -> {result} {{\n    \
                      {PROMISE}\n    {body}\n}}"
                 );
-                // SAFETY: [`PROMISE`], which states the contract,
+                // SAFETY: [`PROMISE`], which has the contract,
                 // is written above the generated block.
                 format!(
                     "if crate::state::is_untraced() && unsafe {{ {quick} }} {{ return MPI_SUCCESS; }}\n    \
@@ -544,8 +543,7 @@ impl<'a> Exports<'a> {
             let param = theirs;
             args.push(Argument { param, name, value });
         }
-        // A callback cannot be converted here,
-        // although its declaration looks like a pointer to a scalar.
+        // A callback's declaration looks like a pointer to a scalar, but is not converted here.
         if f.params
             .iter()
             .zip(&twin.params)

@@ -1,12 +1,10 @@
 //! The body of every exported function: call accounting, panics, error handlers.
 //!
 //! Buffers in device memory are staged in host memory during a call.
-//! Their results are copied back before the call returns
-//! or when its operation ends ([`BuffersUntil`]).
+//! Results are copied back before the call returns or at the operation's end ([`BuffersUntil`]).
 //!
 //! Invariants: a panic never crosses the C boundary.
-//! A failure is raised on the error handler that the
-//! standard names, and sets output handles to null.
+//! A failure calls the error handler that the standard names, and sets output handles to null.
 //! A successful call allocates nothing, takes no lock and looks nothing up here.
 #![allow(unsafe_code)]
 
@@ -110,8 +108,8 @@ fn settled(
     }
     match (&outcome, until) {
         (Ok(()), BuffersUntil::Request(place)) => {
-            // SAFETY: the call has succeeded, so `place` is
-            // not null and the call has stored a handle there.
+            // SAFETY: the call has succeeded,
+            // so it has stored a handle in `place`, which is not null.
             let handle = request::stage(unsafe { place.read() }, views)?;
             // SAFETY: the call has succeeded, so `place` is not null and valid for writing.
             unsafe { place.write(handle) };
@@ -160,8 +158,7 @@ pub unsafe fn reset_handle<T>(place: *mut T, null: T) {
     }
 }
 
-/// Runs a function of the tool interface as [`call`] does,
-/// without an error handler (section 15.3.10).
+/// Runs a function of the tool interface without an error handler (section 15.3.10).
 #[inline]
 pub fn tool_call(id: usize, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
     let guard = state::enter(id);

@@ -2,13 +2,13 @@
 //!
 //! Initialization installs a handler for each of these signals that has the default action.
 //! The handlers of a program, a language runtime or a sanitizer are kept.
-//! The handler prints and returns. The faulting instruction runs again,
-//! and the process dies by the same signal with the same core file.
+//! The handler prints and returns, and the faulting instruction runs again.
+//! The process then dies by the same signal with the same core file.
 //!
 //! The handler may interrupt any function, including the allocator and the dynamic loader.
 //! It calls only system calls, and reads only memory that is probably mapped ([`modules`]).
-//! It unwinds with `_Unwind_Backtrace` if the C library has `_dl_find_object`,
-//! with which the unwinder takes no lock. Without it, only the faulting instruction is printed.
+//! It unwinds with `_Unwind_Backtrace` if the C library has `_dl_find_object`.
+//! The unwinder then takes no lock. Without it, only the faulting instruction is printed.
 #![allow(unsafe_code)]
 
 mod line;

@@ -1,5 +1,4 @@
-//! Debugger interface: the message queues of this
-//! process on the [debug page](mpi_base::debug_page).
+//! Message queues of this process for debuggers, on the [debug page](mpi_base::debug_page).
 //!
 //! The names of these variables are fixed by debuggers, which read them and call no function here.
 #![allow(unsafe_code, non_upper_case_globals)]

@@ -34,8 +34,7 @@ static MARK: OnceLock<fn()> = OnceLock::new();
 pub fn watch(mark: fn()) {
     PARENT.store(std::process::id(), Relaxed);
     if MARK.set(mark).is_ok() {
-        // SAFETY: the handler reads a cell that is written once,
-        // and calls a function with atomic stores.
+        // SAFETY: the handler reads a write-once cell, and calls a function with atomic stores.
         // If the registration fails, a forked child is not detected.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     }

@@ -115,8 +115,7 @@ pub unsafe extern "C-unwind" fn portcullis_make_error_handler(
                 *serves,
                 Contextual { function, context },
             ))?;
-            // SAFETY: `errhandler` is an output argument
-            // by the `# Safety` contract of this function.
+            // SAFETY: `errhandler` is an output argument, by the `# Safety` contract.
             unsafe { Out::new(errhandler) }.set(made, "errhandler")
         },
     ))

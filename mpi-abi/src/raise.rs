@@ -92,12 +92,10 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
             // The arguments are local variables that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
-        // A missing handler or a handler of another kind:
-        // excluded by `check_serves` and reference counts.
+        // `check_serves` and reference counts exclude a missing handler or one of another kind.
         _ => fatal(id, target, failure),
     }
-    // The call returns the handler's second argument,
-    // even if the handler has changed it (section 9.3).
+    // The call returns the handler's code argument, even if it was changed (section 9.3).
     code
 }
 

@@ -2,8 +2,7 @@
 //!
 //! The C library fully buffers a standard output that is a pipe.
 //! So the output of a rank would reach mpirun late, and never if the rank is killed.
-//! When the library is loaded by a launched process,
-//! it sets such a standard output to line buffering.
+//! In a launched process, the library sets such a standard output to line buffering when loaded.
 //! The C library itself does the same for a terminal. This happens before `main`.
 //! A program that calls `setvbuf` keeps its choice.
 //! `mpirun --stream-buffering` sets another mode from `MPI_Init` on.
@@ -184,8 +183,7 @@ impl ProgramStreams {
 pub fn flush() {
     let found = PROGRAM_STREAMS.get();
     if let Some((object, flush)) = found.and_then(|found| found.cout) {
-        // SAFETY: object and member function are from
-        // one C++ library, found by their mangled names.
+        // SAFETY: object and member function are from one C++ library, found by mangled name.
         unsafe { flush(ptr::with_exposed_provenance_mut(object)) };
     }
     for stream in standard() {

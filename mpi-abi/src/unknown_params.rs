@@ -3,9 +3,9 @@
 //! Rank 0 of a world prints them when all frameworks are known, as does a process that runs alone.
 //!
 //! Settings for other programs cause no warning.
-//! These are parameters of the launcher, which reports
-//! its own ([`is_launchers`]), and parameters of components that are absent: excluded by name in a
-//! selection, or in plugin files that were skipped.
+//! The launcher reports unknown parameters of its own ([`is_launchers`]).
+//! Parameters of absent components are known to other installations.
+//! A component is absent if a selection excludes it by name or its plugin file was skipped.
 
 use crate::frameworks::{self, Framework};
 use mpi_base::param::{About, Kind, Params, Selection};

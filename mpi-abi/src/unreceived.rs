@@ -1,8 +1,7 @@
 //! Warning at `MPI_Finalize` about messages that the program has not received.
 //!
 //! `MPI_Finalize` requires that all communication is complete (MPI 5.0, section 11.2.2).
-//! So an unreceived message is an error of the program:
-//! a missing receive, or a receive with another tag.
+//! So an unreceived message is a program error: a missing receive, or one with another tag.
 //! The sender does not notice the error, since short sends complete at once.
 //! Only messages that have arrived and are unreceived are listed.
 //! A message in transit is not listed.

@@ -1,8 +1,8 @@
 //! Escaping of untrusted text for terminals.
 //!
 //! A terminal executes control characters: they can set its title, hide lines and forge others.
-//! Arguments, host names, environment variables, and names of files, programs and communicators
-//! may contain control characters, and may be chosen by another user.
+//! Arguments, host names, environment variables and all other names may contain such characters.
+//! They may be chosen by another user.
 //!
 //! * [`name`] escapes untrusted text within a sentence.
 //!   A newline becomes `\n`, and starts no new line.
@@ -97,8 +97,8 @@ fn is_layout(c: char) -> bool {
     matches!(c, '\n' | '\t')
 }
 
-/// Returns true for control characters, including those above 0x7f, which terminals execute,
-/// and for characters that change the display order of the following text (Unicode, UAX #9).
+/// Returns true for control characters, which terminals execute, also those above 0x7f.
+/// Returns true for characters that change the display order of later text (Unicode, UAX #9).
 fn is_special(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

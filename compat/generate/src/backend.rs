@@ -1,5 +1,4 @@
-//! Generator of the backend interface:
-//! one slot per function of the standard ABI, with a typed accessor.
+//! Generator of the backend interface: a slot and a typed accessor per standard function.
 
 use crate::tables::Tables;
 use mpi_api_tables::{Function, Param};

@@ -1,5 +1,4 @@
-//! Generator of the exported functions:
-//! argument conversion, call, result and code conversion.
+//! Generator of the exported functions, which convert arguments, results and return codes.
 
 use crate::backend::{base, is_function, is_handle, is_plain_function, parameter};
 use crate::direction::Below;

@@ -1,8 +1,7 @@
 //! Generator of functions for empty slots of a backend.
 //!
 //! A function with large counts calls its `int` counterpart with narrowed scalars and arrays.
-//! A count that does not fit becomes one element of a
-//! larger datatype, if there is a datatype argument.
+//! A count that does not fit becomes one element of a larger datatype, if there is a datatype.
 //! Handwritten functions in `compat/src/foreign_below/fallbacks` take precedence.
 //! A call of any other function reports that the backend does not have it.
 

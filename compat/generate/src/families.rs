@@ -257,8 +257,7 @@ pub fn openmpi_handles(tables: &Tables) -> String {
             continue;
         }
         written.push(symbol);
-        // Open MPI's Fortran library reads the Fortran
-        // handles of groups and requests from their objects.
+        // Open MPI's Fortran library reads Fortran handles from group and request objects.
         let content = match (HANDLES[handle.kind], number) {
             ("MPI_Group" | "MPI_Request", Some(number)) => {
                 format!("with_number({:#x}, {number})", handle.standard)
@@ -309,8 +308,7 @@ pub fn openmpi_handles(tables: &Tables) -> String {
 }
 
 /// Generates the symbols of a backend's predefined handles.
-/// An entry is the standard's handle, the symbol,
-/// and a replacement for libraries without the symbol.
+/// An entry is the standard's handle, the symbol, and its replacement where it is missing.
 pub fn openmpi_symbols(tables: &Tables) -> String {
     let null = |kind: usize| {
         let mut nulls = tables.handles.iter().filter(|h| h.kind == kind);

@@ -1,9 +1,8 @@
-//! Code generator of the compatibility libraries,
-//! from a table of functions and a table of constants.
+//! Code generator of the compatibility libraries, with a function table and a constant table.
 //!
 //! A function whose parameters the tables describe needs no handwritten code.
-//! Any other function does not compile until its parameters are described or it is written by hand
-//! in `compat/src/handwritten`.
+//! For any other function, the build fails until its parameters are described in the tables,
+//! or until the function is written by hand in `compat/src/handwritten`.
 //! The build scripts of `compat` and of the libraries use this package.
 //! The tests use it too: their mock library is generated from the same tables.
 #![forbid(unsafe_code)]

@@ -2,8 +2,7 @@
 //!
 //! The loader starts a program only if all names exist to which the program refers.
 //! Extensions that functions of the standard can express are supported.
-//! Streams, thread communicators, asynchronous tasks
-//! and callbacks with extra state are not supported.
+//! Streams, thread communicators, asynchronous tasks and extra-state callbacks are unsupported.
 //! Their functions print a message and raise `MPI_ERR_UNSUPPORTED_OPERATION` on `MPI_COMM_WORLD`.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc)]

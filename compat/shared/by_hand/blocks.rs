@@ -1,10 +1,8 @@
-//! Tests of collectives with a datatype per block,
-//! whose number of blocks depends on the communicator.
+//! Tests of collectives with a datatype per block; the communicator gives the number of blocks.
 
 use super::*;
 
-/// A communicator as described by the mock,
-/// and the numbers of blocks that a rank sends and receives.
+/// A communicator of the mock, with the numbers of blocks that a rank sends and receives.
 #[derive(Clone, Copy)]
 struct Shape {
     /// True for the null communicator, which is not queried.

@@ -1,5 +1,4 @@
-//! Tests of nonblocking duplication:
-//! the backend delivers the communicator during the call or later.
+//! Tests of nonblocking duplication, with delivery of the handle during the call or later.
 
 use super::*;
 

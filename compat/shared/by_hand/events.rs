@@ -167,8 +167,7 @@ pub fn check() {
     }
     free(on_free as *const () as usize, failure());
     free(on_free as *const () as usize, (0, 0));
-    // SAFETY: the library gave the backend a function
-    // of the standard's type for freed registrations.
+    // SAFETY: the library gave the backend a free callback of the standard's type.
     let function: unsafe extern "C-unwind" fn(usize, c_int, *mut c_void) =
         unsafe { std::mem::transmute(kept(0)) };
     // SAFETY: the function has this type, and the data are those given to the backend with it.

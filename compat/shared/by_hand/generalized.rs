@@ -117,8 +117,7 @@ pub fn check() {
         ],
         (0, 0),
     );
-    // SAFETY: the callbacks of the last request are
-    // the three above, which have the types of Fortran.
+    // SAFETY: the callbacks of the last request are the three above, with Fortran's types.
     unsafe { compat::handwritten::generalized::last_is_in_fortran() };
     check_calls();
 }

@@ -103,8 +103,7 @@ macro_rules! check {
             assert_eq!(code, failure().1, "{name}: the code of the copy function");
             arrives!(name; false, object.0, MADE_KEYVAL.0, scratch(5).addr(),
                 scratch(1).addr(), scratch(2).addr(), scratch(3).addr());
-            // SAFETY: the second callback that the backend
-            // received is the delete callback, of this type.
+            // SAFETY: the backend's second callback is the delete callback, of this type.
             let function: Delete = unsafe { std::mem::transmute(kept(1)) };
             // SAFETY: the function has this type, and does not access the addresses.
             let code = as_library(|| unsafe {

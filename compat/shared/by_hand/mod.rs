@@ -1,7 +1,8 @@
 //! Tests of the handwritten functions, shared by all libraries.
 //!
-//! The expected values are constants from the tables (`word`, `known`, `predefined`, `null`), and
-//! handles that the backend has created (`made`). They do not use the conversions under test.
+//! The expected values are constants from the tables (`word`, `known`, `predefined`, `null`).
+//! The expected dynamic handles are those that the backend has created (`made`).
+//! The expected values do not use the conversions under test.
 //! A mock records its arguments and writes constants of the backend.
 //! Code for one direction is in `direction`.
 

@@ -28,8 +28,7 @@ macro_rules! check {
         assert_eq!(op, made(60).0, "{name}: the operator");
         for datatype in handles(Kind::Datatype, 3) {
             let (input, inout) = (scratch(1).cast(), scratch(2).cast());
-            // SAFETY: the last created operator has counts
-            // of this type, and does not access the buffers.
+            // SAFETY: the last created operator has this count type, and ignores the buffers.
             as_library(|| unsafe { direction::operate(input, inout, <$count>::MAX, datatype.1) });
             arrives!(name; false, scratch(1).addr(), scratch(2).addr(), <$count>::MAX, datatype.0);
         }

@@ -72,16 +72,14 @@ macro_rules! check {
         register([read as usize, write as usize, extent as *const () as usize], (0, 0));
         let state = std::ptr::with_exposed_provenance_mut::<c_void>(kept(3));
         for datatype in handles(Kind::Datatype, 3) {
-            // SAFETY: the third callback that the backend
-            // received is the extent callback, of this type.
+            // SAFETY: the backend's third callback is the extent callback, of this type.
             let function: Extent = unsafe { std::mem::transmute(kept(2)) };
             // SAFETY: the function has this type, and does not access the addresses.
             let code = as_library(|| unsafe { function(datatype.1, scratch(3).cast(), state) });
             assert_eq!(code, failure().1, "{name}: the code of the extent function");
             arrives!(name; false, datatype.0, scratch(3).addr(), scratch(2).addr());
             for (place, (_, code_below)) in [failure(), other_failure()].into_iter().enumerate() {
-                // SAFETY: the first two callbacks that the backend
-                // received are the conversions, of this type.
+                // SAFETY: the backend's first two callbacks are the conversions, of this type.
                 let function: Convert<Below, $count> = unsafe { std::mem::transmute(kept(place)) };
                 let (memory, file) = (scratch(4).cast(), scratch(5).cast());
                 // SAFETY: the function has this type, and does not access the addresses.

@@ -40,8 +40,8 @@ fn assert_requests(name: &str, found: &[Handle], before: &[(Handle, Below)], cha
     assert_eq!(found, expected, "{name}: the requests");
 }
 
-/// Checks a function: `mut` if it changes the requests, its integer results, and whether it
-/// fills one status per request.
+/// Checks a function. `mut` means that it changes the requests; its integer results follow.
+/// The last argument is true for a function that fills one status per request.
 macro_rules! check {
     ($name:ident: $pointer:tt requests, [$($integer:ident)*], $each:literal) => {{
         unsafe extern "C-unwind" fn mock(

@@ -1,7 +1,6 @@
 //! Tests of tool variables and events that are bound to an object.
 //!
-//! The program passes a pointer to its handle,
-//! and the backend receives a pointer to its own handle.
+//! The program passes a pointer to its handle; the backend receives one to its own handle.
 
 use super::*;
 use std::cell::Cell;

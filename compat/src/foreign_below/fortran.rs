@@ -74,8 +74,7 @@ pub unsafe fn MPI_Abi_get_fortran_info<F: Foreign>(info: *mut usize) -> c_int {
         Some(entries) => unsafe { info_of::<F>(&entries, info) },
         None if info.is_null() => class::ARG,
         None => {
-            // SAFETY: this is an output argument of the program,
-            // valid by the standard and not null.
+            // SAFETY: `info` is an output argument of the program, valid and not null.
             unsafe { info.write(Kind::Info.null()) };
             0
         }

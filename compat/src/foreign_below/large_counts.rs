@@ -1,5 +1,4 @@
-//! Conversion of large counts to `int`:
-//! a derived datatype for one count, narrowed arrays of counts.
+//! Conversion of large counts to `int`: one derived datatype, or narrowed arrays of counts.
 
 use super::Foreign;
 use crate::backend;
@@ -101,8 +100,7 @@ impl<F: Foreign> Fit<F> {
     #[inline]
     pub unsafe fn free(mut self) {
         if self.is_made {
-            // SAFETY: `chunks` has created the datatype,
-            // and this function runs once, by its contract.
+            // SAFETY: `chunks` has created the datatype. This function runs once by its contract.
             unsafe { (backend::MPI_Type_free::<F>())(&raw mut self.datatype) };
         }
     }
@@ -122,8 +120,7 @@ impl<B> Narrow<B> {
             return Some(Narrow(None));
         }
         let length = usize::try_from(length).unwrap_or(0);
-        // SAFETY: `i < length`, and the array has `length` elements,
-        // by the contract of this function.
+        // SAFETY: `i < length`, and by contract the array has `length` elements.
         let narrow = |i: usize| B::try_from(unsafe { from.add(i).read() }).ok();
         Some(Narrow(Some(
             (0..length).map(narrow).collect::<Option<_>>()?,

@@ -60,8 +60,7 @@ fn open_alone(path: &Path) -> Result<*mut c_void, String> {
 
 fn fill<F: Foreign>(handle: *mut c_void, path: &Path) -> Result<(), String> {
     let find = |name: &CStr| {
-        // SAFETY: the handle was returned by `dlopen`
-        // and is never closed, and `name` is a C string.
+        // SAFETY: `dlopen` returned the handle, which is never closed. `name` is a C string.
         unsafe { libc::dlsym(handle, name.as_ptr().cast::<c_char>()) }
     };
     if find(F::MARK).is_null() {

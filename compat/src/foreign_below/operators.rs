@@ -1,7 +1,7 @@
 //! Reduction operators of the program.
 //!
-//! The backend calls callbacks without a context, so each operator has a trampoline
-//! ([`crate::trampoline`]).
+//! The backend calls callbacks without a context.
+//! So each operator has a trampoline ([`crate::trampoline`]).
 
 use super::Foreign;
 use crate::backend;

@@ -25,8 +25,7 @@ pub unsafe fn fail<F: Foreign>(comm: F::Below, class: c_int) -> c_int {
 /// # Safety
 /// MPI is initialized and not finalized.
 pub unsafe fn fail_at_self<F: Foreign>(class: c_int) -> c_int {
-    // SAFETY: MPI is initialized by the contract of this function,
-    // and `MPI_COMM_SELF` is always valid.
+    // SAFETY: MPI is initialized by the contract. `MPI_COMM_SELF` is always valid.
     unsafe { fail::<F>(F::handle_in(Kind::Comm, MPI_COMM_SELF), class) }
 }
 

@@ -11,8 +11,7 @@ macro_rules! field {
             if status.is_null() || value.is_null() {
                 return class::ARG;
             }
-            // SAFETY: the status and the output are the program's,
-            // valid by the standard and not null.
+            // SAFETY: the program passes a valid status and output, which are not null.
             unsafe { value.write((*status).$field) };
             0
         }

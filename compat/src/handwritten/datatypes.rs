@@ -138,8 +138,7 @@ impl Found {
         datatypes: *mut F::Handle,
     ) -> c_int {
         if code == 0 {
-            // SAFETY: both arrays have the lengths of the envelope,
-            // by the contract of this function.
+            // SAFETY: both arrays have the lengths of the envelope, by contract.
             unsafe {
                 if !datatypes.is_null() {
                     datatypes_out::<F>(&list[..self.datatypes], datatypes);
@@ -175,8 +174,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
         if code != 0 {
             return code_out::<F>(code);
         }
-        // The backend writes all datatypes of the envelope,
-        // independent of the size of the program's array.
+        // The backend writes all datatypes of the envelope, even into a shorter array.
         let mut list = vec![F::null(Kind::Datatype); count_of(typed).max(1)];
         let code = (backend::MPI_Type_get_contents::<F>())(
             datatype,
@@ -259,7 +257,7 @@ mod tests {
 
     #[test]
     fn constants_among_the_integers_of_a_datatype_are_found_where_the_standard_puts_them() {
-        // size, rank, ndims, gsizes, distribs, dargs, psizes, order
+        // The integers are size, rank, ndims, gsizes, distribs, dargs, psizes, order.
         let darray = [4, 1, 2, 10, 20, 17, 18, 19, 3, 2, 2, 12];
         let found = constants(DARRAY, &darray, false);
         assert_eq!(

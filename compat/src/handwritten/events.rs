@@ -36,8 +36,7 @@ unsafe extern "C-unwind" fn on_event<F: Family>(
     safety: c_int,
     listener: *mut c_void,
 ) {
-    // SAFETY: the user data are a listener of this module,
-    // which is not freed while it is registered.
+    // SAFETY: the user data are a listener, which is not freed while registered.
     unsafe {
         let listener = &*listener.cast::<Listener>();
         let function: OnEvent = std::mem::transmute(listener.function);

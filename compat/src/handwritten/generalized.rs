@@ -13,8 +13,9 @@ type Query<F> = unsafe extern "C-unwind" fn(*mut c_void, *mut <F as Family>::Sta
 type Free = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 type Cancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
 
-/// A Fortran callback, as MPICH and Open MPI call it. The arguments are addresses:
-/// of the extra state, of the status or flag, and of the error code.
+/// A Fortran callback, as MPICH and Open MPI call it.
+/// The arguments are the addresses of the extra state,
+/// of the status or flag, and of the error code.
 /// `MPI_Grequest_free_function` has no status or flag.
 type OfTwo = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int);
 type OfThree = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int);
@@ -271,8 +272,7 @@ macro_rules! register {
                     known.cast(),
                 );
                 if code != 0 {
-                    // SAFETY: the registration has failed,
-                    // so the backend does not keep the pointer.
+                    // SAFETY: the registration failed, so the backend does not keep the pointer.
                     drop(Box::from_raw(known));
                 }
                 code_out::<F>(code)

@@ -1,7 +1,8 @@
 //! Functions that need extensions of Portcullis's `libmpi_abi.so.1`, beside the tables.
 //!
-//! The extensions are operators and error handlers with a context, duplication with a callback,
-//! and collectives that read their arrays before they return.
+//! These extensions are operators and error handlers
+//! with a context, and duplication with a callback.
+//! Collectives of that library also read their arrays before they return.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 // SAFETY in this module: the standard requires of the program that its arguments are valid.

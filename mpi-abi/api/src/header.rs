@@ -1,7 +1,7 @@
 //! Generator of `mpi.h` and `mpi-ext.h` from the tables.
 //!
-//! The layout is for human readers: types and constants by subject, then functions by chapter
-//! of the standard, then their profiling variants.
+//! The layout is for human readers: types and constants by subject, functions by chapter,
+//! and at the end the profiling variants of the functions.
 
 use super::{Function, Functions, Kind, Section};
 use std::fmt::Write;
@@ -117,8 +117,8 @@ pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
 ///
 /// They belong to the C interface (sections 19.3.4 and 19.3.5), but not to the ABI.
 /// Only a Fortran compiler knows the size of its `INTEGER` (section 20.5).
-/// Macros and inline functions in the header call only functions that every library exports
-/// (docs/adr/0021-mpi-h-brings-the-handles-of-fortran.md).
+/// Macros and inline functions in the header call only functions that every library exports.
+/// See docs/adr/0021-mpi-h-brings-the-handles-of-fortran.md.
 fn write_fortran(out: &mut String, functions: &Functions) {
     out.push_str(FORTRAN_TYPES);
     for prefix in ["MPI_", "PMPI_"] {

@@ -6,8 +6,7 @@
 //! Cargo runs a build script again when a table changes.
 //!
 //! * [`functions`], [`extensions`] and [`constants`] return the tables; [`values`] returns the constants as numbers.
-//! * [`Function`] and [`Param`] describe a C prototype,
-//!   with the names and types of its parameters in Rust.
+//! * [`Function`] and [`Param`] describe a C prototype and its parameters' names and types in Rust.
 //! * [`header`] writes `mpi.h` and `mpi-ext.h`.
 //! * [`MEANINGS`] has one sentence per function for the manual pages.
 //! * [`lines`] and [`number`] parse other tables of the same form.

@@ -73,8 +73,7 @@ pub struct Param {
     pub array: String,
     /// True if the function also reads the scalar or handle behind the pointer.
     pub inout: bool,
-    /// The length of an array or character buffer:
-    /// a parameter, a constant, or a parameter and `+1`.
+    /// The length of an array or buffer: a parameter, a constant, or a parameter and `+1`.
     /// Empty if the length depends on an object.
     pub length: String,
     /// The in-out parameter with the size of a character buffer, or empty.

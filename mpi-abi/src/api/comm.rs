@@ -104,8 +104,7 @@ impl HandleSink {
         match self {
             // SAFETY: `place` is still valid by the `# Safety` contract of this function.
             HandleSink::Place(place) => unsafe { place.put(comm) },
-            // SAFETY: `deliver` accepts the context `place`
-            // by the `# Safety` contract of this function.
+            // SAFETY: `deliver` accepts the context `place`, by the contract.
             HandleSink::Contextual(deliver, place) => unsafe { deliver(*place, comm) },
         }
     }
@@ -161,8 +160,7 @@ pub(crate) unsafe fn idup(
     let req = state::engine()?.operations().start(Box::pin(duplication));
     let handle = running(req, &parent)?;
     if let Some(refusal) = refusal {
-        // The other members need this member to create
-        // their duplicates, so the operation continues.
+        // The operation continues: the other members need this member for their duplicates.
         // The program gets no handle for the duplicate on this rank.
         request::free(handle)?;
         return Err(refusal);

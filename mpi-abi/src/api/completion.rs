@@ -1,8 +1,8 @@
 //! Completion of requests: wait and test calls (section 3.7).
 //!
 //! All calls consist of three steps of [`crate::registry::request`].
-//! `look` reads the state of a handle, the engine waits for completion,
-//! and `finish` releases a complete request.
+//! `look` reads the state of a handle, and the engine waits for completion.
+//! `finish` then releases the complete request.
 
 mod batch;
 mod statuses;
@@ -235,8 +235,7 @@ pub fn MPI_Testsome(
 ) -> Outcome {
     let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
     let natural = || {
-        // Polls even if a request is complete:
-        // callers expect one call to find all arrived messages.
+        // Polls even if a request is complete: one call must find all arrived messages.
         let survey = batch.survey_with_retry(|s| s.running == 0)?;
         Ok(match survey.running + survey.complete {
             0 => SomeOutcome::Inactive,

@@ -93,8 +93,7 @@ pub fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: Out<*mut c_void>) 
     let bytes = usize::try_from(size)
         .map_err(|_| Failure::new(MPI_ERR_ARG, format!("size is {size}, which is negative")))?;
     let alignment = alignment(info)?;
-    // A window in the node's shared segment is accessible
-    // to the ranks of the node by load and store.
+    // Windows in the node's shared segment allow loads and stores by the node's ranks.
     if let Ok(engine) = crate::state::engine()
         && let Some(block) = engine.node().alloc_large(bytes.max(1), alignment)
     {

@@ -1,11 +1,9 @@
 //! The MPI functions, one file per chapter or subject.
 //!
-//! A function here has the name of the standard's binding,
-//! and the build script exports it by that name.
+//! A function here has the name of the standard's binding, by which the build script exports it.
 //! It returns `Result<(), Failure>`, or the value itself for bindings such as `MPI_Wtime`.
 //! Its parameters are those of the binding, with the types of `args` for pointers.
-//! A buffer with its count and datatype is one parameter,
-//! as is a string with the pointer to its size.
+//! One parameter is a buffer with count and datatype, or a string with the pointer to its size.
 //! An `unsafe` function has C pointers; its contract is the standard's contract for the C caller.
 #![allow(non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 

@@ -53,8 +53,8 @@ pub fn MPI_Op_create(
                 let inout = inout.wrapping_offset(offset).cast();
                 let (part, handle) = (&raw mut part, &raw mut handle);
                 // SAFETY: the program registered this function as a reduction function.
-                // The engine's buffers hold `part` elements,
-                // and a conforming function does not change the input.
+                // The engine's buffers hold `part` elements.
+                // A conforming function only reads the input.
                 guarded((), move || unsafe { function(input, inout, part, handle) });
                 let done = i64::from(c_int::try_from(left).unwrap_or(c_int::MAX));
                 at += done;

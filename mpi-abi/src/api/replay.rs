@@ -1,8 +1,6 @@
-//! Record and replay of completion calls (`mpi_core::record`):
-//! which requests a call finds complete.
+//! Record and replay of the requests that a completion call finds (`mpi_core::record`).
 //!
-//! Every call whose result depends on timing calls [`decide`],
-//! with a closure for the natural result.
+//! Every call whose result depends on timing passes [`decide`] a closure for the natural result.
 //! Without record or replay, [`decide`] costs one branch on a relaxed load.
 
 use super::completion::SomeOutcome;

@@ -65,8 +65,7 @@ pub fn MPI_Session_finalize(session: InOut<MPI_Session>) -> Outcome {
     let handle = session.get("session")?;
     let object = state::session(handle)?;
     if object.buffer.is_attached() {
-        // The argument is a pointer to the handle,
-        // so the wrapper cannot determine the error handler.
+        // The argument is a pointer to the handle, so the wrapper finds no error handler.
         let flushed = object.buffer.flush(&state::engine()?);
         flushed.map_err(|error| Failure::from(error).on(Target::Session(handle)))?;
     }
@@ -179,8 +178,7 @@ pub fn MPI_Intercomm_create_from_groups(
         let (members, session) = (state::group(local_group)?, groups::session_of(local_group));
         let engine = state::engine()?;
         // If either group is empty, the call is local and returns no communicator (section 7.6.2).
-        // The remote group is significant only at the local leader,
-        // so its handle may be invalid elsewhere.
+        // The remote group's handle is significant, and must be valid, only at the local leader.
         let is_alone = state::group(remote_group).is_ok_and(|group| group.size() == 0);
         if members.size() == 0 || is_alone {
             return newintercomm.set(MPI_COMM_NULL, "newintercomm");

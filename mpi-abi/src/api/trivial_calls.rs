@@ -1,10 +1,9 @@
 //! Trivial calls: fast paths of queries that programs call in loops.
 //!
-//! Unless calls are traced, the exported function first
-//! calls `trivial_X`, with the arguments of `MPI_X`.
+//! An exported function first calls `trivial_X` with the arguments of `MPI_X`, unless it is traced.
 //! If `trivial_X` returns true, it has completed the call.
-//! Otherwise it has had no effect, and the call takes the normal path:
-//! checks, lock, state page and error handlers.
+//! Otherwise it has had no effect, and the call takes the normal path.
+//! That path has argument checks, the lock, the state page and error handlers.
 //! So these functions cannot fail or wait, and use no data that another thread may change.
 //! They use constants and atomics, and the state only if calls take no lock.
 

@@ -12,8 +12,7 @@ thread_local! {
 }
 
 /// Calls `use_it` with the stack of calls.
-/// During thread exit the stack is gone, and the default is returned:
-/// handlers may finalize MPI then.
+/// During thread exit the stack is gone. Exit handlers that finalize MPI get the default.
 fn with<R: Default>(use_it: impl FnOnce(&mut Vec<Vec<Staged>>) -> R) -> R {
     let used = CALLS.try_with(|calls| use_it(&mut calls.borrow_mut()));
     used.unwrap_or_default()

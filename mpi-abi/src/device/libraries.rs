@@ -82,8 +82,7 @@ fn libraries() -> MutexGuard<'static, Libraries> {
 impl Libraries {
     /// Searches for the selected libraries.
     fn look(&mut self) {
-        // The tail is read before the search,
-        // so that a library loaded during the search is noticed.
+        // The tail is read before the search, so libraries loaded during the search are noticed.
         self.tail = Tail::find();
         for component in &BUILT_IN {
             let name = component.name;
@@ -174,8 +173,7 @@ pub fn kinds(requested: Option<&str>) -> String {
     supported(requested, &names())
 }
 
-/// Returns the kinds of the named accelerators in a
-/// list of requested kinds, after the host's kinds.
+/// Returns the host's kinds, and the requested kinds of the named accelerators.
 fn supported(requested: &str, names: &[&str]) -> String {
     let mut all = vec!["mpi".to_string(), "system".to_string()];
     let kinds = requested.split(',').map(str::trim);

@@ -14,8 +14,8 @@
 //! | `pool` | pinned host memory |
 //! | `calls` | the staged buffers of the active calls of a thread |
 //!
-//! Cost without an accelerator library: each call loads a word of the loader ([`loader_word`]),
-//! and each buffer costs the test of a flag.
+//! Without an accelerator library, each call loads a word of the loader ([`loader_word`]).
+//! Each buffer then costs the test of a flag.
 //! With an accelerator library, each buffer costs a query of a fraction of a microsecond.
 #![allow(unsafe_code)]
 
@@ -35,8 +35,8 @@ use mpi_core::datatype::Datatype;
 use mpi_core::pml::{CHECK_BUFFERING, CHECK_TYPES};
 
 /// Searches the process for the selected libraries, now and after each later `dlopen`.
-/// Returns true if calls must check their buffers for one of two reasons:
-/// an accelerator library is loaded, or the types of messages are compared.
+/// Returns true if calls must check the address or the datatype of their buffers.
+/// Either an accelerator library is loaded, or the types of messages are compared.
 pub fn start(params: &Params) -> Result<bool, ParamError> {
     pool::set_limit(params.get(&MAX_PINNED)?);
     pool::set_pipeline_min(params.get(&PIPELINE_MIN)?);
@@ -49,8 +49,7 @@ pub fn start(params: &Params) -> Result<bool, ParamError> {
 }
 
 /// Returns the device memory at an address.
-/// Returns `None` in a call that began before a library was found,
-/// which can hold no staged buffers.
+/// A call that began before a library was found cannot hold staged buffers; it gets `None`.
 fn locate(at: *const u8) -> Option<Located> {
     match calls::is_open() {
         true => libraries::locate(at),

@@ -1,5 +1,4 @@
-//! Registry of error classes and codes:
-//! codes added by the program (section 9.5), and all error texts.
+//! Registry of error classes and codes added by the program (section 9.5), and error texts.
 //!
 //! A predefined code is its own class.
 //! Added classes and codes are numbered from `MPI_ERR_LASTCODE + 1`.

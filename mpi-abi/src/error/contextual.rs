@@ -24,15 +24,13 @@ unsafe impl Sync for Context {}
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: this is the last reference,
-        // and `release` is the function of the context's creator.
+        // SAFETY: this is the last reference. `release` belongs to the context's creator.
         unsafe { (self.release)(self.value) }
     }
 }
 
 /// An error handler of another ABI.
-/// The function receives the context, the object's handle,
-/// and a pointer to the code, an in-out value.
+/// The function receives the context, the object's handle, and a pointer to the in-out code.
 #[derive(Clone, Debug)]
 pub struct Contextual {
     pub(crate) function: unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_int),
@@ -43,8 +41,7 @@ impl Contextual {
     /// Calls the handler function for an object.
     pub fn invoke(&self, object: usize, code: &mut c_int) {
         let (function, context, code) = (self.function, self.context.value, &raw mut *code);
-        // SAFETY: the library that created the handler
-        // guarantees that its function takes these arguments.
+        // SAFETY: the creator of the handler guarantees that its function takes these arguments.
         // The code is a local variable of the caller.
         guarded((), move || unsafe { function(context, object, code) });
     }

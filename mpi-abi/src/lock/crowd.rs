@@ -3,8 +3,8 @@
 //! An empty poll mostly means that another thread needs this core to make the awaited event happen.
 //! A yield is a switch to that thread, about a microsecond.
 //! Waking a sleeping follower costs both threads one more system call.
-//! When the yielding thread gets the core again,
-//! the others have advanced, so its poll mostly succeeds.
+//! When the yielding thread gets the core again, the others have advanced.
+//! So its next poll mostly succeeds.
 //! A thread whose polls stay empty for the yields of its policy becomes the leader or a follower.
 //! So in a long wait all threads but one sleep.
 //!
@@ -22,8 +22,7 @@ use mpi_core::engine::{Polled, ThreadStep};
 const MEMORY: u32 = 64;
 
 impl GlobalLock {
-    /// Returns true if more threads than cores wait,
-    /// or did so within the last [`MEMORY`] empty polls.
+    /// Returns true if more threads than cores wait, now or in the last [`MEMORY`] empty polls.
     ///
     /// Only the owner of the lock may call this function.
     pub(super) fn is_oversubscribed(&self) -> bool {

@@ -1,7 +1,6 @@
 //! Leader and followers: one of the waiting threads polls the engine and notifies the others.
 //!
-//! The leader notifies at the end of a burst of events,
-//! because a follower that wakes takes the lock.
+//! The leader notifies at the end of a burst of events, since each woken follower takes the lock.
 //! Followers spin first and then sleep, like other waiters. Only sleepers cost a system call.
 //!
 //! Protocol: a notifying thread increments `notifications` or clears `leader`.
@@ -17,8 +16,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Interval of a follower's own polls,
-/// since an event in shared memory may arrive without a message.
+/// Interval of a follower's own polls: an event in shared memory may arrive without a message.
 const OWN_POLL: Duration = Duration::from_millis(1);
 
 /// The wait policy of followers: they spin for about the duration of a wake-up.

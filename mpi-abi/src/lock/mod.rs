@@ -2,16 +2,16 @@
 //!
 //! Below that level no thread takes the lock: the check is one relaxed load.
 //! The lock is reentrant, because a callback of the program may call MPI.
-//! A thread that waits in the engine admits other threads between two polls
-//! ([`GlobalLock::yield_to_waiters`]).
-//! Until a second thread arrives, the lock is reserved for the first thread, without atomic
-//! read-modify-write operations ([`reserved`]).
+//! A thread that waits in the engine admits other threads between two polls.
+//! See [`GlobalLock::yield_to_waiters`].
+//! Until a second thread arrives, the lock is reserved for the first thread ([`reserved`]).
+//! The reservation needs no atomic read-modify-write operations.
 //! Afterwards an uncontended lock costs one atomic operation to acquire and a store to release.
 //!
 //! Of several threads that wait in the engine, one is the leader. The leader polls.
 //! It is the only thread that may sleep while it holds the lock.
-//! The other threads follow without the lock,
-//! until the leader has events or leaves ([`following`]).
+//! The other threads follow without the lock, until the leader has events or leaves
+//! ([`following`]).
 //! If more threads wait than the process has cores, each thread polls and yields between two polls.
 //! After a time without results a thread follows, too ([`crowd`]).
 //! A polling leader would only keep the core from the threads that make the awaited events happen.
@@ -19,8 +19,7 @@
 //! A sleeping leader then wakes and releases the lock.
 //!
 //! Protocol: `owner` is set from 0 by compare-and-swap (Acquire), and cleared by a store (Release).
-//! A thread that goes to sleep sets `sleeper` under `inside`,
-//! and then checks that the lock is taken.
+//! A thread that goes to sleep sets `sleeper` under `inside`, and then reads `owner` again.
 //! The releasing thread reads `sleeper` after its store, and wakes a sleeper under `inside`.
 //! A fence separates the two steps on each side, so no wake-up is lost.
 //! The sleeper's [`fence::heavy`] executes the fence for both sides where the system supports that.
@@ -28,10 +27,8 @@
 //! The heavy fence interrupts all cores.
 //! So where threads sleep often, each side has its own fence as well ([`RARE_SLEEPS`]).
 //! Only the owner changes `asymmetric`, and only the owner releases.
-//! So every owner since the change uses the new fence,
-//! and a sleeper that sees the change sees them.
-//! A change back is made under `inside`:
-//! each sleeper is before it, with a visible flag, or after it.
+//! So every owner since the change uses the new fence. A sleeper that sees the change sees them.
+//! A change back is made under `inside`, after which earlier sleepers have a visible flag.
 //! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `yielding`,
 //! `crowded_polls`, `news_polls` and `notifications`.
 //! Only the owner or a waking follower writes `leader_called`.
@@ -74,8 +71,7 @@ const YIELDS: u32 = 4;
 const RARE_SLEEPS: u32 = 32;
 const PERIOD: u32 = 1 << 18;
 
-/// Number of hand-overs that no thread accepts,
-/// after which the owner sleeps for [`HAND_OVER_SLEEP`].
+/// Number of unused hand-overs after which the owner sleeps for [`HAND_OVER_SLEEP`].
 const PATIENCE: u32 = 32;
 
 /// The limit beside a computing process, where a hand-over does not yield.

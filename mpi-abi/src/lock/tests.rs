@@ -84,8 +84,7 @@ fn threads_that_come_wait_follow_and_go_all_get_their_turns() {
             std::thread::spawn(move || {
                 for round in 0..300 {
                     lock.acquire();
-                    // A load and a store instead of an atomic increment:
-                    // only the lock makes the sum correct.
+                    // Not an atomic increment: only the lock makes this load and store correct.
                     let seen = total.load(Relaxed);
                     if (round + thread) % 3 == 0 {
                         lock.acquire();

@@ -335,8 +335,7 @@ impl Owner<'_> {
         let mut flag = 0;
         let (handle, extra) = (self.handle, k.extra_state);
         let (place, has_copied) = ((&raw mut copied).cast(), &raw mut flag);
-        // SAFETY: the program registered this function as
-        // a copy callback, so it accepts these arguments.
+        // SAFETY: the program registered this copy callback, which accepts these arguments.
         // The new value and the flag are local variables that outlive the call.
         let copy = move || unsafe { copy(handle, keyval, extra, value, place, has_copied) };
         match guarded(MPI_SUCCESS, copy) {

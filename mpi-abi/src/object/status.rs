@@ -1,7 +1,7 @@
 //! The implementation-defined fields of `MPI_Status`.
 //!
-//! `MPI_internal` holds the number of received bytes in words 0 and 1, low word first, and the cancelled flag in word 2;
-//! words 3 and 4 are zero.
+//! `MPI_internal` holds the number of received bytes in words 0 and 1, low word first.
+//! Word 2 is the cancelled flag. Words 3 and 4 are zero.
 
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, MPI_Status};
 use std::ffi::c_int;

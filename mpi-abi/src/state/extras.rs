@@ -20,8 +20,7 @@ pub(super) const TRACED: u8 = 2;
 /// The process was forked from a process that has initialized MPI ([`forked`](crate::forked)).
 pub(super) const FORKED: u8 = 4;
 
-/// The program has loaded an accelerator library, so buffers may be staged
-/// ([`device`](crate::device)).
+/// An accelerator library is loaded, so buffers may be staged ([`device`](crate::device)).
 pub(super) const STAGING: u8 = 8;
 
 /// A function runs after each call ([`call_after_calls`](super::call_after_calls)).
@@ -45,8 +44,7 @@ static CHANGE: Mutex<()> = Mutex::new(());
 static TOOL_THREADS: AtomicBool = AtomicBool::new(false);
 
 /// Keeps the lock of calls, for the threads of a tool.
-/// Returns false if the program's calls take no lock:
-/// a tool's calls must then not overlap with them.
+/// Returns false if calls take no lock: a tool's calls must not overlap with them.
 pub(crate) fn admit_tool_threads() -> bool {
     let locked = EXTRAS.load(Relaxed) & LOCKED != 0;
     if locked {

@@ -1,8 +1,8 @@
 //! Process-wide state: the only global data of the library.
 //!
 //! Protocol: every exported function holds a [`CallGuard`] while it runs.
-//! At `MPI_THREAD_MULTIPLE`, and until initialization has chosen a lower level, the call also holds
-//! the global lock. Below that level the program guarantees that its calls do not overlap.
+//! At `MPI_THREAD_MULTIPLE`, and before initialization, the call also holds the global lock.
+//! Below that level the program guarantees that its calls do not overlap.
 //! So only one thread at a time accesses the state, and the tables need no locks.
 //! No table may be borrowed while the engine waits or a callback of the program runs.
 //!

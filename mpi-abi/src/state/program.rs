@@ -63,8 +63,7 @@ impl ProgramValues {
         &self.buffer
     }
 
-    /// Returns the attached state of `MPI_FILE_NULL`:
-    /// the error handler of new files (section 14.7).
+    /// Returns the state of `MPI_FILE_NULL`: the error handler of new files (section 14.7).
     #[inline(always)]
     pub fn no_file(&self) -> &Attached {
         &self.no_file

@@ -169,8 +169,7 @@ unsafe fn set(of: c_int, object: Handle, key: c_int, value: isize) -> c_int {
 unsafe fn get(table: usize, key: c_int, flag: *mut c_int) -> (c_int, isize) {
     let mut value: *mut c_void = std::ptr::null_mut();
     let place = (&raw mut value).cast::<c_void>();
-    // SAFETY: `flag` is valid by the contract of the caller,
-    // and the other outputs are local variables.
+    // SAFETY: `flag` is valid by the caller's contract. The other outputs are local variables.
     unsafe {
         flag.write(0);
         let code = match kind_of_key(key) {

@@ -155,8 +155,7 @@ pub unsafe extern "C-unwind" fn ompi_fortran_multiple_argvs_f2c(
 unsafe fn give(place: *mut *mut *mut c_char, made: Result<*mut *mut c_char, c_int>) -> c_int {
     match made {
         Ok(made) => {
-            // SAFETY: this is an output argument of the Fortran library,
-            // which passes a valid pointer.
+            // SAFETY: the Fortran library passes a valid pointer as its output argument.
             unsafe { place.write(made) };
             SUCCESS
         }

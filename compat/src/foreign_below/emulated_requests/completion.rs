@@ -2,8 +2,7 @@
 //!
 //! The backend receives its requests, with null requests in place of the emulated ones.
 //! So it progresses and reports errors as usual.
-//! The emulated requests are advanced in between,
-//! with the backend operations of which they consist.
+//! Between calls of the backend, the emulated requests and their backend operations are advanced.
 
 use super::{
     End, State, advance, cancel, empty, free, is_emulated, place_of_status, start, take, tell,
@@ -93,8 +92,7 @@ fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
 
 /// Returns the result of an emulated request that has ended or is inactive.
 unsafe fn ended<F: Foreign>(request: F::Below) -> Option<End<F>> {
-    // SAFETY: the callers are completion functions,
-    // which the program calls only in initialized MPI.
+    // SAFETY: completion functions call this, which need an initialized MPI.
     match unsafe { advance::<F>(request) } {
         State::Inactive => Some((empty::<F>(), 0)),
         State::Ended(end) => Some(end),

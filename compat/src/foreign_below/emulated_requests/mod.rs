@@ -145,8 +145,7 @@ unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
         return State::Inactive;
     }
     if emulated.end.is_none() {
-        // SAFETY: the caller is a completion function,
-        // which the program calls only in initialized MPI.
+        // SAFETY: the caller is a completion function, which needs an initialized MPI.
         emulated.end = unsafe { emulated.operation.advance() };
     }
     match emulated.end {
@@ -167,8 +166,7 @@ unsafe fn take<F: Foreign>(request: *mut F::Below) {
     });
     if !persistent {
         forget::<F>(handle);
-        // SAFETY: `request` is the argument of a completion function,
-        // a valid pointer by the standard.
+        // SAFETY: `request` is a valid pointer, as completion functions require.
         unsafe { request.write(F::null(Kind::Request)) };
     }
 }
@@ -186,8 +184,7 @@ pub fn empty<F: Foreign>() -> F::BelowStatus {
 /// Stores a status unless the program ignores it.
 unsafe fn tell<F: Foreign>(status: *mut F::BelowStatus, value: &F::BelowStatus) {
     if !status.is_null() && status.addr() != F::BELOW_STATUS_IGNORE {
-        // SAFETY: the status is not null and not ignored,
-        // so it is a valid output argument of the program.
+        // SAFETY: the status is not null and not ignored, so it is a valid output argument.
         unsafe { status.write(*value) };
     }
 }
@@ -242,8 +239,7 @@ unsafe fn free<F: Foreign>(request: *mut F::Below) -> c_int {
     0
 }
 
-/// Makes progress on orphans, the active operations
-/// of freed requests, and drops the completed ones.
+/// Advances orphans, the active operations of freed requests. Drops the completed orphans.
 unsafe fn advance_orphans<F: Foreign>() {
     let orphans = std::mem::take(&mut *lock(&ORPHANS));
     let is_under_way = |entry: &Entry| {
@@ -251,8 +247,7 @@ unsafe fn advance_orphans<F: Foreign>() {
             return false;
         };
         let mut emulated = lock(&emulated);
-        // SAFETY: the caller is a completion function,
-        // which the program calls only in initialized MPI.
+        // SAFETY: the caller is a completion function, which needs an initialized MPI.
         unsafe { emulated.operation.advance() }.is_none()
     };
     let left: Vec<Entry> = orphans.into_iter().filter(is_under_way).collect();

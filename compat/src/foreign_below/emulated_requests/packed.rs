@@ -16,8 +16,7 @@ pub unsafe fn size<F: Foreign>(
     comm: F::Below,
 ) -> Result<usize, c_int> {
     let mut size = 0;
-    // SAFETY: the handles are valid by the contract of
-    // this function, and `size` is a local variable.
+    // SAFETY: the handles are valid by the contract, and `size` is a local variable.
     match unsafe { (backend::MPI_Pack_size::<F>())(count, datatype, comm, &raw mut size) } {
         0 => Ok(usize::try_from(size).unwrap_or(0)),
         code => Err(code),

@@ -1,11 +1,10 @@
 //! Emulated partitioned communication: one message, sent when the last partition is ready.
 //!
-//! Matching: the n-th partitioned send to a peer,
-//! communicator and tag matches the n-th receive there.
-//! n counts the init calls, independent of the order of starts.
+//! Matching: the n-th send to a peer, communicator and tag matches the n-th receive there.
+//! The number n counts the init calls, independent of the order of starts.
 //! So n is part of the backend's message tag.
-//! These tags are above the program's tags,
-//! which are limited to the lower half of the backend's range.
+//! The program's tags are limited to the lower half of the backend's range.
+//! The tags of these messages are in the upper half.
 //! A receive of the program with `MPI_ANY_TAG` could still match such a message.
 
 use super::{Children, End, Operation};

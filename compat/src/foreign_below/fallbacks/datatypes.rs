@@ -128,8 +128,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_value_index<F: Foreign>(
     0
 }
 
-/// Adapts an operator with large counts to `int` counts,
-/// with at most `c_int::MAX` elements per call.
+/// Adapts an operator with large counts to calls with at most `c_int::MAX` elements.
 unsafe extern "C-unwind" fn with_large_count<F: Foreign>(
     input: *mut std::ffi::c_void,
     inout: *mut std::ffi::c_void,

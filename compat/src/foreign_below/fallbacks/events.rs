@@ -32,8 +32,7 @@ macro_rules! zero {
     ($($name:ident<F: Foreign>)*) => { $(
         pub unsafe extern "C-unwind" fn $name<F: Foreign>(count: *mut c_int) -> c_int {
             if !count.is_null() {
-                // SAFETY: this is an output argument of the program,
-                // valid by the standard and not null.
+                // SAFETY: `count` is an output argument of the program, valid and not null.
                 unsafe { count.write(0) };
             }
             0

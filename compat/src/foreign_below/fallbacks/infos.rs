@@ -12,8 +12,7 @@ pub unsafe extern "C-unwind" fn MPI_Info_get_string<F: Foreign>(
     flag: *mut c_int,
 ) -> c_int {
     let mut full = 0;
-    // SAFETY: this replaces a backend function;
-    // the standard requires valid arguments of the program.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     // The buffer holds the whole value.
     unsafe {
         let code = (backend::MPI_Info_get_valuelen::<F>())(info, key, &mut full, flag);

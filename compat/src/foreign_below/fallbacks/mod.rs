@@ -1,13 +1,11 @@
-//! Fallbacks for functions that the backend does not have,
-//! which call other functions of the backend.
+//! Fallbacks for missing functions of the backend, by calls of its other functions.
 //!
 //! Fallbacks have the backend's argument and return types.
 //! So the exported functions call them like functions of the backend.
 //! The build generates fallbacks with large counts (`compat/generate/src/fallbacks.rs`).
 //! The others are written by hand.
 // Generated names are those of the standard.
-// All generated functions have one form,
-// so functions that call no backend function are generic, too.
+// Generated functions are all generic, even if they call no backend function.
 #![allow(
     clippy::needless_ifs,
     clippy::collapsible_if,

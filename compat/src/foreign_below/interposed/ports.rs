@@ -1,8 +1,7 @@
 //! Maximum length of port names.
 //!
 //! A program of the standard ABI has a buffer for 1024 characters.
-//! MPICH writes at most 256, the limit of its own header,
-//! unless the hint `port_name_size` allows more.
+//! MPICH's own limit is 256 characters, unless the hint `port_name_size` allows more.
 //! Its port names over UCX (InfiniBand and others) are longer than that.
 //! So each call that returns a port name passes the hint. Other libraries ignore unknown hints.
 

@@ -2,8 +2,8 @@
 //!
 //! This library initializes the backend for the first session.
 //! It also does so for the first object that a program creates before it initializes MPI.
-//! It finalizes the backend at process exit: the backend can be initialized only once,
-//! and sessions may follow the program's `MPI_Finalize`.
+//! It finalizes the backend at process exit, since the backend can be initialized only once.
+//! Sessions may follow the program's `MPI_Finalize`.
 //! Queries such as `MPI_Initialized` are answered from the program's own calls.
 
 use super::{original, put_in_front};

@@ -1,12 +1,11 @@
 //! Detection of aliased send and receive buffers in a collective call without `MPI_IN_PLACE`.
 //!
 //! An output buffer must not alias any other argument (MPI 5.0, section 2.3).
-//! An algorithm may write results before it has read
-//! all operands, so aliasing corrupts them silently.
-//! The check covers only the overlaps that a comparison of addresses finds:
-//! blocks of data that begin at the same address and have the same datatype.
-//! In a buffer with one block per rank, it compares this rank's own block,
-//! which the in-place forms do not move.
+//! An algorithm may write results before it reads all operands, so aliasing corrupts results.
+//! The check compares only addresses.
+//! It finds blocks of data that begin at the same address and have the same datatype.
+//! In a buffer with one block per rank, it compares this rank's own block.
+//! The in-place forms do not move that block.
 //! In an all-to-all call, it compares the send and the receive block of each rank.
 //!
 //! The fast calls compare only addresses, and fall back to this check if they are equal.
@@ -69,8 +68,7 @@ fn refused(comm: &Comm, shared: Shared) -> Failure {
 #[inline(always)]
 fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
     let (found, shared) = match call {
-        // On rank 0 the receive buffer of MPI_Exscan is not
-        // significant, but all ranks report the failure.
+        // The receive buffer of MPI_Exscan is not significant on rank 0, which also fails.
         Call::Allreduce {
             send: Some(send),
             recv,

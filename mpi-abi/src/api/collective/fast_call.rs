@@ -1,10 +1,10 @@
 //! Fast path of blocking collectives on contiguous data ([`mpi_core::coll::FastCall`]).
 //!
 //! A function `fast_X` has the arguments of `MPI_X`, and runs before a plan is built.
-//! It returns `None`, without side effects,
-//! unless all arguments are valid and of the simplest kind:
-//! predefined types without holes, a predefined operator, no `MPI_IN_PLACE`, an intracommunicator,
-//! a call that a component accepts as a fast call, and buffers that begin at different addresses.
+//! It returns `None`, without side effects, if an argument is invalid or not of the simplest kind.
+//! Simple are predefined datatypes without holes, predefined operators and intracommunicators.
+//! `MPI_IN_PLACE` and buffers that begin at the same address are not simple.
+//! A component must accept the operation as a fast call.
 //! For all other arguments, `plan_X` runs the call and reports the errors.
 #![allow(unsafe_code)]
 

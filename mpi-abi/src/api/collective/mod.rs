@@ -1,8 +1,8 @@
 //! Collective communication (chapter 6).
 //!
 //! A collective operation is a value of the engine, a [`Call`].
-//! `MPI_Bcast`, `MPI_Ibcast`, `MPI_Bcast_init` and
-//! their large-count variants differ in its execution.
+//! `MPI_Bcast`, `MPI_Ibcast` and `MPI_Bcast_init` differ in the execution of this value.
+//! Each of them also has a large-count variant.
 //! A function `plan_Bcast` checks the arguments and builds the value.
 //! The build script generates all six functions from it, with `perform`, `begin` and `prepare`.
 //!
@@ -117,15 +117,13 @@ impl CommObject {
 
     /// Returns the send blocks, one per rank of the addressed group.
     fn sent_blocks(&self, blocks: SendBlocks) -> Result<Rc<[SendBuf]>, Failure> {
-        // SAFETY: the arguments have one block per rank
-        // of the addressed group (sections 6.5 to 6.8).
+        // SAFETY: each array has one block per rank of the addressed group (6.5 to 6.8).
         unsafe { blocks.read(self.blocks()) }
     }
 
     /// Returns the receive blocks, one per rank of the addressed group.
     fn received_blocks(&self, blocks: RecvBlocks) -> Result<Rc<[RecvBuf]>, Failure> {
-        // SAFETY: the arguments have one block per rank
-        // of the addressed group (sections 6.5 to 6.8).
+        // SAFETY: each array has one block per rank of the addressed group (6.5 to 6.8).
         unsafe { blocks.read(self.blocks()) }
     }
 
@@ -157,8 +155,7 @@ impl CommObject {
             })
     }
 
-    /// Returns an error on an intercommunicator,
-    /// for operations that exist only on intracommunicators.
+    /// Returns an error on an intercommunicator, where some operations are not defined.
     fn only_intra(&self) -> Outcome {
         match self.comm.is_inter() {
             false => Ok(()),
@@ -172,8 +169,7 @@ impl CommObject {
         }
     }
 
-    /// Returns true if a buffer argument is `MPI_IN_PLACE`,
-    /// which is an error on an intercommunicator.
+    /// Returns true for `MPI_IN_PLACE`, which is an error on an intercommunicator.
     fn in_place(&self, buf: *const c_void) -> Result<bool, Failure> {
         let in_place = buf.addr() == MPI_IN_PLACE.addr();
         if in_place && self.comm.is_inter() {
@@ -194,8 +190,8 @@ impl CommObject {
     }
 
     /// Returns this process's send buffer for data to a root.
-    /// Returns `None` for `MPI_IN_PLACE` at the root,
-    /// and in the root's group of an intercommunicator.
+    /// Returns `None` for `MPI_IN_PLACE` at the root.
+    /// Returns `None` in the root's group of an intercommunicator.
     fn sent_to(&self, root: u32, buf: SendMem) -> Result<Option<SendBuf>, Failure> {
         if self.is_beside(root) || (self.is_root(root) && self.in_place(buf.address())?) {
             return Ok(None);
@@ -204,8 +200,8 @@ impl CommObject {
     }
 
     /// Returns this process's receive buffer for data from a root.
-    /// Returns `None` for `MPI_IN_PLACE` at the root,
-    /// and in the root's group of an intercommunicator.
+    /// Returns `None` for `MPI_IN_PLACE` at the root.
+    /// Returns `None` in the root's group of an intercommunicator.
     fn received_from(&self, root: u32, buf: RecvMem) -> Result<Option<RecvBuf>, Failure> {
         if self.is_beside(root) || (self.is_root(root) && self.in_place(buf.address())?) {
             return Ok(None);

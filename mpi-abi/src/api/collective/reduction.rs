@@ -148,8 +148,7 @@ pub unsafe fn plan_Reduce_scatter(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let (op, resolved) = operator(op, datatype)?;
-    // SAFETY: `recvcounts` has one element per rank,
-    // which MPI_Reduce_scatter requires of its caller.
+    // SAFETY: `recvcounts` has one element per rank, as MPI_Reduce_scatter requires.
     let counts = unsafe { widened(recvcounts, comm.members(), "recvcounts")? };
     if let Some(negative) = counts.iter().find(|c| **c < 0) {
         return Err(Failure::new(

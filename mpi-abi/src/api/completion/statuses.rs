@@ -1,7 +1,7 @@
 //! The status array of a call that completes several requests.
 //!
-//! Every status is stored. If any operation failed, every status has an error code,
-//! and the call fails with `MPI_ERR_IN_STATUS` (section 3.2.5).
+//! Every status is stored. If any operation failed, every status has an error code.
+//! The call then fails with `MPI_ERR_IN_STATUS` (section 3.2.5).
 
 use super::set_status;
 use crate::abi::*;

@@ -1,7 +1,6 @@
 //! `MPI_Comm_join` (section 11.10.5): connects two processes that share a socket.
 //!
-//! Each process writes its port name to the socket,
-//! in MPI_MAX_PORT_NAME bytes, and reads the peer's.
+//! The two processes exchange port names over the socket, each of MPI_MAX_PORT_NAME bytes.
 //! The process with the lower name accepts, the other process connects.
 #![allow(unsafe_code)]
 

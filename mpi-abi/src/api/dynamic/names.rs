@@ -1,8 +1,7 @@
 //! Service names of ports, published for lookup (section 11.9.4).
 //!
 //! The launcher stores the names for all jobs of one mpirun, until mpirun ends.
-//! Without a launcher, the names are visible to all
-//! processes of one user on one host ([`MachineNames`]).
+//! Without a launcher, the names are shared by one user's processes on one host ([`MachineNames`]).
 
 use crate::abi::*;
 use crate::api::args::{Text, TextOut};

@@ -138,8 +138,7 @@ impl Request {
                 _ => kept.push((key.into(), text::to_os(value))),
             }
         }
-        // By default a process starts in the working
-        // directory of its parent, not in the launcher's.
+        // The default working directory is that of the parent, not of the launcher.
         if hints.get("wdir").is_none()
             && let Ok(here) = std::env::current_dir()
         {
@@ -316,11 +315,9 @@ pub fn MPI_Comm_spawn_multiple(
             // MPI_ARGVS_NULL is null: no command has arguments.
             let arguments = array_of_argv.input().get("array_of_argv").ok();
             let one = |at: usize| Command {
-                // SAFETY: MPI_Comm_spawn_multiple requires of
-                // its caller that the elements are C strings.
+                // SAFETY: MPI_Comm_spawn_multiple requires C strings of its caller.
                 command: unsafe { Text::new(commands[at]) },
-                // SAFETY: MPI_Comm_spawn_multiple requires of its
-                // caller that the elements are NULL-terminated lists.
+                // SAFETY: MPI_Comm_spawn_multiple requires NULL-terminated lists of its caller.
                 argv: unsafe {
                     Strings::new(arguments.map_or(std::ptr::null_mut(), |all| all[at]))
                 },

@@ -89,8 +89,7 @@ impl Conversion for Registered {
         let mut extent: MPI_Aint = 0;
         let (extra, place) = (self.extra, &raw mut extent);
         let code = with_handle(datatype, |handle| {
-            // SAFETY: the program registered a callback of this type,
-            // and the output is a local variable.
+            // SAFETY: the program registered a callback of this type. The output is a local.
             guarded(MPI_ERR_CONVERSION, move || unsafe {
                 function(handle, place, extra)
             })

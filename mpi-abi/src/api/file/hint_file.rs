@@ -6,8 +6,7 @@
 //!
 //! The standard requires that unknown hints of an info object are ignored silently.
 //! A hint file is written for this purpose, so a misspelled hint is probably a mistake of the user.
-//! Names that have an effect in other libraries cause no warning:
-//! one file may serve several libraries.
+//! Names that have an effect in other libraries cause no warning, since files may be shared.
 
 use mpi_base::{environment, text};
 use mpi_core::comm::Comm;

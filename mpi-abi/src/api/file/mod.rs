@@ -93,8 +93,7 @@ fn completed(bytes: i64, request: Out<MPI_Request>) -> Outcome {
 fn begins_reading(fh: MPI_File, place: Place, buf: RecvMem, request: Out<MPI_Request>) -> Outcome {
     let object = state::file(fh)?;
     let mut buf = buf.buffer()?;
-    // SAFETY: by the contract of `RecvMem::new` the
-    // program does not use the buffer before completion.
+    // SAFETY: the program does not use the buffer before completion (`RecvMem::new`).
     match unsafe { object.file.accesses().begin_read(place, &mut buf)? } {
         Begun::Done(bytes) => completed(bytes, request),
         Begun::Under(req) => request.set(running_on(req, object)?, "request"),

@@ -151,8 +151,7 @@ pub fn MPI_Dist_graph_create(
 
 /// Gathers the edges of all members on every member, in rank order.
 ///
-/// An allgather of the edge counts is followed by an
-/// allgather of edges, padded to the maximum count.
+/// Two allgathers: of the edge counts, and of the edges padded to the maximum count.
 fn share(parent: &CommObject, mine: &[Edge]) -> Result<Vec<Edge>, Failure> {
     let engine = state::engine()?;
     let counts = engine.block_on(parent.comm.internal().share(&[mine.len() as u64]))?;

@@ -245,8 +245,7 @@ fn fetch_and_op(
     if there && let Some((op, named)) = plain(op, datatype) {
         let fetch = |object: &WinObject| {
             let win = &object.win;
-            // SAFETY: both addresses hold one element by the
-            // contracts of `SendMem::new` and `RecvMem::new`.
+            // SAFETY: both addresses hold one element (`SendMem::new`, `RecvMem::new`).
             // The operator may ignore the origin.
             unsafe {
                 win.accumulates()
@@ -287,8 +286,7 @@ pub unsafe fn MPI_Compare_and_swap(
             Kind::CInteger(_) | Kind::FInteger(_) | Kind::Multi(_)
         )
     });
-    // SAFETY: MPI_Compare_and_swap requires of its
-    // caller that the three addresses hold one element.
+    // SAFETY: MPI_Compare_and_swap requires one element at each of the addresses.
     let (origin_mem, compare_mem, result_mem) = unsafe {
         (
             SendMem::new(origin_addr, 1, datatype),
@@ -299,8 +297,7 @@ pub unsafe fn MPI_Compare_and_swap(
     let there = origin_mem.is_on_host() && compare_mem.is_on_host() && result_mem.is_on_host();
     if let (true, true, Some(named)) = (there, is_integer, named) {
         let size = named.info().size as usize;
-        // SAFETY: MPI_Compare_and_swap requires of its
-        // caller that the three addresses hold one element.
+        // SAFETY: MPI_Compare_and_swap requires one element at each of the addresses.
         let (origin, compare, result) = unsafe {
             (
                 std::slice::from_raw_parts(origin_addr.cast(), size),

@@ -2,8 +2,7 @@
 //!
 //! The most frequent request is a single engine operation.
 //! Its handle refers directly to the engine's table ([`direct`]).
-//! Bit [`DIRECT`] is set, the index is the engine's,
-//! and the engine knows the request by its handle.
+//! Bit [`DIRECT`] is set, and the index is the engine's. The engine knows the request's handle.
 //! All other requests are in the process's table. In their handles the bit is clear.
 //! Beyond the first half million, their handles have another kind field.
 

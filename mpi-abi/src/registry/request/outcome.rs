@@ -63,8 +63,7 @@ fn status_and_failure(
 }
 
 impl RequestObject {
-    /// Returns the outcome of an interrupted wait whose
-    /// operation is still active. The handle stays.
+    /// Returns the outcome of an interrupted wait for an active operation. The handle stays.
     fn interruption(&self) -> Option<Finished> {
         let (status, failure) = match self.unstaged() {
             RequestObject::Running { req, .. } if req.is_interrupted() => {

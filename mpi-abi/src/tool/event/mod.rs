@@ -3,8 +3,8 @@
 //! An event is raised within the progress loop, with its time, and queued (`queue`).
 //! Callbacks run later, where no lock is held and no state of the library is borrowed.
 //! At the end of the MPI call, a callback may call MPI (`MPI_T_CB_REQUIRE_NONE`).
-//! Before each sleep of a long wait, a callback may call only functions of this interface
-//! (`MPI_T_CB_REQUIRE_MPI_RESTRICTED`).
+//! Before each sleep of a long wait, a callback may call only functions of the tool interface.
+//! The constant for such callbacks is `MPI_T_CB_REQUIRE_MPI_RESTRICTED`.
 //! A registration holds a bounded number of events. Further events are dropped and counted.
 //! The registration's handler for dropped events receives their number.
 //!

@@ -1,5 +1,4 @@
-//! Raising of events: by the engine's message observer,
-//! and by creation and release of communicators.
+//! Events raised by the engine's message observer, and by communicator creation and release.
 
 use super::delivery::deliver_after_call;
 use super::queue::{self, Instance, has_begun};

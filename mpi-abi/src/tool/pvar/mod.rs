@@ -1,5 +1,4 @@
-//! Performance variables (section 15.3.7):
-//! counters of the engine, with sessions and handles of tools.
+//! Performance variables (section 15.3.7): engine counters, tool sessions and handles.
 //!
 //! One table, [`PVARS`], serves the interface, `mpi-info --pvars` and the documents.
 //! Most variables are always maintained: they count rare occurrences or are computed on a read.
