@@ -7,7 +7,7 @@
 //! The files to load are in [`STAND_INS`].
 //!
 //! The loader loads an audit library and copies of its dependencies into a separate namespace.
-//! This library has no dependencies. It delays the start of a program by about 40 microseconds.
+//! The library has no dependencies, and delays a program's start by about 40 microseconds.
 //!
 //! Before glibc 2.35, the loader routes every call between libraries through audit code.
 //! With such a loader, [`la_version`] requests that this library is unloaded.
@@ -124,7 +124,7 @@ unsafe fn byte(string: *const c_char, at: usize) -> u8 {
 /// Returns true if the last component of the path `file` is `name`.
 ///
 /// # Safety
-/// Both are strings that end with a zero byte.
+/// `file` and `name` are strings that end with a zero byte.
 #[allow(unsafe_code)]
 unsafe fn has_name(file: *const c_char, name: *const c_char) -> bool {
     let mut last = file;

@@ -84,11 +84,11 @@ pub fn output(command: &mut Command, limit: Duration) -> Result<Outcome, Process
 }
 
 /// Returns a standard input that is never readable and stays open until the program ends.
-/// Its starter must keep the [`Child`](std::process::Child), as [`Running`] does.
+/// The caller must keep the [`Child`](std::process::Child), as [`Running`] does.
 ///
 /// MPICH's `mpiexec.hydra` requires such an input.
-/// It reads its input as soon as it has started its proxy.
-/// It forwards even the end of file, over a socket pair.
+/// Hydra reads its input as soon as it has started its proxy.
+/// Hydra forwards even the end of file, over a socket pair.
 /// If a short job has ended before that, as on a busy host, the other end is closed.
 /// SIGPIPE then kills hydra before it has printed the job's output.
 /// An input that is never readable is never forwarded.

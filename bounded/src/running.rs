@@ -46,7 +46,7 @@ impl Running {
             // So the kernel sends a signal, at the end of the thread that started the program.
             // Only the main thread lasts until this process ends.
             // SAFETY: the closure runs between fork and exec, without allocation or locks.
-            // It makes one async-signal-safe system call.
+            // The closure makes one async-signal-safe system call.
             unsafe {
                 command.pre_exec(|| {
                     set_parent_process_death_signal(Some(Signal::TERM)).map_err(Into::into)

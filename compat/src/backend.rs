@@ -1,10 +1,10 @@
 //! The backend: the MPI library that this library calls, `libmpi_abi.so.1` or a foreign library.
 //!
 //! The loader's start of this library opens the backend ([`crate::foreign_below`] if foreign).
-//! Its functions are called through slots and by their `PMPI_` names.
+//! The backend's functions are called through slots and by their `PMPI_` names.
 //! So the loader does not confuse functions of this library with those of the backend.
 //! An installation has `libmpi_abi.so.1` three directories above (`lib/portcullis/compat/X`).
-//! Otherwise the loader searches for it.
+//! In other places the loader searches for `libmpi_abi.so.1`.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 // Functions with many parameters have long types.
 #![allow(clippy::type_complexity)]

@@ -12,7 +12,7 @@ const GRAPH: c_int = 212;
 const ROOT: c_int = -4;
 
 /// Returns the numbers of ranks to which each rank sends, and from which it receives.
-/// It is the size of the remote group of an intercommunicator, or else the size of the group.
+/// The number is the size of the remote group, or else the size of the group.
 ///
 /// # Safety
 /// The backend is open, and `comm` is a valid handle of it that is not null.

@@ -83,7 +83,7 @@ impl TextOut {
     pub fn new(limit: usize, place: *mut c_char) -> Self {
         let mut text = MaybeUninit::<[u8; LONGEST]>::uninit();
         // SAFETY: the first byte is within the array.
-        // It makes the string empty if the call writes none.
+        // The write makes the string empty if the call writes none.
         unsafe { text.as_mut_ptr().cast::<u8>().write(0) };
         TextOut {
             text,
@@ -286,11 +286,11 @@ pub unsafe fn word_to_program<F: Family>(word: Word, place: *mut c_int) {
 
 /// Maximum length of an array on the stack. Longer arrays are allocated.
 /// The value exceeds 8, because the compiler unrolls loops of at most 8 steps.
-/// It would hold each element in a register, and a call with two requests would move eight.
+/// The loop would hold each element in a register; a call with two requests would move eight.
 const SHORT: usize = 16;
 
 /// Stack memory for the elements of an [`Array`].
-/// It is a separate object for the optimizer.
+/// The memory is a separate object for the optimizer.
 /// A call that gets the address of a part of an object may change the whole object.
 pub struct ShortArray<T>([MaybeUninit<T>; SHORT]);
 
@@ -344,7 +344,7 @@ impl<'a, T: Copy> Array<'a, T> {
         };
         for i in 0..length {
             // SAFETY: `i < length`, and the memory has `length` elements.
-            // It is the stack array for up to [`SHORT`] elements, otherwise the allocation.
+            // The memory is the stack array for up to [`SHORT`] elements, otherwise the allocation.
             unsafe { elements.add(i).write(make(i)) };
         }
         Array {

@@ -3,7 +3,7 @@
 //! MPI calls then come from the backend itself.
 //! A library with components in separate files calls MPI functions by name.
 //! The loader resolves these names to the program's library, which is this one.
-//! Such a call has the backend's argument types, and is forwarded without conversion.
+//! A call of the backend has the backend's argument types, and is forwarded unconverted.
 //! Every call reads the flag, so it is in the thread's static TLS block ("initial-exec" model).
 //! The compiler offers this model only for executables.
 #![allow(unsafe_code)]

@@ -1,7 +1,7 @@
 //! Access to a static of this library in one instruction: its address, or one element of it.
 //!
 //! The compiler reads the address of another package's static from the global offset table.
-//! That package might be a separate library. Here all packages are linked into one library.
+//! Another package might be a separate library. Here all packages are in one library.
 //! Each call reads several statics.
 
 /// Returns a reference to a static of any package in this library.

@@ -2,8 +2,8 @@
 //!
 //! Other libraries call operators and error handlers without a context argument.
 //! A trampoline calls a target function with the context as the fifth argument.
-//! Its code is one of a page of identical stubs in this library's file.
-//! That page is mapped again for each page of trampolines.
+//! A trampoline's code is one of a page of identical stubs in this library's file.
+//! The page of stubs is mapped again for each page of trampolines.
 //! Target and context are in the data page after the stubs.
 //! So no memory is both writable and executable, and the number of trampolines is unlimited.
 //! A trampoline exists until process exit.
@@ -70,7 +70,7 @@ struct Page {
 static LAST: Mutex<Option<Page>> = Mutex::new(None);
 
 /// Returns the address of a function with up to four arguments.
-/// It calls `target` with these arguments and the context.
+/// The function calls `target` with these arguments and the context.
 pub fn make(target: usize, context: usize) -> io::Result<usize> {
     let mut last = lock(&LAST);
     if last.as_ref().is_none_or(|page| page.used == PAGE / STUB) {

@@ -56,7 +56,7 @@ unsafe fn process_info<'a>(process: *mut c_void) -> Option<&'a mut Debugged> {
 ///
 /// # Safety
 /// `callbacks` is null or a table that is valid during the call.
-/// Its functions are valid until this library is unloaded.
+/// The callbacks are valid until this library is unloaded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_setup_basic_callbacks(callbacks: *const BasicCallbacks) {
     // SAFETY: the pointer is null or a valid table, by the contract of this function.
@@ -188,7 +188,7 @@ unsafe fn find_page(image: *mut c_void) -> Option<Address> {
 pub unsafe extern "C" fn mqs_destroy_image_info(info: *mut c_void) {
     if !info.is_null() {
         // SAFETY: `Box::into_raw` in `mqs_setup_image` made the pointer.
-        // It is freed once, by the contract of this function.
+        // The box is freed once, by the contract of this function.
         drop(unsafe { Box::from_raw(info.cast::<Image>()) });
     }
 }
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn mqs_process_has_queues(
 pub unsafe extern "C" fn mqs_destroy_process_info(info: *mut c_void) {
     if !info.is_null() {
         // SAFETY: `Box::into_raw` in `mqs_setup_process` made the pointer.
-        // It is freed once, by the contract of this function.
+        // The box is freed once, by the contract of this function.
         drop(unsafe { Box::from_raw(info.cast::<Debugged>()) });
     }
 }

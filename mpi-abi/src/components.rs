@@ -1,7 +1,7 @@
 //! The components of this library: the engine's own, linked-in components, and plugin files.
 //!
 //! The shared library that uses this crate may have linked-in components.
-//! It registers them with [`build_in`] before all other calls of this module.
+//! The shared library calls [`build_in`] before all other functions of this module.
 //! Plugin files are in a folder beside the library. So all variants share one build of this crate.
 
 use std::sync::OnceLock;

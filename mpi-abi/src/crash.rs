@@ -6,8 +6,9 @@
 //! The process then dies by the same signal with the same core file.
 //!
 //! The handler may interrupt any function, including the allocator and the dynamic loader.
-//! It calls only system calls, and reads only memory that is probably mapped ([`modules`]).
-//! It unwinds with `_Unwind_Backtrace` if the C library has `_dl_find_object`.
+//! The handler makes only system calls,
+//! and reads only memory that is probably mapped ([`modules`]).
+//! The handler unwinds with `_Unwind_Backtrace` if the C library has `_dl_find_object`.
 //! The unwinder then takes no lock. Without it, only the faulting instruction is printed.
 #![allow(unsafe_code)]
 
@@ -217,7 +218,7 @@ fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
         count: 0,
     };
     // SAFETY: `take` has the type of the unwinder's callback.
-    // Its argument is a pointer to a local variable of the type that `take` expects.
+    // The argument of `take` is a pointer to a local variable of the right type.
     unsafe { _Unwind_Backtrace(take, (&raw mut collected).cast()) };
     (collected.frames, collected.count)
 }

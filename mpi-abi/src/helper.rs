@@ -2,7 +2,7 @@
 //!
 //! A one-sided access by messages waits until its target is in an MPI call.
 //! The progress thread polls the engine every [`PAUSE`].
-//! It takes the lock of the program's threads, so every call locks while the thread runs.
+//! The thread takes the lock of the program's threads, so every call locks while it runs.
 //! The thread ends when the engine is parked, and never runs a signal handler of the program.
 
 #![allow(unsafe_code)]

@@ -1,7 +1,7 @@
 //! Info objects (chapter 10): ordered lists of keys and values.
 //!
 //! Any thread may use info objects at any time, even before initialization.
-//! So they have their own mutex.
+//! So info objects have their own mutex.
 
 use crate::abi::*;
 use crate::error::Failure;

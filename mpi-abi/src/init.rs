@@ -3,7 +3,7 @@
 //! The engine runs while the world or a session uses it, and is parked otherwise.
 //! Other processes refer to the memory of this process, so a second engine cannot replace it.
 //!
-//! This is the composition root of the library. The launcher gives the identity of the process.
+//! The module is the composition root of the library. The launcher gives the process identity.
 //! The node's memory and the transports make an engine, and the collective components join it.
 //! The engine then creates `MPI_COMM_WORLD`.
 #![allow(unsafe_code)]
@@ -482,7 +482,8 @@ pub fn finalize() -> Result<(), Failure> {
     if let Some(matrix) = engine.observer().and_then(RunObserver::matrix) {
         matrix.finish();
     }
-    // This follows the fence, after which no other process uses device handles of this process.
+    // Handles are closed after the fence,
+    // when no other process uses device handles of this process.
     mpi_base::accelerator::close_all();
     phase::end();
     state::set_world_place(None);

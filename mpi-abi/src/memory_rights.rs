@@ -2,7 +2,7 @@
 //!
 //! Where the kernel's Yama module restricts such accesses, it allows one exception per process.
 //! The exception is set before this process is published to its neighbours, and only if it has any.
-//! It is removed when MPI is not in use.
+//! The exception is removed when MPI is not in use.
 
 use mpi_base::cma::{self, Tracers};
 use mpi_base::param::{Level, Param, ParamError, Params};

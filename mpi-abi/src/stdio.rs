@@ -12,7 +12,7 @@
 //! Full buffers, flushed while a call waits, would lose the lines before a crash.
 //!
 //! A fatal error and `MPI_Abort` end the process without exit handlers; [`flush`] runs instead.
-//! It must not wait indefinitely.
+//! A flush must not wait indefinitely.
 //! `PATIENCE` limits the wait for a stream locked by another thread.
 //! No memory is allocated, since some programs abort in a signal handler.
 #![allow(unsafe_code)]

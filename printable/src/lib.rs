@@ -2,7 +2,7 @@
 //!
 //! A terminal executes control characters: they can set its title, hide lines and forge others.
 //! Arguments, host names, environment variables and all other names may contain such characters.
-//! They may be chosen by another user.
+//! Another user may have chosen these names.
 //!
 //! * [`name`] escapes untrusted text within a sentence.
 //!   A newline becomes `\n`, and starts no new line.

@@ -1,6 +1,6 @@
 //! Internal symbols of MPICH that its own Fortran library (`libmpifort.so.12`, Debian: `libmpichfort.so.12`) needs.
 //!
-//! This Fortran library converts arguments to C and calls the C library.
+//! MPICH's Fortran library converts arguments to C and calls the C library.
 //! Its attribute functions also pass the type of the value: an integer (Fortran) or a pointer (C).
 //! A value that Fortran sets is stored as it is.
 //! So C code reads the integer itself, not a pointer to it.

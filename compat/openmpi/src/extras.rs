@@ -1,6 +1,6 @@
 //! Open MPI's exports beyond the standard.
 //!
-//! They are predefined callbacks, Fortran conversions, and old names of persistent collectives.
+//! The exports are predefined callbacks, Fortran conversions, and old persistent collectives.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
@@ -114,7 +114,7 @@ macro_rules! statuses {
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name(from: *const OpenMpiStatus, to: *mut OpenMpiStatus) -> c_int {
             // SAFETY: both pointers refer to statuses of the program, valid by the standard.
-            // They may be unaligned.
+            // The statuses may be unaligned.
             unsafe { to.write_unaligned(from.read_unaligned()) };
             0
         }

@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicU8;
 pub struct OpenMpi;
 
 /// The object of a predefined handle, in the size that programs expect.
-/// Its content is the standard's handle. It is in writable memory, as in Open MPI.
+/// The object's content is the standard's handle. As in Open MPI, the object is writable.
 #[repr(C, align(16))]
 pub struct Object<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
 
@@ -111,7 +111,7 @@ fn handle_in(handle: usize) -> usize {
         NO_HANDLE
     } else {
         // SAFETY: a handle without the dynamic bit is the address of a predefined object.
-        // These objects are valid until process exit.
+        // Predefined objects are valid until process exit.
         unsafe { std::ptr::with_exposed_provenance::<usize>(handle).read_unaligned() }
     }
 }

@@ -1,6 +1,6 @@
 //! Internal symbols of Open MPI 4.1 that its Fortran libraries need, such as `libmpi_mpifh.so.40`.
 //!
-//! These libraries convert Fortran arguments to C and call the C library. In addition they
+//! Open MPI's Fortran libraries convert arguments to C and call the C library. In addition they
 //! * access fields of the objects of handles: the attribute table of a communicator, the flags of
 //!   an operator or a generalized request, the Fortran handles of groups and requests.
 //!   So if they are loaded, every handle is the address of an object ([`crate::family`]).

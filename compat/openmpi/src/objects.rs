@@ -99,7 +99,7 @@ pub fn language_of_callbacks(handle: usize) -> Option<&'static AtomicU8> {
     }
     let flag = of(Kind::Request, handle) + FUNCTIONS_ARE_C;
     // SAFETY: the object has at least `WORDS_OF_REQUEST` words and is never freed.
-    // This word is never read as a handle.
+    // The word of the flag is never read as a handle.
     let flag = unsafe { AtomicU8::from_ptr(std::ptr::with_exposed_provenance_mut(flag)) };
     flag.store(1, Relaxed);
     Some(flag)

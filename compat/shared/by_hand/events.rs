@@ -134,7 +134,7 @@ fn dropped() {
     }
     set_dropped(901, 0, (0, 0));
     // SAFETY: the function remains valid after the end of its registration.
-    // It does not access the address.
+    // The function does not access the address.
     as_library(|| unsafe { function(1, 901, 7, safety.1, data()) });
     arrives!("no function of dropped events";);
 }

@@ -24,7 +24,7 @@ unsafe fn clear<F: Foreign>(made: *mut usize) -> *mut F::Below {
 /// Stores the null handle if the backend has written nothing yet.
 unsafe fn fill(made: *mut usize) {
     // SAFETY: this is an output argument of the program, valid by the standard.
-    // It is not null when it is read.
+    // `made` is not null when it is read.
     unsafe {
         if !made.is_null() && made.read() == 0 {
             made.write(Kind::Comm.null());

@@ -9,7 +9,7 @@
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 // SAFETY in this module: the standard requires of the program that its arguments are valid.
-// They are used only as the standard allows.
+// The arguments are used only as the standard allows.
 
 mod duplicates;
 mod emulated_requests;

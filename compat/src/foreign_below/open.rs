@@ -3,7 +3,7 @@
 //! `PORTCULLIS_ON` names the file, except in a program with raised privileges.
 //! Without it, the loader searches for the file names in [`Foreign::FILES`].
 //! The file is opened with `RTLD_LOCAL` and `RTLD_DEEPBIND`.
-//! So it finds its own symbols first, although this library exports the same names.
+//! So the backend finds its own symbols first, although this library exports the same names.
 //! Sanitizers forbid deep binding. Then only [`crate::reentrancy`] detects the backend's own calls.
 
 use super::{Foreign, fallbacks};

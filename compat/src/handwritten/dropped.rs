@@ -1,9 +1,9 @@
 //! Callbacks of the program for dropped tool events.
 //!
-//! Such a callback has no user data of its own. It receives those of the event callback.
+//! A callback for dropped events receives the user data of the event callback.
 //! For the backend, those are a listener of this library.
 //! Events may occur at any time, even in a signal handler, so the lookup takes no lock.
-//! It uses lists that only grow.
+//! The lookup uses lists that only grow.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -42,10 +42,10 @@ impl<T> List<T> {
 
     fn values(&self) -> impl Iterator<Item = &'static T> {
         // SAFETY: nodes are never freed.
-        // They are not changed after their publication by the list's head.
+        // Nodes are not changed after their publication by the list's head.
         let first = unsafe { self.0.load(Ordering::Acquire).as_ref() };
         // SAFETY: nodes are never freed.
-        // They are not changed after their publication by the list's head.
+        // Nodes are not changed after their publication by the list's head.
         std::iter::successors(first, |node| unsafe { node.next.as_ref() }).map(|node| &node.value)
     }
 }

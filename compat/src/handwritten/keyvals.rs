@@ -1,9 +1,9 @@
 //! Keyvals with copy and delete callbacks of the program.
 //!
 //! The backend calls callbacks of this library with its own handles.
-//! These callbacks find the program's callbacks through the extra state.
+//! The library's callbacks find the program's callbacks through the extra state.
 //! Equal triples of addresses share one extra state.
-//! It is never freed, since attributes may outlive their keyvals.
+//! An extra state is never freed, since attributes may outlive their keyvals.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -122,7 +122,7 @@ unsafe extern "C-unwind" fn copy<F: Family, const OF: u8>(
     flag: *mut c_int,
 ) -> c_int {
     // SAFETY: the extra state was made by `kept` and is never freed.
-    // Its function has the type of the program's ABI.
+    // The program's function has the type of the program's ABI.
     unsafe {
         let Kept { functions, proxies } = &*functions.cast::<Kept>();
         if functions.copy == DUPLICATE {
@@ -156,7 +156,7 @@ unsafe extern "C-unwind" fn delete<F: Family, const OF: u8>(
     functions: *mut c_void,
 ) -> c_int {
     // SAFETY: the extra state was made by `kept` and is never freed.
-    // Its function has the type of the program's ABI.
+    // The program's function has the type of the program's ABI.
     unsafe {
         let Kept { functions, proxies } = &*functions.cast::<Kept>();
         let object = F::handle_out(kind(OF), object);

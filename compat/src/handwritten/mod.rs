@@ -1,12 +1,12 @@
 //! Functions that the tables do not describe, generic over the [`Family`](crate::Family).
 //!
 //! The build finds a function by its form `pub unsafe fn MPI_X<F: Family>`.
-//! Its types are those of [`crate::backend`].
+//! The argument types of functions are those of [`crate::backend`].
 //! Handles are `F::Handle`, files are `usize`, and statuses are the program's type.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 // SAFETY in this module: the standard requires of the program that its arguments are valid.
-// They are used only as the standard allows.
+// The arguments are used only as the standard allows.
 
 mod attributes;
 mod datatypes;

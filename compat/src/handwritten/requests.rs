@@ -1,6 +1,6 @@
 //! Arrays of requests, which are updated in place, and arrays of statuses.
 //!
-//! Both are copied back to the program's arrays on drop, also when an exception unwinds the call.
+//! Requests and statuses are copied back on drop, also when an exception unwinds the call.
 #![allow(unsafe_code)]
 
 use crate::backend;

@@ -7,7 +7,7 @@ use crate::family::{Family, Kind, Word};
 use std::ffi::{c_char, c_int};
 
 /// Returns the number of spawned processes, or 0 for the null communicator.
-/// It is the size of the intercommunicator's remote group.
+/// The number is the size of the intercommunicator's remote group.
 unsafe fn started<F: Family>(intercomm: F::Below) -> c_int {
     let mut size = 0;
     if intercomm != F::null(Kind::Comm) {

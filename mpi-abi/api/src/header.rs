@@ -115,7 +115,7 @@ pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
 
 /// Writes the Fortran handles and statuses, which the C interface has had since MPI-2.
 ///
-/// They belong to the C interface (sections 19.3.4 and 19.3.5), but not to the ABI.
+/// Fortran handles belong to the C interface (sections 19.3.4 and 19.3.5), but not to the ABI.
 /// Only a Fortran compiler knows the size of its `INTEGER` (section 20.5).
 /// Macros and inline functions in the header call only functions that every library exports.
 /// See docs/adr/0021-mpi-h-brings-the-handles-of-fortran.md.

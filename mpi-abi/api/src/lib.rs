@@ -2,7 +2,7 @@
 //!
 //! The tables are text files beside this package's manifest.
 //! Their formats are described in their heads.
-//! They are compiled into the package, so a generator opens no file.
+//! The tables are compiled into the package, so a generator opens no file.
 //! Cargo runs a build script again when a table changes.
 //!
 //! * [`functions`], [`extensions`] and [`constants`] return the tables; [`values`] returns the constants as numbers.

@@ -1,6 +1,6 @@
 //! The shared library `libmpi_abi.so.1` without optional components.
 //!
-//! This is a package of its own because cargo names a shared library after its package.
+//! The package exists because cargo names a shared library after its package.
 //! Two variants of `mpi-abi-library` would overwrite each other in one target folder.
 //! With other features, all dependencies would be compiled twice.
 

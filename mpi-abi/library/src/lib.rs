@@ -1,6 +1,6 @@
 //! The shared library `libmpi_abi.so.1`: all exports of `mpi-abi`.
 //!
-//! This is a package of its own for two reasons.
+//! The library is in its own package, separate from `mpi-abi`, for two reasons.
 //! Programs that need tables of `mpi-abi` do not wait for the link of the library.
 //! Cargo optimises across crates only for a package that is not also a Rust library.
 //! The package selects the built-in components: the hardware barrier.

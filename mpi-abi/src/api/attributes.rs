@@ -237,7 +237,7 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
 }
 
 /// Open MPI's keyval of fault tolerance (`mpi-ext.h`).
-/// Its value is between the predefined keyvals of communicators and those of windows.
+/// The value is between the predefined keyvals of communicators and those of windows.
 const MPIX_FT: c_int = 575;
 
 /// Returns true for a predefined communicator attribute, which is read-only for the program.

@@ -90,7 +90,7 @@ pub(crate) enum HandleSink {
 
 impl HandleSink {
     /// Returns the destination for an output argument.
-    /// It is set to `MPI_COMM_NULL` until completion.
+    /// The argument is set to `MPI_COMM_NULL` until completion.
     fn place(newcomm: Out<MPI_Comm>) -> Result<HandleSink, Failure> {
         newcomm.set(MPI_COMM_NULL, "newcomm")?;
         Ok(HandleSink::Place(newcomm.later("newcomm")?))

@@ -44,7 +44,7 @@ pub unsafe fn MPI_Psend_init(
     info::hints(info)?;
     let (partitions, each, all) = shape(partitions, count)?;
     // SAFETY: MPI_Psend_init requires of its caller that `buf` has `all` elements.
-    // It also requires that `request` is writable.
+    // MPI_Psend_init also requires that `request` is writable.
     let (buf, request) = unsafe { (SendMem::new(buf, all, datatype), Out::new(request)) };
     let buf = buf.buffer()?;
     let send = PartitionedSend::new(&object.comm, buf, (partitions, each), dest, tag)?;
@@ -75,7 +75,7 @@ pub unsafe fn MPI_Precv_init(
     info::hints(info)?;
     let (partitions, each, all) = shape(partitions, count)?;
     // SAFETY: MPI_Precv_init requires of its caller that `buf` has `all` elements.
-    // It also requires that `request` is writable.
+    // MPI_Precv_init also requires that `request` is writable.
     let (buf, request) = unsafe { (RecvMem::new(buf, all, datatype), Out::new(request)) };
     let buf = buf.buffer()?;
     let recv = PartitionedRecv::new(&object.comm, buf, (partitions, each), source, tag)?;

@@ -1,6 +1,6 @@
 //! Request calls other than completion (sections 3.7 to 3.9), and generalized requests (13.2).
 //!
-//! They read the status of requests, start persistent requests, and free or cancel requests.
+//! The calls read the status of requests, start persistent requests, and free or cancel requests.
 
 use super::args::{InArray, InOut, InOutArray, Out, length};
 use super::completion::{Statuses, set_empty, set_status};

@@ -2,10 +2,10 @@
 //!
 //! An exported function first calls `trivial_X` with the arguments of `MPI_X`, unless it is traced.
 //! If `trivial_X` returns true, it has completed the call.
-//! Otherwise it has had no effect, and the call takes the normal path.
-//! That path has argument checks, the lock, the state page and error handlers.
+//! A `trivial_X` that returns false has had no effect, and the call takes the normal path.
+//! The normal path has argument checks, the lock, the state page and error handlers.
 //! So these functions cannot fail or wait, and use no data that another thread may change.
-//! They use constants and atomics, and the state only if calls take no lock.
+//! Trivial calls use constants and atomics, and the state only if calls take no lock.
 
 use crate::abi::*;
 use crate::api::args::{In, InOut, Out};

@@ -7,7 +7,7 @@
 //!
 //! Without `mpirun --checkpoint-dir` and without `--restart`, a checkpoint point is one comparison.
 //! The launcher's notices are read at checkpoint points, at most once per [`PERIOD_NS`].
-//! They are also read before the sleeps of long waits.
+//! Notices are also read before the sleeps of long waits.
 #![allow(unsafe_code)]
 
 mod quiet;

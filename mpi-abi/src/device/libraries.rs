@@ -1,6 +1,6 @@
 //! Accelerator libraries, such as CUDA, that the program has loaded.
 //!
-//! They are searched for at initialization, and again when the loader's list has grown ([`Tail`]).
+//! The search runs at initialization, and again when the loader's list has grown ([`Tail`]).
 //! For example, a Python program may import its GPU package long after MPI initialization.
 
 use mpi_base::accelerator::{self, Accelerator, BUILT_IN, Memory, Tail};

@@ -5,7 +5,7 @@
 //! For device memory, the engine gets a host buffer with the same layout.
 //! So no algorithm of the engine handles device memory.
 //! Data are copied to the host buffer before the operation.
-//! They are copied back before the call returns or when the request completes.
+//! Results are copied back before the call returns or when the request completes.
 //!
 //! | file | subject |
 //! |---|---|
@@ -65,7 +65,7 @@ pub fn holds(at: *const u8) -> bool {
 }
 
 /// Returns true if a buffer must not be treated as plain bytes.
-/// It is in device memory, or the types of messages are compared.
+/// The buffer is in device memory, or the types of messages are compared.
 #[cold]
 #[inline(never)]
 pub fn takes_general_path(at: *const u8) -> bool {

@@ -16,7 +16,7 @@ pub struct Context {
 }
 
 // SAFETY: the library for the other ABI created the context.
-// It guarantees that any thread inside MPI may use the context.
+// The creator guarantees that any thread inside MPI may use the context.
 unsafe impl Send for Context {}
 // SAFETY: the library that created the context guarantees use from any thread inside MPI.
 // This crate only reads the pointer.

@@ -4,9 +4,8 @@
 //! So a program that ignores return codes continues after a failure.
 //! With [`WARN_UNREAD_ERRORS`], such a rank prints the first error and the number of others.
 //! The default is off: a comparison with `MPI_SUCCESS` handles the error unnoticed by the library.
-//! Two errors are not reported.
-//! One is a missing file in `MPI_File_delete`: programs delete files before they create them.
-//! The other is a failure of another rank in a collective call, which that rank reports.
+//! A missing file in `MPI_File_delete` is not reported: it may never have existed.
+//! A failure of another rank in a collective call is not reported here, since that rank reports it.
 
 use super::{Failure, class_text};
 use crate::abi::{MPI_ERR_NO_SUCH_FILE, MPI_SUCCESS};

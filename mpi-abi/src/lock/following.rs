@@ -4,7 +4,7 @@
 //! Followers spin first and then sleep, like other waiters. Only sleepers cost a system call.
 //!
 //! Protocol: a notifying thread increments `notifications` or clears `leader`.
-//! It then reads `sleeping_followers`.
+//! The notifying thread then reads `sleeping_followers`.
 //! A follower increments `sleeping_followers` under `inside`, and then reads both words again.
 //! SYNC POINT `lock.yielding` covers the end of a `yielding` thread.
 //! [`GlobalLock::release_fence`] or its counterpart separates the two steps on each side.

@@ -9,7 +9,7 @@
 //! Afterwards an uncontended lock costs one atomic operation to acquire and a store to release.
 //!
 //! Of several threads that wait in the engine, one is the leader. The leader polls.
-//! It is the only thread that may sleep while it holds the lock.
+//! Only the leader may sleep while it holds the lock.
 //! The other threads follow without the lock, until the leader has events or leaves
 //! ([`following`]).
 //! If more threads wait than the process has cores, each thread polls and yields between two polls.
@@ -66,7 +66,7 @@ const YIELDS: u32 = 4;
 
 /// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
 /// Above it, each release has its own fence.
-/// That fence waits for the stores to a ring, some ten nanoseconds.
+/// The fence of a release waits for the stores to a ring, some ten nanoseconds.
 /// The heavy fence of a sleep takes about ten microseconds of each core.
 const RARE_SLEEPS: u32 = 32;
 const PERIOD: u32 = 1 << 18;
@@ -278,7 +278,7 @@ impl GlobalLock {
     #[cold]
     fn wake(&self) {
         // A sleeper sets the flag under `inside`.
-        // So it waits on its condition variable when this thread holds the mutex.
+        // So the sleeper waits on its condition variable when this thread holds the mutex.
         let inside = self.lock();
         self.sleeper.store(false, Relaxed);
         drop(inside);

@@ -10,7 +10,7 @@
 //! The holder changes `nesting` and then reads `revoked`.
 //! The revoking thread sets `revoked` and then reads `nesting`.
 //! The fence between the two steps is [`fence::light`] on the holder's side.
-//! It is [`fence::heavy`] on the revoking side. So at least one side sees the other's store.
+//! The revoking side uses [`fence::heavy`]. So at least one side sees the other's store.
 //! The revoking thread may see that the holder is outside, and then frees the lock.
 //! The holder may see the revocation when it enters or leaves, and then frees the lock.
 //! Both may happen: `owner` changes from [`RESERVED`] under `inside`, by the first of the two.

@@ -175,7 +175,7 @@ fn more_waiting_threads_than_cores_yield_without_the_lock() {
         std::thread::yield_now();
     }
     // The other thread polls while this thread yields in its step.
-    // It sees the stored value only if it gets the lock then.
+    // The other thread sees the stored value only if it gets the lock then.
     done.store(true, Relaxed);
     let with_another = lock.wait_step(yielding(false));
     assert!(matches!(with_another, ThreadStep::Yielded(_)));

@@ -4,7 +4,7 @@
 //! Protocol: callbacks may call MPI again, so no borrow is held while a callback runs.
 //! A freed keyval lives until the last attribute with it is deleted.
 //! Until then its callbacks are called, and the program can read and delete those attributes.
-//! It may free the keyval again, but it cannot set new attributes.
+//! The program may free the keyval again, but cannot set new attributes.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -311,7 +311,7 @@ impl Owner<'_> {
         };
         let handle = self.handle;
         // SAFETY: the program registered this function as a delete callback.
-        // So it accepts these arguments (section 7.7).
+        // So the callback accepts these arguments (section 7.7).
         let delete = move || unsafe { delete(handle, keyval, value, extra_state) };
         // An attribute whose delete callback throws is removed.
         // Otherwise the callback would run again when the object is freed.

@@ -65,7 +65,7 @@ impl CommObject {
     }
 
     /// Returns the buffer for buffered sends on this communicator (section 3.6).
-    /// It is the buffer attached to the communicator, else to its session, else to the process.
+    /// Candidates are the communicator's own buffer, then its session's, then the process's.
     /// Without an attached buffer, the process's buffer is returned.
     pub fn send_buffer(&self) -> &Buffer {
         match &self.session {

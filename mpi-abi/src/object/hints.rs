@@ -66,7 +66,7 @@ impl Hints {
 
     /// Replaces the requested memory kinds by those that are supported.
     ///
-    /// This happens at each query, since a program may load an accelerator library at any time.
+    /// Each query does this, since a program may load an accelerator library at any time.
     pub fn set_alloc_kinds(&mut self) {
         let kinds = device::kinds(self.get(ALLOC_KINDS));
         self.set(ALLOC_KINDS.into(), kinds);

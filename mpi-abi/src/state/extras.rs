@@ -31,7 +31,7 @@ static QUIET: AtomicUsize = AtomicUsize::new(0);
 static ACTIVE: AtomicUsize = AtomicUsize::new(1);
 
 /// The address of the word that every call reads.
-/// It is [`ACTIVE`] if [`EXTRAS`] has an action, else the address in [`LOADER`].
+/// The address is that of [`ACTIVE`] if [`EXTRAS`] has an action, else the one in [`LOADER`].
 static WATCHED: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&ACTIVE).cast_mut());
 
 /// The address of a loader word that becomes nonzero when a library is loaded, or of [`QUIET`].

@@ -17,7 +17,7 @@ pub(super) type Throwing = unsafe extern "C-unwind" fn(*mut c_void);
 /// Calls a function. Returns the exception that it has thrown, or null.
 pub(super) fn run(function: Throwing, argument: *mut c_void) -> *mut c_void {
     // SAFETY: `portcullis_try` calls the function with the argument.
-    // It returns null, or the exception that `personality` put into the result register.
+    // The result is null, or the exception that `personality` put into the result register.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         portcullis_try(function, argument)

@@ -3,7 +3,7 @@
 //! Every framework is a category.
 //!
 //! The value of a variable is the parameter's text, as printed by `mpi-info`.
-//! It is read-only, since the library reads its parameters at startup.
+//! A variable is read-only, since the library reads its parameters at startup.
 //! Counters of the engine are performance variables ([`pvar`]), occurrences are events ([`event`]).
 //! The names of values are enumerations ([`enumeration`]).
 //!

@@ -3,7 +3,7 @@
 //! Handles have 32 bits. Dynamic handles are passed unchanged.
 //!
 //! MPICH's error codes contain the class, the message and an instance number.
-//! Such a code is mapped above all codes that programs add, and can be mapped back.
+//! The code is mapped above all codes that programs add, and can be mapped back.
 //! So MPICH's own text of the code is found.
 #![allow(unsafe_code)]
 

@@ -3,7 +3,7 @@
 //! Handles are addresses of objects.
 //!
 //! Predefined objects are symbols of the library, which are looked up once.
-//! They are close together in its data segment.
+//! Predefined objects are close together in the library's data segment.
 //! So a handle outside their address range is dynamic.
 #![allow(unsafe_code)]
 

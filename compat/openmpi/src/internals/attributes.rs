@@ -56,7 +56,7 @@ type DeleteFunction<T> =
     unsafe extern "C-unwind" fn(*mut c_int, *mut c_int, *mut T, *mut T, *mut c_int);
 
 /// The callbacks and the extra state of a Fortran keyval.
-/// It is never freed, since copies of attributes may outlive the keyval.
+/// The box is never freed, since copies of attributes may outlive the keyval.
 struct FortranKey<T> {
     kind: Kind,
     copy: CopyFunction<T>,

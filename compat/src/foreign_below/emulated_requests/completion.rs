@@ -1,7 +1,7 @@
 //! Completion functions for arrays that contain emulated and backend requests.
 //!
 //! The backend receives its requests, with null requests in place of the emulated ones.
-//! So it progresses and reports errors as usual.
+//! So the backend progresses and reports errors as usual.
 //! Between calls of the backend, the emulated requests and their backend operations are advanced.
 
 use super::{

@@ -3,7 +3,7 @@
 //! An emulated operation consists of backend operations, or only of memory.
 //! The program gets a handle that no backend returns ([`Foreign::emulated`]).
 //! At the first one, the slots of all functions with requests are set to those of [`completion`].
-//! Those functions support both kinds. Until then a completion has no overhead.
+//! Functions of [`completion`] support both kinds. Until then a completion has no overhead.
 //!
 //! Protocol: [`make`] registers an operation and returns its handle.
 //! [`advance`] makes progress and records the result.

@@ -115,7 +115,7 @@ pub unsafe extern "C-unwind" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::B
 }
 
 /// Replaces buffered sends with large counts by sends with `int` counts.
-/// This also replaces functions that the backend has.
+/// The replacement includes functions that the backend has.
 pub fn narrow_buffered_sends<F: Foreign>() {
     let table = super::table::<F>();
     for id in [

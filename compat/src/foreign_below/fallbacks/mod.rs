@@ -3,7 +3,7 @@
 //! Fallbacks have the backend's argument and return types.
 //! So the exported functions call them like functions of the backend.
 //! The build generates fallbacks with large counts (`compat/generate/src/fallbacks.rs`).
-//! The others are written by hand.
+//! All other fallbacks are written by hand.
 // Generated names are those of the standard.
 // Generated functions are all generic, even if they call no backend function.
 #![allow(

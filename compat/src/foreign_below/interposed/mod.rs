@@ -1,6 +1,6 @@
 //! Interposed functions: they replace functions of the backend, and may call the originals.
 //!
-//! They support values that the backend does not support, or record calls of the program.
+//! Interposed functions support values unknown to the backend, or record calls of the program.
 
 pub mod codes;
 pub mod large_types;

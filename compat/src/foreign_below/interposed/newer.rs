@@ -1,6 +1,6 @@
 //! Queries that the standard has defined later, and that an older library rejects.
 //!
-//! These are names of null handles, unknown hardware resources in a split, and unshared windows.
+//! The queries are for names of null handles, hardware resources of a split, and unshared windows.
 
 use super::{original, put, put_in_front};
 use crate::backend::{self, slot};

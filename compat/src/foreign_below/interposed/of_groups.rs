@@ -27,7 +27,7 @@ pub fn left(number: usize) {
 }
 
 /// Returns true if a communicator belongs to a session.
-/// It was created from a group, or the program does not use the World Model.
+/// Such a communicator was created from a group, or the program does not use the World Model.
 pub fn is_of_session<F: Foreign>(comm: F::Below) -> bool {
     !is_running::<F>() || of_groups().contains(&F::request_number(comm))
 }

@@ -1,8 +1,8 @@
 //! Emulated state of the World Model, on a backend without sessions.
 //!
 //! This library initializes the backend for the first session.
-//! It also does so for the first object that a program creates before it initializes MPI.
-//! It finalizes the backend at process exit, since the backend can be initialized only once.
+//! The first object that a program creates before its MPI initialization has the same effect.
+//! The library finalizes the backend at process exit: a backend can be initialized only once.
 //! Sessions may follow the program's `MPI_Finalize`.
 //! Queries such as `MPI_Initialized` are answered from the program's own calls.
 

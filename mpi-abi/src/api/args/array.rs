@@ -143,7 +143,7 @@ pub struct SizedOut<'a, T> {
 impl<T> SizedOut<'_, T> {
     /// # Safety
     /// `size` is null or readable, and `first` is null or writable for `*size` elements.
-    /// Both hold during the call.
+    /// Both pointers stay valid during the call.
     #[inline(always)]
     pub unsafe fn new(first: *mut T, size: *const c_int) -> Self {
         SizedOut {

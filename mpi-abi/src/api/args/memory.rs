@@ -207,7 +207,7 @@ pub struct SendMem<'a> {
 impl<'a> SendMem<'a> {
     /// # Safety
     /// `at` is a constant, or `count` elements of the datatype at `at` are readable.
-    /// They stay readable until the operation of the call completes.
+    /// The elements stay readable until the operation of the call completes.
     /// A buffer that the function ignores may have any value.
     #[inline(always)]
     pub unsafe fn new(at: *const c_void, count: impl IntoI64, datatype: MPI_Datatype) -> Self {

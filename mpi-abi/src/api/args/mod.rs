@@ -3,8 +3,8 @@
 //! The constructors are `unsafe`. Each states what the standard requires of the caller.
 //! All other methods are safe: they check for null, and their failures name the argument.
 //! So the functions of the interface are safe functions over these types.
-//! They need `unsafe` for lengths that depend on an object, such as a communicator's size.
-//! They also need it for calls of the program's callbacks.
+//! The functions need `unsafe` for lengths that depend on an object, such as a communicator's size.
+//! Calls of the program's callbacks also need `unsafe`.
 //!
 //! * `scalar`: pointers to one scalar, handle or status.
 //! * `status`: statuses, of which a call sets only some fields.

@@ -150,7 +150,7 @@ pub struct SizedText<'a> {
 impl<'a> SizedText<'a> {
     /// # Safety
     /// `size` is null or valid for reading and writing, and `to` is null or has `*size` bytes.
-    /// Both hold during the call.
+    /// Both pointers stay valid during the call.
     #[inline(always)]
     pub unsafe fn new(to: *mut c_char, size: *mut c_int) -> Self {
         SizedText {

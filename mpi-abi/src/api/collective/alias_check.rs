@@ -3,7 +3,7 @@
 //! An output buffer must not alias any other argument (MPI 5.0, section 2.3).
 //! An algorithm may write results before it reads all operands, so aliasing corrupts results.
 //! The check compares only addresses.
-//! It finds blocks of data that begin at the same address and have the same datatype.
+//! The check finds blocks that begin at the same address and have the same datatype.
 //! In a buffer with one block per rank, it compares this rank's own block.
 //! The in-place forms do not move that block.
 //! In an all-to-all call, it compares the send and the receive block of each rank.

@@ -1,7 +1,7 @@
 //! Fast path of blocking collectives on contiguous data ([`mpi_core::coll::FastCall`]).
 //!
 //! A function `fast_X` has the arguments of `MPI_X`, and runs before a plan is built.
-//! It returns `None`, without side effects, if an argument is invalid or not of the simplest kind.
+//! A fast function returns `None`, without side effects, for an invalid or not simple argument.
 //! Simple are predefined datatypes without holes, predefined operators and intracommunicators.
 //! `MPI_IN_PLACE` and buffers that begin at the same address are not simple.
 //! A component must accept the operation as a fast call.

@@ -2,7 +2,7 @@
 //!
 //! A collective operation is a value of the engine, a [`Call`].
 //! `MPI_Bcast`, `MPI_Ibcast` and `MPI_Bcast_init` differ in the execution of this value.
-//! Each of them also has a large-count variant.
+//! Each of these functions also has a large-count variant.
 //! A function `plan_Bcast` checks the arguments and builds the value.
 //! The build script generates all six functions from it, with `perform`, `begin` and `prepare`.
 //!
@@ -75,7 +75,7 @@ pub(crate) fn begin(plan: Plan, request: Out<MPI_Request>) -> Outcome {
 ///
 /// Members create persistent operations in one order, but may start them in another (section 6.13).
 /// So each operation has its own communicator with its own sequence numbers.
-/// It uses the parent if that has the hint [`STRICT_ORDER`] or only one member.
+/// The parent is used if it has the hint [`STRICT_ORDER`] or only one member.
 /// The creation of a communicator may wait for the other members, which the standard allows here.
 pub(crate) fn prepare(plan: Plan, info: MPI_Info, request: Out<MPI_Request>) -> Outcome {
     // The known info keys have no effect here, but an invalid info handle is an error.

@@ -3,7 +3,7 @@
 //! The send and receive lengths of each pair of ranks must match (MPI 5.0, sections 6.5 to 6.8).
 //! Each rank of a pair knows one of the two lengths, and `coll_base_check` compares them.
 //! A rank knows both lengths of the block that it sends to itself.
-//! So it detects here, before any communication, that this block exceeds its receive buffer.
+//! So a rank detects here, before any communication, that this block exceeds its receive buffer.
 //! The fast calls need no check, since their two blocks have equal lengths.
 
 use crate::abi::*;

@@ -1,7 +1,7 @@
 //! The MPI-IO hint file: values for hints, and warnings about lines that have no effect.
 //!
 //! Rank 0 of the members reads the file, since its values apply to all members.
-//! It prints one warning per process for each misspelled line, for any number of opened files.
+//! Rank 0 prints one warning for each misspelled line, for any number of opened files.
 //! If each rank opens its own files, only rank 0 of the job warns.
 //!
 //! The standard requires that unknown hints of an info object are ignored silently.

@@ -1,7 +1,7 @@
 //! Conversion between request handles and requests.
 //!
 //! The most frequent request is a single engine operation.
-//! Its handle refers directly to the engine's table ([`direct`]).
+//! The handle of such a request refers directly to the engine's table ([`direct`]).
 //! Bit [`DIRECT`] is set, and the index is the engine's. The engine knows the request's handle.
 //! All other requests are in the process's table. In their handles the bit is clear.
 //! Beyond the first half million, their handles have another kind field.

@@ -2,7 +2,7 @@
 //!
 //! One table, [`PVARS`], serves the interface, `mpi-info --pvars` and the documents.
 //! Most variables are always maintained: they count rare occurrences or are computed on a read.
-//! The others are counted after the first `MPI_T_pvar_start` of such a variable.
+//! All other variables are counted after the first `MPI_T_pvar_start` of such a variable.
 //! Until then messages have no overhead.
 //! Before `MPI_Init` and after `MPI_Finalize` there is no engine, and variables read as 0.
 
