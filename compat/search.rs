@@ -1,4 +1,6 @@
-//! `libportcullis-search.so`: an audit library of the dynamic loader (rtld-audit(7)) that redirects searches for MPI libraries.
+//! `libportcullis-search.so`: a loader audit library (rtld-audit(7)).
+//!
+//! The library redirects searches for MPI libraries.
 //!
 //! `LD_LIBRARY_PATH` does not control every search for a library.
 //! R's start script puts the system's directory before it, and `DT_RPATH` takes precedence over it.

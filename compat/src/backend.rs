@@ -89,12 +89,14 @@ pub fn make_operator() -> MakeOperator {
 }
 
 pub fn make_handler() -> MakeHandler {
-    // SAFETY: the slot holds `portcullis_make_error_handler` of this type, or [`unavailable`], which does not return.
+    // SAFETY: the slot holds `portcullis_make_error_handler`, which has this type.
+    // Before [`open`] it holds [`unavailable`], which does not return.
     unsafe { std::mem::transmute::<*mut c_void, MakeHandler>(MAKE_HANDLER.load(Ordering::Relaxed)) }
 }
 
 pub fn duplicate() -> Duplicate {
-    // SAFETY: the slot holds `portcullis_comm_idup` of this type, or [`unavailable`], which does not return.
+    // SAFETY: the slot holds `portcullis_comm_idup`, which has this type.
+    // Before [`open`] it holds [`unavailable`], which does not return.
     unsafe { std::mem::transmute::<*mut c_void, Duplicate>(DUPLICATE.load(Ordering::Relaxed)) }
 }
 

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 /// Returns `None` in a program with raised privileges (getauxval(3), `AT_SECURE`).
 /// The user must not choose a library for such a program.
 pub fn var(name: &str) -> Option<OsString> {
-    // SAFETY: `getauxval` only reads the auxiliary vector that the kernel has passed to this process.
+    // SAFETY: `getauxval` only reads the auxiliary vector of this process.
     let is_raised = unsafe { libc::getauxval(libc::AT_SECURE) != 0 };
     if is_raised {
         None

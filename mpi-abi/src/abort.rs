@@ -14,7 +14,7 @@ pub fn abort(code: c_int, why: &str) -> ! {
         .map_or(true, |e| e.is_some());
     match launcher() {
         Some(launcher) if in_use => {
-            // Flush first: the launcher kills the remaining ranks, this one included, once it receives the abort.
+            // Flush first: the launcher kills all ranks when it receives the abort.
             stdio::flush();
             launcher.abort(code, why)
         }

@@ -18,7 +18,7 @@ use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs the body of function `id` (an index into `functions`) and converts its outcome into an error code.
+/// Runs the body of function `id`, an index into `functions`, and returns an error code.
 #[inline]
 pub fn call(id: usize, target: Target, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
     call_creating(id, target, || (), body)

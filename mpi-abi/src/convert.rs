@@ -34,7 +34,7 @@ where
             format!("{name} is a null pointer"),
         ));
     }
-    // SAFETY: not null, so valid for reading by the `# Safety` contract of this function.
+    // SAFETY: the pointer is not null, so it is readable by the `# Safety` contract.
     let value = unsafe { *from };
     value.try_into().map_err(|_| {
         Failure::new(
@@ -60,7 +60,7 @@ where
         .ok()
         .or_else(|| To::try_from(MPI_UNDEFINED).ok());
     if let (false, Some(stored)) = (to.is_null(), stored) {
-        // SAFETY: not null, so valid for writing by the `# Safety` contract of this function.
+        // SAFETY: the pointer is not null, so it is writable by the `# Safety` contract.
         unsafe { *to = stored };
     }
 }

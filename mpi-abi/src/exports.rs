@@ -1,4 +1,4 @@
-//! The exported symbols `MPI_*` and `PMPI_*`, generated from `api/functions.txt` by the build script.
+//! The exported symbols `MPI_*` and `PMPI_*`, which the build script generates.
 //!
 //! `MPI_X` only calls `PMPI_X`, so a profiling tool can override `MPI_X` and call `PMPI_X`.
 #![allow(unsafe_code)]

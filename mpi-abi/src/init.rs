@@ -1,4 +1,4 @@
-//! Life cycle of MPI in this process: initialization, sessions, finalization (sections 11.2 to 11.4).
+//! Life cycle of MPI: initialization, sessions, finalization (sections 11.2 to 11.4).
 //!
 //! The engine runs while the world or a session uses it, and is parked otherwise.
 //! Other processes refer to the memory of this process, so a second engine cannot replace it.

@@ -1,4 +1,4 @@
-//! `libmpi_abi.so.1`: the standard MPI 5.0 C interface over the engine, and the composition root of the library.
+//! `libmpi_abi.so.1`: the MPI 5.0 C interface over the engine, and its composition root.
 //!
 //! * `api/*.txt` describes the interface.
 //!   The build script generates [`abi`] and the exported symbols.

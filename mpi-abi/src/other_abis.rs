@@ -144,7 +144,7 @@ pub unsafe extern "C-unwind" fn portcullis_comm_idup(
             MPI_INFO_NULL => Hints::new(),
             info => crate::info::hints(info)?,
         };
-        // SAFETY: `deliver`, `place` and `request` are valid by the `# Safety` contract of this function.
+        // SAFETY: `deliver`, `place` and `request` are valid by the `# Safety` contract.
         unsafe {
             let sink = comm::HandleSink::Contextual(deliver, place);
             crate::state::comm(comm)?;

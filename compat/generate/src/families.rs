@@ -177,7 +177,7 @@ pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
                 null = (value, standard);
                 nulls.push((kind, value));
             } else if value & 0x4000_0000 == 0 && value & 0x8000_0000 == 0 {
-                continue; // A type that MPICH does not have is its null handle there.
+                continue; // MPICH has no such type: the value is the null handle.
             } else {
                 let slot = &mut slots[mpich_slot(value)];
                 if slot.0 != 0 && slot.0 != value {

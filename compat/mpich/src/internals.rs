@@ -1,4 +1,6 @@
-//! Internal symbols of MPICH that its own Fortran library (`libmpifort.so.12`, Debian: `libmpichfort.so.12`) needs.
+//! Internal symbols of MPICH that its Fortran library needs.
+//!
+//! The library is `libmpifort.so.12`, or `libmpichfort.so.12` in Debian.
 //!
 //! MPICH's Fortran library converts arguments to C and calls the C library.
 //! Its attribute functions also pass the type of the value: an integer (Fortran) or a pointer (C).

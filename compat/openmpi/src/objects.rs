@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 const WORDS: usize = 128;
 /// Number of words of a request object. Programs create many requests with different handles.
 const WORDS_OF_REQUEST: usize = FUNCTIONS_ARE_C / size_of::<usize>() + 1;
-/// The offset of the flag `greq_funcs_are_c` in the object of a generalized request of Open MPI 4.1.
+/// Offset of `greq_funcs_are_c` in the generalized request object of Open MPI 4.1.
 const FUNCTIONS_ARE_C: usize = 0xc0;
 
 static WANTED: AtomicBool = AtomicBool::new(false);

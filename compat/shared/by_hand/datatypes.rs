@@ -47,7 +47,7 @@ macro_rules! structure {
     }};
 }
 
-/// The contents of a datatype: its combiner, and its integers in the program's and the backend's ABI.
+/// The contents of a datatype: the combiner, and the integers in both ABIs.
 struct Made {
     combiner: &'static str,
     integers: Vec<(c_int, c_int)>,

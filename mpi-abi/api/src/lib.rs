@@ -5,7 +5,8 @@
 //! The tables are compiled into the package, so a generator opens no file.
 //! Cargo runs a build script again when a table changes.
 //!
-//! * [`functions`], [`extensions`] and [`constants`] return the tables; [`values`] returns the constants as numbers.
+//! * [`functions`], [`extensions`] and [`constants`] return the tables.
+//!   [`values`] returns the constants as numbers.
 //! * [`Function`] and [`Param`] describe a C prototype and its parameters' names and types in Rust.
 //! * [`header`] writes `mpi.h` and `mpi-ext.h`.
 //! * [`MEANINGS`] has one sentence per function for the manual pages.

@@ -53,7 +53,7 @@ pub struct Section {
     pub items: Vec<Item>,
 }
 
-/// One line of a section: `name value -- note`, or a C declaration in `value` with its name in `name`.
+/// A line of a section: `name value -- note`, or a C declaration in `value`.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// The declared name.

@@ -8,7 +8,7 @@ const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
 pub struct Function {
     /// The name, `MPI_Send`.
     pub name: String,
-    /// The chapter of the standard, an index into [`Functions::chapters`](crate::Functions::chapters).
+    /// The chapter's index in [`Functions::chapters`](crate::Functions::chapters).
     pub chapter: usize,
     /// The version of the standard that introduced the function, or `x` for an extension.
     pub since: String,

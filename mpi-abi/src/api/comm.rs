@@ -152,7 +152,7 @@ pub(crate) unsafe fn idup(
         // The program then reads `MPI_COMM_NULL`.
         if let Ok(object) = register_with(new, attached, source.session.clone()) {
             copy_topology(&object, &source);
-            // SAFETY: `later` is valid until the request completes by the `# Safety` contract of this function.
+            // SAFETY: `later` is valid until completion by the `# Safety` contract.
             unsafe { later.write(object.handle()) };
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Environment queries that need no engine: versions, time, addresses, memory allocation (chapter 9).
+//! Environment calls without the engine: versions, time, addresses, memory (chapter 9).
 #![allow(unsafe_code)]
 
 use super::args::{Out, TextOut};

@@ -1,4 +1,4 @@
-//! Error classes, codes and texts (sections 9.4 and 9.5) and creation of error handlers (section 9.3).
+//! Error classes, codes and texts (sections 9.4 and 9.5), and error handlers (9.3).
 
 use super::args::{InOut, Out, Text, TextOut};
 use crate::abi::*;

@@ -1,7 +1,7 @@
 //! Handles: integers that identify MPI objects, never addresses.
 //!
 //! A predefined handle has the value that the standard assigns, below 2^12.
-//! A handle created at run time is a number of 31 bits, so it converts to a Fortran `INTEGER` unchanged:
+//! A handle created at run time has 31 bits, so it converts to a Fortran `INTEGER`:
 //!
 //! ```text
 //!   30..27   26..20       19..0

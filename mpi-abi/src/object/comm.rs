@@ -1,4 +1,4 @@
-//! Communicator objects: the engine's communicator with an error handler, attributes, hints and a buffer.
+//! Communicator objects: an engine communicator with the program's attached state.
 
 use super::Attached;
 use super::buffer::UserBuffer;

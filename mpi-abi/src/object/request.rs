@@ -1,4 +1,4 @@
-//! Request objects: an operation of the engine, a persistent operation, or a generalized request of the program.
+//! Request objects: an engine operation, a persistent operation, or a generalized request.
 
 mod general;
 

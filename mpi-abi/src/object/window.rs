@@ -78,7 +78,7 @@ impl WinObject {
         self.handle.get()
     }
 
-    /// Returns the value of a predefined window attribute (section 12.2.6); `None` for other keyvals.
+    /// Returns the value of a predefined window attribute (12.2.6), or `None`.
     pub fn predefined(&self, keyval: c_int) -> Option<*mut c_void> {
         let int = |value: &c_int| std::ptr::from_ref(value).cast_mut().cast();
         match keyval {

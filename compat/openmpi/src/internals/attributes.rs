@@ -230,7 +230,7 @@ macro_rules! called_by_fortran_libraries {
             _flags: c_int,
             _bindings: *mut c_void,
         ) -> c_int {
-            // SAFETY: the Fortran library passes the arguments of the MPI function, valid by the standard.
+            // SAFETY: the Fortran library passes arguments that are valid by the standard.
             unsafe { create_key::<$value>(of, copy, delete, key, extra) }
         }
 
@@ -243,7 +243,7 @@ macro_rules! called_by_fortran_libraries {
             value: $value,
             _predefined: bool,
         ) -> c_int {
-            // SAFETY: the Fortran library passes the arguments of the MPI function, valid by the standard.
+            // SAFETY: the Fortran library passes arguments that are valid by the standard.
             unsafe { set(of, object, key, value.whole()) }
         }
 

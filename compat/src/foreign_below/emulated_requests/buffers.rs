@@ -338,7 +338,7 @@ macro_rules! process_buffer {
                 if !automatic && find::<F>(Owner::Process).is_none() {
                     return original!($attach)(address, size);
                 }
-                #[allow(clippy::useless_conversion)] // Of one of the two.
+                #[allow(clippy::useless_conversion)] // Useless for one of the two types.
                 match attach::<F>(Owner::Process, address, size.into()) {
                     Ok(()) => 0,
                     Err(class) => fail_at_self::<F>(class),

@@ -21,7 +21,8 @@ pub struct InArray<'a, T> {
 
 impl<'a, T> InArray<'a, T> {
     /// # Safety
-    /// `first` is null, a constant such as `MPI_UNWEIGHTED`, or valid for reading `len` elements during the call.
+    /// `first` is null, a constant such as `MPI_UNWEIGHTED`, or valid during the call.
+    /// A valid pointer has `len` readable elements.
     #[inline(always)]
     pub unsafe fn new(first: *const T, len: impl IntoI64) -> Self {
         InArray {
@@ -31,7 +32,7 @@ impl<'a, T> InArray<'a, T> {
         }
     }
 
-    /// Returns the address, to compare it with the constants that some functions accept instead of an array.
+    /// Returns the address, for comparison with constants such as `MPI_UNWEIGHTED`.
     #[inline(always)]
     pub fn address(self) -> *const T {
         self.first
@@ -47,7 +48,7 @@ impl<'a, T> InArray<'a, T> {
         match (self.first.is_null(), self.len) {
             (_, 0) => Ok(&[]),
             (true, _) => Err(null(name)),
-            // SAFETY: not null, so valid for reading `len` elements by the contract of `new`.
+            // SAFETY: `first` is not null, so `len` elements are readable by the contract of `new`.
             (false, len) => Ok(unsafe { std::slice::from_raw_parts(self.first, len) }),
         }
     }
@@ -83,7 +84,7 @@ impl<'a, T> Uncounted<'a, T> {
         Uncounted(first, PhantomData)
     }
 
-    /// Returns the address, to compare it with the constants that some functions accept instead of an array.
+    /// Returns the address, for comparison with constants such as `MPI_UNWEIGHTED`.
     pub fn address(self) -> *const T {
         self.0
     }
@@ -158,10 +159,10 @@ impl<T> SizedOut<'_, T> {
         if self.first.is_null() || self.size.is_null() {
             return;
         }
-        // SAFETY: not null, so valid for reading by the contract of `new`.
+        // SAFETY: the pointer is not null, so valid for reading by the contract of `new`.
         let size = usize::try_from(unsafe { *self.size }).unwrap_or(0);
         for (index, value) in values.take(size).enumerate() {
-            // SAFETY: not null, and the index is below the length of the array by the contract of `new`.
+            // SAFETY: `first` is not null, and `index < *size`, its length by the contract.
             unsafe { self.first.add(index).write(value) };
         }
     }
@@ -218,7 +219,8 @@ fn staged(first: *mut u8, len: usize, access: Access) -> Result<Option<*mut u8>,
 
 impl<'a, T> InOutArray<'a, T> {
     /// # Safety
-    /// `first` is null, a constant such as `MPI_STATUSES_IGNORE`, or valid for reading and writing `len` elements during the call.
+    /// `first` is null, a constant such as `MPI_STATUSES_IGNORE`, or valid during the call.
+    /// A valid pointer has `len` readable and writable elements.
     #[inline(always)]
     pub unsafe fn new(first: *mut T, len: impl IntoI64) -> Self {
         InOutArray {
@@ -228,7 +230,7 @@ impl<'a, T> InOutArray<'a, T> {
         }
     }
 
-    /// Returns the address, to compare it with the constants that some functions accept instead of an array.
+    /// Returns the address, for comparison with constants such as `MPI_UNWEIGHTED`.
     #[inline(always)]
     pub fn address(self) -> *mut T {
         self.first
@@ -272,7 +274,7 @@ impl<'a, T> InOutArray<'a, T> {
         match (self.first.is_null(), self.len) {
             (_, 0) => Ok(&mut []),
             (true, _) => Err(null(name)),
-            // SAFETY: not null, so valid for `len` elements by the contract of `new`.
+            // SAFETY: `first` is not null, so `len` elements are valid by the contract of `new`.
             // The standard forbids that arguments of one call overlap.
             (false, len) => Ok(unsafe { std::slice::from_raw_parts_mut(self.first, len) }),
         }
@@ -281,7 +283,7 @@ impl<'a, T> InOutArray<'a, T> {
     /// Returns the element at an index, or `None` if the index is out of range.
     #[inline(always)]
     pub fn at(self, index: usize) -> Option<Out<'a, T>> {
-        // SAFETY: within `len` elements, so valid for writing by the contract of `new`.
+        // SAFETY: the index is below `len`, so the element is writable by the contract of `new`.
         (index < self.len).then(|| unsafe { Out::new(self.first.wrapping_add(index)) })
     }
 
@@ -301,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_null_array_is_refused_unless_it_is_empty() {
-        // SAFETY: null pointers.
+        // SAFETY: `new` accepts null pointers.
         let array = |len: i32| unsafe { InArray::<i32>::new(std::ptr::null(), len) };
         assert!(array(0).get("a").is_ok_and(<[i32]>::is_empty));
         // The function reports the negative length itself.

@@ -36,7 +36,7 @@ impl Integers {
     /// A pointer that is not null is valid for reading `n` integers during the call.
     /// The integers have the width of the pointer given to `of`.
     unsafe fn get<'a>(self, n: usize, name: &str) -> Result<Elements<'a>, Failure> {
-        // SAFETY: valid for `n` integers of this width by the `# Safety` contract of this function.
+        // SAFETY: `first` has `n` integers of this width by the contract of this function.
         unsafe {
             Ok(match self.is_wide {
                 true => Elements::Wide(slice(self.first.cast::<i64>(), n, name)?),
@@ -202,7 +202,7 @@ impl SendBlocks<'_> {
             // SAFETY: the block is a send buffer by the contract of `new`.
             unsafe { SendMem::new(at, block.count, handle) }.buffer_of(datatype)
         };
-        // SAFETY: the arrays have `n` elements by the `# Safety` contract of this function and that of `new`.
+        // SAFETY: the arrays have `n` elements by the contracts of `read` and `new`.
         unsafe { self.shape.map(n, one) }
     }
 }
@@ -257,7 +257,7 @@ impl RecvBlocks<'_> {
             // SAFETY: the block is a receive buffer by the contract of `new`.
             unsafe { RecvMem::new(at, block.count, handle) }.buffer_of(datatype)
         };
-        // SAFETY: the arrays have `n` elements by the `# Safety` contract of this function and that of `new`.
+        // SAFETY: the arrays have `n` elements by the contracts of `read` and `new`.
         unsafe { self.shape.map(n, one) }
     }
 }

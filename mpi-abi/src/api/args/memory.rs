@@ -256,7 +256,7 @@ impl<'a> SendMem<'a> {
     #[inline(always)]
     pub fn plain(self) -> Option<&'a [u8]> {
         let len = plain(self.at, self.count, self.datatype)?;
-        // SAFETY: `len` is the size of `count` elements, which are valid for reading by the contract of `new`.
+        // SAFETY: `len` is the size of `count` elements, readable by the contract of `new`.
         Some(unsafe { std::slice::from_raw_parts(self.at.cast(), len) })
     }
 
@@ -279,7 +279,7 @@ impl<'a> SendMem<'a> {
     #[inline]
     pub fn buffer_of_blocks(self, blocks: usize) -> Result<SendBuf, Failure> {
         let blocks = i64::try_from(blocks).unwrap_or(i64::MAX);
-        // SAFETY: the elements of all blocks are valid for reading until completion by the contract of `new`.
+        // SAFETY: the elements of all blocks are readable until completion by `new`'s contract.
         unsafe { send_buf(self.at, self.count, self.datatype, blocks, Access::Read) }
     }
 
@@ -387,7 +387,7 @@ impl<'a> RecvMem<'a> {
     #[inline]
     pub fn buffer_of_blocks(self, blocks: usize) -> Result<RecvBuf, Failure> {
         let blocks = i64::try_from(blocks).unwrap_or(i64::MAX);
-        // SAFETY: the elements of all blocks are valid for writing until completion by the contract of `new`.
+        // SAFETY: the elements of all blocks are writable until completion by `new`'s contract.
         unsafe { recv_buf(self.at, self.count, self.datatype, blocks, Access::Update) }
     }
 

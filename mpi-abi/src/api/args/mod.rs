@@ -50,10 +50,10 @@ pub fn length(value: c_int, name: &str) -> Result<usize, Failure> {
 /// Returns an input array whose length follows from an object. An empty array may be null.
 ///
 /// # Safety
-/// A pointer that is not null is valid for reading `len` elements for as long as the result is used.
+/// A pointer that is not null has `len` readable elements while the result is used.
 #[inline]
 pub unsafe fn slice<'a, T>(from: *const T, len: usize, name: &str) -> Result<&'a [T], Failure> {
-    // SAFETY: valid for reading `len` elements by the `# Safety` contract of this function.
+    // SAFETY: `from` is valid for `len` elements by the `# Safety` contract of this function.
     unsafe { InArray::new(from, len as i64) }.get(name)
 }
 
@@ -67,7 +67,7 @@ pub unsafe fn widened<T: IntoI64>(
     len: usize,
     name: &str,
 ) -> Result<Vec<i64>, Failure> {
-    // SAFETY: valid for reading `len` elements by the `# Safety` contract of this function.
+    // SAFETY: `from` is valid for `len` elements by the `# Safety` contract of this function.
     unsafe { InArray::new(from, len as i64) }.widened(name)
 }
 

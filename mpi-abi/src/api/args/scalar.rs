@@ -20,7 +20,7 @@ impl<T: Copy> In<'_, T> {
     /// Returns the value, or `None` for a null pointer.
     #[inline(always)]
     pub fn peek(self) -> Option<T> {
-        // SAFETY: not null, so valid for reading by the contract of `new`.
+        // SAFETY: the pointer is not null, so valid for reading by the contract of `new`.
         (!self.0.is_null()).then(|| unsafe { *self.0 })
     }
 
@@ -75,7 +75,7 @@ impl<'a, T> Out<'a, T> {
     pub fn put(self, value: T) -> bool {
         let is_present = !self.0.is_null();
         if is_present {
-            // SAFETY: not null, so valid for writing by the contract of `new`.
+            // SAFETY: the pointer is not null, so valid for writing by the contract of `new`.
             unsafe { self.0.write(value) };
         }
         is_present
@@ -95,7 +95,7 @@ impl<'a, T> Out<'a, T> {
         if self.0.is_null() {
             return Err(null(name));
         }
-        // SAFETY: not null, so valid for writing by the contract of `new`.
+        // SAFETY: the pointer is not null, so valid for writing by the contract of `new`.
         unsafe { self.0.write(value) };
         Ok(())
     }
@@ -108,7 +108,7 @@ impl<T> Later<T> {
     /// # Safety
     /// The request of the call is not complete yet.
     pub unsafe fn put(&self, value: T) {
-        // SAFETY: not null, and valid for writing until the request completes by the contract of `Out::new`.
+        // SAFETY: by the contract of `Out::new`, the pointer is valid until the request completes.
         unsafe { self.0.write(value) };
     }
 }
@@ -144,7 +144,7 @@ impl<'a, T: Copy> InOut<'a, T> {
     /// Returns the value, or `None` for a null pointer.
     #[inline(always)]
     pub fn peek(self) -> Option<T> {
-        // SAFETY: not null, so valid for reading by the contract of `new`.
+        // SAFETY: the pointer is not null, so valid for reading by the contract of `new`.
         (!self.0.is_null()).then(|| unsafe { *self.0 })
     }
 

@@ -17,7 +17,7 @@ impl Out<'_, MPI_Status> {
             return;
         }
         let to = self.address();
-        // SAFETY: not `MPI_STATUS_IGNORE`, so valid for writing by the contract of `Out::new`.
+        // SAFETY: `to` is not `MPI_STATUS_IGNORE`, so `Out::new` requires that it is valid.
         unsafe {
             (&raw mut (*to).MPI_SOURCE).write(status.MPI_SOURCE);
             (&raw mut (*to).MPI_TAG).write(status.MPI_TAG);
@@ -32,7 +32,7 @@ impl Out<'_, MPI_Status> {
             return;
         }
         let to = self.address();
-        // SAFETY: not `MPI_STATUS_IGNORE`, so valid for writing by the contract of `Out::new`.
+        // SAFETY: `to` is not `MPI_STATUS_IGNORE`, so `Out::new` requires that it is valid.
         unsafe { (&raw mut (*to).MPI_ERROR).write(code) };
     }
 }

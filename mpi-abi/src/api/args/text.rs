@@ -22,7 +22,7 @@ impl<'a> Text<'a> {
 
     /// Returns the string, or `None` for a null pointer.
     pub fn get(self) -> Option<&'a CStr> {
-        // SAFETY: not null, so NUL-terminated by the contract of `new`.
+        // SAFETY: the pointer is not null, so it refers to a C string by the contract of `new`.
         (!self.0.is_null()).then(|| unsafe { CStr::from_ptr(self.0) })
     }
 
@@ -161,7 +161,7 @@ impl<'a> SizedText<'a> {
     }
 
     fn peek(self) -> Option<c_int> {
-        // SAFETY: not null, so valid for reading by the contract of `new`.
+        // SAFETY: the pointer is not null, so valid for reading by the contract of `new`.
         (!self.size.is_null()).then(|| unsafe { *self.size })
     }
 
@@ -183,7 +183,7 @@ impl<'a> SizedText<'a> {
 
     /// Returns the pointer to the size as an output argument.
     pub fn length(self) -> Out<'a, c_int> {
-        // SAFETY: null or valid for writing by the contract of `new`.
+        // SAFETY: `size` is null or valid for writing by the contract of `new`.
         unsafe { Out::new(self.size) }
     }
 }

@@ -25,7 +25,8 @@ impl Untyped<'_> {
 
     /// Returns the handle at this address, of any kind, or `None` for a null pointer.
     pub fn handle(self) -> Option<usize> {
-        // SAFETY: not null, so the address of a handle by the contract of `new`; handles of all kinds are one word.
+        // SAFETY: the pointer is not null, so by the contract of `new` it refers to a handle.
+        // Handles of all kinds are one word.
         (!self.0.is_null()).then(|| unsafe { self.0.cast::<usize>().read_unaligned() })
     }
 
@@ -36,7 +37,7 @@ impl Untyped<'_> {
             return false;
         }
         for (index, value) in values.enumerate() {
-            // SAFETY: not null, so a buffer for these values by the contract of `new`.
+            // SAFETY: `at` is not null, so it has these values by the contract of `new`.
             unsafe { self.0.cast::<u64>().add(index).write_unaligned(value) };
         }
         true
@@ -47,7 +48,7 @@ impl Untyped<'_> {
         if self.0.is_null() {
             return false;
         }
-        // SAFETY: not null, so a buffer for an int by the contract of `new`.
+        // SAFETY: the pointer is not null, so a buffer for an int by the contract of `new`.
         unsafe { self.0.cast::<c_int>().write_unaligned(value) };
         true
     }
@@ -58,7 +59,8 @@ impl Untyped<'_> {
         if self.0.is_null() {
             return false;
         }
-        // SAFETY: not null, so a buffer for these bytes by the contract of `new`; the source is an object of this library.
+        // SAFETY: the pointer is not null, so a buffer for these bytes by the contract of `new`.
+        // The source is an object of this library.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), bytes.len()) };
         true
     }

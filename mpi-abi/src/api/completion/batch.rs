@@ -157,7 +157,7 @@ impl<'a> Batch<'a> {
 
     /// Finishes all requests in order, and waits for each active one.
     ///
-    /// The batch is traversed once, and complete requests are processed while the others are still running.
+    /// Traverses the batch once. Complete requests are processed while others are active.
     pub(super) fn take_all(mut self) -> Outcome {
         let mut i = 0;
         loop {

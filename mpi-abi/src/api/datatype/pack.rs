@@ -1,6 +1,6 @@
 //! Packing into and unpacking from contiguous buffers of the program (section 5.2).
 //!
-//! All processes have the same data representation, so packed data are the bytes of the elements in order.
+//! All processes have one data representation, so packed data are the elements' bytes in order.
 
 use crate::abi::*;
 use crate::api::args::{InArray, InOut, InOutArray, Out, RecvMem, SendMem};

@@ -1,4 +1,4 @@
-//! Datatype queries: size, extent, name, and the predefined type of a given size (sections 5.1.5 to 5.1.7 and 7.8).
+//! Datatype queries: size, extent, name and matching size (sections 5.1.5 to 5.1.7, and 7.8).
 
 use crate::abi::*;
 use crate::api::args::{Out, Text, TextOut};
