@@ -5,7 +5,7 @@ use crate::state::state;
 use crate::stdio;
 use std::ffi::c_int;
 
-/// Ends the whole job with an exit code. The launcher prints the reason.
+/// Ends the whole job with an exit code. The launcher receives the reason.
 pub fn abort(code: c_int, why: &str) -> ! {
     let in_use = state()
         .engines()

@@ -2,7 +2,7 @@
 //!
 //! The shared library that uses this crate may have linked-in components.
 //! The shared library calls [`build_in`] before all other functions of this module.
-//! Plugin files are in a folder beside the library. So all variants share one build of this crate.
+//! Plugin files are found beside the library. So all variants share one build of this crate.
 
 use std::sync::OnceLock;
 

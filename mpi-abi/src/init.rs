@@ -361,7 +361,7 @@ fn exit_without_launcher() {
     }
 }
 
-/// Contacts the launcher and the node's ranks, and assembles an engine.
+/// Finds the launcher and the node's ranks, and assembles an engine.
 /// Also returns the lines of `--explain`, if requested.
 fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let params = Params::from_process(mpi_base::installation::prefix().as_deref());

@@ -1,7 +1,6 @@
 //! Staging of buffers in device memory: the operation uses a copy in host memory.
 //!
-//! `api/args/memory.rs` makes all engine buffers from
-//! C arguments, and asks here for device addresses.
+//! `api/args/memory.rs` makes all engine buffers, and queries this module for device addresses.
 //! For device memory, the engine gets a host buffer with the same layout.
 //! So no algorithm of the engine handles device memory.
 //! Data are copied to the host buffer before the operation.

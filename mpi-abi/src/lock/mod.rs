@@ -61,7 +61,7 @@ const SPINS: u32 = 32;
 /// Otherwise the lock and the engine's cache lines would change threads at each call.
 const POLL_EVERY: u32 = 16;
 
-/// Number of yields before a waiting thread sleeps. Beside a computing process there are fewer.
+/// Number of yields before a waiting thread sleeps. If a computing process shares the core, there are fewer.
 const YIELDS: u32 = 4;
 
 /// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
@@ -74,7 +74,7 @@ const PERIOD: u32 = 1 << 18;
 /// Number of unused hand-overs after which the owner sleeps for [`HAND_OVER_SLEEP`].
 const PATIENCE: u32 = 32;
 
-/// The limit beside a computing process, where a hand-over does not yield.
+/// The limit if a computing process shares the core, where a hand-over does not yield.
 const PATIENCE_BESIDE_LOAD: u32 = 4;
 
 /// The duration of the sleep after unused hand-overs.
@@ -326,7 +326,7 @@ impl GlobalLock {
         true
     }
 
-    /// Yields the core once. Returns false beside a computing process.
+    /// Yields the core once. Returns false if a computing process shares the core.
     /// There a yield would cost a time slice.
     ///
     /// The caller does not hold the lock.

@@ -5,7 +5,8 @@
 //! In the cleanup phase the frame continues at `portcullis_caught`, with the exception as result.
 //! The unwinder's functions are looked up by name in the process.
 //! The library's own copy of the unwinder did not start the unwinding.
-//! Without those functions, and on other processors, an exception ends the process with a message.
+//! Without those functions, or on a processor other than x86-64, an exception ends the process.
+//! A message is printed if possible.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;

@@ -14,7 +14,7 @@ pub struct Enumeration {
     pub items: &'static [(c_int, &'static str)],
 }
 
-/// Whether each rank of a node has its own core.
+/// The occupancy of a node: whether each of its ranks has its own core.
 pub static OCCUPANCY: Enumeration = Enumeration {
     name: "occupancy",
     items: &[
