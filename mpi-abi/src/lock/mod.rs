@@ -61,7 +61,7 @@ const SPINS: u32 = 32;
 /// Otherwise the lock and the engine's cache lines would change threads at each call.
 const POLL_EVERY: u32 = 16;
 
-/// Number of yields before a waiting thread sleeps. If a computing process shares the core, there are fewer.
+/// Number of yields before a waiting thread sleeps; fewer if a computing process shares the core.
 const YIELDS: u32 = 4;
 
 /// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
