@@ -1,4 +1,5 @@
-//! `--trace`, `--matrix`, `--io-report`, `--record` and `--replay`: the variables that pass them to the ranks.
+//! `--trace`, `--matrix`, `--io-report`, `--record`, `--replay`:
+//! environment variables for the ranks.
 
 use super::CliError;
 use super::options::Options;
@@ -12,7 +13,7 @@ use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
 use std::ffi::OsString;
 
-/// Makes the ranks trace, count file accesses, record or replay.
+/// Sets the variables that make the ranks trace, count file accesses, record or replay.
 pub fn observation(
     options: &Options,
     env: &mut Vec<(OsString, OsString)>,
