@@ -1,7 +1,8 @@
-//! The ranks of this host: their processes, PMI sockets, output pipes and memory.
+//! Table of the ranks on this host: their processes, PMI sockets, output pipes and shared memory.
 //!
-//! A supervisor and a daemon each have one. It starts and reaps ranks, reads what they send, finds other MPI libraries in their
-//! memory maps, and takes their snapshots. What any of that means for a job, its owner decides or reports.
+//! The supervisor and each daemon own one table. It starts and reaps ranks, reads their sockets and
+//! pipes, finds other MPI libraries in their memory maps, and takes their snapshots.
+//! The supervisor decides what each event means for a job; a daemon only reports events.
 
 use super::failed_starts::FailedStarts;
 use super::output::Target;
@@ -22,22 +23,23 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The capacity of a pipe.
+/// The capacity of an output pipe in bytes.
 const PIPE: usize = 64 << 10;
 
-/// The ranks of this host, of all jobs.
+/// The ranks of all jobs on this host.
 pub struct LocalRanks {
     ranks: BTreeMap<Proc, LocalRank>,
-    /// The segment of each job that has ranks here, until it is released.
+    /// The shared-memory segment of each job with ranks on this host, until its release.
     nodes: BTreeMap<Job, Node>,
-    /// The other MPI libraries that ranks have loaded.
+    /// Searches ranks' memory maps for other MPI libraries.
     libraries: loaded::Watch,
-    /// Those that were found when a rank first wrote.
+    /// Ranks with the other MPI library that was found at their first output, not yet reported.
     found: Vec<(Proc, PathBuf)>,
     failed_starts: FailedStarts,
     null: OwnedFd,
     nofile: Option<u64>,
-    /// On the stack it would take most of a short one, and would be cleared for each line.
+    /// The read buffer, on the heap: as an array on the stack it would fill most of a short stack,
+    /// and it would be cleared for each read.
     buffer: Vec<u8>,
 }
 
@@ -45,7 +47,8 @@ struct LocalRank {
     job: Job,
     local_rank: u32,
     pid: i32,
-    /// Whether it is a child of this process that was not reaped; false for an adopted process.
+    /// Whether the rank is a child of this process and not yet reaped;
+    /// false for an adopted process.
     alive: bool,
     pmi: Option<PmiSocket>,
     stdout: Option<OwnedFd>,
@@ -53,7 +56,7 @@ struct LocalRank {
 }
 
 impl LocalRank {
-    /// Returns true if it lives, or has sent something that was not read yet.
+    /// Returns true if the rank is alive or may have unread data in a socket or pipe.
     fn may_be_heard(&self) -> bool {
         self.alive || self.pmi.is_some() || self.stdout.is_some() || self.stderr.is_some()
     }
@@ -66,30 +69,30 @@ impl LocalRank {
     }
 }
 
-/// A job's part on this host, whose programs were found and whose memory was allocated.
+/// A job's part on this host, with resolved programs and allocated memory.
 pub struct Prepared<'a> {
     order: &'a Order,
     resolved: Resolved<'a>,
-    /// `None` if no rank of the job runs here.
+    /// The job's shared memory; `None` if no rank of the job runs on this host.
     node: Option<Node>,
 }
 
 impl Prepared<'_> {
-    /// Returns the messages about the programs that run here.
+    /// Returns the messages about the programs that run on this host.
     pub fn sentences(&self) -> impl Iterator<Item = String> {
         self.resolved.sentences()
     }
 }
 
-/// A rank that runs.
+/// A rank that has been started.
 pub struct Begun {
     pub proc: Proc,
     pub pid: i32,
-    /// The processors that it was bound to.
+    /// The processors that the rank is bound to, as text; `None` if it is unbound.
     pub bound: Option<String>,
 }
 
-/// The result of reading an output of a rank.
+/// The result of reading a rank's output stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read {
     Some,
@@ -98,7 +101,7 @@ pub enum Read {
 }
 
 impl LocalRanks {
-    /// Creates the table without ranks; ranks get `nofile` as their limit of open files.
+    /// Creates an empty table; `nofile` is the limit of open files for ranks.
     pub fn new(nofile: Option<u64>) -> io::Result<LocalRanks> {
         use rustix::fs::{Mode, OFlags};
         Ok(LocalRanks {
@@ -115,7 +118,9 @@ impl LocalRanks {
 
     // ---- starts ---------------------------------------------------------------------------------------------------
 
-    /// Finds the programs of a job's ranks on `host`, this one, and allocates their memory: nothing is started if either fails.
+    /// Resolves the programs of a job's ranks on `host` (this host) and allocates their memory.
+    ///
+    /// If either fails, no rank is started.
     pub fn prepare<'a>(
         &self,
         order: &'a Order,
@@ -134,9 +139,9 @@ impl LocalRanks {
         })
     }
 
-    /// Starts a job's ranks of this host; `input` returns what a rank reads, `None` for nothing.
+    /// Starts a job's ranks on this host; `input` returns the standard input of a rank, if any.
     ///
-    /// Returns the ranks that run, also if a later start has failed.
+    /// Returns the started ranks, also if a later start has failed.
     pub fn start(
         &mut self,
         prepared: Prepared<'_>,
@@ -156,7 +161,8 @@ impl LocalRanks {
         let outcome = starter.start(order, &resolved, node.fd(), input, |rank| {
             started.push(rank)
         });
-        // A singleton may be a job of its own on any library, and with `--on` the user has chosen a library.
+        // A single rank may be a singleton on any library,
+        // and `--on` selects another library on purpose.
         let is_watched = order.hosts.len() > 1 && on::wanted(inherited.env).is_none();
         let job = Job(order.job);
         let mut begun = Vec::with_capacity(started.len());
@@ -180,7 +186,7 @@ impl LocalRanks {
             );
             begun.push(Begun { proc, pid, bound });
         }
-        // A job without ranks here never ends here, and its memory would stay.
+        // The memory of a job without ranks here would never be released, so it is not kept.
         if !begun.is_empty() {
             self.nodes.insert(job, node);
         }
@@ -196,17 +202,17 @@ impl LocalRanks {
         }
     }
 
-    /// The pipe on which a child of this process reports that it could not execute its program.
+    /// Returns the pipe on which a child reports that it could not execute its program.
     pub fn report_fd(&self) -> BorrowedFd<'_> {
         self.failed_starts.report_fd()
     }
 
-    /// The limit of open files that children of this process get.
+    /// Returns the limit of open files for children of this process.
     pub fn nofile(&self) -> Option<u64> {
         self.nofile
     }
 
-    /// Registers a process that this launcher did not start: only its socket is served.
+    /// Registers a process that this launcher did not start; only its PMI socket is served.
     pub fn adopt(&mut self, proc: Proc, job: Job, socket: PmiSocket) {
         self.ranks.insert(
             proc,
@@ -234,7 +240,7 @@ impl LocalRanks {
         ranks.map(|(proc, rank)| (*proc, rank))
     }
 
-    /// Returns true if a rank that this launcher has started lives.
+    /// Returns true if at least one started rank is alive.
     pub fn any_alive(&self) -> bool {
         self.alive().next().is_some()
     }
@@ -244,37 +250,40 @@ impl LocalRanks {
         self.signal_those(signal, |_| true);
     }
 
-    /// The same, to the ranks for which `meant` returns true.
+    /// Sends a signal to the process groups of the living ranks for which `meant` returns true.
     pub fn signal_those(&self, signal: Signal, meant: impl Fn(Proc) -> bool) {
         for (_, rank) in self.alive().filter(|(proc, _)| meant(*proc)) {
             sys::signal_group(rank.pid, signal);
         }
     }
 
-    /// Kills what a rank has left in its process group.
+    /// Kills all processes that a rank has left in its process group.
     pub fn end_group_of(&self, proc: Proc) {
         if let Some(rank) = self.ranks.get(&proc).filter(|rank| rank.pid > 0) {
             sys::end_group_of(rank.pid);
         }
     }
 
-    /// Reaps processes up to the next one that is a rank.
+    /// Reaps processes until one of them is a rank; returns that rank and how it ended.
     ///
-    /// Others are orphans, which came here when their parents died, and commands that reached other hosts, whose end is detected on
-    /// their link.
+    /// Other processes are orphans, which are re-parented to this process,
+    /// and commands that reached
+    /// other hosts; the end of such a command is detected on its link.
     pub fn reap(&mut self) -> Option<(Proc, Ended)> {
         while let Some((pid, ended)) = sys::reap() {
             let of_pid = self.alive().find(|(_, rank)| rank.pid == pid);
             if let Some((proc, _)) = of_pid {
                 return Some((proc, ended));
             }
-            // A rank may get the same pid later.
+            // A later rank may get the same pid, so the report is removed.
             self.failed_starts.take(pid);
         }
         None
     }
 
-    /// Records that a rank was reaped. Returns how it ended, after the report of a child that could not execute its program.
+    /// Records that a rank was reaped; returns how it ended.
+    ///
+    /// The error report of a child that could not execute its program takes precedence.
     pub fn record_end(&mut self, proc: Proc, ended: Ended) -> End {
         self.libraries.is_settled(proc.0);
         let report = self.ranks.get_mut(&proc).and_then(|rank| {
@@ -291,7 +300,9 @@ impl LocalRanks {
         }
     }
 
-    /// Returns the ranks that have begun to die: the kernel reports their end to this process only after it has released their resources.
+    /// Returns the ranks that have begun to die.
+    ///
+    /// The kernel reports their end to this process only after it has released their resources.
     pub fn dying(&self) -> impl Iterator<Item = Proc> {
         let dying = self.alive().filter(|(_, rank)| sys::is_dying(rank.pid));
         dying.map(|(proc, _)| proc)
@@ -299,7 +310,7 @@ impl LocalRanks {
 
     // ---- requests -------------------------------------------------------------------------------------------------
 
-    /// Reads a rank's socket once.
+    /// Reads a rank's PMI socket once.
     pub fn receive(&mut self, proc: Proc, take: impl FnOnce(&[u8])) -> Received {
         let Some(rank) = self.ranks.get_mut(&proc) else {
             return Received::Nothing;
