@@ -320,7 +320,7 @@ impl LocalRanks {
         };
         let received = socket.receive(take);
         match received {
-            // It is served by this launcher: its libraries need not be searched.
+            // The rank speaks PMI to this launcher, so it uses this library and needs no search.
             Received::Bytes => self.libraries.is_settled(proc.0),
             Received::Nothing => {}
             Received::HungUp => rank.pmi = None,
@@ -328,12 +328,12 @@ impl LocalRanks {
         received
     }
 
-    /// Sends bytes to a rank, or queues them.
+    /// Sends bytes to a rank's PMI socket; bytes that the socket does not accept are queued.
     pub fn send(&mut self, proc: Proc, bytes: &[u8]) -> SendOutcome {
         self.with_socket(proc, |socket| socket.say(bytes))
     }
 
-    /// Writes the bytes that are queued for a rank.
+    /// Writes the bytes that are queued for a rank's PMI socket, without blocking.
     pub fn send_queued(&mut self, proc: Proc) -> SendOutcome {
         self.with_socket(proc, PmiSocket::drain)
     }
@@ -347,7 +347,7 @@ impl LocalRanks {
         socket.map_or(SendOutcome::HungUp, send)
     }
 
-    /// The same for all ranks.
+    /// Writes the queued bytes of all ranks' PMI sockets, without blocking.
     pub fn send_all_queued(&mut self) {
         let sockets = self.ranks.values_mut().filter_map(|rank| rank.pmi.as_mut());
         for socket in sockets.filter(|socket| socket.has_queued()) {
@@ -355,12 +355,12 @@ impl LocalRanks {
         }
     }
 
-    /// Returns a rank's socket while it is open.
+    /// Returns a rank's PMI socket; `None` if it is closed.
     pub fn socket(&self, proc: Proc) -> Option<&PmiSocket> {
         self.ranks.get(&proc)?.pmi.as_ref()
     }
 
-    /// Closes a rank's socket. The rank takes that for the loss of its launcher, and ends.
+    /// Closes a rank's PMI socket; the rank then ends, since it considers its launcher lost.
     pub fn close_socket(&mut self, proc: Proc) {
         if let Some(rank) = self.ranks.get_mut(&proc) {
             rank.pmi = None;
@@ -369,7 +369,7 @@ impl LocalRanks {
 
     // ---- output ---------------------------------------------------------------------------------------------------
 
-    /// Reads one output of a rank once.
+    /// Reads one output stream of a rank once.
     pub fn read_output(&mut self, proc: Proc, of: Target, take: impl FnOnce(&[u8])) -> Read {
         let Some(rank) = self.ranks.get_mut(&proc) else {
             return Read::Nothing;
@@ -378,7 +378,8 @@ impl LocalRanks {
         let Some(pipe) = slot else {
             return Read::Nothing;
         };
-        // The rank still runs, or has only just ended, so its maps can be read. A rank without output may not have loaded its library yet.
+        // The rank is alive or has just ended, so its maps are still readable.
+        // A rank without output may not have loaded its MPI library yet.
         let has_output = rustix::io::ioctl_fionread(&*pipe).is_ok_and(|bytes| bytes > 0);
         let loaded = has_output.then(|| self.libraries.has_written(proc.0));
         if let Some(library) = loaded.flatten() {
@@ -399,7 +400,7 @@ impl LocalRanks {
         }
     }
 
-    /// Returns an output pipe of a rank while it is open.
+    /// Returns an output pipe of a rank; `None` if it is closed.
     pub fn pipe(&self, proc: Proc, of: Target) -> Option<BorrowedFd<'_>> {
         let rank = self.ranks.get(&proc)?;
         let pipe = match of {
@@ -417,13 +418,13 @@ impl LocalRanks {
         })
     }
 
-    /// Returns the ranks of which something may still be read.
+    /// Returns the ranks that are alive or may have unread data.
     pub fn open(&self) -> Vec<Proc> {
         let open = self.ranks.iter().filter(|(_, rank)| rank.may_be_heard());
         open.map(|(proc, _)| *proc).collect()
     }
 
-    /// Adds the sockets and pipes to read to `fds`.
+    /// Adds all open sockets and pipes to the poll set `fds`, for reading.
     pub fn poll_readable<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         let sockets = self.ranks.values().filter_map(|rank| rank.pmi.as_ref());
         fds.extend(sockets.map(|socket| PollFd::new(socket, PollFlags::IN)));
@@ -431,7 +432,7 @@ impl LocalRanks {
         fds.extend(pipes.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
     }
 
-    /// Adds the sockets for which bytes are queued to `fds`.
+    /// Adds the sockets with queued bytes to the poll set `fds`, for writing.
     pub fn poll_writable<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         let sockets = self.ranks.values().filter_map(|rank| rank.pmi.as_ref());
         let queued = sockets.filter(|socket| socket.has_queued());
@@ -440,7 +441,7 @@ impl LocalRanks {
 
     // ---- memory ---------------------------------------------------------------------------------------------------
 
-    /// Returns the current snapshot of a rank.
+    /// Returns the current snapshot of a rank's state in MPI.
     pub fn snapshot(&self, proc: Proc) -> Option<RankSnapshot> {
         let rank = self.ranks.get(&proc)?;
         self.nodes.get(&rank.job)?.snapshot_of(rank.local_rank)
@@ -454,7 +455,7 @@ impl LocalRanks {
             .collect()
     }
 
-    /// Returns the events of a rank, for the trace.
+    /// Returns the recorded events of a rank, for the trace.
     pub fn played(&self, proc: Proc) -> Option<Played> {
         let rank = self.ranks.get(&proc)?;
         Some(self.nodes.get(&rank.job)?.played_of(rank.local_rank))
@@ -465,13 +466,14 @@ impl LocalRanks {
         self.ranks.get(&proc).map(|rank| rank.job)
     }
 
-    /// Returns all ranks.
+    /// Returns all ranks on this host, including ended ones that are still in the table.
     pub fn all(&self) -> Vec<Proc> {
         self.ranks.keys().copied().collect()
     }
 
-    /// Returns the other MPI libraries that ranks have loaded, each once: those found since the last call, and those in the maps that
-    /// are due to be read.
+    /// Returns ranks with the other MPI library that they have loaded, each rank once.
+    ///
+    /// The libraries were found since the last call, or now in the maps that are due to be read.
     pub fn take_libraries(&mut self, now: Instant) -> Vec<(Proc, PathBuf)> {
         let mut found = std::mem::take(&mut self.found);
         let read = self.libraries.read(now).into_iter();
@@ -479,12 +481,12 @@ impl LocalRanks {
         found
     }
 
-    /// Returns when maps must be read next.
+    /// Returns the time at which the memory maps are next due to be read.
     pub fn next_maps(&self) -> Option<Instant> {
         self.libraries.next()
     }
 
-    /// Returns true if a job has memory here that no living rank uses and in which no events are recorded.
+    /// Returns true if a job has memory here, no living rank, and no recorded events.
     pub fn is_over(&self, job: Job) -> bool {
         let Some(node) = self.nodes.get(&job) else {
             return false;
@@ -498,14 +500,15 @@ impl LocalRanks {
         self.nodes.remove(&job);
     }
 
-    /// Forgets the ranks of jobs whose memory was released, once their pipes and sockets have been read to the end.
+    /// Removes ended ranks of jobs whose memory was released,
+    /// once their sockets and pipes are closed.
     pub fn forget_released(&mut self) {
         let nodes = &self.nodes;
         forget(&mut self.ranks, |job| nodes.contains_key(&job));
     }
 }
 
-/// Removes the ranks that have ended and were read to the end, unless the memory of their job is kept.
+/// Removes ended ranks with closed sockets and pipes, unless their job's memory is kept.
 fn forget(ranks: &mut BTreeMap<Proc, LocalRank>, has_memory: impl Fn(Job) -> bool) {
     ranks.retain(|_, rank| rank.may_be_heard() || has_memory(rank.job));
 }
@@ -558,7 +561,7 @@ mod tests {
         assert_eq!(next(&mut local, Target::Stderr), Read::Some);
         drop(write);
         assert_eq!(local.open(), [Proc(4)]);
-        // A child that another test starts may hold a copy of the writing end until it executes its program.
+        // A child that another test forks may hold a copy of the write end until its `exec`.
         while next(&mut local, Target::Stderr) != Read::End {
             std::thread::yield_now();
         }
