@@ -1,6 +1,6 @@
-//! The output of a job: the streams of all ranks, and mpirun's own standard output and standard error, into which they flow.
+//! Output of all jobs: the ranks' streams, and mpirun's own standard output and standard error.
 //!
-//! mpirun's own outputs may be full, broken or closed. While one is full, the ranks are not read.
+//! While one of mpirun's own outputs is full, the launcher does not read the ranks.
 
 use super::super::local_ranks::LocalRanks;
 use super::super::output::{Sink, Stream, StreamId, Style, Target};
@@ -18,20 +18,20 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The two outputs of a rank; `None` for an output of which nothing more arrives.
+/// The two output streams of a rank; `None` for a stream that has ended.
 type Streams = [Option<Stream>; 2];
 
 pub(super) struct Outputs<'a> {
     io: &'a Io,
-    /// Whether mpirun's own messages are not printed.
+    /// Whether mpirun's own messages are suppressed (`--quiet`).
     quiet: bool,
     sinks: Sinks,
     streams: BTreeMap<Proc, Streams>,
     tracebacks: Tracebacks,
-    /// The ranks are not read, because a sink is full.
+    /// Whether reading of the ranks is paused, because a sink is full.
     held: bool,
     watching_room: bool,
-    /// Output that the user asked for is incomplete.
+    /// Whether output that the user requested is incomplete.
     incomplete: bool,
 }
 
@@ -61,7 +61,7 @@ fn index(of: Target) -> usize {
 }
 
 impl<'a> Outputs<'a> {
-    /// Creates the outputs without streams; prints on this process's standard output and standard error.
+    /// Creates the outputs without streams, on duplicates of standard output and standard error.
     pub(super) fn new(io: &'a Io, quiet: bool) -> Result<Outputs<'a>, StartError> {
         let own = |fd: BorrowedFd<'_>| {
             rustix::io::fcntl_dupfd_cloexec(fd, 3).map_err(system("copying an output"))
@@ -88,7 +88,8 @@ impl<'a> Outputs<'a> {
 
     // ---- mpirun's own messages ------------------------------------------------------------------------------------
 
-    /// Prints a message of mpirun on standard error, or on standard output if standard error is broken.
+    /// Prints a message of mpirun on standard error,
+    /// or on standard output if standard error is broken.
     pub(super) fn say(&mut self, text: &str) {
         if self.quiet {
             return;
@@ -100,20 +101,20 @@ impl<'a> Outputs<'a> {
         sink.push(printable::text(&format!("mpirun: {text}\n")).as_bytes());
     }
 
-    /// Reports output that a user asked for and that is incomplete, which the job's exit status shows.
+    /// Reports that requested output is incomplete; the job's exit status also shows it.
     pub(super) fn lose(&mut self, sentence: &str) {
         self.say(sentence);
         self.incomplete = true;
     }
 
-    /// Returns true if output that a user asked for is incomplete.
+    /// Returns true if output that the user requested is incomplete.
     pub(super) fn is_incomplete(&self) -> bool {
         self.incomplete
     }
 
     // ---- the ranks' streams ---------------------------------------------------------------------------------------
 
-    /// Creates the streams of a job's ranks, with their files.
+    /// Creates the streams of a job's ranks and their files.
     pub(super) fn prepare(&self, order: &Order) -> Result<NewStreams, StartError> {
         let stream = |rank, of| self.stream(order.job, rank, of).map(Some);
         let ranks = 0..order.hosts.len() as u32;
@@ -122,7 +123,7 @@ impl<'a> Outputs<'a> {
         streams.collect::<Result<_, StartError>>().map(NewStreams)
     }
 
-    /// Registers the streams of a job whose rank 0 is the process `first`.
+    /// Registers the streams of a job whose rank 0 has process number `first`.
     pub(super) fn add(&mut self, first: usize, streams: NewStreams) {
         let procs = (first..).map(Proc);
         self.streams.extend(procs.zip(streams.0));
@@ -158,7 +159,7 @@ impl<'a> Outputs<'a> {
         Ok(Stream::new(StreamId::new(job, rank, of), name, to, style))
     }
 
-    /// Takes bytes that a rank has written.
+    /// Processes bytes that a rank has written.
     pub(super) fn take(&mut self, proc: Proc, of: Target, bytes: &[u8]) {
         let streams = self.streams.get_mut(&proc);
         if let Some(stream) = streams.and_then(|streams| streams[index(of)].as_mut()) {
@@ -169,12 +170,12 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Returns the last line of the latest Python traceback that a rank has written.
+    /// Returns the last line of a rank's latest Python traceback.
     pub(super) fn exception(&self, proc: Proc) -> Option<String> {
         self.tracebacks.exception(proc)
     }
 
-    /// Ends one stream of a rank: its incomplete line is printed.
+    /// Ends one stream of a rank and prints its incomplete line.
     pub(super) fn end(&mut self, proc: Proc, of: Target) {
         let Some(streams) = self.streams.get_mut(&proc) else {
             return;
