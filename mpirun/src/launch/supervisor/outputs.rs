@@ -189,24 +189,24 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Ends the streams of a rank of which nothing more arrives.
+    /// Ends both streams of a rank.
     pub(super) fn end_all(&mut self, proc: Proc) {
         self.end(proc, Target::Stdout);
         self.end(proc, Target::Stderr);
     }
 
-    /// Returns true while output of a rank may arrive.
+    /// Returns true while a stream of a rank is open.
     pub(super) fn has_streams(&self, proc: Proc) -> bool {
         self.streams.contains_key(&proc)
     }
 
-    /// Returns when the next incomplete line is due to be printed.
+    /// Returns the time at which the next incomplete line is printed.
     pub(super) fn next_prompt(&self) -> Option<Instant> {
         let streams = self.streams.values().flatten().flatten();
         streams.filter_map(Stream::prompt_at).min()
     }
 
-    /// Prints incomplete lines whose end has not arrived by `now`.
+    /// Prints the incomplete lines that are due at `now`.
     pub(super) fn show_prompts(&mut self, now: Instant) {
         self.flush(|stream| stream.prompt_at().is_some_and(|at| at <= now));
     }
@@ -226,7 +226,7 @@ impl<'a> Outputs<'a> {
 
     // ---- mpirun's own outputs -------------------------------------------------------------------------------------
 
-    /// Writes what can be written without blocking.
+    /// Writes queued bytes of both sinks without blocking.
     pub(super) fn drain(&mut self) {
         self.sinks.out.drain();
         self.sinks.err.drain();
@@ -241,12 +241,14 @@ impl<'a> Outputs<'a> {
         self.sinks.out.is_full() || self.sinks.err.is_full()
     }
 
-    /// Returns true if no process reads standard output any more.
+    /// Returns true if the reader of standard output has closed the pipe.
     pub(super) fn is_closed(&self) -> bool {
         self.sinks.out.is_closed()
     }
 
-    /// Reports output that could not be written. Returns true if lines of the ranks are lost for good, and the job must end.
+    /// Reports output that could not be written.
+    ///
+    /// Returns true if output of the ranks is lost for good, so that the job must end.
     pub(super) fn check(&mut self) -> bool {
         let complaints = [&mut self.sinks.out, &mut self.sinks.err].map(Sink::take_complaints);
         for complaint in complaints.concat() {
@@ -273,7 +275,7 @@ impl<'a> Outputs<'a> {
         must_end
     }
 
-    /// Stops reading the ranks while a reader of mpirun's output is slow, and resumes when it has read.
+    /// Pauses reading of the ranks while a sink is full, and resumes it afterwards.
     pub(super) fn throttle(&mut self, poller: &Poller, local: &LocalRanks) {
         self.watch_writable(poller);
         let full = self.is_full();
@@ -286,14 +288,15 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Watches for space while bytes are queued.
+    /// Watches the sinks for space while bytes are queued.
     fn watch_writable(&mut self, poller: &Poller) {
         if self.is_empty() != self.watching_room {
             return;
         }
         self.watching_room = !self.watching_room;
         for sink in [&self.sinks.out, &self.sinks.err] {
-            // A plain file cannot be watched and never needs to be; both sinks may be one file, which is watched once.
+            // A regular file cannot be watched and is always writable.
+            // If both sinks are one file, the epoll watches it once.
             match self.watching_room && !sink.is_empty() {
                 true => poller.watch_full(sink),
                 false => poller.unwatch(sink),
@@ -301,7 +304,9 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Writes until nothing is queued, the time is over, or the front end has died; a signal of the user ends it, too.
+    /// Writes all queued bytes, blocking.
+    ///
+    /// The time limit, the front end's death or a signal from the user ends the wait.
     pub(super) fn write_all(&mut self, limit: Option<Instant>, front: &mut FrontEnd) {
         loop {
             self.drain();
@@ -321,13 +326,13 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Creates `FOLDER/JOB/rank.N/stdout`, jobs counted from 1, as users count them.
+/// Creates `FOLDER/JOB/rank.N/stdout`; JOB is counted from 1, as in `--tag-output`.
 fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<(PathBuf, File), StartError> {
     let of_rank = folder.join(format!("{}/rank.{rank}", job + 1));
     let path = of_rank.join(name);
     std::fs::create_dir_all(&of_rank)
         .and_then(|()| match name {
-            // Two streams of a rank may share a file, so both append.
+            // Two streams of a rank may share a file, so both append to it.
             "stdout" | "stderr" => File::options()
                 .create(true)
                 .append(true)
@@ -357,7 +362,7 @@ mod tests {
         String::from_utf8(buffer[..got].to_vec()).unwrap()
     }
 
-    /// Outputs with the streams of two ranks, and the reading ends of mpirun's own outputs.
+    /// Returns outputs with the streams of two ranks, and the read ends of mpirun's own outputs.
     fn of_two_ranks(io: &Io, quiet: bool) -> (Outputs<'_>, OwnedFd, OwnedFd) {
         let ((out, to_out), (err, to_err)) = (pipe(), pipe());
         let mut outputs = Outputs::to(io, quiet, (to_out, to_err));
