@@ -9,8 +9,7 @@
 //! `-compile_info`, `-link_info`; each with one dash or two.
 //! MPICH's `-help` has one dash only, because `--help` is the compiler's option.
 //! `MPICC_CC` or, for one call, `-cc=NAME` selects the compiler;
-//! for `mpicxx`, `MPICXX_CXX` or `-cxx=NAME`;
-//! for `mpifort`, `MPIFORT_FC` or `-fc=NAME`.
+//! for `mpicxx`, `MPICXX_CXX` or `-cxx=NAME`; for `mpifort`, `MPIFORT_FC` or `-fc=NAME`.
 //! By default `mpifort` uses the first Fortran compiler in PATH (`fortran`).
 //! It compiles the modules `mpi` and `mpi_f08` at the first use of a compiler (`modules`).
 
@@ -195,7 +194,6 @@ impl Wrapper {
     }
 
     /// Compiles the Fortran modules if these arguments may need them.
-    ///
     /// Without the modules, programs that include `mpif.h` still compile.
     fn prepare_modules(&mut self, args: &[OsString], say: impl Fn(&str)) -> Result<(), String> {
         let needed = match asked_in(args) {

@@ -244,7 +244,6 @@ fn a_stack_that_is_too_short_is_a_sentence() {
 }
 
 /// Starts ranks that handle one signal.
-///
 /// The handler takes longer than the grace period of ranks that do not handle the signal.
 fn handling(signal: &str) -> Running {
     let script = format!(

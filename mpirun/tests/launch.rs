@@ -357,7 +357,6 @@ fn a_run_that_is_recorded_or_replayed_refuses_to_spawn_and_goes_on() {
 }
 
 /// Rank 0 speaks PMI-1 from a shell and spawns jobs on this host, on another host, and on both.
-///
 /// A report lists each job that mpirun still knows.
 #[test]
 fn spawned_jobs_that_have_ended_are_forgotten_on_whichever_host_they_ran() {

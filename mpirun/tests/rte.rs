@@ -90,7 +90,6 @@ fn lose_others(rte: &dyn Rte) {
 }
 
 /// Rank 0 spawns a replacement for rank 1, and the replacement is notified of the earlier death.
-///
 /// Then the replacement dies as well.
 fn spawn_a_spare(rte: &dyn Rte) {
     let me = rte.identity().clone();

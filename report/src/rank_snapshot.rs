@@ -148,7 +148,6 @@ pub struct Quiet {
     /// Whether an event from outside this job may end the wait.
     pub is_open: bool,
     /// Whether all other threads of the process wait for a thread of the same process.
-    ///
     /// The launcher on the rank's host determines this.
     pub others_sleep: bool,
 }

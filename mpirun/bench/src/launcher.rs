@@ -320,7 +320,6 @@ impl Installation {
 
     /// Runs this program on `ranks` processes;
     /// returns the report and the total time of the command.
-    ///
     /// Start-up times in the report count from the start of the command.
     pub fn run(
         &self,
@@ -344,7 +343,6 @@ impl Installation {
     }
 
     /// Runs this program with the default setting and `--explain`.
-    ///
     /// Returns the first line of JSON as a `T`, and all output of the command.
     pub fn explained<T: serde::de::DeserializeOwned>(
         &self,

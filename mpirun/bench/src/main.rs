@@ -3,10 +3,8 @@
 //! The program is not linked to an MPI library.
 //! At start it loads a library and calls it through the
 //! MPI 5.0 standard ABI. So one executable measures this project's library, MPICH's and, with a
-//! small table of handles, Open MPI's.
-//! The loops are those of the OSU micro-benchmarks (D. K.
-//! Panda and others, "OSU Micro-Benchmarks" 7), so the columns are
-//! comparable with theirs.
+//! small table of handles, Open MPI's. The loops are those of the OSU micro-benchmarks (D. K.
+//! Panda and others, "OSU Micro-Benchmarks" 7), so the columns are comparable with theirs.
 //!
 //! Ways to run it:
 //! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;

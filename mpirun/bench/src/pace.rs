@@ -49,7 +49,6 @@ pub fn keep_busy(world: &World<'_>, length: Duration) -> Result<(), MpiError> {
 
 impl Pace {
     /// Warms up by calling `batch(n)`.
-    ///
     /// Returns the number of iterations to measure, which is the same on every rank.
     pub fn settle(
         &self,

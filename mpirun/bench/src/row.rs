@@ -20,7 +20,6 @@ pub struct Row {
     pub max: Option<f64>,
     pub iterations: u64,
     /// The figure without MPI among the same ranks.
-    ///
     /// It is a barrier in shared memory for `barrier`, and system calls for `io --plain`.
     #[serde(default)]
     pub bare: Option<f64>,

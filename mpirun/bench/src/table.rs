@@ -18,7 +18,6 @@ pub struct Report {
     pub ranks: i32,
     pub rows: Vec<Row>,
     /// The time at which all ranks had returned from `MPI_Init`, only for `init`.
-    ///
     /// The clock is that of [`crate::clock`], in milliseconds.
     #[serde(default)]
     pub started: Option<f64>,

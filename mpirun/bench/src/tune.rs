@@ -5,8 +5,7 @@
 //! and one forced algorithm.
 //! The algorithms alternate in rounds, and their medians over the rounds are compared.
 //! A longer message keeps the algorithm of the shorter one
-//! unless another is clearly faster, so that noise
-//! does not become a rule.
+//! unless another is clearly faster, so that noise does not become a rule.
 
 use std::collections::BTreeMap;
 use std::fmt;

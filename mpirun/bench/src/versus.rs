@@ -49,7 +49,6 @@ struct Contestant {
     /// The figures without MPI by the same ranks, for `barrier` and `io --plain`.
     bare: BTreeMap<usize, Vec<f64>>,
     /// For `init`: milliseconds from the command until all ranks have returned from `MPI_Init`.
-    ///
     /// `commands` has the times of the whole commands.
     starts: Vec<f64>,
     commands: Vec<f64>,

@@ -205,7 +205,6 @@ fn describe(plan: &Plan, ranks: &[usize]) -> Result<Description, CheckpointError
 }
 
 /// Returns the fingerprint of a program.
-///
 /// A program that is not on this host has the fingerprint "elsewhere"; only its name is compared.
 fn print_of(plan: &Plan, app: &App) -> Result<String, CheckpointError> {
     let Ok(file) = app.resolve(&plan.env, None) else {

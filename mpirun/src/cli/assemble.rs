@@ -267,7 +267,6 @@ fn apply_rankfile(apps: &mut [App], file: &Rankfile, hosts: &[Host]) -> Result<(
 }
 
 /// Reduces a program to the largest number of ranks that `--soft` allows and that fits.
-///
 /// If no allowed number fits, the mapping step reports the error.
 fn apply_soft(plan: &mut Plan, number: usize, soft: &Soft) -> Result<(), CliError> {
     let most = plan.apps[number].procs.unwrap_or(1);

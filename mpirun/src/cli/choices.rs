@@ -9,7 +9,6 @@ use mpi_base::param::Value;
 use std::time::Duration;
 
 /// The order in which ranks are numbered (`--rank-by`).
-///
 /// `Slot` numbers host after host; `Node` numbers round robin over the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RankBy {
@@ -90,7 +89,6 @@ pub fn end_dead(text: &str) -> Result<EndDead, String> {
 }
 
 /// Returns the default of `--end-dead`.
-///
 /// At a terminal the default is `report`, since the user may attach a debugger to the stuck job.
 /// Without a terminal or in CI the default is `yes`, since no user would end the job.
 pub fn end_dead_by_default() -> EndDead {

@@ -55,7 +55,6 @@ pub fn script(shell: Shell, name: &str, options: &Command) -> String {
 const AFTER: &str = "    prev=\"$3\"\n";
 
 /// Extends the generated bash script.
-///
 /// Words after the program complete to file names until a colon begins the next part.
 fn stop_at_program(options: &Command) -> String {
     let taking = |values: usize| {

@@ -23,7 +23,6 @@ pub fn screen() -> String {
 }
 
 /// Returns the help of a topic (by its name here or in other launchers) or of one option.
-///
 /// Returns `None` if `name` is neither.
 pub fn about(name: &str) -> Option<String> {
     let lower = name.to_lowercase();

@@ -119,7 +119,6 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
 }
 
 /// Returns the programs to run on a restart from a checkpoint.
-///
 /// If the command line names no program, the checkpoint's programs are combined with its options.
 /// A single program without `-n` gets the checkpoint's number of ranks.
 fn programs_of(found: &Found, mut sections: Vec<Section>) -> Result<Vec<Section>, CliError> {

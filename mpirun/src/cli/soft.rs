@@ -36,7 +36,6 @@ impl Soft {
     }
 
     /// Returns the allowed numbers in 1..=`most`, largest first.
-    ///
     /// The result is empty if the list has no number in that interval.
     pub fn allowed(&self, most: usize) -> Vec<usize> {
         let ranges = self.ranges.iter();

@@ -9,7 +9,6 @@ pub struct Translated {
     /// The number of values that follow the option.
     pub values: usize,
     /// The equivalent options; `{}` marks the value.
-    ///
     /// The list is empty if the spelling requests the default behaviour.
     pub words: &'static [&'static str],
 }

@@ -37,7 +37,6 @@ pub(crate) enum Asked {
 
 impl ControlSocket {
     /// Creates the socket of this mpirun.
-    ///
     /// Returns `None` if the name is taken or sockets are unavailable;
     /// the job runs without the socket.
     pub(crate) fn listen(mpirun: Pid) -> Option<ControlSocket> {
@@ -54,7 +53,6 @@ impl ControlSocket {
     }
 
     /// Accepts a connection; returns its number.
-    ///
     /// A connection of another user, or one above the limit, is closed.
     pub(crate) fn accept(&mut self) -> Option<usize> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

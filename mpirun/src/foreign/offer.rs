@@ -30,7 +30,6 @@ const STAND_INS: &str = "PORTCULLIS_STAND_INS";
 const PLAIN: &str = "libmpi.so";
 
 /// Prepares the environment for any MPI library that the program may load.
-///
 /// `stand_ins` contains the folders of stand-ins; `alone` contains this installation's library.
 pub fn to_any(program: &Path, stand_ins: Option<&Path>, alone: Option<&Path>, env: &mut Env) {
     if let Some(stand_ins) = stand_ins {

@@ -337,7 +337,6 @@ fn watcher(folder: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// Prepares a program of the standard ABI for which the loader finds another library.
-///
 /// The preloaded watch library checks in each rank for constants of an ABI draft.
 pub fn serve_other_standard(
     program: &Path,

@@ -180,7 +180,6 @@ fn place_one(
 }
 
 /// Numbers the ranks of one program round robin over the hosts.
-///
 /// The first rank of each host comes first, then the second rank of each host, and so on.
 pub fn rank_by_node(placed: &[usize]) -> Vec<usize> {
     let mut seen = std::collections::HashMap::new();

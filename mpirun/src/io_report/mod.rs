@@ -3,8 +3,7 @@
 //! Each rank counts its own accesses and writes the counters to its event ring
 //! ([`mpi_core::io::report`]); this module adds them per file.
 //! A rank writes a file's counters when it closes the file and again in `MPI_Finalize`;
-//! the last values count.
-//! A killed rank's counters include only the files that it had closed.
+//! the last values count. A killed rank's counters include only the files that it had closed.
 
 mod table;
 

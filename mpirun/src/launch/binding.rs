@@ -1,11 +1,9 @@
 //! Binding of a host's ranks to processors.
 //!
 //! The processors that this launcher may use are divided into *units*:
-//! hardware threads, cores, caches,
-//! memory nodes or packages.
+//! hardware threads, cores, caches, memory nodes or packages.
 //! The host's ranks take units in mapping order: adjacent units,
-//! or units round robin over larger units,
-//! or N ranks on each larger unit (`ppr:N:UNIT`).
+//! or units round robin over larger units, or N ranks on each larger unit (`ppr:N:UNIT`).
 //! If there are more ranks than units, ranks stay unbound:
 //! two ranks bound to one core are slower than
 //! two ranks that may migrate. `:overload-allowed` binds them nevertheless.

@@ -3,8 +3,7 @@
 //!
 //! `mpirun --daemon` speaks the `wire` protocol over its standard input and output.
 //! It starts its ranks with the same `Starter` as the supervisor,
-//! and forwards PMI lines and output.
-//! A daemon knows only its own host's part of a job.
+//! and forwards PMI lines and output. A daemon knows only its own host's part of a job.
 //! It may have links to further hosts; it forwards their frames without decoding them.
 //!
 //! Promise: if the link to the launcher above closes or falls silent, or the guard process dies,

@@ -4,8 +4,7 @@
 //! Open MPI's library finds the other ranks only through its own launcher.
 //!
 //! MPICH and its derivatives speak PMI-1, which this launcher serves,
-//! so it starts their ranks itself.
-//! Options that only this launcher supports are errors.
+//! so it starts their ranks itself. Options that only this launcher supports are errors.
 //!
 //! `--trace`, `--hang-after` and `--hang-report` work inside the ranks.
 //! Open MPI's library has no state pages and no event rings that this launcher could read.

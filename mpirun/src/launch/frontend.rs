@@ -26,7 +26,6 @@ pub fn run(plan: &Plan) -> i32 {
 
 /// Serves the process at the other end of standard input,
 /// which started this process as a singleton.
-///
 /// That process waits for this one to exit, so a forked child remains and serves it.
 pub fn adopt(plan: &Plan, job: String) -> i32 {
     let adopted = || {
@@ -101,7 +100,6 @@ pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::R
 }
 
 /// Implements [`guarded`] for the front end and the daemon.
-///
 /// `waited` are the signals of both processes, `feed` is the pipe for a terminal's input,
 /// and `table` is the process table for debuggers.
 fn guard(
@@ -174,8 +172,7 @@ fn attend(
             Some(_) if ours => fds.push(PollFd::new(&stdin, PollFlags::IN)),
             _ => {}
         }
-        // A background process must not read the terminal.
-        // So the loop wakes up every 200 ms
+        // A background process must not read the terminal. So the loop wakes up every 200 ms
         // and checks whether the process is in the foreground again.
         let pause = (feed.is_some() && !ours).then_some(Timespec {
             tv_sec: 0,
@@ -280,7 +277,6 @@ fn in_foreground() -> bool {
 }
 
 /// Raises the limit of open files: 60 ranks need about 200 descriptors, 1000 ranks need thousands.
-///
 /// Returns the old limit, which the ranks get.
 fn raise_open_files() -> Option<u64> {
     let mut limit = rustix::process::getrlimit(Resource::Nofile);

@@ -119,7 +119,6 @@ impl LocalRanks {
     // ---- starts ---------------------------------------------------------------------------------------------------
 
     /// Resolves the programs of a job's ranks on `host` (this host) and allocates their memory.
-    ///
     /// If either fails, no rank is started.
     pub fn prepare<'a>(
         &self,
@@ -267,8 +266,7 @@ impl LocalRanks {
     /// Reaps processes until one of them is a rank; returns that rank and how it ended.
     ///
     /// Other processes are orphans, which are re-parented to this process,
-    /// and commands that reached
-    /// other hosts; the end of such a command is detected on its link.
+    /// and commands that reached other hosts; the end of such a command is detected on its link.
     pub fn reap(&mut self) -> Option<(Proc, Ended)> {
         while let Some((pid, ended)) = sys::reap() {
             let of_pid = self.alive().find(|(_, rank)| rank.pid == pid);
@@ -282,7 +280,6 @@ impl LocalRanks {
     }
 
     /// Records that a rank was reaped; returns how it ended.
-    ///
     /// The error report of a child that could not execute its program takes precedence.
     pub fn record_end(&mut self, proc: Proc, ended: Ended) -> End {
         self.libraries.is_settled(proc.0);
@@ -301,7 +298,6 @@ impl LocalRanks {
     }
 
     /// Returns the ranks that have begun to die.
-    ///
     /// The kernel reports their end to this process only after it has released their resources.
     pub fn dying(&self) -> impl Iterator<Item = Proc> {
         let dying = self.alive().filter(|(_, rank)| sys::is_dying(rank.pid));
@@ -472,7 +468,6 @@ impl LocalRanks {
     }
 
     /// Returns ranks with the other MPI library that they have loaded, each rank once.
-    ///
     /// The libraries were found since the last call, or now in the maps that are due to be read.
     pub fn take_libraries(&mut self, now: Instant) -> Vec<(Proc, PathBuf)> {
         let mut found = std::mem::take(&mut self.found);

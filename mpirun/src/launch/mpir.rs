@@ -3,8 +3,7 @@
 //!
 //! TotalView, DDT, STAT, LaunchMON and gdb scripts attach to mpirun and read this table.
 //! A debugger knows only the process that the user started, the front end,
-//! and reads its variables by name.
-//! The supervisor, which starts the ranks,
+//! and reads its variables by name. The supervisor, which starts the ranks,
 //! writes the table to a memfd that both processes have open.
 //! It then sends one byte to the front end.
 //! The table is always filled, so that a debugger can attach to a job that hangs.
@@ -15,8 +14,7 @@
 //! meanwhile every rank of this host waits in `MPI_Init`.
 //!
 //! Debuggers find the table's layout by the name of its type,
-//! so this file emits DWARF for the type,
-//! independent of the program's own debug information.
+//! so this file emits DWARF for the type, independent of the program's own debug information.
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use rustix::fd::OwnedFd;
@@ -79,7 +77,6 @@ pub(super) const TABLE_IS_WRITTEN: u8 = b'T';
 pub(super) const JOB_IS_ABORTED: u8 = b'A';
 
 /// The byte by which the front end reports that the debugger has read the table.
-///
 /// The value is not a signal number.
 pub(super) const RELEASED: u8 = 0;
 

@@ -3,8 +3,7 @@
 //! A [`Stream`] buffers one of the two outputs of a rank;
 //! complete lines go to a [`Sink`], mpirun's own output.
 //! An incomplete line is printed when the stream ends, or if no newline arrives within [`PROMPT`]:
-//! the line may be a prompt.
-//! Before another stream's bytes, a newline terminates such a line;
+//! the line may be a prompt. Before another stream's bytes, a newline terminates such a line;
 //! otherwise a job's last line stays open.
 //!
 //! If a write to a stream's file fails, all further bytes go to mpirun's own output.
@@ -28,7 +27,6 @@ use std::time::{Duration, Instant};
 const PROMPT: Duration = Duration::from_millis(50);
 
 /// The time for which a line is held back that a block of at least [`BLOCK`] bytes has cut.
-///
 /// A program that fills its buffer will continue the line, even if it is not scheduled for a while.
 const CUT: Duration = Duration::from_secs(1);
 
@@ -168,7 +166,6 @@ impl Stream {
     }
 
     /// Writes to the stream's file; returns the number of trailing bytes that the file has refused.
-    ///
     /// After a failed write the file is closed and a complaint is queued.
     fn write_file(&mut self, bytes: &[u8], sink: &mut Sink) -> usize {
         let Some((path, file)) = &mut self.style.file else {

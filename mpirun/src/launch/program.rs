@@ -340,9 +340,7 @@ impl App {
         }
     }
 
-    /// Returns the file to execute.
-    ///
-    /// A name with a slash is relative to the working directory;
+    /// Returns the file to execute. A name with a slash is relative to the working directory;
     /// any other name is searched in `PATH`.
     pub fn resolve(
         &self,

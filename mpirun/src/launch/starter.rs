@@ -136,7 +136,6 @@ impl Resolved<'_> {
     }
 
     /// Returns the messages about the programs that run on this host.
-    ///
     /// The use of a stand-in library is reported only with `--explain`.
     pub fn sentences(&self) -> impl Iterator<Item = String> {
         self.apps.iter().flatten().filter_map(|app| {
@@ -365,7 +364,6 @@ struct JobOnHost<'a> {
 
 impl JobOnHost<'_> {
     /// Returns the environment variables of a rank.
-    ///
     /// They are PMI-1's standard ones, those that scripts read, and this library's own, which save
     /// `MPI_Init` all requests to the PMI server.
     fn env(&self, rank: u32, local: u32, appnum: usize, pmi: i32) -> Vec<(OsString, OsString)> {

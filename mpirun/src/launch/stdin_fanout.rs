@@ -18,7 +18,6 @@ pub struct Feed {
 
 impl Feed {
     /// Adds a reader; returns the pipe end that becomes its standard input.
-    ///
     /// `watch` gets the pipe's write end, to poll it for space.
     pub fn add(&mut self, watch: impl FnOnce(BorrowedFd<'_>)) -> io::Result<OwnedFd> {
         let (read, write) = writing_pipe()?;

@@ -66,7 +66,6 @@ pub enum Forked {
 }
 
 /// Ignores SIGXFSZ: a write beyond the file size limit (`ulimit -f`) then returns an error.
-///
 /// By default the signal would kill the launcher without a message.
 pub fn survive_file_limit() {
     // SAFETY: SIG_IGN installs no handler, so no code of this process runs on the signal.
@@ -77,7 +76,6 @@ pub fn survive_file_limit() {
 pub const STACK_MIN: u64 = 96 << 10;
 
 /// Returns the free part of the main thread's stack in bytes; `None` if the stack is unlimited.
-///
 /// The environment and arguments occupy the upper part of the stack.
 pub fn stack_left() -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current?;
@@ -479,7 +477,6 @@ pub fn reap() -> Option<(libc::pid_t, Ended)> {
 }
 
 /// Returns true if a child has begun to exit but is not reaped.
-///
 /// The kernel closes its files and unmaps its memory before it notifies the parent.
 pub fn is_dying(pid: libc::pid_t) -> bool {
     /// The flag that `do_exit` in the kernel sets first; field 9 of `stat` (proc(5)).

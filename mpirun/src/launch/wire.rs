@@ -1,8 +1,7 @@
 //! Protocol between launchers on different hosts: messages and framing.
 //!
 //! A link is the standard input and output of a command
-//! that reaches another host: two byte streams.
-//! The daemon first sends the line [`GREETING`];
+//! that reaches another host: two byte streams. The daemon first sends the line [`GREETING`];
 //! before this line, a login shell may print any text.
 //! Then frames follow: `length: u32, host: u32, body`, little-endian,
 //! with the body in postcard encoding.
@@ -296,9 +295,7 @@ impl fmt::Display for FrameError {
     }
 }
 
-/// Encodes a message as a frame.
-///
-/// The result is empty if the encoding fails,
+/// Encodes a message as a frame. The result is empty if the encoding fails,
 /// which no [`ToDaemon`] or [`FromDaemon`] message causes.
 pub fn frame<T: Serialize>(host: u32, message: &T) -> Vec<u8> {
     let Ok(body) = postcard::to_stdvec(message) else {

@@ -38,7 +38,6 @@ pub fn others_sleep(pid: u32, waiting: u32) -> bool {
 }
 
 /// Returns true if a thread waits at a private futex without a time limit.
-///
 /// `syscall` is the content of `/proc/PID/task/TID/syscall`.
 fn waits_for_its_process(syscall: &str) -> bool {
     let number = |word: &str| match word.strip_prefix("0x") {

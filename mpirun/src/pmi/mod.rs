@@ -238,7 +238,6 @@ impl Server {
     }
 
     /// Removes a job whose processes have all ended and closed their sockets.
-    ///
     /// The numbers of the job and of its processes are not used again.
     pub fn forget(&mut self, job: Job) {
         let state = self.jobs.remove(job.0);
@@ -258,7 +257,6 @@ impl Server {
     }
 
     /// Returns true if the job's parent waits for the job, at the port name that it has stored.
-    ///
     /// No parent waits for a spawned program without MPI.
     pub fn is_awaited(&self, job: Job) -> bool {
         self.jobs[job.0].awaited
@@ -324,7 +322,6 @@ impl Server {
     }
 
     /// Sends a notice to all clients that have asked for notices.
-    ///
     /// The notice reports a death, or a process that has left MPI;
     /// in both cases no message from it follows.
     fn notify_all(&self, death_notice: Line) -> Vec<Effect> {
@@ -370,7 +367,6 @@ impl Server {
     }
 
     /// Handles a spawned job that will never connect to its waiting parent.
-    ///
     /// Returns the notice for the parent, or `None` if the parent does not understand it.
     pub fn spawn_failed(&mut self, job: Job, why: &str) -> Option<Vec<Effect>> {
         const LONGEST: usize = 400;
@@ -574,7 +570,6 @@ impl Server {
 }
 
 /// Builds a process mapping such as `(vector,(0,1,4),(1,1,2))`, the node of each rank.
-///
 /// Nodes are numbered from 0 in the order of their first ranks.
 fn process_mapping(hosts: &[u32]) -> String {
     let mut nodes: Vec<u32> = Vec::new();

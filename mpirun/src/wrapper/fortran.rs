@@ -116,9 +116,7 @@ pub(super) fn kind_flags(args: &[OsString]) -> Vec<OsString> {
 }
 
 /// Returns the flag by which a compiler of this version accepts different buffer types in calls of
-/// a
-/// procedure without an interface, as programs with `mpif.h` contain.
-///
+/// a procedure without an interface, as programs with `mpif.h` contain.
 /// Since version 10 gfortran rejects such calls (`Type mismatch between actual argument`);
 /// with the flag it only warns.
 pub(super) fn mismatch_flag(version: &str) -> Option<&'static str> {

@@ -1,8 +1,7 @@
 //! Fortran modules `mpi` and `mpi_f08`, compiled for each Fortran compiler at its first use.
 //!
 //! Module files differ between compilers and versions,
-//! so an installation contains the modules' source
-//! (`share/portcullis/fortran`).
+//! so an installation contains the modules' source (`share/portcullis/fortran`).
 //! Each combination of compiler,
 //! version and kind-changing flags has a folder with compiled modules.
 //! The folder is below the installation's `lib/portcullis/fortran` if the user may write there.
@@ -304,9 +303,7 @@ for arg; do case "$arg" in *.f90) b=$(basename "$arg" .f90); echo m >"$b.mod"; e
             Place { folder }
         }
 
-        /// Returns a command that runs the script by `sh`.
-        ///
-        /// The script is not executed directly:
+        /// Returns a command that runs the script by `sh`. The script is not executed directly:
         /// a child of another test may still have it open for writing.
         fn compiler(&self) -> OsString {
             let mut compiler = OsString::from("sh ");

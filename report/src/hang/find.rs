@@ -34,7 +34,6 @@ fn exceptions(ranks: &[Seen]) -> Vec<Finding> {
 }
 
 /// Returns the collective operations in which ranks wait, each with these ranks.
-///
 /// The order is by communicator, and then by number.
 fn rounds(ranks: &[Seen]) -> BTreeMap<(Comm, u64), Vec<(&Seen, &Round)>> {
     let mut rounds: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -144,7 +143,6 @@ fn unended(ranks: &[Seen]) -> Vec<Finding> {
 }
 
 /// Finds collective operations that lack members, the earliest of each communicator.
-///
 /// An operation is omitted if it is in a reported cycle with the missing members.
 fn absent(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
@@ -185,7 +183,6 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
 
 /// Finds ranks that others wait for in a message or at a window,
 /// and that wait for no rank themselves.
-///
 /// Each such rank is reported with the ranks that wait for it.
 fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
     let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();

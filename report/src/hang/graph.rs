@@ -3,10 +3,8 @@
 //! AND model: a rank that waits for a peer, or in a collective operation for all absent members,
 //! proceeds only when *all* of these have proceeded.
 //! OR model: a rank that receives from any source, or waits for any of several requests,
-//! proceeds when *one* rank
-//! has proceeded (E. Knapp, "Deadlock detection in distributed databases",
-//! ACM Computing Surveys 19(4), 1987).
-//! So a cycle of AND waits is a deadlock.
+//! proceeds when *one* rank has proceeded (E. Knapp, "Deadlock detection in distributed databases",
+//! ACM Computing Surveys 19(4), 1987). So a cycle of AND waits is a deadlock.
 //! Ranks in OR waits are deadlocked only if no rank that can proceed is left to reach them.
 
 use super::Seen;

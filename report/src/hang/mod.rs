@@ -4,8 +4,7 @@
 //! This module is pure: it converts snapshots to a [`Report`],
 //! as text for people and JSON for tools.
 //! The report begins with the findings, each of which explains why ranks wait ([`Finding`]).
-//! Then it lists the activity of every rank.
-//! Snapshots are taken while ranks run,
+//! Then it lists the activity of every rank. Snapshots are taken while ranks run,
 //! so a finding about ranks that have just begun to wait may be
 //! outdated; the waiting times show that.
 //!
@@ -106,9 +105,7 @@ pub enum Finding {
         doing: String,
     },
     /// Ranks receive from any source or wait for one of several requests,
-    /// without a possible partner.
-    ///
-    /// No rank is left that could send or receive.
+    /// without a possible partner. No rank is left that could send or receive.
     NoSender {
         waiting: Vec<u32>,
         /// Whether all these ranks receive from any source.
@@ -160,7 +157,6 @@ impl Report {
     }
 
     /// Returns true if all living ranks apparently wait for each other.
-    ///
     /// For ranks on another library this is no proof, since its messages in flight are not visible.
     pub fn all_seem_stuck(&self) -> bool {
         let stuck = graph::Graph::of(&self.ranks).stuck();
@@ -310,7 +306,7 @@ impl fmt::Display for Finding {
                         write!(f, "{} and {unknown} more of its members:", named(missing))?
                     }
                 }
-                // For more lines than this, the list of all ranks is clearer.
+                /// The maximum number of lines; for more ranks the list of all ranks is clearer.
                 const SHOWN: usize = 4;
                 for (rank, doing) in missing.iter().zip(doing).take(SHOWN) {
                     write!(f, "\n  rank {rank} {doing}")?;
@@ -408,7 +404,6 @@ fn has_no_data(operation: &str) -> bool {
 }
 
 /// Marks waits at a window for a rank that has made no MPI call since the wait began.
-///
 /// That rank is outside MPI, for example in a computation.
 fn find_outsiders(ranks: &mut [Seen]) {
     let outside: BTreeMap<u32, u64> = ranks

@@ -4,16 +4,13 @@
 //! ([`mpi_base::state::Quiet`]). A passive rank acts only on a message or a store to shared memory,
 //! and passive ranks send and store nothing.
 //! So if every living rank is passive at one time, and no message is in flight,
-//! all ranks stay passive.
-//! See F. Mattern, "Algorithms for distributed termination detection",
-//! Distributed Computing 2, 1987:
-//! the total counts of sent and received messages are equal,
+//! all ranks stay passive. See F. Mattern, "Algorithms for distributed termination detection",
+//! Distributed Computing 2, 1987: the total counts of sent and received messages are equal,
 //! in a state that no process has left meanwhile.
 //!
 //! *Rounds* establish such a time: a round is complete when every rank has polled again without a
 //! result, in the same wait, after all ranks had completed the previous round.
-//! The clocks of different hosts are never compared.
-//! The proof uses no edge of the wait-for graph.
+//! The clocks of different hosts are never compared. The proof uses no edge of the wait-for graph.
 //! A job with a rank that computes, sleeps outside MPI,
 //! is stopped or has not been scheduled is not deadlocked, since that rank is not passive.
 
@@ -21,7 +18,6 @@ use super::Seen;
 use crate::rank_snapshot::{Gate, Quiet, RankSnapshot, Stage};
 
 /// The number of complete rounds that form a proof.
-///
 /// Two rounds would suffice if every poll read all memory words at the same time.
 const ROUNDS: u32 = 4;
 
@@ -70,7 +66,6 @@ impl Proof {
     }
 
     /// Adds one snapshot of each rank of all connected jobs.
-    ///
     /// Returns true if the snapshots prove that no rank can make progress any more.
     pub fn add(&mut self, ranks: &[Seen]) -> bool {
         let Some(passive) = passive_ranks(ranks) else {
@@ -130,7 +125,6 @@ fn passive_ranks(ranks: &[Seen]) -> Option<Vec<Passive<'_>>> {
 }
 
 /// Returns the position of a rank that may be passive, and two times.
-///
 /// The times are those of its snapshot and of the start of its latest poll.
 pub(super) fn position(seen: &Seen) -> Option<(Position, (u64, u64))> {
     let passive = passive(seen)?;
@@ -165,7 +159,6 @@ fn passive(seen: &Seen) -> Option<Passive<'_>> {
 }
 
 /// Returns true if the hardware may release a rank from a barrier.
-///
 /// If a wire has not been toggled, no release is possible; otherwise a release may be in flight.
 fn may_be_released(snapshot: &RankSnapshot, wires: &[Gate]) -> bool {
     let is_in_barrier = snapshot.in_round().is_some_and(|round| {

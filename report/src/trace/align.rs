@@ -4,8 +4,7 @@
 //! than a message's latency.
 //! First each host's times are shifted by the minimum that its messages require.
 //! Each message from host A to host B is a lower bound for shift(B) - shift(A);
-//! the least solution is
-//! found like longest paths (R. Bellman, 1958).
+//! the least solution is found like longest paths (R. Bellman, 1958).
 //! If shifts do not suffice, because a clock did not run evenly, single receives are moved after
 //! their sends, with later events of their rank if necessary (R. Rabenseifner, "The controlled
 //! logical clock", 1997, without its second pass).

@@ -3,8 +3,7 @@
 //! The other clock is read between a request and its reply.
 //! The midpoint of both is an estimate with an error of at most half the round-trip time.
 //! The round with the shortest round trip is used (F.
-//! Cristian, "Probabilistic clock synchronization",
-//! Distributed Computing 3, 1989).
+//! Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989).
 //! Clocks run at different speeds, so the offset is interpolated linearly between the rounds at the
 //! beginning and those at the end of a job.
 //!
@@ -24,7 +23,6 @@ pub struct Reading {
 
 impl Reading {
     /// Creates a reading of `theirs` from the other clock.
-    ///
     /// `asked` and `heard` are the times of the request and the reply on this clock.
     pub fn between(asked: u64, heard: u64, theirs: u64) -> Reading {
         let error = heard.saturating_sub(asked) / 2;

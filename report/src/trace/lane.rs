@@ -16,7 +16,6 @@ pub struct Lane {
 pub struct Trace {
     pub lanes: Vec<Lane>,
     /// The other hosts with the maximum errors of their clocks in nanoseconds.
-    ///
     /// `None` means that the clock was not compared.
     pub clocks: Vec<(String, Option<u64>)>,
 }

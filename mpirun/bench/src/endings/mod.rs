@@ -155,7 +155,6 @@ impl std::error::Error for EndingsError {}
 #[derive(Debug, Default)]
 struct Seen {
     /// Milliseconds from the fault until launcher and ranks have ended.
-    ///
     /// `None` means that the launcher hangs or a process remains.
     gone: Option<f64>,
     hangs: bool,

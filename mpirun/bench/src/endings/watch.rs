@@ -14,7 +14,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::clock::now_ms;
 
 /// The notes of one job.
-///
 /// `ready.RANK` and `child.RANK` contain a pid. The file `go` lets rank 1 end.
 /// `deed` contains the time of the fault.
 pub struct Folder {

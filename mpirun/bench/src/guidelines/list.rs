@@ -34,7 +34,6 @@ const fn than(left: Call, right: &'static [(Call, Bytes)]) -> Guideline {
 }
 
 /// All guidelines.
-///
 /// The right side is another way to the same result, the plain form of a call with counts, the
 /// blocking form of a nonblocking call, or the same call with more bytes.
 pub const GUIDELINES: [Guideline; 40] = {
@@ -85,7 +84,6 @@ pub const GUIDELINES: [Guideline; 40] = {
 
 impl Guideline {
     /// Returns the calls of both sides with their block sizes in bytes.
-    ///
     /// Returns `None` if the row's size does not fit the guideline.
     pub fn sides(
         &self,

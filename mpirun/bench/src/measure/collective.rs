@@ -32,7 +32,6 @@ pub fn barrier(world: &World<'_>, ranks: usize, pace: Pace) -> Result<Row, MpiEr
 }
 
 /// Times an operation, with half of the bare barriers before it and half after it.
-///
 /// The scheduler migrates ranks in the course of the run, which affects both figures alike.
 fn beside<'w>(
     world: &'w World<'w>,
@@ -107,7 +106,6 @@ pub fn blocks<'w>(
 }
 
 /// Measures the overlap of a nonblocking sum with computation in percent, as `osu_iallreduce`.
-///
 /// The computation takes as long as the sum alone.
 pub fn overlap(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let sent = Buffer::new(size, 1);

@@ -1,8 +1,7 @@
 //! Exit skew of `MPI_Barrier`: the time from the first rank's exit to the last rank's exit.
 //!
 //! Each rank computes for a random time before each barrier,
-//! so a different rank arrives last each time.
-//! Ranks on one host share a clock.
+//! so a different rank arrives last each time. Ranks on one host share a clock.
 //! For other ranks, rank 0 reads each rank's clock before and after
 //! the barriers, as ReproMPI does; the last row states the maximum error of a clock difference.
 
@@ -29,7 +28,6 @@ const QUESTIONS: u32 = 64;
 const TAG: i32 = 9;
 
 /// Measures the distribution of the exit skew; every rank gets the same rows.
-///
 /// With `estimate`, clocks are read by messages although all ranks share one clock.
 pub fn rows(world: &World<'_>, pace: Pace, estimate: bool) -> Result<Vec<Row>, MpiError> {
     let mut random = SplitMix64(u64::try_from(world.rank()).unwrap_or(0) + 1);

@@ -79,7 +79,6 @@ fn work(world: &World<'_>, task: Duration) -> Result<(), MpiError> {
 }
 
 /// Returns the CPU time of this thread.
-///
 /// By a wall clock a task would take longer while another process has the core.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);

@@ -2,8 +2,7 @@
 //! and logs at the shared pointer.
 //!
 //! Each write iteration begins with an empty file, as in programs,
-//! so the kernel allocates all pages anew.
-//! The truncation is not timed.
+//! so the kernel allocates all pages anew. The truncation is not timed.
 //! An iteration lasts from one barrier to the next,
 //! since the slowest rank determines when a file is complete.
 //! With `--plain`, every second iteration moves the same number of bytes by `pwrite` or `pread`,

@@ -5,8 +5,7 @@
 //! so the sum over all processes is the job's memory use.
 //! The memory of this program is included and is the same for every library.
 //! A job runs much longer than its start takes,
-//! so every process has the time [`SETTLING`] to release
-//! memory that only the start needed.
+//! so every process has the time [`SETTLING`] to release memory that only the start needed.
 
 use super::collective::across;
 use crate::mpi::{MpiError, World};
@@ -43,7 +42,6 @@ pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
 }
 
 /// Waits until all ranks have communicated and released memory.
-///
 /// The caller's next barrier keeps all ranks alive until each has measured.
 fn stand(world: &World<'_>) -> Result<(), MpiError> {
     world.barrier()?;

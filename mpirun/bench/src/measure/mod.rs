@@ -29,7 +29,6 @@ use crate::sizes::{Sizes, powers_of_two};
 const LARGE: usize = 8192;
 
 /// Runs the benchmark; every rank gets the same rows.
-///
 /// `init` is the time of `MPI_Init` on this rank.
 pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<Row>, MeasureError> {
     let benchmark = options.benchmark;

@@ -95,7 +95,6 @@ pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiErr
 }
 
 /// Measures the rate of 8-byte messages between two ranks of `threads` threads each.
-///
 /// The unit is thousands of messages per second; the row's size is the number of threads.
 pub fn threads(world: &World<'_>, threads: usize, pace: Pace) -> Result<Row, MpiError> {
     let (peer, first) = partner(world);

@@ -199,7 +199,6 @@ impl Collectives<'_> {
     }
 
     /// Starts a sum of floats, calls `meanwhile` until it returns true, and waits for the sum.
-    ///
     /// An `MPI_Test` follows each call of `meanwhile`.
     pub fn allreduce_while(
         &self,

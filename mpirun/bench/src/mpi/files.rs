@@ -59,7 +59,6 @@ pub struct OpenFile<'a> {
 
 impl World<'_> {
     /// Opens or creates a file for reading and writing; all ranks must call this.
-    ///
     /// If `own`, each rank opens a file of its own.
     pub fn open_file<'a>(&'a self, path: &Path, own: bool) -> Result<OpenFile<'a>, MpiError> {
         let (h, call) = (self.handles(), self.call());
@@ -80,7 +79,6 @@ impl World<'_> {
     }
 
     /// Returns a datatype of `pieces` pieces of `len` bytes.
-    ///
     /// The stride is `len` times the number of ranks.
     pub fn interleaved(&self, pieces: usize, len: usize) -> Result<FileType<'_>, MpiError> {
         let mut handle = ptr::null();

@@ -93,8 +93,7 @@ impl World<'_> {
         for (number, (request, at)) in requests.iter_mut().zip(places).enumerate() {
             let message = &mut data[at..at + len];
             // SAFETY: this function's callers complete the request before the borrow of `data`
-            // ends;
-            // no code reads `data` before that.
+            // ends; no code reads `data` before that.
             let code = unsafe {
                 (self.call().irecv)(
                     message.as_mut_ptr().cast(),
@@ -219,7 +218,6 @@ impl Posted {
 }
 
 /// Returns the offsets of a window's messages in a buffer of `memory` bytes.
-///
 /// Messages are contiguous; after the buffer's end, offsets start again at 0.
 fn places(memory: usize, len: usize) -> impl Iterator<Item = usize> {
     let distinct = memory.checked_div(len).unwrap_or(1).max(1);

@@ -299,7 +299,6 @@ impl Library {
     }
 
     /// Calls `MPI_Init_thread`, for several threads if `threads`.
-    ///
     /// Returns MPI_COMM_WORLD and the time of the call.
     pub fn init(&self, threads: bool) -> Result<(World<'_>, Duration), MpiError> {
         let level = if threads {

@@ -53,10 +53,8 @@ impl fmt::Display for MpiError {
 impl std::error::Error for MpiError {}
 
 /// Converts a return code to a `Result`.
-///
 /// An error code occurs only with an error handler that returns: the default,
-/// `MPI_ERRORS_ARE_FATAL`,
-/// ends the job.
+/// `MPI_ERRORS_ARE_FATAL`, ends the job.
 fn check(function: &'static str, code: c_int) -> Result<(), MpiError> {
     if code == 0 {
         Ok(())

@@ -10,8 +10,7 @@ impl Collectives<'_> {
     ///
     /// # Safety
     /// If `start` returns success, it has created a request,
-    /// and the request's buffers stay borrowed
-    /// until this function returns.
+    /// and the request's buffers stay borrowed until this function returns.
     unsafe fn started(
         &self,
         function: &'static str,

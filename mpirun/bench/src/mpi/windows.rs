@@ -20,7 +20,6 @@ pub struct Window<'a> {
 }
 
 /// Memory that other ranks may access until all ranks have freed the window.
-///
 /// After an error the memory is leaked, since other ranks may still access it.
 struct Memory(ManuallyDrop<Vec<u64>>);
 
@@ -130,7 +129,6 @@ impl Window<'_> {
     }
 
     /// Starts the same access `times` times.
-    ///
     /// The caller must complete the accesses before the borrow of the buffers ends.
     fn begin(
         &self,
@@ -149,8 +147,7 @@ impl Window<'_> {
         let (long, char_, sum) = (h.long, h.char_, h.sum);
         for _ in 0..times {
             // SAFETY: both buffers have at least `len` bytes,
-            // and every caller of this private function
-            // completes the accesses before it returns.
+            // and every caller of this private function completes the accesses before it returns.
             let code = unsafe {
                 match access {
                     Access::Put => (call.put)(origin, bytes, char_, rank, at, bytes, char_, win),
@@ -326,7 +323,6 @@ mod tests {
     }
 
     /// Returns true if the window's memory is still in use.
-    ///
     /// Then the allocator does not return it for new buffers of the same length.
     fn is_kept() -> bool {
         let buffers: Vec<Vec<u64>> = (0..16).map(|_| vec![1; 8]).collect();

@@ -28,8 +28,7 @@ impl Collectives<'_> {
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
         // SAFETY: `received` has `n` bytes for each rank and `sent` at least `n`.
-        // The buffers, and the
-        // arrays with one element for each rank, live until the call returns.
+        // The buffers, and the arrays with one element for each rank, live until the call returns.
         check("MPI_Gatherv", unsafe {
             (self.world.call().gatherv)(from, n, h.char_, to, counts, starts, h.char_, 0, h.world)
         })
@@ -43,8 +42,7 @@ impl Collectives<'_> {
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
         // SAFETY: `sent` has `n` bytes for each rank and `received` at least `n`.
-        // The buffers, and the
-        // arrays with one element for each rank, live until the call returns.
+        // The buffers, and the arrays with one element for each rank, live until the call returns.
         check("MPI_Scatterv", unsafe {
             (self.world.call().scatterv)(from, counts, starts, h.char_, to, n, h.char_, 0, h.world)
         })
@@ -58,8 +56,7 @@ impl Collectives<'_> {
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
         // SAFETY: `received` has `n` bytes for each rank and `sent` at least `n`.
-        // The buffers, and the
-        // arrays with one element for each rank, live until the call returns.
+        // The buffers, and the arrays with one element for each rank, live until the call returns.
         check("MPI_Allgatherv", unsafe {
             (self.world.call().allgatherv)(from, n, h.char_, to, counts, starts, h.char_, h.world)
         })

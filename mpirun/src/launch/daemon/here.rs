@@ -87,7 +87,6 @@ impl Daemon {
     }
 
     /// Releases the memory of a spawned job that has ended on this host, unless a trace needs it.
-    ///
     /// Otherwise a program that spawns jobs for days would exhaust the memory.
     fn give_back(&mut self, job: Job) {
         if job.0 > 0 && self.local.is_over(job) {

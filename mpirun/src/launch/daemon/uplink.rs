@@ -123,7 +123,6 @@ impl Uplink {
     }
 
     /// Writes the whole queue, blocking.
-    ///
     /// Stops if the pipe has no reader, or if `guard` reports the death of the guard process.
     pub(super) fn write_all(&mut self, guard: &OwnedFd) {
         while !self.queue.is_empty() && !self.is_lost && self.write() {

@@ -46,7 +46,6 @@ impl<'a> AllRanks<'a> {
     }
 
     /// Asks all ranks to end by a signal.
-    ///
     /// Hosts that have not sent their greeting run no ranks, so their links are closed at once.
     pub(super) fn ask_to_end(&mut self, signal: Signal) {
         term_signals::ask_to_end(self.local.leaders(), signal);

@@ -135,9 +135,7 @@ impl DeadJob {
     }
 
     /// Returns true if all living ranks on other hosts have snapshots newer than the last used
-    /// ones.
-    ///
-    /// These snapshots then count as used.
+    /// ones. These snapshots then count as used.
     fn have_hosts_answered(&mut self, control: &JobControl<'_>) -> bool {
         let jobs = &control.ranks.jobs;
         let elsewhere = jobs.alive().filter(|(_, rank)| !rank.here);

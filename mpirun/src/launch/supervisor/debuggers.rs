@@ -24,7 +24,6 @@ impl Debuggers {
 
 impl Supervisor<'_> {
     /// Writes the table once all ranks of the first job have started.
-    ///
     /// If a debugger has started mpirun, waits until the debugger has read the table.
     pub(super) fn show_debuggers_the_ranks(&mut self) {
         let jobs = &self.control.ranks.jobs;

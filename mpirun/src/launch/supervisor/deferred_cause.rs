@@ -5,7 +5,6 @@ use crate::pmi::Proc;
 use std::time::{Duration, Instant};
 
 /// The time for which an abort is held back.
-///
 /// Reports of other hosts, or the end of a dying rank of this host, may arrive in that time.
 const DELAY: Duration = Duration::from_millis(50);
 
@@ -64,7 +63,6 @@ impl DeferredCause {
     }
 
     /// Returns the failure if no other failure has explained it in time.
-    ///
     /// `is_dying` returns true if a rank other than the given ones has begun to die.
     pub(super) fn take_due(&mut self, is_dying: impl Fn(&[Proc]) -> bool) -> Option<Failure> {
         let now = Instant::now();
@@ -96,7 +94,6 @@ mod tests {
     const SIGBUS: Ended = Ended::Killed(libc::SIGBUS);
 
     /// Returns the rank that is named as the cause if ranks 0, 1, ... have ended in this order.
-    ///
     /// No other rank is dying.
     fn named(ends: &[Ended]) -> usize {
         let mut held = DeferredCause::default();

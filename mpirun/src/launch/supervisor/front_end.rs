@@ -70,7 +70,6 @@ impl FrontEnd {
     }
 
     /// Waits until the debugger has read the process table.
-    ///
     /// A signal that ends the job, or the death of the front end, also ends the wait.
     pub(super) fn wait_for_release(&mut self) {
         let mut byte = [0; 1];

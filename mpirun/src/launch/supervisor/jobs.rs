@@ -28,7 +28,6 @@ pub(super) struct Rank {
     /// Whether the rank runs on this host.
     pub(super) here: bool,
     /// Whether the rank is an adopted process, which started this launcher.
-    ///
     /// The closing of its socket counts as its end, and it gets no signals.
     pub(super) is_adopted: bool,
     /// The process id; 0 until the launcher on its host has reported the start.
@@ -238,7 +237,6 @@ impl<'a> Jobs<'a> {
     }
 
     /// Records that jobs are being ended while others continue.
-    ///
     /// All ranks of the jobs are marked, also those that have ended or were never started.
     pub(super) fn dismiss(&mut self, jobs: &BTreeSet<usize>) {
         let ranks = self.ranks.values_mut();
@@ -288,7 +286,6 @@ impl<'a> Jobs<'a> {
     // ---- jobs that are over ---------------------------------------------------------------------------------------
 
     /// Queues a spawned job for removal if all its ranks have ended.
-    ///
     /// Otherwise the table would grow without a limit in a program that spawns jobs for days.
     pub(super) fn queue_if_over(&mut self, job: Job) {
         let is_over = self.of(job).count() > 0 && self.of(job).all(|rank| !rank.alive);
@@ -359,7 +356,6 @@ impl<'a> Jobs<'a> {
     }
 
     /// Formats the losses of all jobs.
-    ///
     /// For example: "2 of 8 ranks were lost: 2, 5; 1 of 2 ranks of spawned job 1 was lost: 0".
     pub(super) fn losses(&self) -> String {
         let numbers = self.numbers().into_iter();

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 const ANNOUNCED: Duration = Duration::from_secs(1);
 
 /// The maximum wait for the ends of killed ranks.
-///
 /// After SIGKILL a process remains only if it is stuck inside the kernel.
 const GIVE_UP: Duration = Duration::from_secs(5);
 
@@ -79,7 +78,6 @@ impl Lifecycle {
     }
 
     /// Records that a signal has asked the ranks to end.
-    ///
     /// Ranks that do not handle the signal are killed after `short`, all others after `long`.
     pub(super) fn begin_ending_by_signal(
         &mut self,

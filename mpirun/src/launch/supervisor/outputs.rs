@@ -247,7 +247,6 @@ impl<'a> Outputs<'a> {
     }
 
     /// Reports output that could not be written.
-    ///
     /// Returns true if output of the ranks is lost for good, so that the job must end.
     pub(super) fn check(&mut self) -> bool {
         let complaints = [&mut self.sinks.out, &mut self.sinks.err].map(Sink::take_complaints);
@@ -305,7 +304,6 @@ impl<'a> Outputs<'a> {
     }
 
     /// Writes all queued bytes, blocking.
-    ///
     /// The time limit, the front end's death or a signal from the user ends the wait.
     pub(super) fn write_all(&mut self, limit: Option<Instant>, front: &mut FrontEnd) {
         loop {

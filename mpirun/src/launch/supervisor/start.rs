@@ -200,7 +200,6 @@ impl Supervisor<'_> {
     }
 
     /// Prints the map of `--display-map`.
-    ///
     /// With `--verbose` or on a terminal it also reports oversubscribed cores.
     pub(super) fn show_map(&mut self) {
         let jobs = &self.control.ranks.jobs;

@@ -9,7 +9,6 @@ use crate::pmi::Proc;
 use std::collections::BTreeMap;
 
 /// The first line of a traceback.
-///
 /// In an exception group, a mark and spaces precede each line; such tracebacks are not recognised.
 const BEGINNING: &[u8] = b"Traceback (most recent call last):";
 

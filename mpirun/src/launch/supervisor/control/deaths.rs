@@ -13,8 +13,7 @@ impl JobControl<'_> {
     /// Handles an abort that a rank requests.
     ///
     /// With several hosts, the rank may have seen a broken connection before the supervisor is
-    /// notified
-    /// of the peer's death; that death is the cause that the user needs to know.
+    /// notified of the peer's death; that death is the cause that the user needs to know.
     pub(super) fn abort(&mut self, by: Proc, cause: Cause, code: i32) {
         if self.is_dismissed(by) {
             return;
@@ -135,8 +134,7 @@ impl JobControl<'_> {
     }
 
     /// Notifies the parent of a spawned job that the job will never connect,
-    /// and ends the job's ranks.
-    /// Returns false if the job has no parent that can be notified.
+    /// and ends the job's ranks. Returns false if the job has no parent that can be notified.
     fn fail_spawn(&mut self, job: Job, why: &str) -> bool {
         if !self.is_running() {
             return false;

@@ -40,7 +40,6 @@ impl Losses {
     }
 
     /// Returns true if the daemons of all these ranks have ever sent a frame.
-    ///
     /// If a daemon has not, the loss of its host is a failed start.
     pub(super) fn were_reached(&self, ranks: &[Proc], jobs: &Jobs<'_>) -> bool {
         let mut ranks = ranks.iter().filter_map(|&proc| jobs.get(proc));
@@ -48,7 +47,6 @@ impl Losses {
     }
 
     /// Returns the host of each rank of a job that is about to start.
-    ///
     /// Living ranks occupy slots, and lost hosts have none.
     pub(in super::super) fn place(
         &self,
