@@ -1,5 +1,4 @@
-//! Component catalogue for the tools: components in the library file,
-//! and the installation's plugins.
+//! Component catalogue for the tools: built-in components and the installation's plugins.
 
 use mpi_abi::components;
 use mpi_base::param::Params;

@@ -1,5 +1,4 @@
-//! Command-line tools of the installation: `mpirun`, `mpicc`,
-//! `mpi-info` (`mpi-bench` is a separate package).
+//! Command-line tools: `mpirun`, `mpicc`, `mpi-info`; `mpi-bench` is a separate package.
 //!
 //! * [`cli`] parses mpirun's command line into a plan;
 //! * `text` reads text files that users write for mpirun;

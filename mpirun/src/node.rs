@@ -1,5 +1,4 @@
-//! Node segment of a job: shared memory that the launcher creates and ranks inherit,
-//! with state and events.
+//! Node segment of a job: shared memory that ranks inherit, with their states and events.
 
 mod threads;
 
@@ -14,8 +13,7 @@ use std::cell::OnceCell;
 #[derive(Debug)]
 pub struct Node {
     fd: OwnedFd,
-    /// Reader of the event rings, created after the ranks have ended,
-    /// so that all rings use one clock.
+    /// Reader of the event rings, created after the ranks' end: all rings use one clock.
     player: OnceCell<Option<Player>>,
 }
 

@@ -1,5 +1,4 @@
-//! Path of this installation, derived from the running program,
-//! so that the installation is relocatable.
+//! Path of this relocatable installation, derived from the path of the running program.
 
 use mpi_base::environment;
 use mpi_base::param::Files;

@@ -1,12 +1,9 @@
-//! Compiler wrappers `mpicc`, `mpicxx` and `mpifort`:
-//! a compiler with the flags for this installation.
+//! Compiler wrappers `mpicc`, `mpicxx` and `mpifort`: a compiler with this installation's flags.
 //!
 //! The wrappers are one program, which derives the language from the name of its executable.
-//! It answers queries of Open MPI's and MPICH's wrappers,
-//! which CMake's FindMPI and autoconf macros use:
-//! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help`
-//! and MPICH's `-show`,
-//! `-compile_info`, `-link_info`; each with one dash or two.
+//! CMake's FindMPI and autoconf macros use the queries of Open MPI's and MPICH's wrappers.
+//! Open MPI: `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help`.
+//! MPICH: `-show`, `-compile_info`, `-link_info`. Each query takes one dash or two.
 //! MPICH's `-help` has one dash only, because `--help` is the compiler's option.
 //! `MPICC_CC` or, for one call, `-cc=NAME` selects the compiler;
 //! for `mpicxx`, `MPICXX_CXX` or `-cxx=NAME`; for `mpifort`, `MPIFORT_FC` or `-fc=NAME`.

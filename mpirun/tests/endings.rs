@@ -1,5 +1,4 @@
-//! Tests of launches that fail: all processes and their children end,
-//! and mpirun reports the failure.
+//! Tests of launches that fail: all processes end, and mpirun reports the failure.
 //!
 //! After every launch `common::finish` checks by an environment variable that no process remains.
 

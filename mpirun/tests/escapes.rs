@@ -9,8 +9,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output, Stdio};
 
-/// A window title, a bell, a carriage return, a forged line, a one-character CSI,
-/// right-to-left text.
+/// A window title, a bell, a carriage return, a forged line, a C1 control, right-to-left text.
 const EVIL: &str = "forged\x1b]0;title\x07\r\nmpirun: forged\u{9b}31m\u{202e}";
 
 /// The escaped form of `EVIL`, as messages must print it.

@@ -1,5 +1,4 @@
-//! Tests of `mpicc` in an installation: it finds the installation,
-//! and a compiler accepts its commands.
+//! Tests of `mpicc` in an installation, which it must find, with a real compiler.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -102,8 +102,7 @@ fn an_abort_ends_all_nevertheless() {
 
 #[test]
 fn a_rank_that_never_comes_to_a_barrier_does_not_hold_it() {
-    // Rank 1 dies before any rank enters the barrier, rank 2 while others wait,
-    // rank 3 after its `init`.
+    // Rank 1 dies before the barrier, rank 2 while others wait, rank 3 after its `init`.
     let script = format!(
         "[ $PMI_RANK = 1 ] && exit 0; [ $PMI_RANK = 2 ] && sleep 0.1 && kill -9 $$; \
          {GREET} [ $PMI_RANK = 3 ] && exit 0; \

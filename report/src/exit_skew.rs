@@ -1,5 +1,4 @@
-//! Exit skew of an operation: the time from the first to the last rank's exit,
-//! over many repetitions.
+//! Exit skew: the time from the first to the last rank's exit from a repeated operation.
 
 use std::fmt;
 

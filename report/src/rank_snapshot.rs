@@ -1,7 +1,7 @@
 //! Snapshot of a rank's state, which launchers exchange and reports are derived from.
 //!
-//! A snapshot is a rank's state page ([`mpi_base::state`]) with two changes
-//! that make it independent of the host:
+//! A snapshot is a rank's state page ([`mpi_base::state`]) in a form
+//! that is independent of the host:
 //! start times become durations, and call numbers become names.
 
 use mpi_base::state::{self, About, AboutWindow, NO_PEER, Phase, State, Waits};
@@ -138,8 +138,7 @@ pub struct InFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quiet {
     pub waits: u64,
-    /// The start of the poll, and below, the time of this snapshot,
-    /// by the clock of the rank's host.
+    /// The start of the poll and, below, the time of the snapshot, by the host's clock.
     pub checked_ns: u64,
     pub taken_ns: u64,
     /// The number of messages sent, and below, received, by transports that count them.
@@ -245,8 +244,7 @@ impl AtWindow {
 }
 
 impl RankSnapshot {
-    /// Converts a state page; `now_ns` is the time on the page's clock,
-    /// `name` returns a call's name.
+    /// Converts a state page; `now_ns` is the page clock's time, `name` returns a call's name.
     pub fn of(state: &State, now_ns: u64, name: impl Fn(u16) -> String) -> RankSnapshot {
         let call = |number: u16| (number != 0).then(|| name(number));
         let round = &state.collective;

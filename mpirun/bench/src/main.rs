@@ -1,20 +1,19 @@
 //! `mpi-bench`: micro-benchmarks for any MPI library.
 //!
-//! The program is not linked to an MPI library.
-//! At start it loads a library and calls it through the
-//! MPI 5.0 standard ABI. So one executable measures this project's library, MPICH's and, with a
-//! small table of handles, Open MPI's. The loops are those of the OSU micro-benchmarks (D. K.
-//! Panda and others, "OSU Micro-Benchmarks" 7), so the columns are comparable with theirs.
+//! The program is not linked to an MPI library:
+//! at start it loads a library and calls it through the
+//! MPI 5.0 standard ABI. So one executable measures this project's library and MPICH's.
+//! It measures Open MPI's library by means of a small table of handles.
+//! The loops are those of the OSU micro-benchmarks, so the columns are comparable with theirs
+//! (D. K. Panda and others, "OSU Micro-Benchmarks" 7).
 //!
 //! Ways to run it:
 //! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;
 //! - as `mpi-bench tune` it starts its own launcher for each algorithm and writes a decision table;
-//! - as `mpi-bench guidelines` it compares collectives with equivalent calls,
-//! in one job for each number of ranks;
+//! - as `mpi-bench guidelines` it compares collectives with equivalent calls;
 //! - as `mpi-bench endings` it ends jobs in several ways and measures how long that takes;
 //! - with `-n N` it starts its own launcher;
-//! - with `--vs LIBDIR` it starts all launchers,
-//! alternates between the libraries and prints ratios of medians.
+//! - with `--vs LIBDIR` it alternates between libraries and prints ratios of medians.
 //!
 //! Promise: every printed figure was measured in this run.
 //! A setting that cannot be measured is reported with the reason and never replaced.
@@ -117,8 +116,8 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
         (Ok(report), true) if options.json => println!("{}", report.json()),
         (Ok(report), true) => print!("{}", report.text()),
         (Ok(_), false) => {}
-        // This rank may have failed alone inside the library,
-        // and MPI_Finalize would wait for the other ranks.
+        // Only this rank may have failed, inside the library:
+        // MPI_Finalize would wait for the others.
         (Err(error @ measure::error::MeasureError::Mpi(_)), _) => return Err(sentence(error)),
         (Err(error), _) => {
             world.finalize().map_err(sentence)?;

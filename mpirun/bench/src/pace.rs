@@ -22,10 +22,10 @@ pub struct Pace {
 
 /// Keeps all ranks busy with barriers for `length`.
 ///
-/// On a virtual machine, the first rows of a job on idle cores took up to five times as long as the
-/// same rows 0.25 s later. A library
-/// that starts in 10 ms would be measured in this phase only, while a
-/// library that takes 1 s to start is not affected.
+/// On a virtual machine, the first rows on idle cores took up to five times their usual time.
+/// A quarter of a second later this slow phase was over.
+/// A library that starts in 10 ms would be measured only in the slow phase.
+/// A library that takes 1 s to start would not be affected.
 pub fn keep_busy(world: &World<'_>, length: Duration) -> Result<(), MpiError> {
     let begin = Instant::now();
     let mut next = 1;

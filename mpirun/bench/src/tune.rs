@@ -1,11 +1,10 @@
 //! `mpi-bench tune`: measures every algorithm of every collective and writes a decision table.
 //!
 //! The table is for `coll_tuned_rules` on this machine.
-//! The library runs under its own launcher with only its general components
-//! and one forced algorithm.
+//! The library runs under its own launcher, with general components and one forced algorithm.
 //! The algorithms alternate in rounds, and their medians over the rounds are compared.
-//! A longer message keeps the algorithm of the shorter one
-//! unless another is clearly faster, so that noise does not become a rule.
+//! A longer message keeps the algorithm of the shorter one unless another is clearly faster.
+//! Otherwise noise could become a rule.
 
 use std::collections::BTreeMap;
 use std::fmt;

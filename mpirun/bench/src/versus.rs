@@ -76,8 +76,7 @@ struct Comparison {
     operation: Option<&'static str>,
     unit: &'static str,
     ours: f64,
-    /// The figure without MPI by the ranks of the library under test,
-    /// for `barrier` and `io --plain`.
+    /// The figure of the same ranks without MPI, for `barrier` and `io --plain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     bare: Option<f64>,
     peers: Vec<Best>,
@@ -291,8 +290,7 @@ fn best_of_each(
             ours_is_better_by,
         };
         match best.iter_mut().find(|b| b.library == library) {
-            // The best setting of a peer is the one with the smallest factor for the library under
-            // test.
+            // The best setting of a peer gives the library under test the smallest factor.
             Some(known) if candidate.ours_is_better_by < known.ours_is_better_by => {
                 *known = candidate
             }

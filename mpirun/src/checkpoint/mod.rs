@@ -1,5 +1,4 @@
-//! Command-line options for checkpoints: the folder, the interval,
-//! and the checkpoint to restart from.
+//! Command-line options for checkpoints: folder, interval, and the checkpoint to restart from.
 //!
 //! [`mpi_core::crs`] has the store of checkpoints and the protocol with the ranks;
 //! `launch/supervisor/checkpoints.rs` has the supervisor's part.

@@ -26,8 +26,7 @@ use mpi_core::fault;
 use std::path::PathBuf;
 
 impl AppOptions {
-    /// Adds the options that precede a configuration file to one line of the file,
-    /// which may override them.
+    /// Adds the options before a configuration file to a line of the file, which may override them.
     pub fn inherit(&mut self, job: &AppOptions) {
         fn before<T: Clone>(mine: &mut Vec<T>, job: &[T]) {
             mine.splice(0..0, job.iter().cloned());

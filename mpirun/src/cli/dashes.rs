@@ -3,8 +3,7 @@
 //!
 //! This module parses the options before the program;
 //! clap's definition has the number of values of each option.
-//! Long names get two dashes, and spellings of other launchers are translated
-//! ([`super::translated`]).
+//! Long names get two dashes. Spellings of other launchers are translated ([`super::translated`]).
 //! Unsupported ([`super::not_yet`]), unknown and misplaced options are errors.
 
 use super::options::{Options, Section};

@@ -1,10 +1,8 @@
-//! `-x`, `--env` and `--genv`: environment variables for the ranks of one program
-//! or of all programs.
+//! `-x`, `--env` and `--genv`: environment variables for the ranks of one or all programs.
 //!
 //! `-x` and `--env` apply to the program of their part, as in Open MPI and MPICH.
 //! `--genv` applies to all programs, at any position.
-//! A variable that has the same value in all programs belongs to the job,
-//! and spawned programs get it too.
+//! A variable with the same value in all programs belongs to the job; spawned programs get it too.
 
 use super::CliError;
 use super::options::AppOptions;

@@ -85,8 +85,8 @@ impl MapBy {
             ("oversubscribe", _) => self.oversubscribe = true,
             ("nooversubscribe", _) => self.strict = true,
             ("span", _) => self.span = true,
-            // Accepted without effect: processors are hardware threads here,
-            // and spawned jobs always inherit the policy.
+            // `hwtcpus` has no effect, since processors are hardware threads here.
+            // `inherit` and `noinherit` have none, since spawned jobs always inherit the policy.
             ("hwtcpus" | "inherit" | "noinherit", _) => {}
             (_, Some(("pe", each))) => {
                 let each = numbers::count(each).map_err(|_| ValueError::unknown(WANTED))?;

@@ -1,5 +1,4 @@
-//! Command line of `mpirun` and `mpiexec`: the MPI standard's forms,
-//! and common Open MPI and MPICH options.
+//! Command line of `mpirun` and `mpiexec`: MPI's standard forms, and options of Open MPI and MPICH.
 //!
 //! `mpirun [options] program [args] [: [options] program [args]]...`
 //!
@@ -11,8 +10,8 @@
 //! `dashes` normalises single dashes, and `usage` words clap's errors.
 //! `help` generates screens and the manual page, `completion` the shell completions.
 //! `configfile` reads parts from a file.
-//! `assemble` builds a [`Plan`] from the parts, with the values that `placement`, `values` and
-//! `observation` derive from single options. `settings` reports errors in parameters.
+//! `assemble` builds a [`Plan`] from the parts. `placement`, `values` and `observation` derive
+//! values from single options. `settings` reports errors in parameters.
 
 mod assemble;
 mod bind_to;

@@ -1,7 +1,7 @@
 //! Unsupported options of other launchers, each with its effect there and a replacement here.
 //!
-//! Each of these options is an error with its own message: a silently ignored option misleads more
-//! than a missing one. A value that requests the default behaviour is accepted.
+//! Each of these options is an error with its own message, since ignoring it would mislead users.
+//! A value that requests the default behaviour is accepted.
 
 /// A known but unsupported option.
 #[derive(Debug)]

@@ -1,5 +1,4 @@
-//! Values of `--output` (keywords for the form of the ranks' output,
-//! or a folder) and `--output-filename`.
+//! Values of `--output` and `--output-filename`: a folder, or keywords for the form of the output.
 
 use super::value_error::ValueError;
 use crate::launch::program::Io;

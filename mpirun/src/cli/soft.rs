@@ -1,7 +1,8 @@
 //! The value of `--soft`: acceptable numbers of ranks if the requested number does not fit.
 //!
-//! The format is that of the reserved info key `soft` (MPI 5.0, 11.9.3): a comma-separated list of
-//! numbers, ranges `a:b`, and ranges with a stride `a:b:c`. Numbers above that of `-n` are ignored.
+//! The format is that of the reserved info key `soft` (MPI 5.0, 11.9.3): a comma-separated list.
+//! Its items are numbers, ranges `a:b`, and ranges with a stride `a:b:c`.
+//! Numbers above that of `-n` are ignored.
 
 use super::value_error::ValueError;
 
@@ -98,8 +99,7 @@ mod tests {
         assert_eq!(allowed("2:9", 4), [4, 3, 2]);
         assert_eq!(allowed("1, 2:10:4", 8), [6, 2, 1]);
         assert_eq!(allowed("10:2:-4", 8), [6, 2]);
-        // Strides count from the first number of a range,
-        // also if that number is not allowed itself.
+        // Strides count from a range's first number, even if that number is not allowed.
         assert_eq!(allowed("1:6:2", 8), [5, 3, 1]);
         assert_eq!(allowed("0:6:2", 8), [6, 4, 2]);
         assert_eq!(allowed("-1:6:3", 8), [5, 2]);

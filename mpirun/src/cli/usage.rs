@@ -1,5 +1,4 @@
-//! Wording of clap's errors: the option as users write it, the given value,
-//! and the accepted values.
+//! Wording of clap's errors: the option as users write it, the given and the accepted values.
 
 use super::value_error::ValueError;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

@@ -1,5 +1,4 @@
-//! Values that single options determine: output, remote launch, fault tolerance,
-//! time limits and paths.
+//! Values of single options: output, remote launch, fault tolerance, time limits and paths.
 
 use super::CliError;
 use super::choices::{FaultTolerance, Shown, TimeLimit};

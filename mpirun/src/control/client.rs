@@ -1,5 +1,4 @@
-//! Client of the control socket, `mpi-ctl`: it finds the job,
-//! sends the request and prints the reply.
+//! Client of the control socket, `mpi-ctl`: finds the job, sends a request, prints the reply.
 
 use super::command::{Command, Options};
 use super::{DONE, NAME, address, is_trusted};

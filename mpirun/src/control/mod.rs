@@ -1,7 +1,6 @@
 //! Control socket of a running mpirun, and its client `mpi-ctl`.
 //!
-//! The socket's abstract name is `portcullis-control-UID-PID`,
-//! where PID is the mpirun that the user started.
+//! The socket's abstract name is `portcullis-control-UID-PID`; PID is the mpirun that users see.
 //! An abstract name has no file, so a killed mpirun leaves nothing behind.
 //! Each side checks by `SO_PEERCRED` that the peer process belongs to the same user or to root.
 //!

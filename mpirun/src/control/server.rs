@@ -1,5 +1,4 @@
-//! Server of the control socket in the supervisor: connections,
-//! requests and replies, without blocking.
+//! Server of the control socket in the supervisor: connections, requests and replies.
 
 use super::{Command, DONE, LONGEST, REFUSED, address, is_trusted};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

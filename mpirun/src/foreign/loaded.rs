@@ -1,13 +1,12 @@
 //! Detection of other MPI libraries in the memory maps of running ranks (proc_pid_maps(5)).
 //!
 //! A program's libraries are not always known before the start: an interpreter opens any library.
-//! A rank on another library never calls this library's `MPI_Init`: each rank is then a singleton,
-//! and the job ends with status 0.
+//! A rank on another library never calls this library's `MPI_Init`.
+//! Then each rank is a singleton, and the job ends with status 0.
 //! So the launcher reads each rank's maps until the rank has contacted its PMI server:
 //! at the rank's first output, and at growing intervals.
 //!
-//! A rank may be a script whose child is the MPI program,
-//! so descendants of the rank are searched too.
+//! A rank may be a script whose child is the MPI program, so its descendants are searched too.
 //! Processes that another launcher has started are not searched.
 
 use super::on;
@@ -67,8 +66,8 @@ impl Watch {
         self.silent.remove(&number);
     }
 
-    /// Records output of a rank. At its first output,
-    /// returns the other MPI library that the rank has loaded.
+    /// Records output of a rank.
+    /// At the rank's first output, returns the other MPI library that the rank has loaded.
     pub fn has_written(&mut self, number: usize) -> Option<PathBuf> {
         let rank = self.silent.get_mut(&number)?;
         if std::mem::replace(&mut rank.has_written, true) {

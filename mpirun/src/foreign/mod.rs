@@ -1,18 +1,17 @@
 //! Programs that are linked to another MPI library.
 //!
 //! Compiler wrappers of MPICH and Open MPI link programs to `libmpi.so.12` or `libmpi.so.40`.
-//! An installation has stand-ins with these names (`lib/portcullis/compat`),
-//! which call its own library.
+//! An installation has stand-ins for these files in `lib/portcullis/compat`.
+//! A stand-in calls the installation's own library.
 //! The stand-ins' folder precedes all others in the program's `LD_LIBRARY_PATH`.
 //! If the program has a `DT_RPATH`, which overrides that variable, the stand-in is preloaded.
-//! A program that needs no MPI library, such as an interpreter or a script,
-//! may load one later ([`offer`]).
+//! An interpreter or a script may load an MPI library later ([`offer`]).
 //! A program of the standard ABI without a library on its search path gets this installation's own.
 //!
 //! With `--compat no`, or in an installation without stand-ins, a program keeps its own library.
 //! MPICH's library speaks PMI-1, which this launcher serves.
-//! Open MPI's library speaks PMIx; without a PMIx server each rank is a singleton, prints "0 of 1"
-//! and exits with 0, so mpirun warns first.
+//! Open MPI's library speaks PMIx; without a PMIx server each rank is a singleton.
+//! Such a rank prints "0 of 1" and exits with 0, so mpirun warns first.
 //! Libraries that ranks load themselves are detected at run time ([`loaded`]).
 //!
 //! `--on` does the reverse: it runs a program of the standard ABI on another library ([`on`]).
@@ -216,8 +215,8 @@ enum End {
 }
 use End::{First, Last};
 
-/// Inserts a path at one end of a colon-separated list,
-/// without empty elements (the working directory).
+/// Inserts a path at one end of a colon-separated list.
+/// No element is empty, since an empty element would mean the working directory.
 fn put(env: &mut Env, name: &str, path: &Path, end: End) {
     let mut list = OsString::new();
     let before = get(env, name).filter(|value| !value.is_empty());

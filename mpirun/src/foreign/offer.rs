@@ -1,13 +1,12 @@
-//! Environment of programs whose MPI library is unknown before they run,
-//! such as interpreters and scripts.
+//! Environment of interpreters and scripts, whose MPI library is unknown before they run.
 //!
 //! `LD_LIBRARY_PATH` begins with the stand-ins' folders:
 //! with another MPI library each rank would be a singleton.
 //! It ends with the folder of this installation's own library of the standard ABI.
-//! Some searches bypass `LD_LIBRARY_PATH`: R's start script puts the system's folder first,
-//! and a `DT_RPATH` takes precedence.
-//! So interpreters run with an auditing library in `LD_AUDIT` ([`SEARCHER`], `compat/search.rs`),
-//! which redirects each search for a stand-in's name to the stand-in.
+//! Some searches bypass `LD_LIBRARY_PATH`: R's start script puts the system's folder first.
+//! A `DT_RPATH` takes precedence over that variable as well.
+//! So interpreters run with an auditing library in `LD_AUDIT` ([`SEARCHER`], `compat/search.rs`).
+//! The auditing library redirects each search for a stand-in's name to the stand-in.
 //!
 //! The unversioned name `libmpi.so` belongs to the MPI library whose headers are installed;
 //! searches for this name lead to the stand-in of that implementation.
@@ -63,8 +62,8 @@ const INTERPRETERS: &[&str] = &[
 
 /// Returns true if a program, or the program in a script's first line, is an interpreter.
 ///
-/// Only interpreters are audited: with auditing, valgrind reports an error inside glibc 2.36,
-/// and libraries with large static thread-local storage, such as ThreadSanitizer's, do not load.
+/// Only interpreters are audited: with auditing, valgrind reports an error inside glibc 2.36.
+/// Libraries with large static thread-local storage, such as ThreadSanitizer's, do not load at all.
 fn is_interpreter(program: &Path) -> bool {
     let is_one = |path: &[u8]| {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -93,8 +92,8 @@ fn first_line(program: &Path) -> Option<Vec<u8>> {
     line.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec)
 }
 
-/// Adds this installation's library to the search path
-/// if the loader finds no library of the standard ABI.
+/// Adds this installation's library to the search path.
+/// Does nothing if the loader finds another library of the standard ABI.
 pub fn own_library(program: &Path, dynamic: &Dynamic, own: Option<&Path>, env: &mut Env) {
     let Some(own) = own else { return };
     let is_found = || {

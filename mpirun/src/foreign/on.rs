@@ -1,13 +1,10 @@
-//! Programs of the standard ABI on another library: `--on openmpi`, `--on mpich`,
-//! `--on intel`, `--on PATH`.
+//! Programs of the standard ABI on another library (`--on openmpi`, `mpich`, `intel` or a path).
 //!
 //! An installation has one translation library per implementation (`lib/portcullis/on`).
 //! It has the standard's name `libmpi_abi.so.1` and calls the other implementation's library.
 //! Its folder comes first in `LD_LIBRARY_PATH`, and `PORTCULLIS_ON` names the other library's file.
-//! The symbols in that file identify the implementation,
-//! since the file name `libmpi.so` is ambiguous.
-//! If the ranks are traced or checked for hangs, a watch library is preloaded,
-//! which intercepts MPI calls.
+//! The symbols in that file identify the implementation; the name `libmpi.so` is ambiguous.
+//! If ranks are traced or checked for hangs, a watch library is preloaded: it intercepts MPI calls.
 //!
 //! Another library of the standard ABI needs no translation: its own folder comes first.
 //! Some of these libraries use the constants of an ABI draft, which only a running rank can detect.
@@ -25,8 +22,7 @@ use std::path::{Path, PathBuf};
 /// The variable that names the library that a program must run on; `--on` sets it.
 pub const ON: &str = "PORTCULLIS_ON";
 
-/// Variables of the watch library: trace file,
-/// time without progress before a hang report, report file.
+/// Variables of the watch library: trace file, time before a hang report, report file.
 pub const TRACE: &str = "PORTCULLIS_TRACE";
 pub const HANG: &str = "PORTCULLIS_HANG";
 pub const HANG_REPORT: &str = "PORTCULLIS_HANG_REPORT";
@@ -71,8 +67,7 @@ impl Family {
     }
 }
 
-/// The keywords of `--on`, each with its library file names
-/// and the searched folders below a prefix.
+/// The keywords of `--on` with their library file names and the folders to search in a prefix.
 const WORDS: [(&str, &[&str], &[&str]); 3] = [
     (
         "openmpi",

@@ -3,10 +3,10 @@
 //! *By slot* fills a host before the next one; *by node* assigns ranks round robin over the hosts.
 //! *`ppr:N:node`* puts N ranks on each host.
 //! *Spanning* gives each host the same number of ranks as by node, but with consecutive ranks.
-//! Ranks are numbered program by program in the order of placement, or with *rank by node*, round
-//! robin over the hosts. A rankfile overrides the policy for its ranks.
-//! If oversubscription is allowed,
-//! ranks beyond the slots are placed in further rounds, host by host.
+//! Ranks are numbered in the order of placement, program by program.
+//! With *rank by node* they are numbered round robin over the hosts.
+//! A rankfile overrides the policy for its ranks.
+//! With oversubscription, ranks beyond the slots are placed in further rounds, host by host.
 
 use super::Host;
 use std::fmt;

@@ -31,8 +31,7 @@ pub struct Host {
 impl Host {
     /// Returns a host with this name and slot count; `None` if the name is invalid ([`is_name`]).
     ///
-    /// All parsers of host names call this function,
-    /// so an invalid name never becomes an argument of ssh.
+    /// All parsers of host names call this, so an invalid name never becomes an argument of ssh.
     pub fn named(name: &str, slots: Option<usize>) -> Option<Host> {
         is_name(name).then(|| Host {
             here: is_here(name),

@@ -1,7 +1,7 @@
 //! Hosts that the user names: `--host a,b:4` and hostfiles.
 //!
-//! A hostfile has one host per line; `#` begins a comment. The forms of a line are `name`,
-//! `name slots=4`, `name max_slots=8` (Open MPI) and `name:4` (MPICH).
+//! A hostfile has one host per line; `#` begins a comment.
+//! Lines: `name`, `name slots=4`, `name max_slots=8` (Open MPI), `name:4` (MPICH).
 //! The slots of a host that is named twice are added.
 
 use super::{Host, HostError, merge};
@@ -52,8 +52,8 @@ fn line_of(line: &str) -> Option<Host> {
                 host.slots = value.parse().ok().filter(|&slots| slots > 0)?;
                 host.counted = true;
             }
-            // Ignored: `max_slots` limits oversubscription,
-            // and login names belong in ssh's configuration.
+            // Ignored: a limit of oversubscription, and login names,
+            // which ssh's configuration sets.
             "max_slots" | "max-slots" | "user" | "username" | "binding" | "ifhn" => {}
             _ => return None,
         }
@@ -61,8 +61,7 @@ fn line_of(line: &str) -> Option<Host> {
     Some(host)
 }
 
-/// Parses `name`, `name:SLOTS`, `[address]` or `[address]:SLOTS`,
-/// or an IPv6 address without brackets.
+/// Parses `name`, `name:SLOTS`, `[address]`, `[address]:SLOTS`, or an IPv6 address.
 fn word_with_count(word: &str) -> Option<Host> {
     if word.parse::<std::net::Ipv6Addr>().is_ok() {
         return Host::named(word, None);

@@ -1,9 +1,8 @@
-//! `mpi-info --explain coll barrier`: components that may implement an operation,
-//! with their algorithms.
+//! `mpi-info --explain coll barrier`: an operation's possible components and their algorithms.
 //!
 //! The components are listed in order of priority.
-//! The members of a communicator agree on one of them
-//! at run time, so only `mpirun --explain` reports the final choice.
+//! The members of a communicator agree on one of them at run time.
+//! So only `mpirun --explain` reports the final choice.
 
 use crate::components;
 

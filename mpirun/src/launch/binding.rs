@@ -2,11 +2,10 @@
 //!
 //! The processors that this launcher may use are divided into *units*:
 //! hardware threads, cores, caches, memory nodes or packages.
-//! The host's ranks take units in mapping order: adjacent units,
-//! or units round robin over larger units, or N ranks on each larger unit (`ppr:N:UNIT`).
-//! If there are more ranks than units, ranks stay unbound:
-//! two ranks bound to one core are slower than
-//! two ranks that may migrate. `:overload-allowed` binds them nevertheless.
+//! The host's ranks take units in mapping order: adjacent units, or round robin over larger units.
+//! With `ppr:N:UNIT`, each larger unit gets N ranks.
+//! If there are more ranks than units, ranks stay unbound, unless `:overload-allowed` is given:
+//! two ranks that are bound to one core are slower than two ranks that may migrate.
 
 use crate::hosts::rankfile::Cores;
 use mpi_base::hardware::{self, Kind};
@@ -119,7 +118,7 @@ impl Machine {
             .map(|(cpu, place)| {
                 let mut found = BTreeMap::new();
                 for (unit, instance) in Unit::ALL.into_iter().zip(place) {
-                    // A virtual machine's kernel often reports no caches: package replaces L3,
+                    // Virtual machines often report no caches: package replaces L3,
                     // core replaces L1 and L2.
                     let instead = match unit {
                         Unit::Cache(3) => found.get(&Unit::Package).copied(),
@@ -226,8 +225,7 @@ impl Machine {
         let mut parts: Vec<UnitCpus> = parts.into_values().collect();
         parts.sort_by_key(|part| (part.package, part.cpus.first().copied()));
         if over.is_some() {
-            // Interleaves: the first part of each unit of `over`,
-            // then the second part of each, and so on.
+            // Interleaves: the first part of each unit of `over`, then the second parts, and so on.
             let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
             let mut dealt: Vec<(usize, u32, UnitCpus)> = parts
                 .into_iter()

@@ -1,14 +1,13 @@
-//! Daemon: the launcher process on another host,
-//! which executes the supervisor's orders and reports events.
+//! Daemon: the launcher on another host, which executes orders and reports events.
 //!
 //! `mpirun --daemon` speaks the `wire` protocol over its standard input and output.
-//! It starts its ranks with the same `Starter` as the supervisor,
-//! and forwards PMI lines and output. A daemon knows only its own host's part of a job.
+//! It starts ranks with the same `Starter` as the supervisor, and forwards PMI lines and output.
+//! A daemon knows only its own host's part of a job.
 //! It may have links to further hosts; it forwards their frames without decoding them.
 //!
-//! Promise: if the link to the launcher above closes or falls silent, or the guard process dies,
-//! the daemon ends all processes below it: SIGTERM, the grace period, SIGKILL,
-//! then remaining orphans.
+//! Promise: the daemon ends all processes below it if the link to the launcher above closes or
+//! falls silent, or if the guard process dies.
+//! It sends SIGTERM, waits for the grace period, sends SIGKILL, and then kills remaining orphans.
 
 mod above;
 mod here;

@@ -1,7 +1,6 @@
 //! Descendants of this process: search in `/proc`, and termination.
 //!
-//! This process is a subreaper: the kernel re-parents an orphan to it
-//! when the orphan's parent dies.
+//! This process is a subreaper: the kernel re-parents orphaned descendants to it.
 //! So a walk from this process down the tree finds every process that a rank has left behind.
 
 use super::sys;

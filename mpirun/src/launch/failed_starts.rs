@@ -1,10 +1,9 @@
 //! Error reports of child processes that could not execute their program.
 //!
 //! Promise: the end of a process is explained by the report of that process and of no other.
-//! All children share one pipe. A child may end after others that started later
-//! or belong to another job.
-//! So the launcher reads all reports at the end of any child and keeps each under its sender's pid
-//! until that process is reaped.
+//! All children share one pipe. A child may end after children that started later.
+//! So the launcher reads all reports at the end of any child.
+//! Each report is kept under its sender's pid until that process is reaped.
 
 use super::sys::FailedStart;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

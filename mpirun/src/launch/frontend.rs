@@ -2,8 +2,8 @@
 //!
 //! The front end forks the supervisor, forwards signals, and feeds a terminal's input to rank 0.
 //! It exits with the supervisor's exit code.
-//! The supervisor runs in a process group of its own, so a signal to the front end's group
-//! (Ctrl-C, `kill -9 -PGID`) reaches the front end alone.
+//! The supervisor has its own process group,
+//! so Ctrl-C or `kill -9 -PGID` reach the front end alone.
 //! The supervisor then receives the signal exactly once, through the socket.
 
 use super::mpir::{self, TableFile};
@@ -24,14 +24,12 @@ pub fn run(plan: &Plan) -> i32 {
     report_error(launch(plan))
 }
 
-/// Serves the process at the other end of standard input,
-/// which started this process as a singleton.
+/// Serves the singleton process at the other end of standard input, which started this process.
 /// That process waits for this one to exit, so a forked child remains and serves it.
 pub fn adopt(plan: &Plan, job: String) -> i32 {
     let adopted = || {
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-        // With a copy of the socket in standard input,
-        // the peer could not detect that this end is closed.
+        // A copy of the socket in standard input would keep this end open for the peer.
         rustix::stdio::dup2_stdin(nothing()?)?;
         match sys::fork()? {
             Forked::Parent(_) => Ok(0),
@@ -92,16 +90,15 @@ fn serve(
 /// Runs `work` in a child process that this process guards.
 ///
 /// If the child is killed, its orphans become this process's children, which it then ends.
-/// `work` gets a socket that closes when the guard dies, its signals,
-/// and the old limit of open files.
+/// `work` gets a socket that closes when the guard dies, its signals, and the old limit of files.
 pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::Result<i32> {
     let waited = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
     guard(&waited, (None, None), work)
 }
 
 /// Implements [`guarded`] for the front end and the daemon.
-/// `waited` are the signals of both processes, `feed` is the pipe for a terminal's input,
-/// and `table` is the process table for debuggers.
+/// `waited` are the signals of both processes. `feed` is the pipe for a terminal's input.
+/// `table` is the process table for debuggers.
 fn guard(
     waited: &[Signal],
     (feed, table): (Option<OwnedFd>, Option<TableFile>),
@@ -172,8 +169,8 @@ fn attend(
             Some(_) if ours => fds.push(PollFd::new(&stdin, PollFlags::IN)),
             _ => {}
         }
-        // A background process must not read the terminal. So the loop wakes up every 200 ms
-        // and checks whether the process is in the foreground again.
+        // A background process must not read the terminal.
+        // So the loop checks every 200 ms whether the process is in the foreground again.
         let pause = (feed.is_some() && !ours).then_some(Timespec {
             tv_sec: 0,
             tv_nsec: 200_000_000,

@@ -1,7 +1,6 @@
 //! Link to another host: the command that reaches the host, a send queue, and the received frames.
 //!
-//! No function blocks: bytes that the pipe does not accept are queued,
-//! and the owner polls for space.
+//! No function blocks: the owner polls for space while bytes are queued.
 
 use super::limits::Limits;
 use super::sys::{self, Image, Wiring};
@@ -44,8 +43,7 @@ impl Queue {
         self.bytes.len() >= QUEUE_MAX
     }
 
-    /// Writes without blocking. Returns the number of bytes written,
-    /// or `None` if there is no reader.
+    /// Writes without blocking. Returns the number of bytes written; `None` without a reader.
     pub fn drain_into(&mut self, fd: impl AsFd) -> Option<usize> {
         self.drain_with(|bytes| rustix::io::write(&fd, bytes))
     }

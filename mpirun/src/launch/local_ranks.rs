@@ -1,7 +1,7 @@
 //! Table of the ranks on this host: their processes, PMI sockets, output pipes and shared memory.
 //!
-//! The supervisor and each daemon own one table. It starts and reaps ranks, reads their sockets and
-//! pipes, finds other MPI libraries in their memory maps, and takes their snapshots.
+//! The supervisor and each daemon own one table. The table starts and reaps ranks, and reads their
+//! sockets and pipes. It finds other MPI libraries in memory maps, and takes snapshots.
 //! The supervisor decides what each event means for a job; a daemon only reports events.
 
 use super::failed_starts::FailedStarts;
@@ -38,8 +38,8 @@ pub struct LocalRanks {
     failed_starts: FailedStarts,
     null: OwnedFd,
     nofile: Option<u64>,
-    /// The read buffer, on the heap: as an array on the stack it would fill most of a short stack,
-    /// and it would be cleared for each read.
+    /// The read buffer. On the stack it would fill most of a short stack.
+    /// The stack array would also be cleared for each read.
     buffer: Vec<u8>,
 }
 
@@ -160,8 +160,7 @@ impl LocalRanks {
         let outcome = starter.start(order, &resolved, node.fd(), input, |rank| {
             started.push(rank)
         });
-        // A single rank may be a singleton on any library,
-        // and `--on` selects another library on purpose.
+        // A single rank may be a singleton on any library; `--on` selects another library.
         let is_watched = order.hosts.len() > 1 && on::wanted(inherited.env).is_none();
         let job = Job(order.job);
         let mut begun = Vec::with_capacity(started.len());
@@ -265,8 +264,8 @@ impl LocalRanks {
 
     /// Reaps processes until one of them is a rank; returns that rank and how it ended.
     ///
-    /// Other processes are orphans, which are re-parented to this process,
-    /// and commands that reached other hosts; the end of such a command is detected on its link.
+    /// Other processes are orphans, or commands that reached other hosts.
+    /// The end of such a command is detected on its link.
     pub fn reap(&mut self) -> Option<(Proc, Ended)> {
         while let Some((pid, ended)) = sys::reap() {
             let of_pid = self.alive().find(|(_, rank)| rank.pid == pid);
@@ -495,8 +494,7 @@ impl LocalRanks {
         self.nodes.remove(&job);
     }
 
-    /// Removes ended ranks of jobs whose memory was released,
-    /// once their sockets and pipes are closed.
+    /// Removes ended ranks of jobs with released memory, once their sockets and pipes are closed.
     pub fn forget_released(&mut self) {
         let nodes = &self.nodes;
         forget(&mut self.ranks, |job| nodes.contains_key(&job));

@@ -1,43 +1,37 @@
-//! Launcher: a front end that the user sees, a supervisor that owns the ranks,
-//! a daemon on each other host.
+//! Launcher: the front end that users see, the supervisor of the ranks, and daemons on other hosts.
 //!
-//! `mpirun` forks once. The parent, the *front end* ([`frontend`]), forwards signals, feeds a
-//! terminal's input to rank 0, and exits with the supervisor's exit code.
-//! The child, the *supervisor* (`supervisor`), starts the ranks, serves PMI-1,
-//! forwards output and ends the ranks.
-//! A socket connects both processes. It carries one byte per signal;
-//! its closing means that the peer has died.
+//! `mpirun` forks once. The parent, the *front end* ([`frontend`]), forwards signals and terminal
+//! input. It exits with the supervisor's exit code.
+//! The child, the *supervisor* (`supervisor`), starts and ends ranks,
+//! serves PMI-1, forwards output.
+//! A socket connects both processes and carries one byte per signal.
+//! The socket closes when one of the processes dies.
 //!
 //! A [`daemon`] on each other host starts the ranks there.
 //! It is the same program, reached by ssh (`link`, `wire`).
 //! A parent process guards the daemon as the front end guards the supervisor.
-//! Supervisor and daemon share the code for local ranks (`local_ranks`, `starter`) and for links to
-//! other hosts (`links`). The supervisor decides what an event means;
-//! the daemon only reports events.
+//! Supervisor and daemon share `local_ranks` and `starter` for local ranks,
+//! `links` for other hosts.
+//! The supervisor decides what an event means; the daemon only reports events.
 //!
-//! Promise: if any of these processes dies by any signal,
-//! all processes of the job end within a moment.
-//! * A rank dies: the supervisor reaps it and ends the other ranks,
-//!   or with `--with-ft` notifies them.
+//! Promise: if any of these processes dies, all processes of the job end within a moment.
+//! * A rank dies: the supervisor ends the other ranks, or with `--with-ft` notifies them.
 //! * The front end dies: the supervisor's socket closes, and the supervisor ends all ranks.
-//! * The supervisor dies: the kernel kills each rank (parent-death signal),
-//!   and the front end inherits and kills the orphans.
-//! * A daemon or its host dies: the link closes or falls silent,
-//!   and the supervisor ends the job or counts its ranks as dead.
+//! * The supervisor dies: the kernel kills each rank by its parent-death signal.
+//!   The front end inherits and kills the orphans.
+//! * A daemon or its host dies: the link closes or falls silent.
+//!   The supervisor ends the job or counts the daemon's ranks as dead.
 //! * A link closes: the daemon ends all its processes.
-//! * Children of ranks: the supervisor is a subreaper (`PR_SET_CHILD_SUBREAPER`)
-//!   and kills all descendants before it exits.
+//! * Children of ranks: the supervisor is a subreaper (`PR_SET_CHILD_SUBREAPER`).
+//!   It kills all descendants before it exits.
 //!
-//! Inside a Slurm allocation Slurm starts ranks on other hosts:
-//! this process replaces itself by [`srun`].
-//! Ranks that use Open MPI's library are started by Open MPI's launcher: this process replaces
-//! itself by that launcher ([`foreign_launcher`]).
+//! Inside a Slurm allocation this process replaces itself by [`srun`] if ranks run on other hosts.
+//! For ranks on Open MPI's library it replaces itself by Open MPI's launcher
+//! ([`foreign_launcher`]).
 //!
-//! Once the job runs, each of these processes returns memory
-//! that only the start needed (`trim_memory`).
+//! Once the job runs, each process returns memory that only the start needed (`trim_memory`).
 //!
-//! No launcher waits for the end of a pipe without a limit,
-//! as an orphan may hold the pipe's other end.
+//! All waits for the end of a pipe are limited, as an orphan may hold the pipe's other end.
 
 pub(crate) mod binding;
 pub mod daemon;

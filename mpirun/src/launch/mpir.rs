@@ -1,20 +1,19 @@
-//! MPIR process table, by which debuggers find the processes of a job (MPIR acquisition interface
-//! 1.1).
+//! MPIR process table, by which debuggers find a job's processes (MPIR acquisition interface 1.1).
 //!
 //! TotalView, DDT, STAT, LaunchMON and gdb scripts attach to mpirun and read this table.
-//! A debugger knows only the process that the user started, the front end,
-//! and reads its variables by name. The supervisor, which starts the ranks,
-//! writes the table to a memfd that both processes have open.
+//! A debugger knows only the process that the user started, the front end.
+//! It reads the front end's variables by name.
+//! The supervisor, which starts the ranks, writes the table to a memfd that both processes share.
 //! It then sends one byte to the front end.
 //! The table is always filled, so that a debugger can attach to a job that hangs.
 //!
 //! A debugger that starts mpirun sets `MPIR_being_debugged` before `main`;
-//! the supervisor inherits the value.
-//! The supervisor then answers no rank until the front end has returned from `MPIR_Breakpoint`;
-//! meanwhile every rank of this host waits in `MPI_Init`.
+//! the supervisor inherits it.
+//! The supervisor then answers no rank until the front end has returned from `MPIR_Breakpoint`.
+//! Meanwhile every rank of this host waits in `MPI_Init`.
 //!
-//! Debuggers find the table's layout by the name of its type,
-//! so this file emits DWARF for the type, independent of the program's own debug information.
+//! Debuggers find the table's layout by the name of its type.
+//! So this file emits DWARF for the type, independent of the program's own debug information.
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use rustix::fd::OwnedFd;
@@ -203,8 +202,7 @@ pub(super) fn publish_abort() {
 }
 
 // DWARF 4 description of the variables for debuggers: one compilation unit in C.
-// The sections are `unique`, which separates them from the compiler's own,
-// whose offsets begin with 0.
+// The sections are `unique`: the compiler's own sections have offsets that begin with 0.
 std::arch::global_asm!(
     r#"
     .section .debug_abbrev,"",@progbits,unique,7901

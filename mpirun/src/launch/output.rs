@@ -11,8 +11,7 @@
 //! The owner of the sinks reports both ([`Sink::take_complaints`], [`Sink::take_write_error`]).
 //!
 //! A sink never blocks the launcher: bytes that the reader does not accept are queued.
-//! If the queue is long, the launcher stops reading the ranks,
-//! so they block as on a pipe of their own.
+//! With a long queue the launcher stops reading the ranks, which then block as on their own pipe.
 
 use super::sys;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -30,8 +29,7 @@ const PROMPT: Duration = Duration::from_millis(50);
 /// A program that fills its buffer will continue the line, even if it is not scheduled for a while.
 const CUT: Duration = Duration::from_secs(1);
 
-/// The minimum size of such a block in bytes: a C library buffer,
-/// and an atomic pipe write (pipe(7)).
+/// The minimum size of such a block in bytes: a C library buffer, an atomic pipe write (pipe(7)).
 const BLOCK: usize = 4096;
 
 /// The maximum line length in bytes; a longer line is forwarded in pieces.

@@ -4,8 +4,8 @@
 //! Bytes that the socket does not accept are queued in order;
 //! [`PmiSocket::drain`] writes them later.
 //!
-//! The launcher's end is not set to `O_NONBLOCK`, since the rank shares the socket pair's other end
-//! with libraries that expect to block. Each transfer passes `MSG_DONTWAIT` instead.
+//! The launcher's end is not `O_NONBLOCK`: libraries in the rank expect the other end to block.
+//! Each transfer passes `MSG_DONTWAIT` instead.
 
 use super::link::Queue;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,13 +1,11 @@
 //! Delegation of a job to Slurm: inside an allocation `mpirun` replaces itself by `srun`.
 //!
 //! This happens if a rank must run on another host and all hosts belong to the allocation.
-//! mpirun places the ranks as usual
-//! and passes the host of each rank to Slurm (`--distribution=arbitrary`).
+//! mpirun places the ranks and passes each rank's host to Slurm (`--distribution=arbitrary`).
 //! Slurm serves PMI to the ranks, ends the job when a rank fails, and forwards signals.
 //! The exit status of `srun` is that of `mpirun`.
 //!
-//! If `srun` is missing or lacks a requested option,
-//! mpirun reports it and starts daemons as without Slurm.
+//! If `srun` is missing or lacks a requested option, mpirun reports it and starts daemons.
 
 use super::link::quoted;
 use super::program::{App, Plan, StdinTo};
@@ -102,8 +100,7 @@ pub fn launcher(plan: &Plan, var: impl Fn(&str) -> Option<String>) -> Result<Lau
     let mut env: Vec<_> = environment(plan).collect();
     let libraries = Libraries::of_this_installation();
     for app in &plan.apps {
-        // srun starts all programs with one environment,
-        // and itself reports programs that are missing.
+        // srun starts all programs with one environment, and reports missing programs itself.
         if let Ok(program) = app.resolve(&plan.env, None) {
             foreign::serve(&program, 1, &libraries, &mut env);
         }

@@ -364,8 +364,8 @@ struct JobOnHost<'a> {
 
 impl JobOnHost<'_> {
     /// Returns the environment variables of a rank.
-    /// They are PMI-1's standard ones, those that scripts read, and this library's own, which save
-    /// `MPI_Init` all requests to the PMI server.
+    /// They are PMI-1's standard variables, those that scripts read, and this library's own.
+    /// The latter save `MPI_Init` all requests to the PMI server.
     fn env(&self, rank: u32, local: u32, appnum: usize, pmi: i32) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(14);
         let mut set = |name: &str, value: String| env.push((name.into(), value.into()));

@@ -1,9 +1,7 @@
-//! Fan-out of standard input to ranks that cannot inherit it: several readers,
-//! or a reader on another host.
+//! Fan-out of standard input to several readers, or to a reader on another host.
 //!
 //! Each reader on this host has a pipe and a queue.
-//! The source is read only while all queues are empty,
-//! so the slowest reader limits the rate and the queues stay short.
+//! The source is read only while all queues are empty, so the slowest reader limits the rate.
 
 use super::link::{Queue, writing_pipe};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,15 +1,14 @@
-//! Supervisor: the process that owns the ranks of all jobs of one `mpirun`;
-//! one thread with one epoll.
+//! Supervisor: the process that owns the ranks of all jobs of one `mpirun`.
 //!
-//! Ranks of this host are its children. Ranks of other hosts are children of a
-//! [daemon](super::daemon) there, which executes the supervisor's orders and reports events over a
-//! [link](super::link). The supervisor alone decides what an end,
-//! output or request of a rank means.
+//! It has one thread with one epoll. Ranks of this host are its children.
+//! Ranks of other hosts are children of a [daemon](super::daemon) there.
+//! A daemon executes the supervisor's orders and reports events over a [link](super::link).
+//! The supervisor alone decides what an end, output or request of a rank means.
 //!
 //! Lifecycle: all jobs are started, and the loop runs until no rank is alive.
 //! Then orphans are killed, pipes are drained, and the exit code is returned.
-//! The first failure decides the exit code and begins the *ending*: SIGTERM to every rank's process
-//! group, a grace period, SIGKILL ([`term_signals`](super::term_signals)).
+//! The first failure decides the exit code and begins the *ending*: SIGTERM to all ranks' process
+//! groups, a grace period, SIGKILL ([`term_signals`](super::term_signals)).
 //! Jobs that are not connected with the failed job (MPI 5.0, section 11.10.4) continue.
 //! Later failures of the ranks being ended are consequences and are not reported.
 //! In a fault-tolerant job (`--with-ft`), a dead rank is a loss and not a failure.
@@ -18,12 +17,12 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`control`] | rules for requests, ends and losses of ranks: which jobs continue and which end |
+//! | [`control`] | rules for requests, ends and losses of ranks |
 //! | [`deferred_cause`] | a failure that is held back, since another failure may explain it |
-//! | [`ending`], [`lifecycle`] | termination of jobs: signals, grace periods, and the times of each step |
+//! | [`ending`], [`lifecycle`] | termination of jobs by signals and grace periods |
 //! | [`all_ranks`] | operations on all ranks of all hosts: signals, answers, losses |
 //! | [`jobs`] | the table of all ranks of all jobs |
-//! | [`outputs`], [`input`], [`tracebacks`] | output streams, standard input, exceptions of Python programs |
+//! | [`outputs`], [`input`], [`tracebacks`] | output, standard input, Python exceptions |
 //! | [`front_end`], [`poller`] | signals from the user; the epoll |
 //! | [`watching`], [`hang_detector`] | hang reports; detection of missing progress |
 //! | [`dead_job`] | termination of a deadlocked job |
@@ -32,10 +31,10 @@
 //! | [`debuggers`] | process table and abort notices for debuggers |
 //! | [`tracing`] | clocks and event rings of all hosts |
 //! | [`unserved`] | ranks that have loaded another MPI library |
-//! | [`start`], [`hosts`], [`finish`] | procedures over several parts: start of jobs, reports of hosts, end of a launch |
+//! | [`start`], [`hosts`], [`finish`] | start of jobs, reports of hosts, end of a launch |
 //!
-//! Parts for a single host, which a daemon uses too,
-//! are in [`local_ranks`](super::local_ranks) and [`links`](super::links).
+//! A daemon has the same parts for its host:
+//! [`local_ranks`](super::local_ranks) and [`links`](super::links).
 
 mod all_ranks;
 mod checkpoints;
@@ -88,8 +87,7 @@ use watching::HangReports;
 /// The exit code of a job that exceeded its time limit, as in timeout(1).
 pub const TIMED_OUT: i32 = 124;
 
-/// The exit code of a successful job whose output could not be written completely (EX_IOERR of
-/// sysexits.h).
+/// The exit code of a successful job with incomplete output (EX_IOERR of sysexits.h).
 pub const OUTPUT_LOST: i32 = 74;
 
 /// The exit code of a deadlocked job that was ended (`--end-dead`).
@@ -252,8 +250,7 @@ impl<'a> Supervisor<'a> {
             self.pass_on(signal);
         }
         while let Some((proc, ended)) = self.control.ranks.local.reap() {
-            // Requests sent before the death, such as abort, finalize or spawn,
-            // are served before the death.
+            // A rank's requests before its death, such as abort or finalize, are served first.
             self.read_requests(proc);
             self.control.on_exit(proc, ended);
         }

@@ -285,8 +285,7 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
     let launcher = rustix::process::getpid();
     match fork()? {
         Forked::Parent(pid) => {
-            // The parent calls setpgid as well,
-            // so that the group exists before any signal to it is sent.
+            // The parent calls setpgid as well, so that the group exists before its first signal.
             // Both calls are equivalent, so a failure of the later one is harmless.
             // SAFETY: setpgid has no memory effects.
             unsafe { libc::setpgid(pid, pid) };
@@ -294,8 +293,8 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
         }
         Forked::Child => {
             // SAFETY: only system calls follow.
-            // All pointers are to memory from before the fork, which is
-            // never freed, since the child ends in exec or _exit.
+            // All pointers are to memory from before the fork.
+            // It is never freed, since the child ends in exec or _exit.
             unsafe {
                 if let Some(set) = &cpus {
                     // An error is ignored: a processor may have been taken offline since then.
@@ -368,8 +367,8 @@ fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
 /// Executes the program; returns only on failure, with the errno and the failed step.
 ///
 /// # Safety
-/// The caller must be the child of a fork. The pointer lists must end with null, and their other
-/// entries must point to live strings.
+/// The caller must be the child of a fork.
+/// The pointer lists must end with null; their other entries must point to live strings.
 unsafe fn become_program(
     image: &Image,
     wiring: &Wiring<'_>,
@@ -378,8 +377,8 @@ unsafe fn become_program(
     shell_argv: &[*const libc::c_char],
     launcher: libc::pid_t,
 ) -> (i32, FailedStep) {
-    // SAFETY: these are system calls on plain numbers and on pointers; by this function's contract
-    // the pointers are live and the lists end with null.
+    // SAFETY: these are system calls on plain numbers and on pointers.
+    // By this function's contract the pointers are live and the lists end with null.
     unsafe {
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -405,8 +404,7 @@ unsafe fn become_program(
         }
         let standard = [&wiring.stdin, &wiring.stdout, &wiring.stderr];
         for (number, fd) in (0..).zip(standard) {
-            // The launcher keeps 0, 1 and 2 open,
-            // so dup2 never overwrites a source below 3, except itself.
+            // The launcher keeps 0, 1 and 2 open: dup2 overwrites no other source below 3.
             let done = if fd.as_raw_fd() == number {
                 libc::fcntl(number, libc::F_SETFD, 0)
             } else {
@@ -507,9 +505,8 @@ pub fn signal_group(leader: libc::pid_t, signal: Signal) {
 pub fn end_group_of(leader: libc::pid_t) {
     if leader > 1 {
         // SAFETY: kill has no memory effects.
-        // While the group has members the kernel does not reuse its
-        // number; it reuses the number of an empty group only after it has assigned all other
-        // numbers.
+        // The kernel does not reuse the number of a group that has members.
+        // It reuses the number of an empty group after it has assigned all other numbers.
         unsafe { libc::kill(-leader, libc::SIGKILL) };
     }
 }

@@ -1,7 +1,6 @@
 //! Memory trimming: when the launcher becomes idle, it returns memory that only the start needed.
 //!
-//! While the ranks run, mpirun mostly sleeps, perhaps for days,
-//! beside programs that need the memory.
+//! While the ranks run, mpirun mostly sleeps beside programs that need the memory.
 //! Most of its memory is pages of its own file: option parsing, help, rank mapping.
 //! They are not used again.
 //! So each launcher process does the following once, after [`QUIET`] without an event:
@@ -63,12 +62,11 @@ fn trim() {
     }
     // SAFETY: the stack has no data below the frames of this function and its callees.
     // No signal handler runs there, since signals are read from a signalfd.
-    // The kernel keeps a gap of 1 MiB below a stack (`stack_guard_gap`),
-    // so no other mapping is hit.
+    // The kernel keeps a gap of 1 MiB below a stack (`stack_guard_gap`): no other mapping is hit.
     unsafe { drop_pages(stack_below()) };
     for pages in unwritable() {
-        // SAFETY: [`unwritable`] returns private read-only mappings of this program's file,
-        // so the kernel restores each page with the same bytes at the next access.
+        // SAFETY: [`unwritable`] returns private read-only mappings of this program's file.
+        // So the kernel restores each page with the same bytes at the next access.
         unsafe { drop_pages(pages) };
     }
 }
@@ -103,8 +101,7 @@ fn stack_below() -> Range<usize> {
 
 /// Returns the page ranges of this program's read-only segments.
 ///
-/// Memory that the dynamic linker writes
-/// and then protects (`PT_GNU_RELRO`) is in a writable segment.
+/// Memory that the dynamic linker protects (`PT_GNU_RELRO`) is in a writable segment.
 fn unwritable() -> Vec<Range<usize>> {
     unsafe extern "C" fn collect(
         info: *mut libc::dl_phdr_info,
@@ -112,7 +109,7 @@ fn unwritable() -> Vec<Range<usize>> {
         found: *mut libc::c_void,
     ) -> libc::c_int {
         let page = rustix::param::page_size();
-        // SAFETY: dl_iterate_phdr passes a valid `info` whose table has `dlpi_phnum` entries, and
+        // SAFETY: dl_iterate_phdr passes a valid `info` whose table has `dlpi_phnum` entries.
         // `found` is the pointer to the vector in the call below.
         let (info, table, found) = unsafe {
             let info = &*info;
@@ -135,8 +132,7 @@ fn unwritable() -> Vec<Range<usize>> {
         1
     }
     let mut found = Vec::new();
-    // SAFETY: dl_iterate_phdr calls `collect` in this thread, before it returns,
-    // while `found` lives.
+    // SAFETY: this thread calls `collect` before dl_iterate_phdr returns, while `found` lives.
     unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut found).cast()) };
     found
 }
@@ -170,8 +166,7 @@ mod tests {
     fn code_that_was_looked_at_is_not_kept() {
         let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
         for at in unwritable().into_iter().flatten().step_by(64) {
-            // SAFETY: the address is inside a readable segment of this program,
-            // as `unwritable` has found.
+            // SAFETY: `unwritable` returns addresses in readable segments of this program.
             unsafe { std::ptr::with_exposed_provenance::<u8>(at).read_volatile() };
         }
         let before = resident();

@@ -1,7 +1,7 @@
 //! Ranks under a debugger: `mpirun --gdb` and `mpirun --rr`.
 //!
-//! Such a rank starts as a shell with the rank's environment and descriptors,
-//! so it remains mpirun's child and speaks PMI as usual.
+//! Such a rank starts as a shell with the rank's environment and descriptors.
+//! It remains mpirun's child and speaks PMI as usual.
 //! * `--gdb`: the shell opens a tmux pane with a gdb that attaches to the shell.
 //!   Then the shell executes the program, and gdb stops at `main`.
 //!   All panes of a job on one host are in one tmux session.
@@ -31,8 +31,7 @@ pub struct Under {
     pub session: String,
 }
 
-/// The shell script that executes program `$0` under a gdb in a pane of the session
-/// `$PORTCULLIS_TMUX`.
+/// The shell script that executes `$0` under gdb in a pane of session `$PORTCULLIS_TMUX`.
 ///
 /// gdb attaches to the shell and waits for its exec.
 /// If gdb does not attach within 10 s, the rank runs without gdb.

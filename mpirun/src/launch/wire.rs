@@ -1,10 +1,9 @@
 //! Protocol between launchers on different hosts: messages and framing.
 //!
-//! A link is the standard input and output of a command
-//! that reaches another host: two byte streams. The daemon first sends the line [`GREETING`];
-//! before this line, a login shell may print any text.
-//! Then frames follow: `length: u32, host: u32, body`, little-endian,
-//! with the body in postcard encoding.
+//! A link has two byte streams: standard input and output of a command that reaches another host.
+//! The daemon first sends the line [`GREETING`]; before it, a login shell may print any text.
+//! Then frames follow: `length: u32, host: u32, body`, little-endian;
+//! the body is in postcard encoding.
 //! The host number is the receiver of an order ([`ALL`]: all hosts) and the sender of a report.
 //! A launcher that is not the receiver forwards a frame without decoding it.
 //!
@@ -295,8 +294,8 @@ impl fmt::Display for FrameError {
     }
 }
 
-/// Encodes a message as a frame. The result is empty if the encoding fails,
-/// which no [`ToDaemon`] or [`FromDaemon`] message causes.
+/// Encodes a message as a frame. The result is empty if the encoding fails.
+/// The encoding of a [`ToDaemon`] or [`FromDaemon`] message never fails.
 pub fn frame<T: Serialize>(host: u32, message: &T) -> Vec<u8> {
     let Ok(body) = postcard::to_stdvec(message) else {
         return Vec::new();

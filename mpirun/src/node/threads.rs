@@ -1,8 +1,8 @@
 //! Test whether a rank's other threads all sleep until a thread of the same process wakes them.
 //!
 //! A thread that computes, reads a pipe or sleeps for a time may call MPI later.
-//! A thread that waits without a time limit for a mutex, condition variable or semaphore of its own
-//! process does nothing until another thread of the process acts.
+//! A thread may wait without a time limit for a mutex, condition variable or semaphore.
+//! Such a thread does nothing until another thread of the process acts.
 
 use std::fs;
 
@@ -12,11 +12,9 @@ const FUTEX_WAIT_BITSET: u64 = 9;
 /// The flag of a futex that only threads of the same process can wake.
 const FUTEX_PRIVATE: u64 = 128;
 
-/// Returns true if all threads of a process except `waiting` sleep
-/// until a thread of the process wakes them.
+/// Returns true if all threads except `waiting` sleep until a thread of the process wakes them.
 ///
-/// Returns false if the process has no thread `waiting`,
-/// or if `/proc` does not show the threads' states.
+/// Returns false if there is no thread `waiting`, or if `/proc` hides the threads' states.
 pub fn others_sleep(pid: u32, waiting: u32) -> bool {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return false;

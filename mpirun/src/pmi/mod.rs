@@ -1,18 +1,18 @@
 //! The PMI-1 server of the ranks of all jobs of one `mpirun`.
 //!
 //! The server is a pure state machine: it takes a client's line and returns [`Effect`]s.
-//! Other code owns sockets and processes,
-//! so tests need no processes and fuzzers can pass any bytes.
+//! Other code owns sockets and processes, so tests and fuzzers need none.
 //!
 //! Protocol: [`mpi_core::rte::wire`]. Versions 1.1 and 1.2 (group barriers) are served;
 //! the client names its version.
 //! Every job has its own key-value space; published names are shared by all jobs of one `mpirun`.
 //!
-//! In a fault-tolerant job ([`Server::died`]), each death is reported without a request to all
-//! clients that have asked for such notices in `init`; see [`mpi_core::rte::Death`].
+//! In a fault-tolerant job, the server reports each death ([`Server::died`],
+//! [`mpi_core::rte::Death`]).
+//! It sends a notice without a request to each client that has asked for notices in `init`.
 //!
-//! Processes of this library report the jobs that they are connected with, so that the server knows
-//! which jobs end together ([`connections`]).
+//! Processes of this library report the jobs that they are connected with.
+//! So the server knows which jobs end together ([`connections`]).
 //!
 //! Promise: a client can damage only its own job.
 //! A forbidden request is answered with `rc=-1` if the protocol has an answer;
@@ -152,8 +152,7 @@ impl Server {
     /// Creates a server without jobs;
     /// `stem` is the prefix of key-value space names, unique to this mpirun.
     ///
-    /// `slots` is the total number of slots,
-    /// which determines `MPI_UNIVERSE_SIZE` ([`universe_of`]).
+    /// `slots` is the total number of slots, for `MPI_UNIVERSE_SIZE` ([`universe_of`]).
     pub fn new(stem: impl Into<String>, slots: usize) -> Server {
         Server {
             jobs: Ledger::default(),
@@ -190,8 +189,7 @@ impl Server {
             });
         }
         let mut kvs: HashMap<Vec<u8>, Vec<u8>> = preput.iter().cloned().collect();
-        // If the mapping exceeds the maximum length, it is omitted,
-        // and clients detect the nodes themselves.
+        // A mapping above the maximum length is omitted; clients then detect the nodes themselves.
         let mapping = process_mapping(hosts);
         if mapping.len() < VALUE_MAX {
             kvs.insert(b"PMI_process_mapping".into(), mapping.into_bytes());
@@ -283,8 +281,8 @@ impl Server {
         self.jobs[self.clients[proc.0].job].initialized
     }
 
-    /// Records the death of a process in a fault-tolerant job: barriers exclude it,
-    /// and clients are notified.
+    /// Records the death of a process in a fault-tolerant job.
+    /// Barriers exclude the process from then on, and clients are notified.
     ///
     /// The values that the process has stored remain.
     pub fn died(&mut self, proc: Proc) -> Vec<Effect> {
@@ -295,8 +293,8 @@ impl Server {
         let (job, rank) = (client.job, client.rank);
         self.dead.push(proc);
         let mut effects = self.notify_all(self.death_notice(proc));
-        // Death notices precede barrier releases,
-        // so a client knows of the death when it leaves a barrier.
+        // Death notices precede barrier releases:
+        // a client that leaves a barrier knows of the death.
         let releases = self.jobs[job].barriers.leave(rank);
         for release in releases {
             effects.extend(self.released(job, &release));

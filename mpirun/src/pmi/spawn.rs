@@ -1,10 +1,8 @@
 //! Spawn requests of PMI-1: one block of lines for each program, `mcmd=spawn` ... `endcmd`.
 //!
-//! In these lines a value extends to the end of the line, so it may contain spaces;
-//! nothing is escaped.
-//! Clients of this library send a value with a newline as hexadecimal digits under the key
-//! `KEY.hex`
-//! ([`TAKES_HEX`](mpi_core::rte::wire::TAKES_HEX)).
+//! In these lines a value extends to the end of the line, so it may contain spaces.
+//! Nothing is escaped. This library's clients send a value with a newline as hexadecimal digits,
+//! under the key `KEY.hex` ([`TAKES_HEX`](mpi_core::rte::wire::TAKES_HEX)).
 //! Arguments and programs (`spawnssofar`) are numbered from 1, infos and preputs from 0.
 
 use mpi_base::text;

@@ -115,16 +115,15 @@ pub(super) fn kind_flags(args: &[OsString]) -> Vec<OsString> {
     args.iter().filter(counts).cloned().collect()
 }
 
-/// Returns the flag by which a compiler of this version accepts different buffer types in calls of
-/// a procedure without an interface, as programs with `mpif.h` contain.
+/// Returns the flag by which a compiler of this version accepts different buffer types in calls
+/// of a procedure without an interface. Programs with `mpif.h` contain such calls.
 /// Since version 10 gfortran rejects such calls (`Type mismatch between actual argument`);
 /// with the flag it only warns.
 pub(super) fn mismatch_flag(version: &str) -> Option<&'static str> {
     let first = version.lines().find(|line| !line.trim().is_empty())?;
     let number = first.starts_with("GNU Fortran").then(|| {
         let last = first.split_whitespace().rev();
-        // The line is like `GNU Fortran (Debian 12.2.0-14) 12.2.0`,
-        // sometimes followed by a date and a word.
+        // Example: `GNU Fortran (Debian 12.2.0-14) 12.2.0`; a date and a word may follow.
         let mut numbers = last.filter_map(|word| word.split_once('.')?.0.parse::<u32>().ok());
         numbers.next()
     })??;

@@ -1,9 +1,8 @@
 //! Fortran modules `mpi` and `mpi_f08`, compiled for each Fortran compiler at its first use.
 //!
-//! Module files differ between compilers and versions,
-//! so an installation contains the modules' source (`share/portcullis/fortran`).
-//! Each combination of compiler,
-//! version and kind-changing flags has a folder with compiled modules.
+//! Module files differ between compilers and versions.
+//! So an installation contains the modules' source (`share/portcullis/fortran`).
+//! There is a folder of compiled modules for each compiler, version and set of kind-changing flags.
 //! The folder is below the installation's `lib/portcullis/fortran` if the user may write there.
 //! Otherwise it is below `portcullis/fortran` in the user's cache folder.
 //! Concurrent processes are safe: one compiles under a lock into a temporary folder and renames it.
@@ -123,8 +122,7 @@ fn title(version: &str) -> &str {
         .unwrap_or("the compiler")
 }
 
-/// Returns the folder's name: the compiler's name,
-/// and a hash of all inputs that module files depend on.
+/// Returns the folder's name: the compiler's name and a hash of all inputs of module files.
 fn name(
     sources: &Path,
     compiler: &OsStr,
@@ -252,8 +250,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{}\n{}", output.status, errors.join("\n")))
 }
 
-/// Returns a command; the compiler's name may contain arguments,
-/// as in `MPIFORT_FC="gfortran -m64"`.
+/// Returns a command; the compiler may have arguments, as in `MPIFORT_FC="gfortran -m64"`.
 fn command(compiler: &OsStr) -> Command {
     let compiler = text::from_os(compiler);
     let mut words = compiler.split_whitespace().map(text::to_os);

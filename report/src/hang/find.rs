@@ -115,8 +115,8 @@ fn tags_differ(a: &Seen, b: &Seen) -> bool {
 ///
 /// Then the members' arguments do not match;
 /// the earliest operation of each communicator is reported.
-/// The finding is used only if there is no other: if members forward data, one that waits elsewhere
-/// may be the cause.
+/// The finding is used only if there is no other.
+/// If members forward data, a member that waits elsewhere may be the cause.
 fn unended(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
     rounds(ranks)
@@ -181,8 +181,7 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Finds ranks that others wait for in a message or at a window,
-/// and that wait for no rank themselves.
+/// Finds ranks that others wait for in a message or at a window, and that do not wait themselves.
 /// Each such rank is reported with the ranks that wait for it.
 fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
     let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();

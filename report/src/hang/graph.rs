@@ -1,11 +1,11 @@
 //! Wait-for graph of a job, with searches for cycles and for ranks that can never proceed.
 //!
-//! AND model: a rank that waits for a peer, or in a collective operation for all absent members,
-//! proceeds only when *all* of these have proceeded.
-//! OR model: a rank that receives from any source, or waits for any of several requests,
-//! proceeds when *one* rank has proceeded (E. Knapp, "Deadlock detection in distributed databases",
-//! ACM Computing Surveys 19(4), 1987). So a cycle of AND waits is a deadlock.
-//! Ranks in OR waits are deadlocked only if no rank that can proceed is left to reach them.
+//! An AND wait ends when *all* awaited ranks have proceeded: a wait for one peer, or in a
+//! collective operation for all absent members. A cycle of AND waits is a deadlock.
+//! An OR wait ends when *one* rank has proceeded: a receive from any source, or a wait for any of
+//! several requests. Ranks in OR waits are deadlocked if no rank that can proceed is left.
+//! Source: E. Knapp, "Deadlock detection in distributed databases",
+//! ACM Computing Surveys 19(4), 1987.
 
 use super::Seen;
 use crate::rank_snapshot::{Comm, Round, Waiting};
@@ -43,8 +43,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Returns one shortest cycle for each rank in a cycle,
-    /// unless an earlier cycle contains the rank.
+    /// Returns a shortest cycle for each rank in a cycle, unless an earlier cycle has that rank.
     pub(super) fn circles(&self) -> Vec<Vec<usize>> {
         let mut circles: Vec<Vec<usize>> = Vec::new();
         for start in 0..self.ranks.len() {

@@ -1,12 +1,9 @@
-//! Hang reports: which rank waits for which,
-//! derived from the [`RankSnapshot`]s of a job without progress.
+//! Hang reports: which rank waits for which, in a job without progress.
 //!
-//! This module is pure: it converts snapshots to a [`Report`],
-//! as text for people and JSON for tools.
+//! This module is pure: it converts [`RankSnapshot`]s to a [`Report`], as text and as JSON.
 //! The report begins with the findings, each of which explains why ranks wait ([`Finding`]).
-//! Then it lists the activity of every rank. Snapshots are taken while ranks run,
-//! so a finding about ranks that have just begun to wait may be
-//! outdated; the waiting times show that.
+//! Then it lists the activity of every rank.
+//! Snapshots are taken while ranks run, so a finding about a short wait may be outdated.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -104,8 +101,8 @@ pub enum Finding {
         left: bool,
         doing: String,
     },
-    /// Ranks receive from any source or wait for one of several requests,
-    /// without a possible partner. No rank is left that could send or receive.
+    /// Ranks receive from any source or wait for one of several requests.
+    /// No rank is left that could send or receive.
     NoSender {
         waiting: Vec<u32>,
         /// Whether all these ranks receive from any source.
@@ -178,8 +175,7 @@ impl Report {
         is_seen && any && living.all(|(seen, stuck)| stuck || seen.has_left())
     }
 
-    /// Builds a report for ranks on another library,
-    /// which does not accept this library's parameters.
+    /// Builds a report for another library, which does not accept this library's parameters.
     pub fn of_other_library(ranks: Vec<Seen>) -> Report {
         let mut report = Report::of(0, ranks);
         for finding in &mut report.findings {

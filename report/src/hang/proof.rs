@@ -1,18 +1,18 @@
 //! Proof that no rank of a job can make progress any more, from snapshots of all living ranks.
 //!
 //! A rank is *passive* while it waits inside MPI and a poll of all possible events finds none
-//! ([`mpi_base::state::Quiet`]). A passive rank acts only on a message or a store to shared memory,
-//! and passive ranks send and store nothing.
-//! So if every living rank is passive at one time, and no message is in flight,
-//! all ranks stay passive. See F. Mattern, "Algorithms for distributed termination detection",
-//! Distributed Computing 2, 1987: the total counts of sent and received messages are equal,
-//! in a state that no process has left meanwhile.
+//! ([`mpi_base::state::Quiet`]). A passive rank acts only on a message or a store to shared memory.
+//! Passive ranks send and store nothing. So if every living rank is passive at one time and no
+//! message is in flight, all ranks stay passive.
+//! Source: F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2,
+//! 1987: the total counts of sent and received messages are equal in an unchanged state.
 //!
-//! *Rounds* establish such a time: a round is complete when every rank has polled again without a
-//! result, in the same wait, after all ranks had completed the previous round.
-//! The clocks of different hosts are never compared. The proof uses no edge of the wait-for graph.
-//! A job with a rank that computes, sleeps outside MPI,
-//! is stopped or has not been scheduled is not deadlocked, since that rank is not passive.
+//! *Rounds* establish such a time. A round is complete when every rank has polled again in the
+//! same wait without a result. It begins after all ranks have completed the previous round.
+//! The clocks of different hosts are never compared.
+//!
+//! The proof uses no edge of the wait-for graph.
+//! A rank that computes, sleeps outside MPI, is stopped or not scheduled is not passive.
 
 use super::Seen;
 use crate::rank_snapshot::{Gate, Quiet, RankSnapshot, Stage};

@@ -1,13 +1,12 @@
 //! Alignment of the clocks of several hosts, so that no message is received before it was sent.
 //!
-//! Clocks that were compared by requests and replies ([`super::clock`]) may still differ by more
-//! than a message's latency.
+//! Clocks compared as in [`super::clock`] may still differ by more than a message's latency.
 //! First each host's times are shifted by the minimum that its messages require.
 //! Each message from host A to host B is a lower bound for shift(B) - shift(A);
 //! the least solution is found like longest paths (R. Bellman, 1958).
-//! If shifts do not suffice, because a clock did not run evenly, single receives are moved after
-//! their sends, with later events of their rank if necessary (R. Rabenseifner, "The controlled
-//! logical clock", 1997, without its second pass).
+//! If shifts do not suffice, because a clock ran unevenly, receives are moved after their sends.
+//! Later events of the receiving rank are moved too if necessary.
+//! Source: R. Rabenseifner, "The controlled logical clock", 1997, without its second pass.
 
 use super::{Arrow, Trace};
 use mpi_base::node::{Event, EventKind};

@@ -42,8 +42,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         flows.insert(arrow.to, (id, "f"));
     }
     for (at, lane) in trace.lanes.iter().enumerate() {
-        // The job number keeps process numbers of spawned jobs distinct from those of the first
-        // job.
+        // The job number distinguishes processes of spawned jobs from those of the first job.
         let pid = lane.job * 1_000_000 + lane.rank as usize;
         let spawned = match lane.job {
             0 => String::new(),

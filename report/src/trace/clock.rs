@@ -4,8 +4,8 @@
 //! The midpoint of both is an estimate with an error of at most half the round-trip time.
 //! The round with the shortest round trip is used (F.
 //! Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989).
-//! Clocks run at different speeds, so the offset is interpolated linearly between the rounds at the
-//! beginning and those at the end of a job.
+//! Clocks run at different speeds.
+//! So the offset is interpolated linearly between the job's first and last rounds.
 //!
 //! Promise: a corrected clock is still monotonic.
 

@@ -1,10 +1,10 @@
 //! `mpirun --trace FILE`: conversion of the event rings of all ranks to one file for a viewer.
 //!
-//! The event rings are in the hosts' memory, so they are read after the ranks have ended, for any
-//! reason ([`mpi_base::node::Player`]).
+//! The event rings are in the hosts' memory ([`mpi_base::node::Player`]).
+//! They are read after the ranks have ended, for any reason.
 //! Other hosts send theirs, and the times are converted to this host's clock ([`clock`], `align`).
-//! The file's extension selects the format: `.vcd` is a waveform ([`vcd`]), anything else the trace
-//! event format that Perfetto and Chrome read ([`chrome`]).
+//! The file's extension selects the format. `.vcd` is a waveform ([`vcd`]).
+//! Any other extension is the trace event format for Perfetto and Chrome ([`chrome`]).
 //!
 //! Promise: no message is received before it was sent, and each rank's events keep their order.
 
@@ -64,8 +64,7 @@ impl Trace {
     /// Returns the messages with both ends in the event rings;
     /// sender and receiver number them alike.
     pub fn arrows(&self) -> Vec<Arrow> {
-        // The key is: job, context, source in the communicator,
-        // destination in the job, tag, number.
+        // The key: job, context, source in the communicator, destination in the job, tag, number.
         type Key = (usize, u64, i32, i32, i32, u64);
         let mut sent: HashMap<Key, (usize, usize)> = HashMap::new();
         let of = |kind: EventKind| {

@@ -1,10 +1,9 @@
-//! Waveform of a trace (VCD, IEEE 1364-2005, section 18) for GTKWave or Surfer,
-//! with a scope for each rank.
+//! Waveform of a trace for GTKWave or Surfer (VCD, IEEE 1364-2005, section 18).
 //!
-//! `mpi` is high inside MPI, `collective` inside a collective operation
-//! and `barrier` inside a barrier.
-//! `sent` and `received` toggle with each message. `wire_out` and `wire_in` are the levels of the
-//! rank's wire of the hardware barrier, both low before the first barrier.
+//! Each rank has a scope. `mpi` is high inside MPI, `collective` inside a collective operation.
+//! `barrier` is high inside a barrier. `sent` and `received` toggle with each message.
+//! `wire_out` and `wire_in` are the levels of the rank's wire of the hardware barrier.
+//! Both are low before the first barrier.
 //! Times are nanoseconds since the first event.
 
 use super::lane::Trace;

@@ -1,16 +1,13 @@
-//! `mpi-bench endings`: the time that a job takes to end after a failure
-//! or a signal, and its remains.
+//! `mpi-bench endings`: the time that a job takes to end after a fault, and what it leaves behind.
 //!
-//! Every table row is a [`Deed`], that is a fault: ranks of this same program (`leave`) wait for a
-//! message that no rank sends; then one rank ends or is killed, or the launcher gets a signal.
-//! The figure is the time from the fault
-//! until the launcher has ended *and* no process of the job is alive.
-//! The process that causes the fault writes its monotonic time to the job's private folder just
-//! before.
+//! Every table row is a fault ([`Deed`]): a rank ends, a rank is killed,
+//! or the launcher gets a signal.
+//! Before the fault, ranks of this same program (`leave`) wait for a message that no rank sends.
+//! The figure is the time from the fault until launcher *and* all processes of the job have ended.
+//! The process that causes the fault first writes its monotonic time to the job's private folder.
 //! Remains are processes of the job, files in its temporary folder, and new files in `/dev/shm`.
 //!
-//! Other programs may create files in `/dev/shm` meanwhile;
-//! `unshare -m` with a fresh tmpfs there excludes them.
+//! Other programs may create files in `/dev/shm`; `unshare -m` with a fresh tmpfs excludes them.
 
 mod leave;
 mod watch;
@@ -38,8 +35,7 @@ const HANGS: Duration = Duration::from_secs(4);
 /// The time after the launcher's end at which remaining processes count as left behind.
 const STAYS: Duration = Duration::from_secs(1);
 
-/// The wait before the fault: all ranks then sleep in their receive,
-/// as in a job that has run for long.
+/// The wait before the fault, after which all ranks sleep in their receive.
 const ASLEEP: Duration = Duration::from_millis(60);
 
 /// The process at which the fault occurs.

@@ -1,5 +1,4 @@
-//! Notes between ranks and their observer, as files in a private folder,
-//! and the search for remains of a job.
+//! Notes between ranks and their observer, as files in a private folder; search for remains.
 //!
 //! The notes are files, since a launcher that is being killed may lose the ranks' output.
 

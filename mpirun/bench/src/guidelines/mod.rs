@@ -1,17 +1,15 @@
 //! `mpi-bench guidelines`: check of the self-consistency guidelines for collectives.
 //!
 //! A guideline names two ways to the same result, of which the left must not be slower.
-//! For example, no program should gain by replacing `MPI_Allreduce` by a reduction
-//! and a broadcast (J. L. Träff,
-//! W. D. Gropp, R. Thakur, "Self-consistent MPI performance guidelines", IEEE TPDS 21(5), 2010).
-//! As in PGMPI (S. Hunold, A. Carpen-Amarie,
-//! "Autotuning MPI collectives using performance guidelines",
-//! HPCAsia 2018), both ways alternate in one job, and their medians are compared.
-//! As in ReproMPI, the time of a way is that of its slowest rank.
+//! Example: no program should gain by replacing `MPI_Allreduce` by a reduction and a broadcast.
+//! Source: J. L. Träff, W. D. Gropp, R. Thakur, "Self-consistent MPI performance guidelines",
+//! IEEE TPDS 21(5), 2010. Both ways alternate in one job,
+//! and their medians are compared as in PGMPI
+//! (S. Hunold, A. Carpen-Amarie, "Autotuning MPI collectives using performance guidelines",
+//! HPCAsia 2018). The time of a way is that of its slowest rank, as in ReproMPI.
 //!
-//! A violated guideline is printed with both times,
-//! and with the components and algorithms of the calls on both sides.
-//! They come from the `mpirun --explain` output of the same job ([`choices`]).
+//! The report lists each violated guideline with both times and the algorithms of all its calls.
+//! The algorithms come from the `mpirun --explain` output of the same job ([`choices`]).
 //! The report is not a test: the exit status does not depend on the times.
 
 mod choices;

@@ -1,5 +1,4 @@
-//! Collectives: `osu_barrier`, `osu_allreduce`, `osu_bcast` and others,
-//! nonblocking forms, and `osu_init`.
+//! Collectives (`osu_barrier`, `osu_allreduce` and others), nonblocking forms, and `osu_init`.
 //!
 //! As in the OSU loops each call is timed separately and followed by an untimed barrier.
 //! So the late ranks of one operation do not delay the next operation.

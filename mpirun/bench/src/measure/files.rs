@@ -1,12 +1,11 @@
-//! File I/O: patterns of IOR (easy and hard), mpi-tile-io, FLASH checkpoints,
-//! and logs at the shared pointer.
+//! File I/O patterns: IOR (easy and hard), mpi-tile-io, FLASH checkpoints,
+//! logs at the shared pointer.
 //!
-//! Each write iteration begins with an empty file, as in programs,
-//! so the kernel allocates all pages anew. The truncation is not timed.
-//! An iteration lasts from one barrier to the next,
-//! since the slowest rank determines when a file is complete.
-//! With `--plain`, every second iteration moves the same number of bytes by `pwrite` or `pread`,
-//! each rank in its own range of a second file.
+//! Each write iteration begins with an empty file, so the kernel allocates all pages anew.
+//! The truncation of the file is not timed.
+//! An iteration lasts from one barrier to the next: the slowest rank completes the file.
+//! With `--plain`, every second iteration moves the same number of bytes by `pwrite` or `pread`.
+//! Each rank then uses its own range of a second file.
 //! The first iteration of a row is always read back and compared.
 
 use std::fs::{File, OpenOptions};
@@ -154,8 +153,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// Returns the accesses of an iteration,
-    /// each as a range of the buffer and its position in the file.
+    /// Returns the accesses of an iteration: ranges of the buffer with their file positions.
     fn accesses(&self) -> Vec<(std::ops::Range<usize>, Calls)> {
         let (rank, ranks) = ranks(self.world);
         let size = self.size;
@@ -193,8 +191,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// Prepares the file for an iteration: truncates it before writes,
-    /// and rewinds the shared pointer.
+    /// Prepares an iteration: truncates the file before writes, and rewinds the shared pointer.
     fn prepare(&self, reads: bool) -> Result<(), MpiError> {
         if !reads {
             self.file.set_size(0)?;
@@ -205,8 +202,7 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    /// Reads the file back; returns true if it has the written data,
-    /// as far as their order is defined.
+    /// Reads the file back; returns true if it contains the written data.
     fn is_right(&self, data: &[u8]) -> Result<bool, MpiError> {
         self.prepare(true)?;
         let mut back = Buffer::new(data.len(), 0);

@@ -1,7 +1,6 @@
 //! First uses: the time of the first, and mostly the second, operation of each kind in a job.
 //!
-//! Programs execute most operations only a few times,
-//! so the set-up at an operation's first use matters.
+//! Programs execute most operations only a few times, so set-up at the first use matters.
 //! Every row is one call after a barrier; its figure is the time of the slowest rank.
 //! No barrier precedes the first barrier, so its figure is that of the rank that arrives last.
 //! A job gives one sample for each row. With `--vs` every round of every library is a separate job.
@@ -58,8 +57,7 @@ pub const ROWS: &[&str] = &[
     "second file closed",
 ];
 
-/// The number of bytes of each rank in a collective write,
-/// in interleaved pieces of [`PIECE`] bytes.
+/// The bytes of each rank in a collective write, in interleaved pieces of [`PIECE`] bytes.
 const WRITTEN: usize = 8 << 20;
 const PIECE: usize = 1 << 10;
 
@@ -112,8 +110,8 @@ pub fn rows(options: &FileOptions, world: &World<'_>) -> Result<Vec<Row>, MpiErr
         .collect()
 }
 
-/// Returns a row: the time of the slowest rank,
-/// or for the first barrier of the last rank to arrive.
+/// Returns a row with the time of the slowest rank.
+/// The row of the first barrier has the time of the last rank to arrive.
 fn row(world: &World<'_>, size: usize, took: f64) -> Result<Row, MpiError> {
     let which = match size {
         0 => Combine::Min,

@@ -1,11 +1,10 @@
 //! Memory of a running job: of each rank after `MPI_Init` and a barrier, and of the launcher.
 //!
 //! The figures are proportional set sizes (`Pss` of `/proc/PID/smaps_rollup`).
-//! Each process is charged its share of a shared page,
-//! so the sum over all processes is the job's memory use.
+//! Each process is charged its share of a shared page, so the sum is the job's memory use.
 //! The memory of this program is included and is the same for every library.
-//! A job runs much longer than its start takes,
-//! so every process has the time [`SETTLING`] to release memory that only the start needed.
+//! A job runs much longer than its start takes.
+//! So every process has the time [`SETTLING`] to release memory that only the start needed.
 
 use super::collective::across;
 use crate::mpi::{MpiError, World};

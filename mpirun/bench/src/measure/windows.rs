@@ -1,5 +1,5 @@
-//! One-sided benchmarks: accesses of rank 0 to rank 1, as `osu_put_latency`,
-//! and of all ranks to rank 0.
+//! One-sided benchmarks, such as `osu_put_latency`: accesses of rank 0 to rank 1,
+//! or of all to rank 0.
 
 use std::time::Instant;
 

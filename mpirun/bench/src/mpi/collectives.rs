@@ -56,8 +56,8 @@ impl Collectives<'_> {
     pub fn allreduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let floats = count(sent.len().min(received.len()) / size_of::<f32>());
-        // SAFETY: both buffers have at least `floats` floats (any bytes are valid floats)
-        // and are page-aligned.
+        // SAFETY: both buffers have at least `floats` floats and are page-aligned;
+        // any bytes are floats.
         let code = unsafe {
             (self.world.call().allreduce)(
                 sent.as_ptr().cast(),
@@ -104,8 +104,8 @@ impl Collectives<'_> {
     pub fn reduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers have at least `floats` floats, are page-aligned,
-        // and are borrowed until the call returns.
+        // SAFETY: both buffers have at least `floats` floats and are page-aligned.
+        // Both are borrowed until the call returns.
         check("MPI_Reduce", unsafe {
             (self.world.call().reduce)(from, to, floats, h.float, h.sum, 0, h.world)
         })
@@ -115,8 +115,8 @@ impl Collectives<'_> {
     pub fn scan_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers have at least `floats` floats, are page-aligned,
-        // and are borrowed until the call returns.
+        // SAFETY: both buffers have at least `floats` floats and are page-aligned.
+        // Both are borrowed until the call returns.
         check("MPI_Scan", unsafe {
             (self.world.call().scan)(from, to, floats, h.float, h.sum, h.world)
         })
@@ -126,8 +126,8 @@ impl Collectives<'_> {
     pub fn exscan_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers have at least `floats` floats, are page-aligned,
-        // and are borrowed until the call returns.
+        // SAFETY: both buffers have at least `floats` floats and are page-aligned.
+        // Both are borrowed until the call returns.
         check("MPI_Exscan", unsafe {
             (self.world.call().exscan)(from, to, floats, h.float, h.sum, h.world)
         })
@@ -191,8 +191,7 @@ impl Collectives<'_> {
         let h = self.world.handles();
         let n = count(self.block(sent.len().min(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers have `n` bytes for each rank and are borrowed
-        // until the call returns.
+        // SAFETY: both buffers have `n` bytes for each rank and are borrowed during the call.
         check("MPI_Alltoall", unsafe {
             (self.world.call().alltoall)(from, n, h.char_, to, n, h.char_, h.world)
         })
@@ -209,8 +208,7 @@ impl Collectives<'_> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let mut request = ptr::null();
-        // SAFETY: the buffers are borrowed until this function returns,
-        // which waits for the request.
+        // SAFETY: the buffers are borrowed until this function has waited for the request.
         check("MPI_Iallreduce", unsafe {
             (self.world.call().iallreduce)(
                 from,

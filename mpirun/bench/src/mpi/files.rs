@@ -97,8 +97,8 @@ impl World<'_> {
         self.committed(handle)
     }
 
-    /// Returns a datatype for the rectangle `part` at `start` in the array `whole` of doubles
-    /// (rows, columns).
+    /// Returns a datatype for the rectangle `part` at `start` in the array `whole` of doubles.
+    /// Each pair has the number of rows and of columns.
     pub fn rectangle(
         &self,
         whole: [usize; 2],
@@ -165,8 +165,7 @@ impl OpenFile<'_> {
     pub fn set_view(&self, disp: i64, filetype: &FileType, doubles: bool) -> Result<(), MpiError> {
         let h = self.world.handles();
         let etype = if doubles { h.double } else { h.char_ };
-        // SAFETY: the file and the datatypes live until the call returns,
-        // and the name ends with NUL.
+        // SAFETY: the file and the datatypes live until the call returns; the name ends with NUL.
         check("MPI_File_set_view", unsafe {
             (self.world.call().file_set_view)(
                 self.handle,
@@ -189,8 +188,7 @@ impl OpenFile<'_> {
         let (call, fh, at) = (self.world.call(), self.handle, data.as_ptr().cast());
         let (n, datatype) = self.counted(data.len(), part);
         let none = ptr::null_mut();
-        // SAFETY: `counted` returns a count and datatype inside the buffer,
-        // and a null status is ignored.
+        // SAFETY: `counted` returns a count and datatype in the buffer; a null status is ignored.
         check("the writing of a file", unsafe {
             match calls {
                 Calls::Alone(offset) => (call.file_write_at)(fh, offset, at, n, datatype, none),
@@ -210,8 +208,7 @@ impl OpenFile<'_> {
         let (call, fh, at) = (self.world.call(), self.handle, data.as_mut_ptr().cast());
         let (n, datatype) = self.counted(data.len(), part);
         let none = ptr::null_mut();
-        // SAFETY: `counted` returns a count and datatype inside the buffer,
-        // and a null status is ignored.
+        // SAFETY: `counted` returns a count and datatype in the buffer; a null status is ignored.
         check("the reading of a file", unsafe {
             match calls {
                 Calls::Alone(offset) => (call.file_read_at)(fh, offset, at, n, datatype, none),

@@ -61,8 +61,7 @@ impl World<'_> {
         let places = places(data.len(), len);
         for (number, (request, at)) in requests.iter_mut().zip(places).enumerate() {
             let message = &data[at..at + len];
-            // SAFETY: this function's callers complete the request before the borrow of `data`
-            // ends.
+            // SAFETY: all callers complete the request before the borrow of `data` ends.
             let code = unsafe {
                 (self.call().isend)(
                     message.as_ptr().cast(),
@@ -92,8 +91,8 @@ impl World<'_> {
         let places = places(data.len(), len);
         for (number, (request, at)) in requests.iter_mut().zip(places).enumerate() {
             let message = &mut data[at..at + len];
-            // SAFETY: this function's callers complete the request before the borrow of `data`
-            // ends; no code reads `data` before that.
+            // SAFETY: all callers complete the request before the borrow of `data` ends.
+            // No code reads `data` before that.
             let code = unsafe {
                 (self.call().irecv)(
                     message.as_mut_ptr().cast(),

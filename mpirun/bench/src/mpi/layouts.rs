@@ -110,8 +110,7 @@ impl Layout<'_> {
     pub fn send(&self, to: i32, tag: i32) -> Result<(), MpiError> {
         let world = self.world;
         let at = self.memory.as_ptr().cast();
-        // SAFETY: the memory contains every element of the datatype and is borrowed
-        // until the call returns.
+        // SAFETY: the memory has every element of the datatype and is borrowed during the call.
         check("MPI_Send", unsafe {
             (world.call().send)(at, 1, self.datatype, to, tag, world.handles().world)
         })

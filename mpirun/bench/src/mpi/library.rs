@@ -75,8 +75,8 @@ macro_rules! functions {
             fn bind(library: &libloading::Library, path: &Path) -> Result<Self, LoadError> {
                 Ok(Self {
                     $($field: {
-                        // SAFETY: the symbol is an MPI function,
-                        // and the type is its prototype in the MPI standard.
+                        // SAFETY: the symbol is an MPI function with this prototype in the MPI
+                        // standard.
                         let symbol = unsafe {
                             library.get::<unsafe extern "C" fn($($argument),*) -> c_int>($name)
                         };
@@ -219,8 +219,7 @@ impl Handles {
     /// Looks up the objects whose addresses are Open MPI's handles.
     fn open_mpi(library: &libloading::Library, path: &Path) -> Result<Self, LoadError> {
         let address = |name: &'static str| -> Result<Handle, LoadError> {
-            // SAFETY: reading a symbol as a pointer yields its address,
-            // which is never dereferenced here.
+            // SAFETY: a symbol read as a pointer yields its address, which is not dereferenced.
             let symbol = unsafe { library.get::<Handle>(name) };
             symbol
                 .map(|address| *address)
@@ -308,8 +307,8 @@ impl Library {
         };
         let mut provided = 0;
         let begin = Instant::now();
-        // SAFETY: MPI 5.0 section 11.2.1 allows null for the first two arguments, and the last is a
-        // local variable; main calls init once.
+        // SAFETY: MPI 5.0 section 11.2.1 allows null for the first two arguments.
+        // The last argument points to a local variable, and main calls this function once.
         check("MPI_Init_thread", unsafe {
             (self.call.init)(ptr::null_mut(), ptr::null_mut(), level, &raw mut provided)
         })?;

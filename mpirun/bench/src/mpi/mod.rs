@@ -1,11 +1,10 @@
 //! Bindings of the MPI functions that the benchmarks call, loaded at run time.
 //!
-//! All `unsafe` of `mpi-bench` is here:
-//! calls through C function pointers with the prototypes of the
-//! MPI standard, which are identical in every library.
-//! Only the values of handles differ, so they are data:
-//! constants in the standard ABI (MPI 5.0, chapter 20),
-//! addresses of exported objects in Open MPI.
+//! All `unsafe` of `mpi-bench` is here: calls through C function pointers.
+//! Their prototypes are those of the MPI standard, which are identical in every library.
+//! Only the values of handles differ, so they are data.
+//! They are constants in the standard ABI (MPI 5.0, chapter 20).
+//! In Open MPI they are addresses of exported objects.
 //!
 //! Every public function is safe, since it completes the operations that it starts.
 //! No request outlives the call or its closure, so the library uses no buffer afterwards.
@@ -53,8 +52,8 @@ impl fmt::Display for MpiError {
 impl std::error::Error for MpiError {}
 
 /// Converts a return code to a `Result`.
-/// An error code occurs only with an error handler that returns: the default,
-/// `MPI_ERRORS_ARE_FATAL`, ends the job.
+/// An error code occurs only with an error handler that returns.
+/// The default handler, `MPI_ERRORS_ARE_FATAL`, ends the job.
 fn check(function: &'static str, code: c_int) -> Result<(), MpiError> {
     if code == 0 {
         Ok(())
@@ -102,8 +101,8 @@ impl World<'_> {
     }
 
     pub fn barrier(&self) -> Result<(), MpiError> {
-        // SAFETY: `Library::init` creates a `World` only after `MPI_Init_thread`,
-        // and `finalize` consumes it.
+        // SAFETY: a `World` exists only between `MPI_Init_thread` and `finalize`,
+        // which consumes it.
         check("MPI_Barrier", unsafe {
             (self.call().barrier)(self.handles().world)
         })

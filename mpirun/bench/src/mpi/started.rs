@@ -9,8 +9,8 @@ impl Collectives<'_> {
     /// Waits for the request that `start` creates.
     ///
     /// # Safety
-    /// If `start` returns success, it has created a request,
-    /// and the request's buffers stay borrowed until this function returns.
+    /// If `start` returns success, it must have created a request.
+    /// The request's buffers must stay borrowed until this function returns.
     unsafe fn started(
         &self,
         function: &'static str,
@@ -45,8 +45,8 @@ impl Collectives<'_> {
     pub fn ireduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers have at least `floats` floats, are page-aligned, and are borrowed
-        // until this function returns.
+        // SAFETY: both buffers have at least `floats` floats and are page-aligned.
+        // Both are borrowed until this function returns, which waits for the request.
         unsafe {
             self.started("MPI_Ireduce", |r| {
                 (self.world.call().ireduce)(from, to, floats, h.float, h.sum, 0, h.world, r)
@@ -58,8 +58,8 @@ impl Collectives<'_> {
     pub fn iallreduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers have at least `floats` floats, are page-aligned, and are borrowed
-        // until this function returns.
+        // SAFETY: both buffers have at least `floats` floats and are page-aligned.
+        // Both are borrowed until this function returns, which waits for the request.
         unsafe {
             self.started("MPI_Iallreduce", |r| {
                 (self.world.call().iallreduce)(from, to, floats, h.float, h.sum, h.world, r)
@@ -86,8 +86,7 @@ impl Collectives<'_> {
         let h = self.world.handles();
         let n = count(self.block(sent.len().min(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers have `n` bytes for each rank and are borrowed
-        // until this function returns.
+        // SAFETY: both buffers have `n` bytes for each rank and outlive this function's call.
         unsafe {
             self.started("MPI_Ialltoall", |r| {
                 (self.world.call().ialltoall)(from, n, h.char_, to, n, h.char_, h.world, r)

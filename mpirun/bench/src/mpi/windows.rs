@@ -1,5 +1,4 @@
-//! RMA windows; each method completes the accesses that it starts,
-//! so the library uses no buffer afterwards.
+//! RMA windows; each method completes its accesses, so the library uses no buffer afterwards.
 
 use super::{Handle, MpiError, World, check, count};
 use crate::choices::WindowKind;
@@ -53,8 +52,8 @@ impl<'a> World<'a> {
             }
             WindowKind::Allocate | WindowKind::Shared => {}
         }
-        // SAFETY: results are written to local variables. The memory is freed after the window,
-        // and never if freeing the window fails.
+        // SAFETY: results are written to local variables.
+        // The memory is freed after the window, and never if freeing the window fails.
         let code = unsafe {
             match kind {
                 WindowKind::Create => {
@@ -114,8 +113,7 @@ impl Window<'_> {
         check("MPI_Win_free", unsafe {
             (call.win_free)(&raw mut self.handle)
         })?;
-        // MPI_Win_free returns after all ranks have called it,
-        // so no rank accesses the memory any more.
+        // MPI_Win_free returns after all ranks have called it, so no rank uses the memory any more.
         ManuallyDrop::into_inner(self.memory.0);
         // SAFETY: MPI_Comm_group created the group in `window`, and no epoch is open.
         check("MPI_Group_free", unsafe {
@@ -146,8 +144,8 @@ impl Window<'_> {
         let old: *mut c_void = result.as_mut_ptr().cast();
         let (long, char_, sum) = (h.long, h.char_, h.sum);
         for _ in 0..times {
-            // SAFETY: both buffers have at least `len` bytes,
-            // and every caller of this private function completes the accesses before it returns.
+            // SAFETY: both buffers have at least `len` bytes.
+            // Every caller of this private function completes the accesses before it returns.
             let code = unsafe {
                 match access {
                     Access::Put => (call.put)(origin, bytes, char_, rank, at, bytes, char_, win),
@@ -239,8 +237,7 @@ impl Window<'_> {
             Some(rank) => self.begin(access, ours, result, rank, 1),
             None => Ok(()),
         };
-        // SAFETY: the window lives as long as `self`,
-        // and MPI_Win_start above has begun the access epoch.
+        // SAFETY: the window lives as long as `self`; MPI_Win_start has begun the access epoch.
         let completed = check("MPI_Win_complete", unsafe { (call.win_complete)(win) });
         // SAFETY: the window lives as long as `self`, and MPI_Win_post above has begun the exposure epoch.
         let waited = check("MPI_Win_wait", unsafe { (call.win_wait)(win) });

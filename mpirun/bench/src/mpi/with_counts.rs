@@ -69,8 +69,9 @@ impl Collectives<'_> {
         let Blocks { counts, starts } = self.equal_blocks(n);
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-        // SAFETY: both buffers have `n` bytes for each rank. The buffers, and the arrays with one
-        // element for each rank, live until the call returns.
+        // SAFETY: both buffers have `n` bytes for each rank,
+        // and the arrays one element for each rank.
+        // Buffers and arrays live until the call returns.
         check("MPI_Alltoallv", unsafe {
             (self.world.call().alltoallv)(
                 from, counts, starts, h.char_, to, counts, starts, h.char_, h.world,

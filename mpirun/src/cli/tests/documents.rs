@@ -1,5 +1,4 @@
-//! Tests that `docs/from-openmpi-and-mpich.md` names only existing options
-//! and lists all unsupported ones.
+//! Tests of the options in `docs/from-openmpi-and-mpich.md`, both existing and unsupported ones.
 
 /// Returns the cells of the last column of a document's tables.
 fn last_cells(document: &str) -> impl Iterator<Item = &str> {

@@ -1,5 +1,4 @@
-//! Shutdown of the daemon: remaining output of its ranks and of further hosts,
-//! and event rings for the trace.
+//! Shutdown of the daemon: it forwards remaining output, and event rings for the trace.
 
 use super::super::local_ranks::Read;
 use super::super::output::Target;

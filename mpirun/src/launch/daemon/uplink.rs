@@ -1,5 +1,4 @@
-//! Connection of the daemon to the launcher above: receive buffer, send queue,
-//! and time since the last activity.
+//! Connection of the daemon to the launcher above: frames, send queue, time of the last activity.
 
 use super::super::link::Queue;
 use super::super::wire::{FrameError, Frames, GREETING};

@@ -3,8 +3,7 @@
 use super::*;
 use crate::cli::{self, Request};
 
-/// Returns the launcher for a command line in an allocation of hosts n1 and n2,
-/// with srun in `PATH`.
+/// Returns the launcher for a command line in an allocation of n1 and n2, with srun in `PATH`.
 fn handed(words: &str, more: &[(&str, &str)]) -> Launcher {
     let bin = tempfile::tempdir().unwrap();
     std::fs::write(bin.path().join("srun"), "").unwrap();

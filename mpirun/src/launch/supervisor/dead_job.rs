@@ -3,8 +3,7 @@
 //! The proof is in [`crate::hang::proof`]; this module takes the snapshots for the proof.
 //! It requests snapshots of other hosts only while all ranks of this host are passive.
 //! The next round begins only after all hosts have answered, so rounds never overlap.
-//! Ranks of this host that make no progress for long while others do are reported too
-//! ([`crate::hang::standstill`]).
+//! Ranks that make no progress while others do are reported too ([`crate::hang::standstill`]).
 
 use super::control::JobControl;
 use super::watching::seen;
@@ -134,8 +133,8 @@ impl DeadJob {
         self.wanted == EndDead::Yes
     }
 
-    /// Returns true if all living ranks on other hosts have snapshots newer than the last used
-    /// ones. These snapshots then count as used.
+    /// Returns true if all living ranks on other hosts have unused, newer snapshots.
+    /// These snapshots then count as used.
     fn have_hosts_answered(&mut self, control: &JobControl<'_>) -> bool {
         let jobs = &control.ranks.jobs;
         let elsewhere = jobs.alive().filter(|(_, rank)| !rank.here);

@@ -1,5 +1,4 @@
-//! End of a launch, after all ranks have ended: remaining output,
-//! last reports of other hosts, report files.
+//! End of a launch, after all ranks have ended: remaining output, last reports, report files.
 
 use super::Supervisor;
 use crate::launch::descendants;
@@ -14,8 +13,8 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(1);
 
 impl Supervisor<'_> {
-    /// Kills orphans, drains the pipes, writes report files,
-    /// and waits for the reader of mpirun's output.
+    /// Kills orphans, drains the pipes and writes report files.
+    /// Then waits for the reader of mpirun's output.
     pub(super) fn finish(&mut self) {
         self.control.count_losses();
         self.report_unserved();

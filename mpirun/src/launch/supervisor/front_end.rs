@@ -1,5 +1,4 @@
-//! Socket to the front end: it carries one byte per signal of the user and closes
-//! when the front end dies.
+//! Socket to the front end: one byte per signal of the user; closed when the front end dies.
 //! In the other direction it carries the reports for debuggers ([`mpir`](super::super::mpir)).
 
 use super::super::ends_the_job;
@@ -63,8 +62,7 @@ impl FrontEnd {
 
     /// Sends one byte to the front end.
     pub(super) fn send(&self, byte: u8) {
-        // If the front end has died or is stopped, no debugger needs the byte,
-        // so errors are ignored.
+        // Errors are ignored: a dead or stopped front end has no debugger that needs the byte.
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let _ = rustix::net::send(&self.socket, &[byte], flags);
     }

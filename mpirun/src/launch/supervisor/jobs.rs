@@ -1,5 +1,4 @@
-//! Table of all ranks of all jobs on all hosts: their names, states,
-//! and partially received requests.
+//! Table of all ranks of all jobs on all hosts: names, states, partially received requests.
 //!
 //! Other parts of the supervisor read ranks; only methods of this table change them.
 

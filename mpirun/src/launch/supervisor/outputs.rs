@@ -88,8 +88,7 @@ impl<'a> Outputs<'a> {
 
     // ---- mpirun's own messages ------------------------------------------------------------------------------------
 
-    /// Prints a message of mpirun on standard error,
-    /// or on standard output if standard error is broken.
+    /// Prints a message of mpirun on standard error; on standard output if the former is broken.
     pub(super) fn say(&mut self, text: &str) {
         if self.quiet {
             return;

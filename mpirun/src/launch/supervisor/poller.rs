@@ -110,8 +110,7 @@ impl Poller {
     /// Watches a descriptor for data. Returns false if it cannot be watched, as a regular file.
     ///
     /// Other failures are lack of memory and a descriptor that is added twice.
-    /// Neither is reported here: the reaping of the process finds what a missed event would have
-    /// shown.
+    /// Neither is reported here: a missed event is found when the process is reaped.
     pub(super) fn watch(&self, fd: impl AsFd, what: Watch) -> bool {
         let token = EventData::new_u64(what.token());
         epoll::add(&self.epoll, fd, token, EventFlags::IN).is_ok()

@@ -1,7 +1,7 @@
 //! Scanner for Python tracebacks in the ranks' standard error; it keeps each traceback's last line.
 //!
-//! Reports of hung jobs print that line: a rank that fails by an exception calls `MPI_Finalize`,
-//! where it waits for the other ranks, and the exception is the root cause.
+//! Reports of hung jobs print that line: the exception is the root cause.
+//! The rank with the exception calls `MPI_Finalize` and waits there for the other ranks.
 //!
 //! The output passes through mpirun anyway, so ranks need no hook and no module.
 

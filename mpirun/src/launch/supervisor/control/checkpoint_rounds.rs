@@ -153,8 +153,7 @@ fn act_on(control: &mut JobControl<'_>, actions: Actions) {
             stop,
         }) => was_taken(control, number, bytes, stop),
         Some(Outcome::NotTaken { why }) => {
-            // A job that is ending does not need the timer's checkpoint,
-            // so its failure is not reported.
+            // The failure of the timer's checkpoint is not reported if the job is ending.
             let by_user = control.checkpoints.asked.is_some_and(|(_, user)| user);
             let ends = control.checkpoints.is_ending;
             let sentence = format!("no checkpoint was taken: {why}");

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 impl JobControl<'_> {
     /// Handles an abort that a rank requests.
     ///
-    /// With several hosts, the rank may have seen a broken connection before the supervisor is
-    /// notified of the peer's death; that death is the cause that the user needs to know.
+    /// With several hosts, the rank may have seen a broken connection before the peer's death is
+    /// reported to the supervisor. That death is the cause that the user needs to know.
     pub(super) fn abort(&mut self, by: Proc, cause: Cause, code: i32) {
         if self.is_dismissed(by) {
             return;
@@ -133,8 +133,8 @@ impl JobControl<'_> {
         }
     }
 
-    /// Notifies the parent of a spawned job that the job will never connect,
-    /// and ends the job's ranks. Returns false if the job has no parent that can be notified.
+    /// Notifies a spawned job's parent that the job will never connect, and ends the job's ranks.
+    /// Returns false if the job has no parent that can be notified.
     fn fail_spawn(&mut self, job: Job, why: &str) -> bool {
         if !self.is_running() {
             return false;
@@ -172,16 +172,14 @@ impl JobControl<'_> {
         }
     }
 
-    /// Queues a spawned job for removal if all its ranks have ended,
-    /// unless a trace needs its event rings.
+    /// Queues an ended spawned job for removal, unless a trace needs its event rings.
     pub(in super::super) fn give_back(&mut self, job: Job) {
         if !self.plan.needs_event_rings() {
             self.ranks.jobs.queue_if_over(job);
         }
     }
 
-    /// Releases the memory of queued spawned jobs,
-    /// and removes each job whose pipes and sockets are closed.
+    /// Releases the memory of queued spawned jobs; removes jobs whose pipes and sockets are closed.
     pub(super) fn forget_jobs(&mut self) {
         // The message about a deferred failure needs the rank's name and last call.
         if self.deferred_cause.is_there() {
@@ -202,8 +200,7 @@ impl JobControl<'_> {
         }
     }
 
-    /// Records a failure of a rank; the first failure decides the exit code
-    /// and ends all other ranks.
+    /// Records a failure of a rank; the first failure decides the exit code and ends all ranks.
     ///
     /// A death by a signal is never a consequence, except SIGBUS:
     /// a rank also gets SIGBUS when it touches

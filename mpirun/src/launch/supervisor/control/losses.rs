@@ -1,9 +1,7 @@
-//! Losses in fault-tolerant jobs (`--with-ft`): a dead rank is *lost*,
-//! and the job continues without it.
+//! Losses in fault-tolerant jobs (`--with-ft`): the job continues without dead, *lost* ranks.
 //!
 //! A lost rank is reported at once, and again with all other losses at the end.
-//! The processes in the rank's process group are killed,
-//! so that no process acts in the rank's name.
+//! The rank's process group is killed, so that no process acts in the rank's name.
 //! The PMI server notifies the other ranks, and barriers no longer include the rank.
 //!
 //! The exit status is that of the survivors;

@@ -104,8 +104,7 @@ impl JobControl<'_> {
         }
     }
 
-    /// Finds ranks that have ended and closed their sockets
-    /// while other ranks wait for them in a barrier.
+    /// Finds ranks that have ended and closed their sockets while others wait in a barrier.
     ///
     /// Without this check those ranks would wait indefinitely.
     /// In a fault-tolerant job such a rank is a loss even if no rank waits in a barrier yet.
