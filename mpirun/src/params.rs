@@ -73,8 +73,7 @@ pub static PARAMS: [&About; 5] = [
     SILENCE.about(),
 ];
 
-/// The parameter that makes the library print its selections and their reasons;
-/// `--explain` sets it.
+/// The parameter that makes the library print its selections with reasons (`--explain`).
 pub const EXPLAIN: &str = "mpi_base_explain";
 
 /// Returns the name of the environment variable that `--explain` sets.

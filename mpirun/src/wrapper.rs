@@ -238,8 +238,7 @@ impl Wrapper {
             }
         }
         let Some(question) = question else {
-            // Without an input file, as in `mpicc -v`, no library is linked:
-            // a library alone would be linked to a program without `main`.
+            // Without an input file, as in `mpicc -v`, the link would fail for lack of `main`.
             return Action::Run(match names_no_file(&rest) {
                 true => self.compile_only(compiler, rest),
                 false => self.command(compiler, rest),

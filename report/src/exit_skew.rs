@@ -22,8 +22,7 @@ pub struct ExitSkew {
 impl ExitSkew {
     /// Computes the distribution from each rank's exit times, in order, on one clock.
     ///
-    /// `errors` are the maximum errors of the ranks' clocks;
-    /// ranks with exact clocks may be omitted.
+    /// `errors` are the maximum errors of the ranks' clocks; exact clocks may be omitted.
     /// Returns `None` if there is no repetition that all ranks have.
     pub fn of(exits: &[Vec<u64>], errors: &[u64]) -> Option<ExitSkew> {
         let repetitions = exits.iter().map(Vec::len).min()?;

@@ -1,5 +1,4 @@
-//! Reports for people and tools, derived from state pages and event rings;
-//! launchers and libraries share this code.
+//! Reports from state pages and event rings, for people and tools; used by launchers and libraries.
 //!
 //! `mpirun` uses this package for its own jobs.
 //! The library that is preloaded into programs of other MPI libraries uses it inside the ranks.

@@ -1,8 +1,7 @@
 //! Snapshot of a rank's state, which launchers exchange and reports are derived from.
 //!
-//! A snapshot is a rank's state page ([`mpi_base::state`]) in a form
-//! that is independent of the host:
-//! start times become durations, and call numbers become names.
+//! A snapshot is a host-independent form of a rank's state page ([`mpi_base::state`]).
+//! Start times become durations, and call numbers become names.
 
 use mpi_base::state::{self, About, AboutWindow, NO_PEER, Phase, State, Waits};
 use mpi_core::coll::CallSignature;

@@ -1,7 +1,7 @@
 //! Check that a process is not one of several ranks before it starts launchers.
 //!
 //! With `mpirun -n 2 mpi-bench latency --vs LIBDIR`, every rank would run the whole comparison.
-//! Both comparisons would run at the same time, and all figures would be wrong.
+//! All these comparisons would run at the same time, and all figures would be wrong.
 
 use std::fmt;
 

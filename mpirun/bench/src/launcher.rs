@@ -318,8 +318,7 @@ impl Installation {
         self.run(plain, ranks, extra, benchmark_arguments, timeout)
     }
 
-    /// Runs this program on `ranks` processes;
-    /// returns the report and the total time of the command.
+    /// Runs this program on `ranks` processes; returns the report and the command's total time.
     /// Start-up times in the report count from the start of the command.
     pub fn run(
         &self,
@@ -378,8 +377,7 @@ impl Installation {
         end_well(command, timeout).map(|outcome| outcome.took)
     }
 
-    /// Returns the launcher's part of a command, for [`Running::start`];
-    /// the caller appends the program.
+    /// Returns the launcher's part of a command, to which the caller appends the program.
     pub fn launch(&self, setting: &Setting, ranks: u32, extra: &[String]) -> Command {
         let mut command = Command::new(&self.launcher);
         command

@@ -1,11 +1,10 @@
 //! `mpi-bench`: micro-benchmarks for any MPI library.
 //!
-//! The program is not linked to an MPI library:
-//! at start it loads a library and calls it through the
-//! MPI 5.0 standard ABI. So one executable measures this project's library and MPICH's.
+//! The program is not linked to an MPI library: it loads one at start and calls it through the MPI
+//! 5.0 standard ABI. So one executable measures this project's library and MPICH's.
 //! It measures Open MPI's library by means of a small table of handles.
-//! The loops are those of the OSU micro-benchmarks, so the columns are comparable with theirs
-//! (D. K. Panda and others, "OSU Micro-Benchmarks" 7).
+//! The loops are those of the OSU micro-benchmarks, so the columns are comparable with theirs.
+//! Source: D. K. Panda and others, "OSU Micro-Benchmarks" 7.
 //!
 //! Ways to run it:
 //! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;

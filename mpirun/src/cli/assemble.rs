@@ -155,8 +155,7 @@ pub fn assemble(
                 app.procs = Some(file.count());
             }
             if !allocated && !matches!(placement.policy, Policy::PerNode(_)) {
-                // Without `-n`, filling the machine would surprise users:
-                // the slot count is only a default.
+                // The slot count is only a default: filling the machine would surprise users.
                 app.procs = app.procs.or(Some(1));
             }
             app

@@ -1,5 +1,4 @@
-//! Enumerated option values, and values that are a keyword or a number;
-//! errors list the accepted values.
+//! Values of options that take a keyword, or a keyword or number; errors list accepted values.
 
 use crate::launch::program::{EndDead, StdinTo};
 use clap::ValueEnum;

@@ -56,8 +56,7 @@ use std::path::Path;
 pub enum Request {
     /// Run the programs of this plan, which is complete: hosts are known and options are validated.
     Job(Box<Plan>),
-    /// Serve a running process as rank 0 of a job;
-    /// the process started this launcher as a singleton.
+    /// Serve a running process, a singleton that started this launcher, as rank 0 of a job.
     Adoption {
         /// The plan for the jobs that the process spawns.
         plan: Box<Plan>,
@@ -91,8 +90,7 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     }
     let only_files = options.section.command.is_empty() && !files.is_empty();
     if only_files && options.section.app.procs.is_none() {
-        // Only options of the whole job precede a configuration file;
-        // each of its lines is a program.
+        // Only options of the whole job precede a configuration file, whose lines are programs.
         let job = options.section.app.clone();
         for part in parts {
             let mut section = parse::<Section>(&me, &part, OptionPosition::Later)?;

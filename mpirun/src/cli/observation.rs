@@ -1,5 +1,4 @@
-//! `--trace`, `--matrix`, `--io-report`, `--record`, `--replay`:
-//! environment variables for the ranks.
+//! Variables that pass `--trace`, `--matrix`, `--io-report`, `--record`, `--replay` to the ranks.
 
 use super::CliError;
 use super::options::Options;

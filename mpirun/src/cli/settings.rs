@@ -1,9 +1,9 @@
 //! Checks of a job's parameters, which the launcher makes before any process starts.
 //!
-//! The launcher reports unknown parameter names of its own frameworks;
-//! the library in rank 0 reports all others.
-//! The launcher checks the values of its own and of all built-in parameters;
-//! each rank checks those of plugins.
+//! The launcher reports unknown parameter names of its own frameworks.
+//! The library in rank 0 reports all other unknown names.
+//! The launcher checks the values of its own and of all built-in parameters.
+//! Each rank checks the values of plugins' parameters.
 
 use crate::frameworks;
 use crate::launch::program::Plan;

@@ -11,7 +11,7 @@ pub enum ValueError {
     },
     /// Other launchers accept this value, but this launcher does not.
     NotYet {
-        /// The option and the value.
+        /// The option with the unsupported value.
         option: &'static str,
         /// The value's effect in other launchers, in a few words.
         what: &'static str,

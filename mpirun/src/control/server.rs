@@ -37,7 +37,7 @@ pub(crate) enum Asked {
 impl ControlSocket {
     /// Creates the socket of this mpirun.
     /// Returns `None` if the name is taken or sockets are unavailable;
-    /// the job runs without the socket.
+    /// the job then runs without it.
     pub(crate) fn listen(mpirun: Pid) -> Option<ControlSocket> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
@@ -76,7 +76,7 @@ impl ControlSocket {
         connection.map(|connection| connection.socket.as_fd())
     }
 
-    /// Reads a connection once.
+    /// Reads available bytes of a connection once.
     pub(crate) fn read(&mut self, number: usize) -> Asked {
         let Some(connection) = self.connections.get_mut(&number) else {
             return Asked::Nothing;

@@ -20,14 +20,12 @@ pub struct Dynamic {
     pub needed: Vec<String>,
     /// The folders of `DT_RUNPATH`, in search order.
     run_path: Vec<PathBuf>,
-    /// The folders of the older `DT_RPATH`, searched before `LD_LIBRARY_PATH`;
-    /// unused with `DT_RUNPATH`.
+    /// The folders of the older `DT_RPATH`, before `LD_LIBRARY_PATH`; unused with `DT_RUNPATH`.
     rpath: Vec<PathBuf>,
 }
 
 impl Dynamic {
-    /// Reads a file's dynamic section;
-    /// `None` if the file is not a readable, dynamic 64-bit ELF file.
+    /// Reads a file's dynamic section; `None` if the file is no readable, dynamic 64-bit ELF file.
     pub fn of(program: &Path) -> Option<Dynamic> {
         read(&ReadCache::new(File::open(program).ok()?))
     }

@@ -83,8 +83,7 @@ impl Watch {
         self.next.filter(|_| !self.silent.is_empty())
     }
 
-    /// Reads the maps of all silent ranks if due;
-    /// returns each rank with another MPI library's path.
+    /// Reads the maps of all silent ranks if due; returns ranks with other MPI libraries.
     pub fn read(&mut self, now: Instant) -> Vec<(usize, PathBuf)> {
         if self.next().is_none_or(|next| now < next) {
             return Vec::new();

@@ -42,8 +42,7 @@ struct Family {
     folder: &'static str,
     /// The library names that programs are linked to; a stand-in exists for each name.
     libraries: &'static [&'static str],
-    /// Libraries of this implementation that need `libraries[0]`;
-    /// a Fortran program may name only these.
+    /// Libraries that need `libraries[0]`; a Fortran program may name only these.
     on_top: &'static [&'static str],
     /// Whether the library speaks PMI-1, so that its ranks form one job under this launcher.
     speaks_pmi: bool,

@@ -1,15 +1,15 @@
 //! Environment of interpreters and scripts, whose MPI library is unknown before they run.
 //!
-//! `LD_LIBRARY_PATH` begins with the stand-ins' folders:
-//! with another MPI library each rank would be a singleton.
+//! `LD_LIBRARY_PATH` begins with the stand-ins' folders.
+//! With another MPI library in that path each rank would be a singleton.
 //! It ends with the folder of this installation's own library of the standard ABI.
 //! Some searches bypass `LD_LIBRARY_PATH`: R's start script puts the system's folder first.
 //! A `DT_RPATH` takes precedence over that variable as well.
 //! So interpreters run with an auditing library in `LD_AUDIT` ([`SEARCHER`], `compat/search.rs`).
 //! The auditing library redirects each search for a stand-in's name to the stand-in.
 //!
-//! The unversioned name `libmpi.so` belongs to the MPI library whose headers are installed;
-//! searches for this name lead to the stand-in of that implementation.
+//! The unversioned name `libmpi.so` belongs to the MPI library whose headers are installed.
+//! Searches for this name lead to the stand-in of that implementation.
 
 use super::dynamic::{self, Dynamic};
 use super::{Env, FAMILIES, Family, First, Last, SEARCH, folders, get, on, put};

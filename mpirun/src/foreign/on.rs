@@ -48,8 +48,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Returns the folder below `lib/portcullis/on`;
-    /// `None` for the standard ABI, without translation.
+    /// Returns the folder below `lib/portcullis/on`; `None` for the standard ABI.
     fn folder(self) -> Option<&'static str> {
         match self {
             Family::Mpich => Some("mpich"),

@@ -1,6 +1,7 @@
 //! Hosts that a resource manager has allocated, read from its environment variables.
 //!
-//! * Slurm: `SLURM_JOB_NODELIST` (`node[1-3,7],login`) and `SLURM_TASKS_PER_NODE` or `SLURM_JOB_CPUS_PER_NODE` (`4(x3),2`);
+//! * Slurm: `SLURM_JOB_NODELIST` (`node[1-3,7],login`) and `SLURM_TASKS_PER_NODE` or
+//!   `SLURM_JOB_CPUS_PER_NODE` (`4(x3),2`);
 //! * PBS and Torque: `PBS_NODEFILE`, a file with a line for each slot;
 //! * LSF: `LSB_MCPU_HOSTS` (`a 4 b 2`).
 

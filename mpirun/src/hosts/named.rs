@@ -52,8 +52,7 @@ fn line_of(line: &str) -> Option<Host> {
                 host.slots = value.parse().ok().filter(|&slots| slots > 0)?;
                 host.counted = true;
             }
-            // Ignored: a limit of oversubscription, and login names,
-            // which ssh's configuration sets.
+            // These settings are ignored: an oversubscription limit, and login names of ssh.
             "max_slots" | "max-slots" | "user" | "username" | "binding" | "ifhn" => {}
             _ => return None,
         }

@@ -7,8 +7,7 @@ use mpi_base::param::Style;
 use std::ffi::c_int;
 use std::fmt::Write as _;
 
-/// Returns one line for each variable and each event;
-/// the parsable style separates fields by colons.
+/// Returns a line for each variable and event, in the parsable style with colons between fields.
 pub(super) fn list(style: Style) -> String {
     let mut out = String::new();
     for pvar in PVARS {

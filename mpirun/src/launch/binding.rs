@@ -1,7 +1,7 @@
 //! Binding of a host's ranks to processors.
 //!
-//! The processors that this launcher may use are divided into *units*:
-//! hardware threads, cores, caches, memory nodes or packages.
+//! This launcher's processors are divided into *units*: hardware threads, cores, caches, memory
+//! nodes or packages.
 //! The host's ranks take units in mapping order: adjacent units, or round robin over larger units.
 //! With `ppr:N:UNIT`, each larger unit gets N ranks.
 //! If there are more ranks than units, ranks stay unbound, unless `:overload-allowed` is given:
@@ -118,8 +118,8 @@ impl Machine {
             .map(|(cpu, place)| {
                 let mut found = BTreeMap::new();
                 for (unit, instance) in Unit::ALL.into_iter().zip(place) {
-                    // Virtual machines often report no caches: package replaces L3,
-                    // core replaces L1 and L2.
+                    // Virtual machines often report no caches.
+                    // Package replaces L3, core replaces L1 and L2.
                     let instead = match unit {
                         Unit::Cache(3) => found.get(&Unit::Package).copied(),
                         Unit::Cache(_) => place[CORE],

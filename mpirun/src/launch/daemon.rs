@@ -57,8 +57,7 @@ struct Daemon {
     links: Links,
     local: LocalRanks,
     feed: Feed,
-    /// Bytes of standard input that the ranks have not read;
-    /// the daemon reports when this becomes 0.
+    /// Bytes of standard input that the ranks have not read; 0 is reported to the supervisor.
     unfed: usize,
     epoll: OwnedFd,
     finishing: bool,

@@ -42,8 +42,7 @@ pub fn end_all_but(spared: &[i32]) {
         for &pid in &strays {
             sys::signal_process(pid, libc::SIGKILL);
         }
-        // Reaping a killed child re-parents its children to this process;
-        // the next round finds them.
+        // A killed child's children are re-parented to this process; the next round finds them.
         // A blocking wait would hang on a process in an uninterruptible sleep, so poll instead.
         while sys::reap().is_some() {}
         if !all_but(spared).is_empty() {

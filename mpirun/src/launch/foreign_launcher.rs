@@ -1,10 +1,9 @@
-//! Delegation of a job to Open MPI's launcher:
-//! `mpirun --on openmpi` replaces itself by that launcher.
+//! Delegation of a job to Open MPI's launcher, by which `mpirun --on openmpi` replaces itself.
 //!
 //! Open MPI's library finds the other ranks only through its own launcher.
 //!
-//! MPICH and its derivatives speak PMI-1, which this launcher serves,
-//! so it starts their ranks itself. Options that only this launcher supports are errors.
+//! MPICH and its derivatives speak PMI-1, so this launcher starts their ranks itself.
+//! Options that only this launcher supports are errors.
 //!
 //! `--trace`, `--hang-after` and `--hang-report` work inside the ranks.
 //! Open MPI's library has no state pages and no event rings that this launcher could read.

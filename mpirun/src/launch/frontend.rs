@@ -2,8 +2,7 @@
 //!
 //! The front end forks the supervisor, forwards signals, and feeds a terminal's input to rank 0.
 //! It exits with the supervisor's exit code.
-//! The supervisor has its own process group,
-//! so Ctrl-C or `kill -9 -PGID` reach the front end alone.
+//! The supervisor has its own process group: Ctrl-C and `kill -9 -PGID` reach the front end alone.
 //! The supervisor then receives the signal exactly once, through the socket.
 
 use super::mpir::{self, TableFile};

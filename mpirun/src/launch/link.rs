@@ -37,8 +37,7 @@ impl Queue {
         self.bytes.is_empty()
     }
 
-    /// Returns true if the receiver is slow:
-    /// the caller should read no more data for it, but may push.
+    /// Returns true if the receiver is slow: the caller should read no more for it, but may push.
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= QUEUE_MAX
     }

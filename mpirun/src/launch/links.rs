@@ -1,5 +1,4 @@
-//! Table of a launcher's links to other hosts:
-//! it routes orders and gives up ended or overdue links.
+//! Table of a launcher's links to other hosts: routes orders, gives up ended or overdue links.
 //!
 //! A link reaches a host and the hosts behind it. The supervisor and each daemon have such a table.
 

@@ -47,8 +47,7 @@ struct LocalRank {
     job: Job,
     local_rank: u32,
     pid: i32,
-    /// Whether the rank is a child of this process and not yet reaped;
-    /// false for an adopted process.
+    /// Whether the rank is an unreaped child of this process; false for an adopted process.
     alive: bool,
     pmi: Option<PmiSocket>,
     stdout: Option<OwnedFd>,

@@ -1,17 +1,17 @@
 //! Launcher: the front end that users see, the supervisor of the ranks, and daemons on other hosts.
 //!
-//! `mpirun` forks once. The parent, the *front end* ([`frontend`]), forwards signals and terminal
-//! input. It exits with the supervisor's exit code.
-//! The child, the *supervisor* (`supervisor`), starts and ends ranks,
-//! serves PMI-1, forwards output.
+//! `mpirun` forks once. The parent is the *front end* ([`frontend`]): it forwards signals and
+//! terminal input, and exits with the supervisor's exit code.
+//! The child is the *supervisor* (`supervisor`): it starts and ends ranks, serves PMI-1 and
+//! forwards output.
 //! A socket connects both processes and carries one byte per signal.
 //! The socket closes when one of the processes dies.
 //!
 //! A [`daemon`] on each other host starts the ranks there.
 //! It is the same program, reached by ssh (`link`, `wire`).
 //! A parent process guards the daemon as the front end guards the supervisor.
-//! Supervisor and daemon share `local_ranks` and `starter` for local ranks,
-//! `links` for other hosts.
+//! Supervisor and daemon share the code for ranks (`local_ranks`,
+//! `starter`) and for links (`links`).
 //! The supervisor decides what an event means; the daemon only reports events.
 //!
 //! Promise: if any of these processes dies, all processes of the job end within a moment.

@@ -59,7 +59,7 @@ static MPIR_partial_attach_ok: AtomicI32 = AtomicI32::new(0);
 #[unsafe(no_mangle)]
 static MPIR_force_to_main: AtomicI32 = AtomicI32::new(0);
 
-/// Values of `MPIR_debug_state`.
+/// The values of `MPIR_debug_state`.
 const SPAWNED: c_int = 1;
 const ABORTING: c_int = 2;
 

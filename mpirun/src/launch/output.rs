@@ -1,10 +1,9 @@
 //! Line buffering of the ranks' output, so that one rank's output never breaks another rank's line.
 //!
-//! A [`Stream`] buffers one of the two outputs of a rank;
-//! complete lines go to a [`Sink`], mpirun's own output.
-//! An incomplete line is printed when the stream ends, or if no newline arrives within [`PROMPT`]:
-//! the line may be a prompt. Before another stream's bytes, a newline terminates such a line;
-//! otherwise a job's last line stays open.
+//! A [`Stream`] buffers one of a rank's outputs; complete lines go to a [`Sink`], mpirun's output.
+//! An incomplete line may be a prompt: it is printed at the end of the stream, or after [`PROMPT`].
+//! Before another stream's bytes, a newline terminates such a line.
+//! The last line of a job stays open.
 //!
 //! If a write to a stream's file fails, all further bytes go to mpirun's own output.
 //! A sink keeps the error number of a failed write, except for a closed pipe.
@@ -68,7 +67,7 @@ pub struct Stream {
     prompt_at: Option<Instant>,
 }
 
-/// How the lines of a stream are printed.
+/// The output format of a stream's lines.
 #[derive(Debug, Default)]
 pub struct Style {
     /// The prefix of each line; empty without `--tag-output` and `--label`.
@@ -82,7 +81,7 @@ pub struct Style {
     pub unbuffered: bool,
 }
 
-/// One of mpirun's two outputs.
+/// One of the two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Stdout,

@@ -21,8 +21,7 @@ use std::time::Duration;
 pub struct App {
     /// The number of processes; `None` means the number of slots.
     pub procs: Option<usize>,
-    /// The hosts that the program may run on, as indexes into the plan's hosts;
-    /// empty means all hosts.
+    /// The indexes of the plan's hosts that the program may run on; empty means all hosts.
     pub hosts: Vec<usize>,
     /// The host and cores of each rank of the program, if a rankfile assigns them.
     pub placements: Option<Vec<RankPlacement>>,
@@ -185,8 +184,7 @@ pub struct RemoteLaunch {
     pub agent: Vec<OsString>,
     /// The path of this program on the other hosts.
     pub mpirun: PathBuf,
-    /// The fan-out of the launch tree:
-    /// the maximum number of hosts that one launcher starts directly.
+    /// The fan-out of the launch tree: the maximum number of hosts that a launcher starts itself.
     pub fanout: usize,
     /// The time limits for messages of other hosts.
     pub limits: Limits,
@@ -340,8 +338,8 @@ impl App {
         }
     }
 
-    /// Returns the file to execute. A name with a slash is relative to the working directory;
-    /// any other name is searched in `PATH`.
+    /// Returns the file to execute. A name with a slash is relative to the working directory.
+    /// Any other name is searched in `PATH`.
     pub fn resolve(
         &self,
         env: &[(OsString, OsString)],

@@ -24,8 +24,7 @@ impl Feed {
         Ok(read)
     }
 
-    /// Returns true if a rank on this host still reads;
-    /// a rank that has closed its input is removed.
+    /// Returns true if a rank on this host still reads; ranks that have closed their input do not.
     pub fn has_readers(&self) -> bool {
         !self.pipes.is_empty()
     }

@@ -95,8 +95,7 @@ pub const CANNOT_GO_ON: i32 = 125;
 
 /// The descriptors that the front end passes to the supervisor.
 pub struct Wires {
-    /// The socket to the front end: one byte per forwarded signal;
-    /// closed when the front end has died.
+    /// The socket to the front end, with one byte per signal; closed when the front end has died.
     pub front: OwnedFd,
     /// The read end of the ranks' standard input.
     pub stdin: OwnedFd,
@@ -356,8 +355,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Reports output that could not be written;
-    /// ends the job if output of the ranks is lost for good.
+    /// Reports unwritable output; ends the job if output of the ranks is lost for good.
     fn check_outputs(&mut self) {
         let must_end = self.control.ranks.outputs.check();
         if self.control.ranks.outputs.is_incomplete() {

@@ -16,13 +16,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
-/// A signal by its number.
+/// A signal number.
 pub type Signal = i32;
 
 /// Blocks the signals and returns a signalfd that reports them.
 pub fn signal_file(signals: &[Signal]) -> io::Result<OwnedFd> {
-    // SAFETY: `set` is initialised by sigemptyset before it is read; the calls get valid pointers to it,
-    // and signalfd returns a new descriptor that nothing else owns.
+    // SAFETY: sigemptyset initialises `set` before it is read, and all pointers to it are valid.
+    // signalfd returns a new descriptor that nothing else owns.
     unsafe {
         let mut set = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut set);
@@ -116,7 +116,7 @@ pub fn on_a_long_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 /// Forks this process.
 pub fn fork() -> io::Result<Forked> {
     debug_assert!(has_one_thread());
-    // SAFETY: the child's memory is consistent if the process has one thread. That holds:
+    // SAFETY: the child's memory is consistent, since the process has one thread:
     // `on_a_long_stack` joins its thread before it returns.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),

@@ -1,5 +1,4 @@
-//! Termination of ranks by signal;
-//! after a signal from the user, only ranks with a handler get more time.
+//! Termination of ranks by a signal; ranks with a handler for the user's signal get more time.
 //!
 //! Python turns SIGINT into an exception (`KeyboardInterrupt`), and a program may save its state on
 //! SIGTERM; such handlers take seconds.

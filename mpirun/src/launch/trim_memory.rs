@@ -127,8 +127,7 @@ fn unwritable() -> Vec<Range<usize>> {
             let end = start + header.p_memsz as usize;
             start / page * page..end.next_multiple_of(page)
         }));
-        // Stops after the first entry, the program itself:
-        // libraries are shared with other processes.
+        // Stops after the program itself; libraries are shared with other processes.
         1
     }
     let mut found = Vec::new();

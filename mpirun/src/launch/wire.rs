@@ -54,7 +54,7 @@ impl Branch {
         std::iter::once(self.host).chain(below).collect()
     }
 
-    /// Builds a launch tree in which each launcher reaches at most `fanout` hosts;
+    /// Builds a launch tree in which a launcher reaches at most `fanout` hosts;
     /// returns its top row.
     pub fn tree(hosts: &[(u32, String)], fanout: usize) -> Vec<Branch> {
         let rows = fanout.max(1).min(hosts.len());

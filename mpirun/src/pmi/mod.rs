@@ -149,8 +149,7 @@ impl fmt::Display for ProtocolError {
 }
 
 impl Server {
-    /// Creates a server without jobs;
-    /// `stem` is the prefix of key-value space names, unique to this mpirun.
+    /// Creates a server without jobs; `stem` is the unique prefix of its key-value spaces' names.
     ///
     /// `slots` is the total number of slots, for `MPI_UNIVERSE_SIZE` ([`universe_of`]).
     pub fn new(stem: impl Into<String>, slots: usize) -> Server {
@@ -320,8 +319,7 @@ impl Server {
     }
 
     /// Sends a notice to all clients that have asked for notices.
-    /// The notice reports a death, or a process that has left MPI;
-    /// in both cases no message from it follows.
+    /// After either event, no message follows from that process: its death, or its exit from MPI.
     fn notify_all(&self, death_notice: Line) -> Vec<Effect> {
         let listeners = self.clients.iter().filter(|(_, client)| client.listens());
         let notices = listeners.filter_map(|(at, _)| send(Proc(at), death_notice.clone()));

@@ -34,8 +34,7 @@ const LONG_INTEGERS: &[&str] = &[
     "-sdefault64",
 ];
 
-/// Prefixes of other flags that change kinds or procedure names;
-/// each set needs its own module files.
+/// Prefixes of flags that change kinds or procedure names; each set has its own module files.
 const KINDS: &[&str] = &[
     "-fdefault-",
     "-freal-",
@@ -117,8 +116,8 @@ pub(super) fn kind_flags(args: &[OsString]) -> Vec<OsString> {
 
 /// Returns the flag by which a compiler of this version accepts different buffer types in calls
 /// of a procedure without an interface. Programs with `mpif.h` contain such calls.
-/// Since version 10 gfortran rejects such calls (`Type mismatch between actual argument`);
-/// with the flag it only warns.
+/// Since version 10 gfortran rejects such calls (`Type mismatch between actual argument`).
+/// With the flag it only warns.
 pub(super) fn mismatch_flag(version: &str) -> Option<&'static str> {
     let first = version.lines().find(|line| !line.trim().is_empty())?;
     let number = first.starts_with("GNU Fortran").then(|| {

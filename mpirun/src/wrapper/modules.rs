@@ -300,8 +300,9 @@ for arg; do case "$arg" in *.f90) b=$(basename "$arg" .f90); echo m >"$b.mod"; e
             Place { folder }
         }
 
-        /// Returns a command that runs the script by `sh`. The script is not executed directly:
-        /// a child of another test may still have it open for writing.
+        /// Returns a command that runs the script by `sh`.
+        /// A direct execution could fail:
+        /// a child of another test may have the script open for writing.
         fn compiler(&self) -> OsString {
             let mut compiler = OsString::from("sh ");
             compiler.push(self.folder.path().join("toyfc"));

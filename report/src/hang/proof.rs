@@ -1,9 +1,10 @@
 //! Proof that no rank of a job can make progress any more, from snapshots of all living ranks.
 //!
-//! A rank is *passive* while it waits inside MPI and a poll of all possible events finds none
-//! ([`mpi_base::state::Quiet`]). A passive rank acts only on a message or a store to shared memory.
-//! Passive ranks send and store nothing. So if every living rank is passive at one time and no
-//! message is in flight, all ranks stay passive.
+//! A rank is *passive* while it waits inside MPI
+//! and its polls find nothing ([`mpi_base::state::Quiet`]).
+//! A passive rank acts only on a message or a store to shared memory.
+//! Passive ranks send and store nothing.
+//! So all ranks stay passive if they are passive at one time and no message is in flight.
 //! Source: F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2,
 //! 1987: the total counts of sent and received messages are equal in an unchanged state.
 //!

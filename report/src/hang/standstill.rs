@@ -1,7 +1,7 @@
 //! Detection of an apparent deadlock of some ranks while other ranks make progress.
 //!
-//! This is not a proof as in [`proof`](super::proof): another rank may hold data that a message of
-//! the cycle depends on. So a finding is reported but never ends a job.
+//! Unlike in [`proof`](super::proof), another rank may hold data that the cycle depends on.
+//! So a finding is reported but never ends a job.
 //! A cycle is reported only after a long time and if its edges are exact.
 //! Each rank of the cycle waits in a call for one request, whose peer is the next rank.
 //! The poll of every round has found nothing.

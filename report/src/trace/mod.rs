@@ -61,8 +61,7 @@ impl Trace {
         self.lanes.iter().map(|lane| lane.played.lost).sum()
     }
 
-    /// Returns the messages with both ends in the event rings;
-    /// sender and receiver number them alike.
+    /// Returns the messages with both ends in the event rings, which number them alike.
     pub fn arrows(&self) -> Vec<Arrow> {
         // The key: job, context, source in the communicator, destination in the job, tag, number.
         type Key = (usize, u64, i32, i32, i32, u64);

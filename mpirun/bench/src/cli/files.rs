@@ -42,7 +42,7 @@ impl FileOptions {
     }
 }
 
-/// What the ranks write and read; the sizes are what it says.
+/// The access pattern of the ranks; each pattern has its own meaning of the sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
     /// Each rank's part is contiguous: four accesses of the size at explicit offsets

@@ -1,5 +1,4 @@
-//! Rank of `mpi-bench endings`: it waits for a message that no rank sends;
-//! rank 1 ends as requested.
+//! Rank of `mpi-bench endings`: waits for a message that no rank sends; rank 1 ends as requested.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,7 +11,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use super::watch::Folder;
 use crate::mpi::{Library, LoadError, MpiError, World};
 
-/// How the rank leaves.
+/// The way in which rank 1 ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LeaveMode {
     /// It does not leave

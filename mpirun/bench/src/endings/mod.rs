@@ -1,7 +1,6 @@
 //! `mpi-bench endings`: the time that a job takes to end after a fault, and what it leaves behind.
 //!
-//! Every table row is a fault ([`Deed`]): a rank ends, a rank is killed,
-//! or the launcher gets a signal.
+//! Every table row is a fault ([`Deed`]): a rank ends or is killed, or the launcher gets a signal.
 //! Before the fault, ranks of this same program (`leave`) wait for a message that no rank sends.
 //! The figure is the time from the fault until launcher *and* all processes of the job have ended.
 //! The process that causes the fault first writes its monotonic time to the job's private folder.

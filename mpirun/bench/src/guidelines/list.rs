@@ -7,11 +7,11 @@ use super::ways::Call;
 /// The block size of a call, as a function of the row's size `n` and the number of ranks `p`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bytes {
-    /// `n`
+    /// The row's size, `n` bytes
     Row,
-    /// `n / p`
+    /// The share of one rank, `n / p` bytes
     Share,
-    /// `n * p`
+    /// The blocks of all ranks, `n * p` bytes
     All,
     /// The next larger size of the run
     Next,

@@ -3,10 +3,10 @@
 //! A guideline names two ways to the same result, of which the left must not be slower.
 //! Example: no program should gain by replacing `MPI_Allreduce` by a reduction and a broadcast.
 //! Source: J. L. Träff, W. D. Gropp, R. Thakur, "Self-consistent MPI performance guidelines",
-//! IEEE TPDS 21(5), 2010. Both ways alternate in one job,
-//! and their medians are compared as in PGMPI
-//! (S. Hunold, A. Carpen-Amarie, "Autotuning MPI collectives using performance guidelines",
-//! HPCAsia 2018). The time of a way is that of its slowest rank, as in ReproMPI.
+//! IEEE TPDS 21(5), 2010.
+//! Both ways alternate in one job, and their medians are compared as in PGMPI. Source: S. Hunold,
+//! A. Carpen-Amarie, "Autotuning MPI collectives using performance guidelines", HPCAsia 2018.
+//! The time of a way is that of its slowest rank, as in ReproMPI.
 //!
 //! The report lists each violated guideline with both times and the algorithms of all its calls.
 //! The algorithms come from the `mpirun --explain` output of the same job ([`choices`]).

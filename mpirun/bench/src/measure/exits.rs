@@ -1,8 +1,8 @@
 //! Exit skew of `MPI_Barrier`: the time from the first rank's exit to the last rank's exit.
 //!
 //! Each rank computes for a random time before each barrier, so the last rank to arrive varies.
-//! Ranks on one host share a clock. Rank 0 reads each other clock before and after the barriers,
-//! as ReproMPI does; the last row states the maximum error of a clock difference.
+//! Ranks on one host share a clock. For other hosts, rank 0 reads each clock before and after the
+//! barriers, as ReproMPI does. The last row states the maximum error of a clock difference.
 
 use mpi_base::clock::now_ns;
 use mpi_base::random::SplitMix64;

@@ -1,5 +1,4 @@
-//! File I/O patterns: IOR (easy and hard), mpi-tile-io, FLASH checkpoints,
-//! logs at the shared pointer.
+//! File I/O patterns: IOR easy and hard, mpi-tile-io, FLASH checkpoints, shared-pointer logs.
 //!
 //! Each write iteration begins with an empty file, so the kernel allocates all pages anew.
 //! The truncation of the file is not timed.
@@ -297,8 +296,7 @@ impl Plain {
     }
 }
 
-/// Combines the outcomes of all ranks;
-/// otherwise a rank that fails alone would leave the others waiting.
+/// Combines the outcomes of all ranks, since a rank that fails alone would block the others.
 fn all<T>(world: &World<'_>, outcome: std::io::Result<T>) -> Result<T, MeasureError> {
     let failed = f64::from(u8::from(outcome.is_err()));
     match (outcome, world.collectives().combine(failed, Combine::Max)?) {

@@ -48,8 +48,8 @@ fn stand(world: &World<'_>) -> Result<(), MpiError> {
     world.barrier()
 }
 
-/// Returns this process's ancestors up to the next one with the same program;
-/// if none, only the parent.
+/// Returns this process's ancestors up to the next one with the same program.
+/// If there is no such ancestor, returns only the parent.
 fn launchers() -> Vec<String> {
     let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     let ours = program("self");

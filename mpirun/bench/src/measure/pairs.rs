@@ -1,5 +1,4 @@
-//! Benchmarks of many pairs (`osu_mbw_mr`,
-//! `osu_multi_lat`) and of threads (`osu_mt_bw`, as a rate).
+//! Benchmarks of many pairs (`osu_mbw_mr`, `osu_multi_lat`) and threads (`osu_mt_bw` as a rate).
 //!
 //! Rank r exchanges messages with rank r + n/2, for r < n/2.
 

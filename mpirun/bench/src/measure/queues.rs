@@ -1,7 +1,6 @@
 //! Message matching with long queues: ping-pong beside many posted receives or unexpected messages.
 //!
-//! The row's size is the queue's length;
-//! the figure is half a round trip of 8 bytes, as in `latency`.
+//! The row's size is the queue's length; the figure is half a round trip of 8 bytes.
 
 use crate::measure::point_to_point::latency;
 use crate::mpi::{MpiError, World};

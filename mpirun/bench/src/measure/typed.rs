@@ -1,7 +1,6 @@
 //! Ping-pong of non-contiguous data, in memory layouts of applications.
 //!
-//! The row's size is the number of data bytes;
-//! the figure is half a round trip, including packing and unpacking.
+//! The row's size is the number of data bytes. The figure is half a round trip with packing.
 
 use crate::measure::point_to_point::{one_way, timed};
 use crate::mpi::{Layout, MpiError, World};

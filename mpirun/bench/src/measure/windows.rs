@@ -1,5 +1,4 @@
-//! One-sided benchmarks, such as `osu_put_latency`: accesses of rank 0 to rank 1,
-//! or of all to rank 0.
+//! One-sided benchmarks, such as `osu_put_latency`: rank 0 accesses rank 1, or all access rank 0.
 
 use std::time::Instant;
 

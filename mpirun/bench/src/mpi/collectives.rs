@@ -56,8 +56,7 @@ impl Collectives<'_> {
     pub fn allreduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let floats = count(sent.len().min(received.len()) / size_of::<f32>());
-        // SAFETY: both buffers have at least `floats` floats and are page-aligned;
-        // any bytes are floats.
+        // SAFETY: both buffers have `floats` floats and are page-aligned; any bytes are floats.
         let code = unsafe {
             (self.world.call().allreduce)(
                 sent.as_ptr().cast(),
@@ -138,8 +137,7 @@ impl Collectives<'_> {
         let h = self.world.handles();
         let floats = count(self.block(sent.len()).min(received.len()) / size_of::<f32>());
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `sent` has `floats` floats for each rank and `received` for one rank;
-        // both are page-aligned.
+        // SAFETY: `sent` has `floats` floats per rank, `received` has `floats`; both are aligned.
         check("MPI_Reduce_scatter_block", unsafe {
             (self.world.call().reduce_scatter_block)(from, to, floats, h.float, h.sum, h.world)
         })
@@ -155,8 +153,7 @@ impl Collectives<'_> {
         let h = self.world.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `received` has `n` bytes for each rank and `sent` at least `n`;
-        // both are borrowed until the call returns.
+        // SAFETY: `received` has `n` bytes per rank, `sent` at least `n`; both outlive the call.
         check("MPI_Gather", unsafe {
             (self.world.call().gather)(from, n, h.char_, to, n, h.char_, 0, h.world)
         })
@@ -167,8 +164,7 @@ impl Collectives<'_> {
         let h = self.world.handles();
         let n = count(self.block(sent.len()).min(received.len()));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `sent` has `n` bytes for each rank and `received` at least `n`;
-        // both are borrowed until the call returns.
+        // SAFETY: `sent` has `n` bytes per rank, `received` at least `n`; both outlive the call.
         check("MPI_Scatter", unsafe {
             (self.world.call().scatter)(from, n, h.char_, to, n, h.char_, 0, h.world)
         })
@@ -179,8 +175,7 @@ impl Collectives<'_> {
         let h = self.world.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `received` has `n` bytes for each rank and `sent` at least `n`;
-        // both are borrowed until the call returns.
+        // SAFETY: `received` has `n` bytes per rank, `sent` at least `n`; both outlive the call.
         check("MPI_Allgather", unsafe {
             (self.world.call().allgather)(from, n, h.char_, to, n, h.char_, h.world)
         })
@@ -224,8 +219,7 @@ impl Collectives<'_> {
         let mut done = 0;
         while !meanwhile() {
             if done == 0 && tested.is_ok() {
-                // SAFETY: the request was started above or is null after its completion;
-                // a null status is ignored.
+                // SAFETY: the request was started above or is null after its completion.
                 tested = check("MPI_Test", unsafe {
                     (self.world.call().test)(&raw mut request, &raw mut done, ptr::null_mut())
                 });

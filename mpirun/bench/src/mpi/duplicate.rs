@@ -29,8 +29,8 @@ impl Duplicate<'_> {
     pub fn sum(&self, value: f64) -> Result<f64, MpiError> {
         let (call, h) = (self.world.call(), self.world.handles());
         let mut sum = 0.0_f64;
-        // SAFETY: both buffers are local doubles that live until the call returns;
-        // the communicator lives as long as `self`.
+        // SAFETY: both buffers are local doubles that live until the call returns.
+        // The communicator lives as long as `self`.
         check("MPI_Allreduce", unsafe {
             (call.allreduce)(
                 (&raw const value).cast(),
@@ -45,8 +45,7 @@ impl Duplicate<'_> {
     }
 
     pub fn barrier(&self) -> Result<(), MpiError> {
-        // SAFETY: the communicator lives as long as `self`;
-        // only `free`, which consumes `self`, frees it.
+        // SAFETY: the communicator lives until `free` consumes `self`.
         check("MPI_Barrier", unsafe {
             (self.world.call().barrier)(self.handle)
         })

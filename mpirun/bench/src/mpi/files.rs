@@ -34,8 +34,7 @@ pub struct FileType<'a> {
 
 impl Drop for FileType<'_> {
     fn drop(&mut self) {
-        // SAFETY: no operation with the datatype is pending, as all accesses block;
-        // a view has its own reference.
+        // SAFETY: no operation with the datatype is pending, since all accesses block.
         unsafe { (self.world.call().type_free)(&raw mut self.handle) };
     }
 }
@@ -145,8 +144,7 @@ impl OpenFile<'_> {
     }
 
     pub fn set_size(&self, bytes: i64) -> Result<(), MpiError> {
-        // SAFETY: the file is open as long as `self` exists;
-        // only `close`, which consumes `self`, closes it.
+        // SAFETY: the file is open until `close` consumes `self`.
         check("MPI_File_set_size", unsafe {
             (self.world.call().file_set_size)(self.handle, bytes)
         })
@@ -154,8 +152,7 @@ impl OpenFile<'_> {
 
     pub fn rewind_shared(&self) -> Result<(), MpiError> {
         let set = self.world.handles().file.seek_set;
-        // SAFETY: the file is open as long as `self` exists;
-        // only `close`, which consumes `self`, closes it.
+        // SAFETY: the file is open until `close` consumes `self`.
         check("MPI_File_seek_shared", unsafe {
             (self.world.call().file_seek_shared)(self.handle, 0, set)
         })

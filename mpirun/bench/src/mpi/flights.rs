@@ -131,18 +131,16 @@ impl World<'_> {
         // No message may ever arrive for a receive, so it is cancelled.
         // A send completes when its receiver cancels its own receive, or the job ends.
         if half == Half::Receives {
-            // SAFETY: the handle is a posted request, or null after its completion;
-            // the error of a null request has no effect.
+            // SAFETY: the handle is a posted request, or null after its completion.
+            // The error of a null request has no effect.
             unsafe { (self.call().cancel)(request) };
         }
-        // SAFETY: the handle is a posted request, or null, for which the call returns at once;
-        // a null status is ignored.
+        // SAFETY: the handle is a posted request or null; the call ignores null.
         unsafe { (self.call().wait)(request, ptr::null_mut()) };
     }
 
     fn wait_all(&self, requests: &mut [Handle]) -> Result<(), MpiError> {
-        // SAFETY: isend or irecv has filled every slot that `complete` passes;
-        // null means MPI_STATUSES_IGNORE.
+        // SAFETY: isend or irecv has filled every slot that `complete` passes.
         let code = unsafe {
             (self.call().waitall)(
                 count(requests.len()),

@@ -72,7 +72,7 @@ impl World<'_> {
         self.layout(new, 3 * n + 3)
     }
 
-    /// Returns the same range of four separate arrays, as in a structure of arrays:
+    /// Returns the same range of four separate arrays (a structure of arrays),
     /// `n` doubles in total.
     pub fn arrays(&self, n: usize) -> Result<Layout<'_>, MpiError> {
         let each = n.div_ceil(4).max(1);
@@ -119,8 +119,7 @@ impl Layout<'_> {
     pub fn recv(&mut self, from: i32, tag: i32) -> Result<(), MpiError> {
         let world = self.world;
         let (at, all) = (self.memory.as_mut_ptr().cast(), world.handles().world);
-        // SAFETY: the memory contains every element of the datatype and is exclusively borrowed;
-        // a null status is ignored.
+        // SAFETY: the memory has every element of the datatype and is exclusively borrowed.
         check("MPI_Recv", unsafe {
             (world.call().recv)(at, 1, self.datatype, from, tag, all, ptr::null_mut())
         })
@@ -129,8 +128,7 @@ impl Layout<'_> {
 
 impl Drop for Layout<'_> {
     fn drop(&mut self) {
-        // SAFETY: no operation with the datatype is pending, as send and receive block;
-        // an error is ignored.
+        // SAFETY: no operation with the datatype is pending, as send and receive block.
         unsafe { (self.world.call().type_free)(&raw mut self.datatype) };
     }
 }

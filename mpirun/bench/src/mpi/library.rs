@@ -75,7 +75,7 @@ macro_rules! functions {
             fn bind(library: &libloading::Library, path: &Path) -> Result<Self, LoadError> {
                 Ok(Self {
                     $($field: {
-                        // SAFETY: the symbol is an MPI function with this prototype in the MPI
+                        // SAFETY: the symbol is an MPI function with this prototype in the
                         // standard.
                         let symbol = unsafe {
                             library.get::<unsafe extern "C" fn($($argument),*) -> c_int>($name)
@@ -275,8 +275,7 @@ impl Library {
 
     /// Loads the library and looks up the functions that the benchmarks use.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        // SAFETY: an MPI library's constructors have no preconditions;
-        // linking would run the same ones.
+        // SAFETY: constructors of MPI libraries have no preconditions; linking would run them too.
         let library = unsafe { libloading::Library::new(path) };
         let library = library.map_err(|reason| LoadError::Open {
             path: path.to_owned(),
@@ -314,11 +313,11 @@ impl Library {
         })?;
         let took = begin.elapsed();
         let (mut rank, mut size) = (0, 0);
-        // SAFETY: MPI_Init_thread has succeeded above, and `rank` is a local variable that the call writes.
+        // SAFETY: MPI_Init_thread has succeeded above; `rank` is a local variable.
         check("MPI_Comm_rank", unsafe {
             (self.call.comm_rank)(self.handles.world, &raw mut rank)
         })?;
-        // SAFETY: MPI_Init_thread has succeeded above, and `size` is a local variable that the call writes.
+        // SAFETY: MPI_Init_thread has succeeded above; `size` is a local variable.
         check("MPI_Comm_size", unsafe {
             (self.call.comm_size)(self.handles.world, &raw mut size)
         })?;

@@ -101,8 +101,7 @@ impl World<'_> {
     }
 
     pub fn barrier(&self) -> Result<(), MpiError> {
-        // SAFETY: a `World` exists only between `MPI_Init_thread` and `finalize`,
-        // which consumes it.
+        // SAFETY: a `World` exists only between `MPI_Init_thread` and `MPI_Finalize`.
         check("MPI_Barrier", unsafe {
             (self.call().barrier)(self.handles().world)
         })
@@ -139,7 +138,7 @@ impl World<'_> {
     pub fn recv(&self, data: &mut [u8], from: i32, tag: i32) -> Result<(), MpiError> {
         let (h, data_len) = (self.handles(), count(data.len()));
         // SAFETY: the buffer has `data_len` bytes and is exclusively borrowed;
-        // a null status is MPI_STATUS_IGNORE.
+        // null is MPI_STATUS_IGNORE.
         let code = unsafe {
             (self.call().recv)(
                 data.as_mut_ptr().cast(),
@@ -163,8 +162,8 @@ impl World<'_> {
         let h = self.handles();
         let (sent_len, received_len) = (count(sent.len()), count(received.len()));
         let (ours, theirs) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers have the given lengths and are borrowed until the call returns;
-        // a null status is MPI_STATUS_IGNORE.
+        // SAFETY: both buffers have the given lengths and are borrowed until the call returns.
+        // A null status is MPI_STATUS_IGNORE.
         let code = unsafe {
             (self.call().sendrecv)(
                 ours,
@@ -193,7 +192,7 @@ impl World<'_> {
 
     pub fn finalize(self) -> Result<(), MpiError> {
         // SAFETY: every method has completed its requests;
-        // `self` is consumed, so no MPI call follows.
+        // no MPI call follows, as `self` is consumed.
         check("MPI_Finalize", unsafe { (self.call().finalize)() })
     }
 }

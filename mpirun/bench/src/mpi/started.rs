@@ -18,8 +18,7 @@ impl Collectives<'_> {
     ) -> Result<(), MpiError> {
         let mut request = ptr::null();
         check(function, start(&raw mut request))?;
-        // SAFETY: by this function's contract `start` has just created the request;
-        // a null status is ignored.
+        // SAFETY: by this function's contract `start` has just created the request.
         check("MPI_Wait", unsafe {
             (self.world.call().wait)(&raw mut request, ptr::null_mut())
         })
@@ -33,7 +32,7 @@ impl Collectives<'_> {
 
     pub fn ibcast(&self, data: &mut [u8], root: i32) -> Result<(), MpiError> {
         let (h, len) = (self.world.handles(), count(data.len()));
-        // SAFETY: the buffer has the given length and is exclusively borrowed until this function returns.
+        // SAFETY: the buffer has `len` bytes and is exclusively borrowed until this returns.
         unsafe {
             self.started("MPI_Ibcast", |r| {
                 (self.world.call().ibcast)(data.as_mut_ptr().cast(), len, h.char_, root, h.world, r)
@@ -72,8 +71,8 @@ impl Collectives<'_> {
         let h = self.world.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `received` has `n` bytes for each rank and `sent` at least `n`;
-        // both are borrowed until this function returns.
+        // SAFETY: `received` has `n` bytes for each rank and `sent` at least `n`.
+        // Both are borrowed until this function returns, which waits for the request.
         unsafe {
             self.started("MPI_Iallgather", |r| {
                 (self.world.call().iallgather)(from, n, h.char_, to, n, h.char_, h.world, r)

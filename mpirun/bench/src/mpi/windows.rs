@@ -203,8 +203,7 @@ impl Window<'_> {
         outcome.and(unlocked)
     }
 
-    /// Executes one access between two fences, which all ranks call;
-    /// `rank` is `None` without an access.
+    /// Executes one access between two fences of all ranks; `rank` is `None` without an access.
     pub fn fenced_access(
         &self,
         access: Access,
@@ -239,13 +238,14 @@ impl Window<'_> {
         };
         // SAFETY: the window lives as long as `self`; MPI_Win_start has begun the access epoch.
         let completed = check("MPI_Win_complete", unsafe { (call.win_complete)(win) });
-        // SAFETY: the window lives as long as `self`, and MPI_Win_post above has begun the exposure epoch.
+        // SAFETY: the window lives until `free` consumes `self`;
+        // MPI_Win_post above began the epoch.
         let waited = check("MPI_Win_wait", unsafe { (call.win_wait)(win) });
         outcome.and(completed).and(waited)
     }
 
     pub fn flush(&self, rank: i32) -> Result<(), MpiError> {
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_flush", unsafe {
             (self.world.call().win_flush)(rank, self.handle)
         })
@@ -254,35 +254,35 @@ impl Window<'_> {
     /// Acquires an exclusive lock of a rank.
     pub fn lock(&self, rank: i32) -> Result<(), MpiError> {
         let exclusive: c_int = self.world.handles().lock_exclusive;
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_lock", unsafe {
             (self.world.call().win_lock)(exclusive, rank, 0, self.handle)
         })
     }
 
     pub fn unlock(&self, rank: i32) -> Result<(), MpiError> {
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_unlock", unsafe {
             (self.world.call().win_unlock)(rank, self.handle)
         })
     }
 
     pub fn lock_all(&self) -> Result<(), MpiError> {
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_lock_all", unsafe {
             (self.world.call().win_lock_all)(0, self.handle)
         })
     }
 
     pub fn unlock_all(&self) -> Result<(), MpiError> {
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_unlock_all", unsafe {
             (self.world.call().win_unlock_all)(self.handle)
         })
     }
 
     pub fn fence(&self) -> Result<(), MpiError> {
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_fence", unsafe {
             (self.world.call().win_fence)(0, self.handle)
         })

@@ -69,8 +69,7 @@ impl Collectives<'_> {
         let Blocks { counts, starts } = self.equal_blocks(n);
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-        // SAFETY: both buffers have `n` bytes for each rank,
-        // and the arrays one element for each rank.
+        // SAFETY: both buffers have `n` bytes and both arrays one element for each rank.
         // Buffers and arrays live until the call returns.
         check("MPI_Alltoallv", unsafe {
             (self.world.call().alltoallv)(

@@ -51,8 +51,8 @@ impl Daemon {
                     if host == ALL || host != self.own_host() {
                         self.links.forward(host, &wire::raw_frame(host, &body));
                     }
-                    // Before its `Hello` a daemon does not know its host number,
-                    // so it accepts any frame.
+                    // A daemon accepts any frame before its `Hello`,
+                    // which contains its host number.
                     if (host == ALL || host == self.own_host() || self.hello.is_none())
                         && let Err(error) = wire::open(&body).map(|down| self.handle_order(down))
                     {

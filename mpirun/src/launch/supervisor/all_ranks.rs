@@ -123,8 +123,7 @@ impl<'a> AllRanks<'a> {
         if has_queued(&self.local) != had_queued {
             self.requeued.push(proc);
         }
-        // Earlier requests of a rank that has hung up are still unread;
-        // reading them finds the hang-up.
+        // The unread requests of a rank that has hung up are read first, and then its hang-up.
         sent != SendOutcome::Unread
     }
 

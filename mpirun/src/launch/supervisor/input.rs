@@ -1,7 +1,6 @@
 //! Standard input of the first job.
 //!
-//! A single reader on this host inherits the file;
-//! otherwise the supervisor reads and distributes it.
+//! A single reader on this host inherits the file; else the supervisor reads and distributes it.
 
 use super::super::links::Links;
 use super::super::program::StdinTo;

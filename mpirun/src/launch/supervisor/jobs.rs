@@ -164,8 +164,7 @@ impl<'a> Jobs<'a> {
         self.alive().next().is_some()
     }
 
-    /// Returns true if a rank runs on `host`, which is another host;
-    /// only that host may report about it.
+    /// Returns true if a rank runs on another host, `host`, which alone may report about the rank.
     pub(super) fn is_on(&self, proc: Proc, host: u32) -> bool {
         self.get(proc)
             .is_some_and(|rank| rank.host == host && !rank.here)
@@ -244,8 +243,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Disconnects the adopted processes of some jobs;
-    /// they were not started here and are not killed.
+    /// Disconnects the adopted processes of some jobs, which are never killed.
     /// Returns the processes whose sockets the caller must close.
     pub(super) fn let_go(&mut self, is_meant: impl Fn(Job) -> bool) -> Vec<Proc> {
         let adopted = self.iter().filter(|(_, rank)| rank.is_adopted);

@@ -1,7 +1,6 @@
 //! Trace collector: clocks and event rings of all hosts, and the files that are written from them.
 //!
-//! At the start and at the end of a traced job,
-//! the supervisor reads each host's clock several times.
+//! The supervisor reads each host's clock several times at the start and the end of a traced job.
 //! The answers with the shortest round trip give the offset to this host's clock ([`Clock`]).
 //! After all ranks have ended, the hosts send their event rings.
 

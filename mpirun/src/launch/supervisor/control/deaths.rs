@@ -202,12 +202,11 @@ impl JobControl<'_> {
 
     /// Records a failure of a rank; the first failure decides the exit code and ends all ranks.
     ///
-    /// A death by a signal is never a consequence, except SIGBUS:
-    /// a rank also gets SIGBUS when it touches
-    /// memory of a dying rank. Any other failure may be a reaction to another rank's death.
-    /// A possible consequence is held back while another rank is dying,
-    /// since the kernel breaks that
-    /// rank's connections and unmaps its memory before it notifies this process.
+    /// A death by a signal is never a consequence,
+    /// except SIGBUS after an access to memory of a dying
+    /// rank. Any other failure may be a reaction to another rank's death.
+    /// A possible consequence is held back while another rank is dying: the kernel breaks the
+    /// connections and unmaps the memory of that rank before it notifies this process.
     pub(super) fn fail(&mut self, proc: Proc, cause: Cause, code: i32) {
         if self.plan.tolerates_deaths && cause.is_a_death() {
             return self.lose(proc, &cause, code);

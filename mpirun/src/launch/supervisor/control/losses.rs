@@ -4,8 +4,7 @@
 //! The rank's process group is killed, so that no process acts in the rank's name.
 //! The PMI server notifies the other ranks, and barriers no longer include the rank.
 //!
-//! The exit status is that of the survivors;
-//! if no rank survives, it is that of the first lost rank.
+//! The exit status is that of the survivors, or without survivors that of the first lost rank.
 //! Not deaths, and thus failures of the job: an abort, a malformed request, and a failed start.
 
 use super::super::jobs::Jobs;
@@ -120,8 +119,7 @@ impl JobControl<'_> {
         self.carry_out(effects);
     }
 
-    /// Sets the exit status to that of the first lost rank if no rank survived;
-    /// all ranks have ended.
+    /// Sets the exit status to that of the first lost rank if all ranks have ended as lost.
     pub(in super::super) fn count_losses(&mut self) {
         let survivors = self
             .ranks
