@@ -227,7 +227,7 @@ fn nearest(command: &Command, name: &str) -> Option<String> {
     for other in translated::names().chain(not_yet::names()) {
         known.push(other);
     }
-    // The similarity of single letters says nothing, so short names are never suggested.
+    // Single letters are always similar, so short names are never suggested.
     let known = known.into_iter().filter(|known| known.len() > 1);
     let alike = known.map(|known| (normalized_damerau_levenshtein(name, known), known));
     alike

@@ -1,8 +1,8 @@
 //! Environment of interpreters and scripts, whose MPI library is unknown before they run.
 //!
 //! `LD_LIBRARY_PATH` begins with the stand-ins' folders.
-//! With another MPI library in that path each rank would be a singleton.
-//! It ends with the folder of this installation's own library of the standard ABI.
+//! With another MPI library first in that path, each rank would be a singleton.
+//! `LD_LIBRARY_PATH` ends with the folder of this installation's own standard ABI library.
 //! Some searches bypass `LD_LIBRARY_PATH`: R's start script puts the system's folder first.
 //! A `DT_RPATH` takes precedence over that variable as well.
 //! So interpreters run with an auditing library in `LD_AUDIT` ([`SEARCHER`], `compat/search.rs`).

@@ -1,7 +1,7 @@
 //! Programs of the standard ABI on another library (`--on openmpi`, `mpich`, `intel` or a path).
 //!
 //! An installation has one translation library per implementation (`lib/portcullis/on`).
-//! It has the standard's name `libmpi_abi.so.1` and calls the other implementation's library.
+//! This library has the standard's name `libmpi_abi.so.1` and calls the other implementation.
 //! Its folder comes first in `LD_LIBRARY_PATH`, and `PORTCULLIS_ON` names the other library's file.
 //! The symbols in that file identify the implementation; the name `libmpi.so` is ambiguous.
 //! If ranks are traced or checked for hangs, a watch library is preloaded: it intercepts MPI calls.

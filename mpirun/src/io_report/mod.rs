@@ -1,6 +1,6 @@
 //! `mpirun --io-report [FILE]`: statistics of the file I/O of all ranks.
 //!
-//! Each rank counts its accesses in its event ring ([`mpi_core::io::report`]).
+//! Each rank writes its counters to its event ring ([`mpi_core::io::report`]).
 //! This module adds the counters of all ranks for each file.
 //! A rank writes a file's counters when it closes the file and again in `MPI_Finalize`;
 //! the last values count. A killed rank's counters include only the files that it had closed.

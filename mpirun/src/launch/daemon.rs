@@ -57,7 +57,7 @@ struct Daemon {
     links: Links,
     local: LocalRanks,
     feed: Feed,
-    /// Bytes of standard input that the ranks have not read; 0 is reported to the supervisor.
+    /// The number of input bytes for the ranks, which is reported once all bytes are consumed.
     unfed: usize,
     epoll: OwnedFd,
     finishing: bool,

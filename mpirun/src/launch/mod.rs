@@ -8,10 +8,9 @@
 //! The socket closes when one of the processes dies.
 //!
 //! A [`daemon`] on each other host starts the ranks there.
-//! It is the same program, reached by ssh (`link`, `wire`).
+//! The daemon is the same program, reached by ssh (`link`, `wire`).
 //! A parent process guards the daemon as the front end guards the supervisor.
-//! Supervisor and daemon share the code for ranks (`local_ranks`,
-//! `starter`) and for links (`links`).
+//! Supervisor and daemon share `local_ranks` and `starter` for ranks, and `links` for links.
 //! The supervisor decides what an event means; the daemon only reports events.
 //!
 //! Promise: if any of these processes dies, all processes of the job end within a moment.

@@ -202,7 +202,7 @@ pub(super) fn publish_abort() {
 }
 
 // DWARF 4 description of the variables for debuggers: one compilation unit in C.
-// The sections are `unique`: the compiler's own sections have offsets that begin with 0.
+// `unique` separates the sections from the compiler's own, whose offsets begin with 0.
 std::arch::global_asm!(
     r#"
     .section .debug_abbrev,"",@progbits,unique,7901

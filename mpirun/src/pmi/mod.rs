@@ -319,7 +319,7 @@ impl Server {
     }
 
     /// Sends a notice to all clients that have asked for notices.
-    /// After either event, no message follows from that process: its death, or its exit from MPI.
+    /// The notice reports a process's death or exit from MPI; no message from the process follows.
     fn notify_all(&self, death_notice: Line) -> Vec<Effect> {
         let listeners = self.clients.iter().filter(|(_, client)| client.listens());
         let notices = listeners.filter_map(|(at, _)| send(Proc(at), death_notice.clone()));

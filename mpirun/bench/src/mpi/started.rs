@@ -32,7 +32,7 @@ impl Collectives<'_> {
 
     pub fn ibcast(&self, data: &mut [u8], root: i32) -> Result<(), MpiError> {
         let (h, len) = (self.world.handles(), count(data.len()));
-        // SAFETY: the buffer has `len` bytes and is exclusively borrowed until this returns.
+        // SAFETY: the buffer has `len` bytes and is exclusively borrowed during this call.
         unsafe {
             self.started("MPI_Ibcast", |r| {
                 (self.world.call().ibcast)(data.as_mut_ptr().cast(), len, h.char_, root, h.world, r)

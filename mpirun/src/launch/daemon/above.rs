@@ -51,8 +51,8 @@ impl Daemon {
                     if host == ALL || host != self.own_host() {
                         self.links.forward(host, &wire::raw_frame(host, &body));
                     }
-                    // A daemon accepts any frame before its `Hello`,
-                    // which contains its host number.
+                    // A daemon accepts any frame before its `Hello`:
+                    // it then does not know its host number.
                     if (host == ALL || host == self.own_host() || self.hello.is_none())
                         && let Err(error) = wire::open(&body).map(|down| self.handle_order(down))
                     {

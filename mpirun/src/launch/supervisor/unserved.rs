@@ -1,4 +1,4 @@
-//! Unserved jobs: all ranks loaded another MPI library and never called this library's `MPI_Init`.
+//! Unserved jobs: a rank loaded another MPI library, and no rank called this library's `MPI_Init`.
 
 use super::jobs::Jobs;
 use crate::foreign;

@@ -202,9 +202,8 @@ impl JobControl<'_> {
 
     /// Records a failure of a rank; the first failure decides the exit code and ends all ranks.
     ///
-    /// A death by a signal is never a consequence,
-    /// except SIGBUS after an access to memory of a dying
-    /// rank. Any other failure may be a reaction to another rank's death.
+    /// A signal is never a consequence, except SIGBUS after an access to a dying rank's memory.
+    /// Any other failure may be a reaction to another rank's death.
     /// A possible consequence is held back while another rank is dying: the kernel breaks the
     /// connections and unmaps the memory of that rank before it notifies this process.
     pub(super) fn fail(&mut self, proc: Proc, cause: Cause, code: i32) {
