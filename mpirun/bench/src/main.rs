@@ -115,8 +115,7 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
         (Ok(report), true) if options.json => println!("{}", report.json()),
         (Ok(report), true) => print!("{}", report.text()),
         (Ok(_), false) => {}
-        // Only this rank may have failed, inside the library:
-        // MPI_Finalize would wait for the others.
+        // MPI_Finalize could wait for the other ranks, since this rank may have failed alone.
         (Err(error @ measure::error::MeasureError::Mpi(_)), _) => return Err(sentence(error)),
         (Err(error), _) => {
             world.finalize().map_err(sentence)?;

@@ -1,7 +1,7 @@
 //! Choice of the number of iterations of a row.
 //!
-//! The OSU loops run a fixed number;
-//! 60 ranks on 2 cores would then measure for hours with some libraries.
+//! The OSU loops run a fixed number of iterations.
+//! With some libraries, 60 ranks on 2 cores would then measure for hours.
 //! Here the warm-up runs in batches of doubling size under a clock.
 //! Rank 0 decides and broadcasts the decision, so all ranks leave the loops together.
 

@@ -90,7 +90,7 @@ pub enum Finding {
         inside: Vec<u32>,
         /// The members for which the operation has completed.
         left: Vec<u32>,
-        /// Whether the library can compare the members' arguments (only Portcullis can).
+        /// Whether the job's library can compare the members' arguments; false for other libraries.
         #[serde(skip)]
         is_comparable: bool,
     },

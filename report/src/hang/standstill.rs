@@ -31,7 +31,7 @@ pub struct Standstill {
 
 impl Standstill {
     /// Adds a snapshot of the living ranks of one host.
-    /// Returns the cycles that have made no progress for [`ROUNDS`] rounds, each cycle once.
+    /// Returns the cycles that have made no progress for `ROUNDS` rounds, each cycle once.
     pub fn add(&mut self, ranks: &[Seen]) -> Vec<Finding> {
         let graph = Graph::of(ranks);
         let mut before = std::mem::take(&mut self.circles);

@@ -2,8 +2,8 @@
 //!
 //! The other clock is read between a request and its reply.
 //! The midpoint of both is an estimate with an error of at most half the round-trip time.
-//! The round with the shortest round trip is used (F.
-//! Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989).
+//! The round with the shortest round trip is used.
+//! Source: F. Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989.
 //! Clocks run at different speeds.
 //! So the offset is interpolated linearly between the job's first and last rounds.
 //!

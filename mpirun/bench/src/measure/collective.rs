@@ -31,7 +31,7 @@ pub fn barrier(world: &World<'_>, ranks: usize, pace: Pace) -> Result<Row, MpiEr
 }
 
 /// Times an operation, with half of the bare barriers before it and half after it.
-/// The scheduler migrates ranks in the course of the run, which affects both figures alike.
+/// So migrations of ranks by the scheduler affect both figures alike.
 fn beside<'w>(
     world: &'w World<'w>,
     ranks: usize,

@@ -1,5 +1,5 @@
-//! Non-contiguous messages: small versions of DDTBench's layouts (T. Schneider, R.
-//! Gerstenberger, T. Hoefler, EuroMPI 2012).
+//! Non-contiguous messages: small versions of the layouts of DDTBench.
+//! Source: T. Schneider, R. Gerstenberger, T. Hoefler, EuroMPI 2012.
 
 use super::{Handle, MpiError, World, check, count};
 use std::ffi::c_int;

@@ -75,8 +75,7 @@ macro_rules! functions {
             fn bind(library: &libloading::Library, path: &Path) -> Result<Self, LoadError> {
                 Ok(Self {
                     $($field: {
-                        // SAFETY: the symbol is an MPI function with this prototype in the
-                        // standard.
+                        // SAFETY: the symbol is an MPI function with this standard prototype.
                         let symbol = unsafe {
                             library.get::<unsafe extern "C" fn($($argument),*) -> c_int>($name)
                         };

@@ -137,8 +137,7 @@ impl World<'_> {
 
     pub fn recv(&self, data: &mut [u8], from: i32, tag: i32) -> Result<(), MpiError> {
         let (h, data_len) = (self.handles(), count(data.len()));
-        // SAFETY: the buffer has `data_len` bytes and is exclusively borrowed;
-        // null is MPI_STATUS_IGNORE.
+        // SAFETY: the buffer has `data_len` bytes and is exclusively borrowed; null is ignored.
         let code = unsafe {
             (self.call().recv)(
                 data.as_mut_ptr().cast(),
@@ -191,8 +190,7 @@ impl World<'_> {
     }
 
     pub fn finalize(self) -> Result<(), MpiError> {
-        // SAFETY: every method has completed its requests;
-        // no MPI call follows, as `self` is consumed.
+        // SAFETY: every method has completed its requests, and `self` is consumed.
         check("MPI_Finalize", unsafe { (self.call().finalize)() })
     }
 }

@@ -238,8 +238,7 @@ impl Window<'_> {
         };
         // SAFETY: the window lives as long as `self`; MPI_Win_start has begun the access epoch.
         let completed = check("MPI_Win_complete", unsafe { (call.win_complete)(win) });
-        // SAFETY: the window lives until `free` consumes `self`;
-        // MPI_Win_post above began the epoch.
+        // SAFETY: the window lives until `free`; MPI_Win_post above has begun the epoch.
         let waited = check("MPI_Win_wait", unsafe { (call.win_wait)(win) });
         outcome.and(completed).and(waited)
     }
