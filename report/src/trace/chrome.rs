@@ -62,7 +62,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         }
         let owners = threads(&lane.played.events);
         let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
-        // `told` has details that calls recorded while they ran; `windows` has the names of windows.
+        // `told` has details that calls recorded while they ran; `windows` has the windows' names.
         let mut told: Vec<&Event> = Vec::new();
         let mut windows: HashMap<u64, String> = HashMap::new();
         for (place, event) in lane.played.events.iter().enumerate() {
