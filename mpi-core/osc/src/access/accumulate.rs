@@ -1,6 +1,7 @@
 //! Accumulate, get-accumulate, fetch-and-op, compare-and-swap (MPI 5.0, section 12.3.4).
 //!
-//! Elements are updated in packed order, each in one atomic step. A get form reads and updates in that same step; with `MPI_NO_OP` it only reads.
+//! Elements are updated in packed order, each by one atomic step. A get form reads the old value
+//! in the same step; with `MPI_NO_OP` it only reads.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -16,25 +17,26 @@ use crate::state::target::Target;
 use crate::target_args::TargetArgs;
 use crate::win::Win;
 
-/// The longest element that the fast path accesses.
+/// The maximum size in bytes of an element on the fast path.
 const LONGEST_PLAIN: usize = 16;
 
 impl Win {
-    /// Returns its accumulates.
+    /// Returns the accumulate operations of this window.
     #[inline(always)]
     pub fn accumulates(&self) -> Accumulates<'_> {
         Accumulates { win: self }
     }
 }
 
-/// The accumulates of a window.
+/// The accumulate operations of a window.
 #[derive(Clone, Copy)]
 pub struct Accumulates<'a> {
     win: &'a Win,
 }
 
 impl<'a> Accumulates<'a> {
-    /// Returns the operator on the basic type of the target's elements, or an error if it is not allowed on windows.
+    /// Returns the operator for the basic type of the target's elements.
+    /// Fails if MPI does not allow the operator on windows.
     fn combine(self, call: &str, op: &Op, datatype: &Datatype) -> Result<Combine, Error> {
         let Op::Predefined(op) = op else {
             let sentence = format!(
@@ -60,12 +62,12 @@ impl<'a> Accumulates<'a> {
         self.win.state().last_combine().find(op, named)
     }
 
-    /// Checks that the elements of both sides have the same basic type.
+    /// Checks that `datatype` has the same basic type as the target's elements.
     fn check_alike(self, call: &str, combine: &Combine, datatype: &Datatype) -> Result<(), Error> {
         let kind = |named: Named| named.info().kind;
         match datatype.basic_element() {
             Some(named) if kind(named) == kind(combine.named()) => Ok(()),
-            // A datatype without elements fits every type.
+            // A datatype without elements is compatible with every type.
             None if datatype.size() == 0 => Ok(()),
             _ => {
                 let sentence = format!(
@@ -223,7 +225,8 @@ impl<'a> Accumulates<'a> {
     /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// # Safety
-    /// Both pointers lead to an element of `named`. `origin` may be anything for operators that read no origin, and `result` may be null.
+    /// `origin` and `result` point to an element of `named`. `result` may be null.
+    /// `origin` may be any pointer if the operator reads no origin.
     #[inline]
     pub unsafe fn fetch_and_op_plain(
         self,
@@ -251,10 +254,11 @@ impl<'a> Accumulates<'a> {
         unsafe { self.fetch_and_op_element((origin, result), named, op, (rank, disp)) }
     }
 
-    /// The same for all types and operators, once a general call has cached the operator.
+    /// Fetch-and-op, second fast path: all types and operators.
+    /// Requires that a general call has cached the operator.
     ///
     /// # Safety
-    /// As [`Accumulates::fetch_and_op_plain`].
+    /// The contract is that of [`Accumulates::fetch_and_op_plain`].
     #[inline(never)]
     unsafe fn fetch_and_op_element(
         self,
@@ -297,11 +301,12 @@ impl<'a> Accumulates<'a> {
         true
     }
 
-    /// `MPI_Accumulate`, fast path: contiguous aligned elements of one basic type in mapped memory, in an epoch that is open, once a general call has cached the operator.
+    /// `MPI_Accumulate`, fast path: contiguous aligned elements of one basic type in mapped memory,
+    /// in an open epoch, after a general call has cached the operator.
     /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// # Safety
-    /// `origin` leads to `count` contiguous elements of `named`.
+    /// `origin` points to `count` contiguous elements of `named`.
     #[inline]
     pub unsafe fn accumulate_plain(
         self,
@@ -331,12 +336,13 @@ impl<'a> Accumulates<'a> {
             let input = std::slice::from_raw_parts(origin, len);
             combine.run(&memory, run, input, None)
         };
-        // Memory that is mapped is always reached.
+        // An update of mapped memory cannot fail.
         debug_assert!(done.is_ok());
         true
     }
 
-    /// Runs `update`, which updates one element by an atomic instruction, while updates take locks.
+    /// Runs `update` under the stripe lock, while updates of this memory take locks.
+    /// `update` updates one element by an atomic instruction.
     #[cold]
     fn update_under_lock(
         self,
@@ -371,7 +377,7 @@ impl<'a> Accumulates<'a> {
         Ok(())
     }
 
-    /// Releases the request of an access that no call will wait for; the access continues.
+    /// Releases the request of an access that no call waits for; the access continues.
     pub fn give_up(self, req: Option<Req>) {
         if let Some(req) = req {
             self.win.service().detach(&req);

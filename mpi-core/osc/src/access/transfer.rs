@@ -1,4 +1,4 @@
-//! Put and get.
+//! The operations put and get.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -17,7 +17,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 impl<'a> Accesses<'a> {
-    /// `MPI_Put`, fast path: contiguous bytes to mapped memory in an epoch. Returns false, without any effect, if one of these conditions does not hold.
+    /// `MPI_Put`, fast path: contiguous bytes to mapped memory in an open epoch.
+    /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// Aligned words of 1, 2, 4 and 8 bytes are stored atomically.
     #[inline]
@@ -73,7 +74,7 @@ impl<'a> Accesses<'a> {
         true
     }
 
-    /// `MPI_Put`; the origin buffer may be reused when it returns.
+    /// `MPI_Put`. The program may reuse the origin buffer after the return.
     pub fn put(self, origin: &SendBuf, target_args: TargetArgs<'_>) -> Result<(), Error> {
         let Some(target) = self.win().target(target_args.rank)? else {
             return Ok(());
@@ -184,7 +185,9 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// `MPI_Rget`: as [`Self::get`], but the end of its request also ends the access (MPI 5.0, section 12.3.5), so no later one conflicts with it.
+    /// `MPI_Rget`: the same as [`Self::get`],
+    /// but the completion of the request also completes the access
+    /// (MPI 5.0, section 12.3.5). So no later access conflicts with it.
     pub fn get_on_request(
         self,
         origin: &mut RecvBuf,
@@ -200,7 +203,7 @@ impl<'a> Accesses<'a> {
         Ok(req)
     }
 
-    /// Checks that the target elements have space for `bytes` bytes.
+    /// Checks that the target elements can hold `bytes` bytes.
     pub(crate) fn check_lengths(
         self,
         call: &str,
@@ -246,7 +249,7 @@ impl<'a> Accesses<'a> {
     }
 }
 
-/// Returns the regions of the target process that hold the first `bytes` packed bytes of an access.
+/// Returns the regions of the target's address space that hold the first `bytes` packed bytes.
 fn regions<'a>(
     memory: &Memory<'_>,
     target_args: &TargetArgs<'a>,
