@@ -10,8 +10,7 @@
 //! 3. If a rank has passed the target, the launcher raises it by 2, then 4, 8, ...
 //!   and asks all ranks again.
 //!   Ranks that wait at the earlier target continue.
-//! 4. If all ranks have agreed, the launcher notifies all ranks to take the checkpoint at the
-//!   target.
+//! 4. If all ranks have agreed, the launcher notifies all to take the checkpoint at the target.
 //!   Rank 0 reports the outcome.
 //!
 //! The protocol terminates: the target is raised only if a rank enters all points up to the target

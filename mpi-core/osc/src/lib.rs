@@ -7,7 +7,7 @@
 //!   Its control words (`state::control`) are in shared memory.
 //!   Its window is mapped if its memory is in an arena of the node: `MPI_Win_allocate`,
 //!   `MPI_Win_allocate_shared`, `MPI_Alloc_mem`.
-//! Other memory is mapped through XPMEM (`direct::mapped`),
+//!   Other memory is mapped through XPMEM (`direct::mapped`),
 //!   or the kernel copies it (`process_vm_writev`).
 //!   The origin never waits for the target to make progress.
 //! * **am**: active messages over any transport that reaches the target (`am`).

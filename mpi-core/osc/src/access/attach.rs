@@ -276,8 +276,7 @@ impl<'a> AttachedMemory<'a> {
             let all = region.address..region.address.checked_add(region.len)?;
             let index = target.here.filter(|_| region.is_mappable)?;
             let first = self.win.state().mapped().region(index, all, &range)?;
-            // The data can begin before or after the address that the program passes as
-            // displacement.
+            // The data can begin before or after the address in the displacement argument.
             Some(first.wrapping_offset((span.start as isize).wrapping_neg()))
         };
         let reach = match target.route {

@@ -38,8 +38,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-/// Flow control of sends: an access waits while more than this number of bytes is queued for its
-/// target.
+/// Flow control of sends: an access waits while its target has more queued bytes than this.
 const QUEUED: usize = 4 << 20;
 /// Flow control of gets: the maximum number of requested bytes that one member has not sent yet.
 const ASKED: u64 = 8 << 20;

@@ -101,8 +101,7 @@ impl<'a> OriginMessages<'a> {
         })
     }
 
-    /// Flow control of gets: waits if the member has not sent more than `ASKED` requested bytes
-    /// yet.
+    /// Flow control of gets: waits while more than `ASKED` requested bytes have not arrived.
     fn wait_for_replies(self, target: &Target) -> Result<(), Error> {
         let remote = self.remote(target);
         if remote.due.get() <= ASKED {

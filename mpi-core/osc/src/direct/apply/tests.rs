@@ -1,11 +1,13 @@
-//! Tests: which elements are updated by atomic instructions alone, and that concurrent updates are atomic.
+//! Tests that atomic instructions alone update certain elements,
+//! and that concurrent updates are atomic.
 
 use super::*;
 
 #[repr(align(16))]
 struct Window([f64; 4]);
 
-/// Memory at `from` in the window; without stripes an update that takes a lock panics.
+/// Returns memory at offset `from` in the window.
+/// Without stripes, an update that takes a lock panics.
 fn memory<'a>(base: *mut u8, from: usize, stripes: &'a [Stripe]) -> Memory<'a> {
     let at = base.wrapping_add(from);
     Memory {
