@@ -1,8 +1,11 @@
 //! Passive target synchronisation: locks, flushes and `MPI_Win_sync` (MPI 5.0, sections 12.5.3 and 12.5.4).
 //!
-//! The lock of a member on this node is taken in its control words ([`crate::state::control`]): one or two atomic instructions without contention.
-//! `MPI_Win_lock_all` raises one flag. While an exclusive lock is announced or requested from another node, it takes a shared lock of each member instead.
-//! A member on another node is locked by a message and its reply; `MPI_Win_lock_all` sends the message at the first access to that member.
+//! The lock of a member on this node is in its control words ([`crate::state::control`]).
+//! Without contention, a lock takes one or two atomic instructions.
+//! `MPI_Win_lock_all` raises one flag.
+//! It takes a shared lock of each member instead while an exclusive lock is announced.
+//! A message and its reply lock a member on another node.
+//! `MPI_Win_lock_all` sends this message at the first access to that member.
 
 use crate::Error;
 use crate::error::{OscClass, OscError};
@@ -14,11 +17,11 @@ use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::WindowNeed;
 use mpi_base::window::Mode;
 
-/// One flush out of this many polls for messages, since a poll costs as much as a few accesses.
+/// One in this number of flushes polls for messages, since a poll costs as much as a few accesses.
 const FLUSHES: u32 = 64;
 
 impl Win {
-    /// Returns its passive target synchronisation.
+    /// Returns the passive target synchronisation of this window.
     #[inline(always)]
     pub fn passive(&self) -> PassiveSync<'_> {
         PassiveSync { win: self }
@@ -45,7 +48,8 @@ impl<'a> PassiveSync<'a> {
         const CALL: &str = "MPI_Win_lock";
         let epochs = self.win.state().epochs();
         let before = match epochs.access() {
-            // A fence with no accesses after it begins no epoch that a lock would conflict with.
+            // After a fence without later accesses,
+            // no epoch is open with which a lock could conflict.
             Access::None | Access::Fence => 0,
             Access::Locks(n) => n,
             _ => return Err(self.win.misfit(CALL, epochs.describe())),
@@ -73,7 +77,8 @@ impl<'a> PassiveSync<'a> {
         target.held.set(held);
         epochs.set(Access::Locks(before + 1));
         if held == Held::Unchecked {
-            // MPI_Win_lock acts as a memory barrier; taking no lock needs one here.
+            // MPI_Win_lock acts as a memory barrier.
+            // Without a lock operation this fence provides it.
             fence(Ordering::SeqCst);
         }
         Ok(())
@@ -185,7 +190,7 @@ impl<'a> PassiveSync<'a> {
         outcome
     }
 
-    /// Takes the lock of a member on another node that `MPI_Win_lock_all` covers, before the first access to it.
+    /// Locks a member on another node before the first access to it under `MPI_Win_lock_all`.
     #[inline]
     pub(crate) fn lock_before_message(self, target: &Target) -> Result<(), Error> {
         let covered = self.win.state().epochs().access() == Access::LockAll;
@@ -196,8 +201,9 @@ impl<'a> PassiveSync<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_flush`, fast path: every access is complete when its call returns, and no trace or check is on. It makes no call.
-    /// Returns false, without any effect, if there is more to do.
+    /// `MPI_Win_flush`, fast path, inlined completely. It applies if all accesses are complete
+    /// when their calls return, and if no trace and no conflict check is enabled.
+    /// Returns false, without any effect, if one of these conditions does not hold.
     #[inline(always)]
     pub fn flush_plain(self, rank: i32) -> bool {
         let target = usize::try_from(rank)
@@ -252,7 +258,8 @@ impl<'a> PassiveSync<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_flush_local`: waits until they are complete at the origin.
+    /// `MPI_Win_flush_local`: waits until this process's accesses
+    /// to a rank are complete at the origin.
     pub fn flush_local(self, rank: i32) -> Result<(), Error> {
         self.flush_for("MPI_Win_flush_local", rank)
     }
@@ -276,7 +283,8 @@ impl<'a> PassiveSync<'a> {
         self.win.messages().flush(Some(target))
     }
 
-    /// Polls in one of `FLUSHES` calls although no message of this process needs it: a program may flush in a loop until a peer responds.
+    /// Polls in one of `FLUSHES` calls, although no message of this process requires it.
+    /// A program may flush in a loop until a peer responds.
     #[inline]
     fn progress_now_and_then(self) {
         let flushes = self.win.state().epochs().flushes.get().wrapping_add(1);
@@ -309,13 +317,14 @@ impl<'a> PassiveSync<'a> {
     pub fn sync(self) {
         fence(Ordering::SeqCst);
         self.win.engine().progress();
-        // Programs call it in a loop until another process has stored a value; that process may need this core.
+        // Programs call this in a loop until another process has stored a value.
+        // That process may need this core.
         if self.win.engine().waiting().is_oversubscribed() {
             self.win.engine().waiting().give_core_away();
         }
     }
 
-    /// Checks that a request-based access is allowed.
+    /// Checks that the current epoch allows a request-based access.
     pub fn check(self, call: &str, rank: i32) -> Result<(), OscError> {
         if self.win.state().epochs().is_passive() || rank == PROC_NULL {
             return Ok(());
@@ -328,7 +337,8 @@ impl<'a> PassiveSync<'a> {
         Err(OscError::new(OscClass::Sync, sentence))
     }
 
-    /// Returns true if this process holds the lock of a member, alone or by `MPI_Win_lock_all`.
+    /// Returns true if this process holds the lock of a member
+    /// by `MPI_Win_lock` or `MPI_Win_lock_all`.
     fn holds(self, target: &Target) -> bool {
         self.win.state().epochs().access() == Access::LockAll || target.held.get() != Held::Nothing
     }
