@@ -1,4 +1,5 @@
-//! Views, and the individual and the shared file pointer (MPI 5.0, sections 14.3 and 14.4).
+//! The view of a file, and the individual and the shared file pointer
+//! (MPI 5.0, sections 14.3 and 14.4).
 
 use super::conversion::Representation;
 use super::error::{IoClass, IoError};
@@ -7,7 +8,7 @@ use super::view::View;
 use crate::Error;
 use crate::datatype::Datatype;
 
-/// The origin of a seek.
+/// The position to which the offset of a seek is relative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whence {
     Set,
@@ -16,21 +17,21 @@ pub enum Whence {
 }
 
 impl File {
-    /// Returns the view and the file pointers.
+    /// Returns the operations on the view and the file pointers.
     #[inline]
     pub fn positions(&self) -> Positions<'_> {
         Positions { file: self }
     }
 }
 
-/// The view of a file, and its individual and shared pointer.
+/// The operations on the view, and on the individual and shared pointers of a file.
 #[derive(Clone, Copy)]
 pub struct Positions<'a> {
     file: &'a File,
 }
 
 impl<'a> Positions<'a> {
-    /// `MPI_File_set_view`; collective. Without `disp` the view begins at the shared pointer.
+    /// `MPI_File_set_view`; collective. If `disp` is `None`, the view begins at the shared pointer.
     pub fn set_view(
         self,
         disp: Option<i64>,
