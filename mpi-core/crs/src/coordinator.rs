@@ -14,8 +14,7 @@
 //!   Rank 0 reports the outcome.
 //!
 //! The protocol terminates: the target is raised only if a rank enters all points up to the target
-//! while its answer is in flight.
-//! A request during a round joins that round.
+//! while its answer is in flight. A request during a round joins that round.
 //! If a rank leaves or dies before the outcome, the launcher
 //! drops the round and the job continues without a checkpoint.
 

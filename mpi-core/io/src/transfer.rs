@@ -238,8 +238,7 @@ impl<'a> Accesses<'a> {
             return self.counted(false, false, act).map(Begun::Done);
         };
         // SAFETY: no other code uses the buffer until the request is complete,
-        // by this function's contract.
-        // The request completes after the `Reading` has been dropped.
+        // by this function's contract. The request completes after the `Reading` has been dropped.
         let start = self
             .file
             .told(unsafe { Start::of(&self.file.disk, dest, offset) })?;

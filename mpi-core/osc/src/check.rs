@@ -6,8 +6,7 @@
 //! A new access that overlaps a recorded one is an error, except in two cases:
 //! both accesses only read, or both are accumulates on the same basic type.
 //! Accesses of other origins on this node are found in shared-memory tables
-//! ([`crate::state::neighbours`]).
-//! Accesses of origins on other nodes are not checked.
+//! ([`crate::state::neighbours`]). Accesses of origins on other nodes are not checked.
 
 use super::runs;
 use super::target_args::TargetArgs;

@@ -1,8 +1,7 @@
 //! The encoding of the marked ranges of a part in a message: a list of ranges or a bitmap.
 //!
 //! The first word of a message is [`MAP`], followed by the bitmap of the part,
-//! or a number of ranges.
-//! Each range follows as offset in the part and length, 4 bytes each.
+//! or a number of ranges. Each range follows as offset in the part and length, 4 bytes each.
 //! The shorter form is used, so the encoding never takes more than an eighth of the part.
 //! The decoder ignores ranges beyond the part or beyond the end of the message.
 #![allow(unsafe_code)]

@@ -11,8 +11,7 @@ const MEMORY: i64 = 64 << 20;
 /// The bytes of the file that an aggregator handles in a round, if all members share memory.
 ///
 /// A round then costs one barrier of the node, so a buffer may be short,
-/// and a short one stays cached.
-/// If a program opens a file for a single access,
+/// and a short one stays cached. If a program opens a file for a single access,
 /// the pages of a longer buffer cost more than the copies.
 const STAGED: i64 = 512 << 10;
 

@@ -2,8 +2,7 @@
 //!
 //! Protocol: a member with an empty access or one contiguous run performs it before the exchange.
 //! It reports success or its error class in the exchange;
-//! a failed member reports its error class too.
-//! Each other member reports the extent of its access.
+//! a failed member reports its error class too. Each other member reports the extent of its access.
 //! If all members are done, the collective access is complete.
 //! Otherwise the remaining accesses run individually or by a plan,
 //! and all members agree a second time.

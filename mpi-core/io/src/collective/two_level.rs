@@ -71,8 +71,7 @@ impl TwoLevel {
     }
 
     /// Sends each aggregator this node's data of a round,
-    /// and writes the data that this rank receives.
-    /// The inner error is that of this rank.
+    /// and writes the data that this rank receives. The inner error is that of this rank.
     pub fn write_out<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
@@ -103,8 +102,7 @@ impl TwoLevel {
     }
 
     /// The aggregators read the bytes that are marked in a round.
-    /// The replies are copied to the marked bytes.
-    /// The inner error is that of this rank.
+    /// The replies are copied to the marked bytes. The inner error is that of this rank.
     pub fn fetch<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),

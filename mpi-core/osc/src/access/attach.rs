@@ -5,8 +5,7 @@
 //! for the other members on the node: 4 words for each region, in any order.
 //! The head in the member's control words has the table's offset and a version.
 //! The version is odd while the owner changes the table.
-//! A reader copies the table, reads the version
-//! again (a seqlock) and sorts its copy by address.
+//! A reader copies the table, reads the version again (a seqlock) and sorts its copy by address.
 //! So attach and detach are local, and readers take no lock.
 //! An attach writes one entry after the last one. A detach moves the last entry into the gap.
 //! A full table is replaced by one of twice the size, so n attachments write at most 3n entries.

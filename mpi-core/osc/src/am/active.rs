@@ -1,8 +1,7 @@
 //! The active network accesses of all windows of a process.
 //!
 //! The network may use the memory of an access until the access ends,
-//! also after the target is lost.
-//! The network's library normally ends such an access soon.
+//! also after the target is lost. The network's library normally ends such an access soon.
 //! Otherwise the access is cancelled after [`GIVEN_UP`].
 
 use crate::btl::{Btl, ProcId};

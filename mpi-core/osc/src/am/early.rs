@@ -4,8 +4,7 @@
 //! Another member may still be creating the window at that time.
 //! Messages for an unknown context id are queued in order of arrival until the window exists here.
 //! If this process has freed the window or failed to create it,
-//! it refuses accesses with an error text,
-//! so that the origin does not wait indefinitely.
+//! it refuses accesses with an error text, so that the origin does not wait indefinitely.
 
 use super::Service;
 use super::serve::refusal;

@@ -3,8 +3,7 @@
 //! The origin splits an access into messages that list runs of the target's window ([`wire`]).
 //! The target serves each message on arrival, inside any MPI call and for any of its windows.
 //! Transports deliver in order, so all earlier accesses of the origin are complete
-//! when the target serves a message.
-//! Hence a flush is one request and one reply,
+//! when the target serves a message. Hence a flush is one request and one reply,
 //! and the origin sends a completion as its last message.
 //!
 //! Received values are not trusted. The context id of a message selects the window.

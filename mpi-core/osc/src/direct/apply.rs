@@ -56,8 +56,7 @@ pub(crate) enum Reach {
     /// The memory is mapped into this process at this address.
     Here(*mut u8),
     /// The kernel copies the memory of this process id,
-    /// by `process_vm_readv` and `process_vm_writev`.
-    /// The kernel checks the addresses.
+    /// by `process_vm_readv` and `process_vm_writev`. The kernel checks the addresses.
     Process(u32),
 }
 

@@ -18,8 +18,7 @@
 //! | `origin` | put, get and flush of a window |
 //!
 //! The registration and the keys are in `state`.
-//! The service of `am` has the list of active accesses
-//! and tests whether they have ended.
+//! The service of `am` has the list of active accesses and tests whether they have ended.
 
 pub(crate) mod keys;
 mod origin;

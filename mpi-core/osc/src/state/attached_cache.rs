@@ -75,8 +75,7 @@ impl AttachedCache {
     }
 
     /// Removes this process's region that begins at an address,
-    /// and moves the last entry into its slot.
-    /// Returns the changed entry.
+    /// and moves the last entry into its slot. Returns the changed entry.
     pub fn remove(&self, address: u64) -> Option<Entry> {
         let mut own = self.own.borrow_mut();
         let (_, index) = own.regions.remove(&address)?;

@@ -220,8 +220,7 @@ impl Control {
         &self.here[0].announced
     }
 
-    /// Draws a ticket for the lock of member `index`.
-    /// The ticket is for this process,
+    /// Draws a ticket for the lock of member `index`. The ticket is for this process,
     /// or for a member on another node that requested the lock by a message.
     pub fn draw(&self, index: usize, mode: Mode) -> Ticket {
         if mode == Mode::Exclusive {
@@ -308,8 +307,7 @@ impl Control {
     }
 
     /// Returns the member that holds the lock of member `index` exclusively,
-    /// or the lock of all members.
-    /// Only used for reports.
+    /// or the lock of all members. Only used for reports.
     pub fn holder(&self, index: usize) -> Option<&MemberWords> {
         let exclusive = self.here[index].lock.holder();
         let place = exclusive.and_then(|place| self.here.iter().find(|w| w.place == place));

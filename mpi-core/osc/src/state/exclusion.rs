@@ -30,8 +30,7 @@ pub(crate) const BLOCK: u64 = 16 * 1024;
 const SHORT: usize = 4;
 
 /// The number of elements that long accesses update
-/// by atomic instructions before a change to stripes.
-/// Each costs at least 4 ns.
+/// by atomic instructions before a change to stripes. Each costs at least 4 ns.
 const ELEMENTS_BEFORE_STRIPES: u32 = 512;
 
 /// The number of consecutive short updates under one stripe lock before a change to atomics.
