@@ -1,4 +1,4 @@
-//! The C tables of transports, as `portcullis/transport.h` describes them.
+//! The C tables of transports, generated from `portcullis/transport.h`.
 
 use crate::coll::table::Why;
 use std::ffi::{c_char, c_int, c_void};

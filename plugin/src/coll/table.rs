@@ -1,4 +1,4 @@
-//! The C tables of collective components, as `portcullis/plugin.h` describes them.
+//! The C tables of collective components, generated from `portcullis/plugin.h`.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
