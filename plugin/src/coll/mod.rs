@@ -1,9 +1,9 @@
 //! Collective components in safe Rust, and the C functions over them.
 //!
 //! A component implements [`Guest`], its modules [`Module`]; [`BuiltIn::of`] creates its C table.
-//! The library contains the tables of its own components. A plugin exports a function that returns
-//! such a table, and has a manifest.
-//! [`portcullis_component!`](crate::portcullis_component) makes both.
+//! The library contains the tables of its own components.
+//! A plugin has a manifest and exports a function that returns such a table;
+//! [`portcullis_component!`](crate::portcullis_component) creates both.
 //!
 //! A panic in a component does not cross the ABI; the call fails with an error text instead.
 //! A component may store a [`Comm`] anywhere; its services fail after its module has been freed.
