@@ -1,4 +1,4 @@
-//! The text of `mpi_f08.f90`: its types, the forms of callbacks, and module `mpi_f08`.
+//! Generation of `mpi_f08.f90`: the types, the callback interfaces, and module `mpi_f08`.
 
 use crate::cells::CELLS;
 use crate::kinds::{Class, Width, class};
@@ -14,7 +14,7 @@ const HEAD: &str = "\
 ! One with a choice buffer is bound to its specific name by BIND(C): with that, all compilers pass the same descriptor of an array.
 ";
 
-/// The types of handles.
+/// The handle types of module `mpi_f08`, without `MPI_`.
 pub const HANDLES: &[&str] = &[
     "Comm",
     "Datatype",
@@ -29,7 +29,7 @@ pub const HANDLES: &[&str] = &[
     "Win",
 ];
 
-/// The text.
+/// Returns the text of `mpi_f08.f90`.
 pub fn text(tables: &Tables) -> String {
     let mut text = HEAD.to_string();
     types_module(&mut text, tables);
@@ -56,7 +56,7 @@ pub fn text(tables: &Tables) -> String {
     text
 }
 
-/// The handles with their comparisons and constants, and the sentinels whose types they are.
+/// Writes the module of handle types: comparisons, constants, and sentinels with these types.
 fn types_module(text: &mut String, tables: &Tables) {
     text.push_str("\nmodule mpi_f08_types\n");
     block(
@@ -111,7 +111,7 @@ fn types_module(text: &mut String, tables: &Tables) {
     text.push_str("end module mpi_f08_types\n");
 }
 
-/// The forms of users' functions, and the predefined functions.
+/// Writes the module of abstract interfaces for user callbacks, and of predefined callbacks.
 fn callbacks_module(text: &mut String, tables: &Tables) {
     text.push_str("\nmodule mpi_f08_callbacks\n");
     block(
@@ -142,7 +142,7 @@ fn callbacks_module(text: &mut String, tables: &Tables) {
     text.push_str("end module mpi_f08_callbacks\n");
 }
 
-/// The form of a user's function.
+/// Writes the abstract interface of a user callback.
 fn abstract_interface(text: &mut String, form: &Procedure, width: Width) {
     let twin = if width == Width::Large { "_c" } else { "" };
     let name = format!("{}{twin}", form.name);
@@ -163,7 +163,8 @@ fn abstract_interface(text: &mut String, form: &Procedure, width: Width) {
     free(text, 4, &format!("end subroutine {name}"));
 }
 
-/// The generic interface of a procedure, with its large-count twin if the compiler can distinguish them by their arguments.
+/// Writes the generic interface of a procedure, with its large-count form if the compiler can
+/// select it by the argument types.
 fn generic(text: &mut String, procedure: &Procedure, prefix: &str) {
     let together = procedure.distinguishable();
     text.push_str(&format!("\n  interface {prefix}{}\n", procedure.name));
@@ -179,7 +180,7 @@ fn generic(text: &mut String, procedure: &Procedure, prefix: &str) {
     text.push_str("  end interface\n");
 }
 
-/// The interface of a specific procedure.
+/// Writes the interface of a specific procedure.
 fn specific(text: &mut String, procedure: &Procedure, prefix: &str, width: Width) {
     let name = format!("{prefix}{}", procedure.specific(width));
     let parameters: Vec<&Parameter> = procedure.arguments(width).collect();
@@ -210,7 +211,7 @@ fn specific(text: &mut String, procedure: &Procedure, prefix: &str, width: Width
             &format!("{} :: {name}", simple_type(class(kind, width))),
         );
     }
-    // An array's bound is declared before the array.
+    // Fortran requires the declaration of an array's bound before the array.
     let (arrays, scalars): (Vec<&Parameter>, Vec<&Parameter>) =
         parameters.into_iter().partition(|p| needs_bound(p));
     for parameter in scalars.into_iter().chain(arrays) {
@@ -222,12 +223,12 @@ fn specific(text: &mut String, procedure: &Procedure, prefix: &str, width: Width
     free(text, 4, &format!("end {what} {name}"));
 }
 
-/// Its declaration names another argument.
+/// Returns true if the declaration of the parameter names another argument.
 fn needs_bound(parameter: &Parameter) -> bool {
     parameter.length.is_some() || parameter.kind == "STRING_2DARRAY"
 }
 
-/// Declares an argument.
+/// Writes the declaration of an argument.
 fn declare(text: &mut String, parameter: &Parameter, width: Width) {
     let name = &parameter.name;
     let class = parameter.class(width);
@@ -278,13 +279,13 @@ fn declare(text: &mut String, parameter: &Parameter, width: Width) {
     );
 }
 
-/// The intent that the standard states.
+/// Returns the intent that the standard specifies.
 fn intent(parameter: &Parameter, class: Class) -> &'static str {
     if parameter.no_intent || class == Class::Function {
         return "";
     }
     match (parameter.direction, class) {
-        // Programs may pass constants such as MPI_IN_PLACE here, which a procedure with intent(out) must not define.
+        // Programs may pass constants such as MPI_IN_PLACE, which intent(out) does not allow.
         (Direction::Out | Direction::InOut, Class::Buffer | Class::AnyLogical)
         | (Direction::Out, Class::Status) => "",
         (Direction::In, _) => ", intent(in)",

@@ -1,4 +1,4 @@
-//! The text of `mpi.f90`: the constants of both modules, and module `mpi`.
+//! Generation of `mpi.f90`: the constants of both modules, and module `mpi`.
 
 use crate::cells::{BLOCK, CELLS, Cell, Of};
 use crate::kinds::{CLOCK, Class, Width};
@@ -14,7 +14,7 @@ const HEAD: &str = "\
 ! So the objects of these modules are not needed to link a program.
 ";
 
-/// The directives by which compilers accept an argument of any type and rank, each its own.
+/// The compiler-specific directives that allow an argument of any type and rank.
 const DIRECTIVES: &[&str] = &[
     "!GCC$ ATTRIBUTES NO_ARG_CHECK ::",
     "!DIR$ IGNORE_TKR",
@@ -23,7 +23,7 @@ const DIRECTIVES: &[&str] = &[
     "!IBM* IGNORE_TKR",
 ];
 
-/// The text.
+/// Returns the text of `mpi.f90`.
 pub fn text(tables: &Tables) -> String {
     let mut text = HEAD.to_string();
     constants_module(&mut text, tables);
@@ -74,7 +74,7 @@ pub fn text(tables: &Tables) -> String {
     text
 }
 
-/// The constants and sentinels of both modules.
+/// Writes the module with the constants and sentinels of both modules.
 fn constants_module(text: &mut String, tables: &Tables) {
     text.push_str("\nmodule mpi_fortran_constants\n");
     block(
@@ -120,7 +120,7 @@ fn constants_module(text: &mut String, tables: &Tables) {
     text.push_str("  end type MPI_Status\nend module mpi_fortran_constants\n");
 }
 
-/// The type of a constant: a displacement in a file is an offset.
+/// Returns the type of a constant; a file displacement has the kind of offsets.
 fn integer_type(constant: &Constant) -> &'static str {
     if constant.name == "MPI_DISPLACEMENT_CURRENT" {
         "integer(kind=MPI_OFFSET_KIND)"
@@ -129,7 +129,7 @@ fn integer_type(constant: &Constant) -> &'static str {
     }
 }
 
-/// Declares a sentinel as a variable of the library.
+/// Writes the declaration of a sentinel as a variable of the library.
 fn variable(text: &mut String, cell: &Cell) {
     debug_assert!(!cell.symbol().contains(BLOCK));
     let of = match cell.of {
@@ -145,7 +145,7 @@ fn variable(text: &mut String, cell: &Cell) {
     free(text, 2, &bound);
 }
 
-/// Declares the predefined callbacks.
+/// Writes the declarations of the predefined callbacks.
 fn predefined(text: &mut String, tables: &Tables) {
     for procedure in tables.procedures.iter().filter(|p| p.predefined.is_some()) {
         if procedure.in_mpi {
@@ -154,7 +154,7 @@ fn predefined(text: &mut String, tables: &Tables) {
     }
 }
 
-/// It returns an address: as an integer, or by a second procedure of the same generic name as `TYPE(C_PTR)`.
+/// Returns true if the procedure returns an address: an integer, or `TYPE(C_PTR)` by an overload.
 pub fn overloaded(procedure: &Procedure) -> bool {
     procedure
         .parameters
@@ -162,14 +162,14 @@ pub fn overloaded(procedure: &Procedure) -> bool {
         .any(|p| p.class(Width::Usual) == Class::Address)
 }
 
-/// How an address is returned.
+/// The type in which an overload returns an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Overload {
     Integer,
     Pointer,
 }
 
-/// The interface of a procedure.
+/// Writes the interface of a procedure.
 fn interface(text: &mut String, procedure: &Procedure, prefix: &str, overload: Overload) {
     let pointer = overload == Overload::Pointer;
     let end = if pointer { "_cptr" } else { "" };
@@ -198,7 +198,7 @@ fn interface(text: &mut String, procedure: &Procedure, prefix: &str, overload: O
     free(text, 4, &format!("end {what} {name}"));
 }
 
-/// The names of the arguments.
+/// Returns the argument names of a procedure, separated by commas.
 fn names(procedure: &Procedure) -> String {
     let names = procedure.arguments(Width::Usual).map(|p| p.name.as_str());
     let mut names: Vec<&str> = names.collect();
@@ -208,7 +208,7 @@ fn names(procedure: &Procedure) -> String {
     names.join(", ")
 }
 
-/// The type of an argument that needs nothing else.
+/// Returns the Fortran type of an argument without special attributes.
 pub fn simple_type(class: Class) -> String {
     match class {
         Class::Wide(kind) => format!("integer(kind={kind})"),
@@ -218,7 +218,7 @@ pub fn simple_type(class: Class) -> String {
     }
 }
 
-/// Declares an argument.
+/// Writes the declaration of an argument.
 fn declare(text: &mut String, parameter: &Parameter, pointer: bool) {
     let name = &parameter.name;
     let shape = match parameter.length.as_deref() {
@@ -250,7 +250,7 @@ fn declare(text: &mut String, parameter: &Parameter, pointer: bool) {
     free(text, 6, &statement);
 }
 
-/// Declares an argument of any type and rank.
+/// Writes the declaration of an argument of any type and rank.
 fn choice(text: &mut String, name: &str) {
     text.push_str(&format!("      integer :: {name}(*)\n"));
     for directive in DIRECTIVES {
@@ -258,7 +258,7 @@ fn choice(text: &mut String, name: &str) {
     }
 }
 
-/// The interface of a removed procedure.
+/// Writes the interface of a removed procedure.
 fn old_interface(text: &mut String, procedure: &removed::Removed, prefix: &str) {
     let name = format!("{prefix}{}", procedure.name);
     free(
@@ -275,7 +275,7 @@ fn old_interface(text: &mut String, procedure: &removed::Removed, prefix: &str) 
     free(text, 4, &format!("end subroutine {name}"));
 }
 
-/// MPI_SIZEOF: the descriptor of its argument has the size of an element.
+/// Writes the interface of MPI_SIZEOF; the descriptor of its argument has the element size.
 fn sizeof(text: &mut String, prefix: &str) {
     let (name, symbol) = (format!("{prefix}MPI_Sizeof"), prefix.to_lowercase());
     text.push_str(&format!("\n  interface {name}\n"));

@@ -1,4 +1,4 @@
-//! The text of `mpif.h`, which compiles in fixed and in free form.
+//! Generation of `mpif.h`, which compiles in fixed and in free form.
 
 use crate::cells::{BLOCK, CELLS, FILLING, Of};
 use crate::kinds::CLOCK;
@@ -12,12 +12,12 @@ const HEAD: &str = "\
 ! arguments.
 ";
 
-/// The text.
+/// Returns the text of `mpif.h`.
 pub fn text(tables: &Tables) -> String {
     let mut text = HEAD.to_string();
     let mut line = |statement: String| text.push_str(&format!("      {statement}\n"));
     let mut integer = |name: &str, value: &str| {
-        // An offset.
+        // This constant is a file offset of 8 bytes.
         let kind = if name == "MPI_DISPLACEMENT_CURRENT" {
             "(SELECTED_INT_KIND(18))"
         } else {
@@ -45,7 +45,7 @@ pub fn text(tables: &Tables) -> String {
         line(format!("{of} {}{}", cell.name, cell.shape));
     }
     line(format!("CHARACTER*1 MPI_FORTRAN_FILLING({FILLING})"));
-    // One COMMON statement for each variable: each appends it to the block.
+    // Each variable has its own COMMON statement, which appends it to the block.
     let block = BLOCK.to_uppercase();
     for cell in CELLS {
         line(format!("COMMON /{block}/ {}", cell.name));
