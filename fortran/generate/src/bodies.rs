@@ -1,8 +1,7 @@
 //! Generation of the library's Rust code: C declarations, and a body for each procedure.
 //!
 //! Each body is generic over the C functions (`MPI_` or `PMPI_`); exported symbols wrap it.
-//! Procedures that the tables do not fully describe have handwritten bodies
-//! in the library's `hand`.
+//! Other procedures have handwritten bodies in the library's folder `hand`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

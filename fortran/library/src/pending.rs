@@ -329,8 +329,7 @@ pub unsafe fn freeing(request: *const i32) -> Freeing {
 }
 
 impl Freeing {
-    /// Drops the copies if the request is freed.
-    /// An active operation keeps them, since it uses them.
+    /// Drops the copies if the request is freed, unless the operation is active and uses them.
     #[inline(always)]
     pub fn freed(self, outcome: i32) {
         if let Some((number, operation)) = self.0 {

@@ -230,8 +230,7 @@ impl Section {
         packed.reserve(bytes);
         let mut to = packed.as_mut_ptr();
         self.rows(|from, count, stride| {
-            // SAFETY: the rows have `len` readable elements,
-            // for which `packed` has reserved memory.
+            // SAFETY: the rows have `len` readable elements; `packed` has reserved memory for them.
             unsafe {
                 copy_row(from, stride, to, size as isize, count, size);
                 to = to.add(count * size);

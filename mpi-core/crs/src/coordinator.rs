@@ -3,12 +3,9 @@
 //! This module is a pure state machine.
 //! A rank that stopped at any point could block other ranks that need its next message.
 //! So no rank stops before all ranks have agreed on one point:
-//! 1. The launcher asks each rank for the number of points it has entered.
-//!   A rank reports it inside MPI.
-//! 2. The target is the maximum plus 1.
-//!   Each rank agrees to stop there, or reports that it has passed it.
-//! 3. If a rank has passed the target, the launcher raises it by 2, then 4, 8, ...
-//!   and asks all ranks again.
+//! 1. The launcher asks each rank for the number of points entered. Ranks answer inside MPI.
+//! 2. The target is the maximum plus 1. Each rank agrees to stop there, or has passed it.
+//! 3. If a rank has passed it, the launcher raises it by 2, then 4, 8, ... and asks all again.
 //!   Ranks that wait at the earlier target continue.
 //! 4. If all ranks have agreed, the launcher notifies all to take the checkpoint at the target.
 //!   Rank 0 reports the outcome.
@@ -229,8 +226,7 @@ impl Coordinator {
         self.settle()
     }
 
-    /// Completes the proposal when all ranks have answered:
-    /// raises the target, or notifies all to write.
+    /// When all ranks have answered, raises the target or notifies all ranks to write.
     fn settle(&mut self) -> Actions {
         let Stage::Proposed {
             target,

@@ -1,5 +1,4 @@
-//! The manifest of a checkpoint: the description of its job,
-//! and the length and CRC-32 of each file.
+//! The manifest of a checkpoint: the job's description, and length and CRC-32 of each file.
 //!
 //! The manifest is text with one fact per line. The last line is the CRC-32 of all earlier lines,
 //! so a truncated or changed manifest is detected.

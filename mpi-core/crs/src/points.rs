@@ -3,8 +3,7 @@
 //! A rank counts the points that it enters. Between checkpoints it does nothing else.
 //! The rank answers a request of the launcher with this count and continues.
 //! When the launcher proposes a target that the rank has not passed, the rank agrees.
-//! It then stops at the target without a further notice.
-//! [`crate::coordinator`] is the launcher's side.
+//! It stops there without a further notice. [`crate::coordinator`] is the launcher's side.
 
 use mpi_transport::rte::checkpoints::{Notice, Report};
 

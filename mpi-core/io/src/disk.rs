@@ -81,8 +81,7 @@ impl Disk {
         let _ = rustix::fs::fadvise(&self.fd, 0, None, advice);
     }
 
-    /// Returns the limits of a sieving read:
-    /// the maximum gap between two runs, and the maximum span.
+    /// Returns the limits of a sieving read: maximum gap between two runs, and maximum span.
     /// A gap up to this length is read, because another call would cost more.
     pub(super) fn read_sieve(&self) -> (i64, i64) {
         let tuning = self.tuning.get();

@@ -1,15 +1,12 @@
-//! The agreement of the members on closing a file.
-//! A member that could not open the file participates too.
+//! The agreement of the members on closing a file; members that failed to open it participate.
 //!
 //! In a run without fault tolerance, the members share their outcomes as in every collective call.
 //!
-//! In a fault-tolerant run, the living members close the file
-//! by MAX-reductions on its communicator:
+//! In a fault-tolerant run, the living members close the file by MAX-reductions:
 //! 1. Each member that has the file contributes a bid. The lowest such rank has the highest bid.
 //!   A flag in the bid reports an open split collective.
 //!   In that case all members fail with the same class and keep the file.
-//! 2. If the file is deleted on close,
-//!   the rank with the highest bid deletes it and reports the outcome.
+//! 2. For delete-on-close, the rank with the highest bid deletes it and reports the outcome.
 //!   If that rank has died before, the members bid again.
 //!
 //! A member that could not open the file participates in the background and bids 0.
@@ -41,8 +38,7 @@ pub(super) fn bidder(comm: &Comm, bid: u64) -> u64 {
     u64::from(comm.size()).saturating_sub(bid & !IN_USE)
 }
 
-/// Participates in the close of a file that this process could not open,
-/// since other members may have it.
+/// Participates in closing a file that other members may have opened and this process has not.
 pub(super) fn leave_to_others(
     comm: &Comm,
     amode: Amode,

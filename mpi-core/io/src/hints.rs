@@ -1,5 +1,4 @@
-//! Info hints: the reserved hints that have an effect, and ROMIO's names for them
-//! (MPI 5.0, section 14.2.8).
+//! Info hints with an effect, and ROMIO's names for them (MPI 5.0, section 14.2.8).
 //!
 //! Accesses use the values of a [`Tuning`], from these sources in order of precedence:
 //! the info object, a file of hints ([`HINTS`], or `ROMIO_HINTS` as in ROMIO),
@@ -71,16 +70,14 @@ pub enum Style {
 
 /// The words of the hint `access_style`, in the order of the program.
 ///
-/// Only words that imply an order have an effect.
-/// `MPI_File_get_info` returns all words, so all are kept.
+/// Only words that imply an order have an effect. `MPI_File_get_info` returns all words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Styles {
     /// 4 bits for each word: its index in [`STYLES`] plus 1. The first word is in the lowest bits.
     words: u32,
 }
 
-/// The standard's words for the hint (MPI 5.0, section 14.2.8),
-/// each with the order that it implies.
+/// The standard's words (MPI 5.0, section 14.2.8), each with the order that it implies.
 const STYLES: [(&str, Style); 7] = [
     ("read_once", Style::Unknown),
     ("write_once", Style::Unknown),
@@ -248,8 +245,7 @@ impl Tuning {
         }
     }
 
-    /// Returns the names and values in use.
-    /// `aggregators` is the effective value of [`Tuning::cb_nodes`].
+    /// Returns names and values in use; `aggregators` is the effective [`Tuning::cb_nodes`].
     pub fn echo(&self, aggregators: u32) -> Vec<(&'static str, String)> {
         let both = match (self.cb_read, self.cb_write) {
             (Switch::Disable, Switch::Disable) => "false",

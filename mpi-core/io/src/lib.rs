@@ -20,13 +20,10 @@
 //!
 //! Guarantee: a collective call returns the same error class at all members.
 //! No member waits for a member that has failed.
-//! The file is the library's only object in the file system:
-//! the shared pointer is a word in a window at rank 0.
-//! A view is never expanded to a list of its runs:
-//! the datatype engine iterates over the runs of a filetype.
+//! The library creates only this file: the shared pointer is a word in a window at rank 0.
+//! A view is never expanded to a list: the datatype engine iterates over the filetype's runs.
 //!
-//! Each rank performs its own accesses.
-//! Aggregators perform interleaved collective accesses for all ranks.
+//! Each rank performs its own accesses; aggregators perform interleaved collective ones.
 //! After a collective access the members agree on its outcome.
 //! Nonblocking accesses complete at initiation, which section 14.4.5 allows. The exception
 //! is a long read of data that are not in the page cache: it continues while the program computes.

@@ -1,5 +1,4 @@
-//! The view of a file, and the individual and the shared file pointer
-//! (MPI 5.0, sections 14.3 and 14.4).
+//! The view and the file pointers of a file (MPI 5.0, sections 14.3 and 14.4).
 
 use super::conversion::Representation;
 use super::error::{IoClass, IoError};

@@ -31,8 +31,7 @@ impl SharedPointer {
         };
         let win = Win::new(comm, &spec)?;
         if mine {
-            // SAFETY: the window's memory has 8 bytes, aligned to 64,
-            // and no member accesses it yet.
+            // SAFETY: the window has 8 bytes, aligned to 64, and no member accesses it yet.
             unsafe { win.memory().base().cast::<i64>().write(0) };
         }
         let nocheck = Assert {
@@ -92,8 +91,7 @@ impl SharedPointer {
         self.0.free().and(ended)
     }
 
-    /// Discards the pointer.
-    /// In a fault-tolerant run this process still participates in the collective free.
+    /// Discards the pointer; in a fault-tolerant run, this process participates in the free.
     pub fn abandon(self) {
         self.0.abandon();
     }

@@ -70,8 +70,7 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
     access
 }
 
-/// Combines the outcome of an access before the agreement, if any,
-/// with that of the collective part.
+/// Combines the outcome of an earlier individual access, if any, with the collective part's.
 fn both(
     first: Option<Result<i64, IoError>>,
     together: Result<i64, IoError>,
@@ -112,8 +111,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Returns the offset of an access of `etypes` etypes,
-    /// and advances the file pointer by `etypes`.
+    /// Returns the offset of an access of `etypes` etypes; advances the file pointer by `etypes`.
     fn begin(self, place: Place, etypes: i64) -> Result<Result<i64, IoError>, Error> {
         Ok(match place {
             Place::Shared => Ok(self.file.shared.add(etypes)?),
@@ -262,8 +260,7 @@ impl<'a> Accesses<'a> {
         Ok(Begun::Under(goes_on(self.file.comm.engine(), outcome)))
     }
 
-    /// Returns the file offset of a read that is long enough for the background;
-    /// `None` for other reads.
+    /// Returns the file offset of a read that is long enough for the background, else `None`.
     fn long_run(self, from: i64, buf: &RecvBuf) -> Option<i64> {
         let view = self.file.view.borrow();
         let suits =

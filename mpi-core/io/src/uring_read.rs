@@ -9,8 +9,7 @@
 //! Reads with `RWF_NOWAIT` determine that part.
 //! Many containers refuse io_uring; then the read completes at initiation.
 //!
-//! The completion of a piece does not ring this process's doorbell.
-//! So every iteration of a wait polls the read.
+//! The completion of a piece rings no doorbell, so each iteration of a wait polls the read.
 //! After [`PATIENCE`] polls without a completion, the wait blocks in the kernel
 //! until the next piece of at most [`SLICE`] bytes is complete.
 //!
@@ -163,8 +162,7 @@ impl Reading {
         match entered {
             Ok(_) => Ok(()),
             Err(error) => match Errno::from_io_error(&error) {
-                // The call was interrupted, or too many pieces are in flight:
-                // the next call retries.
+                // Interrupted, or too many pieces are in flight: the next call retries.
                 Some(Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
                 errno => {
                     // The kernel has not accepted these submissions.

@@ -69,8 +69,7 @@ impl View {
             return wrong(IoClass::Io, "filetype has a negative displacement".into());
         }
         let (mut begin, mut end) = (i64::MIN, i64::MIN);
-        // All copies of the filetype are equal, so one check suffices.
-        // A regular filetype has few runs.
+        // All copies of the filetype are equal, so one is checked. Regular filetypes have few runs.
         for run in tile.runs(1, 0..tile.size()) {
             if run.offset < begin {
                 let sentence = "the displacements of filetype do not grow";
@@ -178,8 +177,7 @@ impl View {
         found
     }
 
-    /// Returns the number of stream bytes before a file offset.
-    /// It is 0 if the filetype has no bytes.
+    /// Returns the number of stream bytes before a file offset; 0 for an empty filetype.
     ///
     /// Copies of a filetype with extent 0 are at the same position, so only the first is counted.
     pub fn stream_bytes(&self, file_bytes: i64) -> i64 {

@@ -1,5 +1,4 @@
-//! Detection of conflicting accesses (MPI 5.0, section 12.7),
-//! enabled by parameter `osc_base_check`.
+//! Detection of conflicting accesses (MPI 5.0, section 12.7), parameter `osc_base_check`.
 //!
 //! Each origin records its accesses to each target until they are complete at the target,
 //! by a fence, the end of an epoch or a flush.

@@ -15,8 +15,7 @@ pub const ENTRIES: &[Entry] = &[("window_runs", window_runs)];
 /// Decodes the operation and the runs of an accumulate message.
 pub fn window_runs(payload: &[u8]) {
     let mut rest = payload;
-    // The target refuses an unknown operation before it decodes the runs;
-    // this entry decodes them anyway.
+    // The target refuses unknown operations before the runs; this entry decodes them anyway.
     let _ = take_word(&mut rest).and_then(read_operation);
     if let Some(runs) = Runs::take(&mut rest) {
         let span = runs.span();

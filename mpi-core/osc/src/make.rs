@@ -146,8 +146,7 @@ async fn make_on(
             own.size(),
             own.rank()
         );
-        // If all members are on one node, each member finds this;
-        // so all members return this error or none does.
+        // If all members are on one node, every member finds this; so all return the error or none.
         return Err(OscError::new(OscClass::Shared, sentence).into());
     }
     let (memory, part) = match spec.flavor {
@@ -232,8 +231,7 @@ async fn make_on(
     let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
     let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
     let (trace, matrix) = (trace_of(&engine), matrix_of(&engine));
-    // All members of a node must choose the same method for a member's memory.
-    // All read the same words.
+    // All members of a node choose the same method for a member, from the same words.
     let all_lend_fences =
         (members.iter()).all(|(rank, _)| word_of(*rank as usize, LENDS_FENCES) != 0);
     let mut targets = Vec::with_capacity(own.size() as usize);

@@ -1,5 +1,4 @@
-//! Tests of windows among ranks that are threads:
-//! on one node, on two nodes, and with both components.
+//! Tests of windows among ranks that are threads: on one and two nodes, with both components.
 #![allow(unsafe_code)]
 
 use super::OscError;

@@ -1,7 +1,6 @@
 //! Records of window calls for the trace and the communication matrix: target rank and bytes.
 //!
-//! While a trace or a matrix is written, no access takes the fast path,
-//! so all accesses are recorded.
+//! While a trace or a matrix is written, no access takes the fast path, so all are recorded.
 
 use super::win::Win;
 use crate::engine::Engine;

@@ -187,8 +187,7 @@ impl Win {
         &self.0.parts.comm
     }
 
-    /// Returns the failure operations:
-    /// `MPIX_Win_revoke`, `MPIX_Win_is_revoked`, `MPIX_Win_get_failed`.
+    /// Returns the failure operations (`MPIX_Win_revoke`, `_is_revoked`, `_get_failed`).
     /// After a revocation, synchronisation calls fail at this member and soon at all members.
     pub fn failures(&self) -> Failures<'_> {
         self.comm().failures()

@@ -91,8 +91,7 @@ impl<'a> Call<'a> {
         unsafe { slice(self.args.send.cast(), self.args.send_count) }
     }
 
-    /// Returns the receive buffers: one for all ranks or one per rank.
-    /// `MPI_Bcast` has only this one.
+    /// Returns the receive buffers, one for all ranks or one per rank; the only one in `MPI_Bcast`.
     pub fn recv(&self) -> &'a [Buffer<'a>] {
         // SAFETY: `args` has this number of buffers, unchanged in the call;
         // `Buffer` is transparent.
@@ -205,8 +204,7 @@ impl<'a> Call<'a> {
         done(code, &why).map(|()| buffer)
     }
 
-    /// Copies elements to a buffer of any datatype, up to the shorter one.
-    /// Returns the bytes copied.
+    /// Copies elements to a buffer of any datatype, up to the shorter one. Returns the bytes.
     pub fn copy(&self, from: &Data<'_>, to: &Buffer<'_>) -> Result<i64, String> {
         let copy = service!(self.copy)?;
         self.check_apart(from, to)?;
@@ -219,8 +217,7 @@ impl<'a> Call<'a> {
         let reduce = service!(self.reduce)?;
         self.check_apart(input, inout)?;
         let mut why = Why::new();
-        // SAFETY: the buffers and the operator are valid during the call;
-        // the buffers do not overlap.
+        // SAFETY: buffers and operator are valid during the call; the buffers do not overlap.
         let code = unsafe { reduce(self.args.op, &input.raw, &inout.raw, &mut why) };
         done(code, &why)
     }
@@ -252,8 +249,7 @@ impl<'a> Call<'a> {
             handle: 0,
         };
         if !buffer.raw.datatype.is_null() {
-            // SAFETY: the datatype is that of a buffer of the call;
-            // the structure starts with its size.
+            // SAFETY: the datatype is that of a call's buffer; the structure starts with its size.
             unsafe { info(buffer.raw.datatype, &mut of) };
         }
         Ok(of)

@@ -179,8 +179,7 @@ impl Comm {
             panic: Option<Box<dyn Any + Send>>,
         }
         unsafe extern "C-unwind" fn ask<F: FnMut() -> bool>(argument: *mut c_void) -> c_int {
-            // SAFETY: `wait` passes an `Asked` of this type
-            // that outlives all calls of this function.
+            // SAFETY: `wait` passes an `Asked` of this type that outlives the calls.
             let asked = unsafe { &mut *argument.cast::<Asked<F>>() };
             match catch_unwind(AssertUnwindSafe(&mut asked.ready)) {
                 Ok(ready) => ready.into(),
@@ -265,8 +264,7 @@ impl Comm {
         if at.is_null() {
             return Vec::new();
         }
-        // SAFETY: the host's text is valid while the communicator is alive,
-        // which `service` checked.
+        // SAFETY: the host's text is valid while the communicator is; `service` checked that.
         unsafe { CStr::from_ptr(at) }.to_bytes().to_vec()
     }
 }

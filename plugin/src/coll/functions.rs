@@ -193,11 +193,9 @@ unsafe extern "C-unwind" fn start<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let start = || {
-        // SAFETY: `query` created the pointer from a box;
-        // the host calls `free` after the last test.
+        // SAFETY: `query` created the pointer from a box; `free` follows the last test.
         let Instance { module, comm } = unsafe { &*this.cast::<Instance<M>>() };
-        // SAFETY: the host keeps the arguments until the call has ended;
-        // the operation is dropped before.
+        // SAFETY: the host keeps the arguments until the call ends; the operation ends before.
         let call = unsafe { Call::of(comm.host(), comm.size(), args, call) };
         match module.begin(call)? {
             Begun::Next => Ok(NEXT),

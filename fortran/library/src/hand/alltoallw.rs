@@ -124,8 +124,7 @@ macro_rules! bodies {
             ) -> i32 {
                 // SAFETY: `comm`, `info`, `request` point to INTEGERs. By the standard,
                 // `sendtypes` and `recvtypes` have an element per block of the communicator.
-                // With MPI_IN_PLACE `sendtypes` is not read.
-                // Counts and displacements are the program's.
+                // `sendtypes` is unused for MPI_IN_PLACE. The program keeps all other arrays.
                 unsafe {
                     // Only a call that makes a request keeps its datatypes.
                     let stays = false $(| !$request.is_null())?;

@@ -43,8 +43,7 @@ const FAILED: u64 = 0;
 /// Takes a checkpoint with the protocol at the head of `self_/mod.rs`.
 /// Only rank 0 uses `store`, because rank 0 writes the manifest.
 ///
-/// `is_quiet` checks this rank; `save` writes its files into a folder.
-/// On failure both return the reason.
+/// `is_quiet` checks this rank; `save` writes its files. On failure both return the reason.
 pub fn take(
     job: &Job<'_>,
     store: &mut Option<Store>,

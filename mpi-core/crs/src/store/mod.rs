@@ -3,8 +3,7 @@
 //! A checkpoint is written in `DIR/7.tmp`. First, all files are written and synced.
 //! Then the manifest is written, synced and renamed. Then the folder is renamed to `DIR/7`.
 //! This last rename is the commit: a kill before it leaves the previous checkpoint as the newest.
-//! Older checkpoints are renamed to `N.old` before they are removed,
-//! so no reader uses a partial one.
+//! Older checkpoints are renamed to `N.old` before their removal, so no reader uses a partial one.
 //!
 //! Readers skip names with a suffix and incomplete checkpoints ([`Damage`]). Numbers never repeat.
 //! The writer holds a lock on `DIR/lock`; two jobs never write to one folder.
@@ -258,8 +257,7 @@ impl<D: Disk> Store<D> {
         let set = self.dir.join(draft.number.to_string());
         let written = self.write(draft, manifest, &set);
         written.map_err(self.failed("written to"))?;
-        // The checkpoint is committed.
-        // The next call of `begin` or `commit` retries a failed removal.
+        // The checkpoint is committed. The next checkpoint retries a failed removal.
         let _ = self.prune(keep);
         Ok(set)
     }

@@ -56,8 +56,7 @@ impl<'c> Exchange<'c> {
         Ok(())
     }
 
-    /// Waits for all messages.
-    /// Returns sender and length of each received message, in order of `expect`.
+    /// Waits for all messages. Returns sender and length of each received one, in `expect` order.
     pub fn done(mut self) -> Result<Vec<(usize, usize)>, Error> {
         self.wait()
     }

@@ -29,8 +29,7 @@ pub(crate) struct NodeMap {
 }
 
 impl NodeMap {
-    /// Returns a member's words: its node, 1 if it may share memory,
-    /// and the number of cores of its host.
+    /// Returns a member's words: its node, 1 if it may share memory, and its host's cores.
     pub fn words(node: u64, shares: bool) -> [u64; WORDS] {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         [node, shares.into(), cores as u64]

@@ -18,8 +18,7 @@ pub(crate) struct Piece {
     pub len: usize,
 }
 
-/// Iterates over the rank's runs in a round,
-/// from byte `done` of its access on, and advances `done`.
+/// Iterates over the rank's runs in a round, from byte `done` of its access; advances `done`.
 /// Calls `short` with each piece and its position in the access.
 /// Calls `long` with each run of at least `min_long` bytes: file offset, length and position.
 pub(crate) fn for_each_piece(
@@ -104,8 +103,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Stores bytes into a receive buffer in stream order.
-/// Noncontiguous buffers are unpacked in blocks.
+/// Stores bytes into a receive buffer in stream order, in blocks if it is noncontiguous.
 pub(crate) struct Sink<'a> {
     buf: &'a mut RecvBuf,
     packed: Vec<u8>,

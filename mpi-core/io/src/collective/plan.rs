@@ -4,8 +4,7 @@
 //! It reports success or its error class in the exchange;
 //! a failed member reports its error class too. Each other member reports the extent of its access.
 //! If all members are done, the collective access is complete.
-//! Otherwise the remaining accesses run individually or by a plan,
-//! and all members agree a second time.
+//! Otherwise the rest runs individually or by a plan, and all members agree a second time.
 
 use super::node_map::NodeMap;
 use crate::Error;

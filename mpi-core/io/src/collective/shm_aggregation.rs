@@ -21,8 +21,7 @@
 //! because copying them twice costs more than a system call.
 //! A write does not mark these runs, so the aggregators do not write them.
 //!
-//! Every rank enters every barrier, even without data or after an error.
-//! So no rank waits indefinitely.
+//! Every rank enters every barrier, even after an error, so no rank waits indefinitely.
 #![allow(unsafe_code)]
 
 use super::node_map::NodeMap;
@@ -210,8 +209,7 @@ impl ShmBuffers {
         let offset = (round % 2) as usize * len_of(self.part);
         let base = self.bases[aggregator].wrapping_add(offset);
         // SAFETY: each aggregator has two buffers of `len_of(part)` bytes in the window.
-        // The window lives as long as `self` and is aligned to 64 bytes.
-        // Only `ShmBuffer`s access it.
+        // The window lives as long as `self`, aligned to 64 bytes. Only `ShmBuffer`s access it.
         unsafe { ShmBuffer::new(base, self.part) }
     }
 }
@@ -307,8 +305,7 @@ pub(crate) fn read(
     let mut outcome = Ok(());
     let mut sink = Sink::new(buf);
     let about = (view, from, len);
-    // With several nodes, ranks mark the requested bytes.
-    // On one node the aggregators read whole parts.
+    // With several nodes, ranks mark their requests. On one node aggregators read whole parts.
     let mut asked = 0;
     let mut want = |round: i64| {
         let mark = |piece: Piece, _: i64| {

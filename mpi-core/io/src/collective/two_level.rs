@@ -55,8 +55,7 @@ impl TwoLevel {
                 .block_on(comm.constructors().create_for_steps(group))
         };
         let local = block_on(&neighbours);
-        // This step is necessary even if the first has failed:
-        // the leaders of other nodes wait for it.
+        // Needed even if the first has failed: leaders of other nodes wait for it.
         let leaders = block_on(&leading);
         Ok(match (local?, leaders?) {
             (Some(local), leaders) => Some(TwoLevel { local, leaders }),

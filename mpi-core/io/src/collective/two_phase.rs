@@ -8,11 +8,9 @@
 //! offsets and lengths, and for a write the data.
 //! Message sizes are exchanged before, so empty messages are not sent.
 //! For a write, an aggregator assembles the pieces and writes the covered bytes, without the gaps.
-//! For a read, it reads the requested range and sends each rank its bytes,
-//! up to the end of the file.
+//! For a read, it reads the requested range and sends each rank its bytes until the end of file.
 //!
-//! Every rank participates in every round, even without data or after an error.
-//! So no rank waits indefinitely.
+//! Every rank participates in every round, even after an error, so no rank waits indefinitely.
 //! Members on one node use shared memory instead ([`super::shm_aggregation`]).
 //! On several nodes with several members each, only the leaders exchange these messages,
 //! after they have merged the pieces of their node ([`super::two_level`]).
@@ -42,8 +40,7 @@ struct Piece {
     at: i64,
 }
 
-/// Returns the pieces of one rank in a round, by aggregator.
-/// Advances `done`, the number of bytes handled.
+/// Returns the pieces of one rank in a round, by aggregator. Advances `done` by their bytes.
 fn pieces(plan: &Plan, part: (&View, i64, i64), round: i64, done: &mut i64) -> Vec<Vec<Piece>> {
     let mut parts = vec![Vec::new(); plan.aggregators() as usize];
     let short = |piece: InPart, at| {

@@ -1,7 +1,6 @@
 //! Memory attached to dynamic windows, of any size and number of regions (MPI 5.0, section 12.2.4).
 //!
-//! Each member keeps its regions in a map by address.
-//! It also publishes them in a table in its arena
+//! Each member keeps its regions by address. It also publishes them in a table in its arena
 //! for the other members on the node: 4 words for each region, in any order.
 //! The head in the member's control words has the table's offset and a version.
 //! The version is odd while the owner changes the table.

@@ -39,8 +39,7 @@ impl<'a> OriginMessages<'a> {
         self.win.state().remote().of(target.rank)
     }
 
-    /// Sends a message to a member.
-    /// Waits first if more than `QUEUED` bytes are queued for the member.
+    /// Sends a message to a member; waits first while it has more than `QUEUED` queued bytes.
     fn send_to(
         self,
         target: &Target,
@@ -114,8 +113,7 @@ impl<'a> OriginMessages<'a> {
             })
     }
 
-    /// Registers a fetch of `bytes` bytes into `buf`.
-    /// Returns the token and the request of the fetch.
+    /// Registers a fetch of `bytes` bytes into `buf`. Returns its token and request.
     fn expect(self, target: &Target, buf: &RecvBuf, bytes: u64) -> (u64, Req) {
         let service = self.win.service();
         let req = service.begin(self.win.engine());
@@ -294,8 +292,7 @@ impl<'a> OriginMessages<'a> {
         outcome
     }
 
-    /// Completes the flush of a member.
-    /// Fails if the member has refused an access since the last flush.
+    /// Completes a member's flush. Fails if the member has refused an access since the last one.
     fn end(self, remote: &RemoteMember) -> Result<(), Error> {
         self.win.state().remote().ends(remote);
         match remote.refused.take() {

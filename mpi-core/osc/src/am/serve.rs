@@ -1,5 +1,4 @@
-//! The target's side of active messages: checks and executes requests.
-//! Also handles replies at the origin.
+//! The target's side of active messages: executes requests. Also handles replies at the origin.
 //!
 //! All of this runs inside progress, in any MPI call of this process.
 //! The only blocking operation is a stripe lock, which its holder keeps briefly.
@@ -78,8 +77,7 @@ impl Service {
         self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
-    /// Sends a reply. If the receiver is unreachable,
-    /// the next call that needs the receiver reports it.
+    /// Sends a reply. The next call that needs an unreachable receiver reports it.
     pub(crate) fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
         let _ = self.send(to, am, header, payload);
     }
@@ -282,8 +280,7 @@ impl<'a> ServedRequests<'a> {
         Ok(())
     }
 
-    /// Executes an accumulate.
-    /// If `wanted`, returns the old elements and their position in the result.
+    /// Executes an accumulate. If `wanted`, returns old elements and their position.
     fn accumulate(
         self,
         mut payload: &[u8],

@@ -117,8 +117,7 @@ impl Row {
         }
     }
 
-    /// Decodes a row from the front of a payload.
-    /// Returns `None` if its runs overlap or its end overflows.
+    /// Decodes a row. Returns `None` if its runs overlap or its end overflows.
     fn take(from: &mut &[u8]) -> Option<Row> {
         let (at, len) = (take_word(from)?, take_word(from)?);
         let row = match len & SEVERAL {

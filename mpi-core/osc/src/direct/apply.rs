@@ -10,8 +10,7 @@
 //! `MPI_BYTE` elements use the lock too,
 //! so a structure sent as bytes changes as a whole inside a stripe.
 //! The standard requires atomicity only per byte.
-//! The choice depends on the element's address at its owner, its size,
-//! the kind of memory and the processor.
+//! The choice depends on the element's address at its owner and size, on memory and processor.
 //! These are equal for all members with direct access, so all of them choose the same method.
 #![allow(unsafe_code)]
 
@@ -35,8 +34,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 /// The maximum element size in bytes: a long double and an index, with the padding between them.
 const LONGEST: usize = 32;
 
-/// Memory of a target that this process can access.
-/// `address` is its start in the owner's address space.
+/// Memory of a target; `address` is its start in the owner's address space.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory<'a> {
     pub reach: Reach,
@@ -208,8 +206,7 @@ impl Combine {
     /// Updates the elements in `runs`, in packed order, with the elements of `input`.
     /// `result` gets the old elements.
     ///
-    /// `input` may be empty if the operator reads no input.
-    /// Otherwise the update stops at the end of `input`.
+    /// `input` may be empty if the operator reads none; else the update stops at its end.
     ///
     /// # Safety
     /// If the memory is mapped in this process, all runs are inside the mapping.
@@ -371,8 +368,7 @@ impl Combine {
     /// Updates consecutive elements by plain loads and stores.
     ///
     /// # Safety
-    /// `count` elements at `at` are in mapped memory.
-    /// No other process updates them during the call.
+    /// `count` elements at `at` are in mapped memory; no other process updates them meanwhile.
     unsafe fn pass(&self, at: *mut u8, count: usize, input: &[u8], old: Option<&mut [u8]>) {
         let len = count * self.size;
         if let Some(old) = old {
@@ -581,12 +577,10 @@ struct Fragment {
 }
 
 impl Gathered {
-    /// Adds the missing bytes of an element from the front of a run.
-    /// Returns the number of bytes added.
+    /// Adds an element's missing bytes from the front of a run. Returns their number.
     fn take(&mut self, run: Run, size: i64) -> i64 {
         let len = run.len.min(size - self.bytes);
-        // No predefined type has elements of more than two runs.
-        // A third run would replace the second.
+        // No predefined type has elements of more than two runs; a third would replace the second.
         let last = self.count.min(self.runs.len() - 1);
         self.runs[last] = Fragment {
             offset: run.offset,

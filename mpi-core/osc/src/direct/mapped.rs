@@ -13,8 +13,7 @@
 //! The kernel copies memory that is not mapped, also without the device.
 //! `MPI_Win_shared_query` returns no pointers to mapped memory,
 //! since the kernel refuses such mappings in `process_vm_readv` and `process_vm_writev`.
-//! Fault-tolerant runs map nothing:
-//! a survivor that touches the memory of a dead process would be killed.
+//! Fault-tolerant runs map nothing: an access to a dead process's memory kills the survivor.
 
 mod mapper;
 #[cfg(test)]

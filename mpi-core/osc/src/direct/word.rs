@@ -89,8 +89,7 @@ impl Word {
         if self.is_long { 8 } else { 4 }
     }
 
-    /// Combines the word at `at` with the word at `origin`.
-    /// Stores the old value to `result` unless it is null.
+    /// Combines the word at `at` with that at `origin`; stores the old one to `result` unless null.
     /// Returns false, without any effect, if the word is not aligned.
     ///
     /// # Safety

@@ -52,8 +52,7 @@ impl AttachedCache {
         }
     }
 
-    /// Adds a region of this process as the last entry.
-    /// Fails with the overlapping region if there is one.
+    /// Adds a region as the last entry. Fails with an overlapping region, if any.
     pub fn insert(&self, region: Region) -> Result<Entry, Region> {
         let mut own = self.own.borrow_mut();
         let before = own

@@ -22,8 +22,7 @@ use mpi_base::window::{
     Announced, Arrivals, Line, Lock, Mode, Stripe, Ticket, UpdateMode, Updating,
 };
 
-/// The number of stripe locks: the maximum number
-/// of concurrent locked updates of a member's memory.
+/// The number of stripe locks, which limits concurrent locked updates of a member's memory.
 pub(crate) const STRIPES: usize = 8;
 /// The length in bytes of contiguous memory under one stripe lock.
 pub(crate) const STRIPE_BYTES: u64 = 4096;
@@ -148,8 +147,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Locates the words of all members on this node.
-    /// `members` has rank, rank on the node and block of each.
+    /// Locates the words of all members: their rank, rank on the node and block are given.
     pub fn find(
         engine: &Engine,
         members: &[(u32, u32, ShmOffset)],
@@ -285,14 +283,12 @@ impl Control {
         }
     }
 
-    /// Locks all members on this node by one flag.
-    /// Fails and returns false if an exclusive lock is announced.
+    /// Locks all members on this node by one flag. Returns false if an exclusive lock is announced.
     #[inline]
     pub fn hold_all(&self) -> bool {
         let holds = self.mine().lines[self.me].hold_all(self.announced());
         if !holds {
-            // The flag was raised for a moment,
-            // and a waiting member may have polled it at that time.
+            // The flag was raised for a moment; a waiting member may have polled it then.
             self.here.iter().for_each(MemberWords::ring);
         }
         holds

@@ -1,5 +1,4 @@
-//! Epochs (MPI 5.0, section 12.5): the state of a window at one process that decides which accesses
-//! are allowed.
+//! Epochs (MPI 5.0, section 12.5): the accesses that a process may make to a window now.
 //!
 //! [`crate::sync::active`] and [`crate::sync::passive`] begin and end the epochs.
 

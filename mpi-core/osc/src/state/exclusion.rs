@@ -2,8 +2,7 @@
 //! An update uses atomic instructions, or a pass of plain loads and stores under stripe locks.
 //!
 //! [`mpi_base::window`] has the protocol; this file decides when the mode changes.
-//! A change to stripes costs a system call
-//! that interrupts all cores of the job for some microseconds.
+//! A change to stripes costs a system call that interrupts all cores of the job for some µs.
 //! It is made after this process has updated [`ELEMENTS_BEFORE_STRIPES`] elements
 //! by atomic instructions.
 //! The extra time of these updates then equals about the cost of the change.
@@ -43,8 +42,7 @@ pub(crate) struct Guard {
     updating: Held<Updating>,
     /// The member's index among the members on this node.
     number: u32,
-    /// The number of elements that long accesses have updated
-    /// by atomic instructions since the last change.
+    /// Elements that long accesses have updated by atomic instructions since the last change.
     by_atomics: Cell<u32>,
 }
 
@@ -97,8 +95,7 @@ impl Guard {
 pub(crate) enum Way {
     /// Each element is updated by an atomic instruction.
     Atomics,
-    /// Elements are updated by plain loads and stores.
-    /// No other member updates them during the pass.
+    /// Plain loads and stores update the elements. No other member updates them meanwhile.
     Pass,
 }
 
@@ -170,8 +167,7 @@ impl Exclusion<'_> {
             let mut polls = 0;
             let is_raised = || is_raised(control.all(), guard.number, node, &mut polls);
             if !guard.mode.change_to_stripes(is_raised) {
-                // The system refuses the system call of the change;
-                // this process never tries it again.
+                // The system refuses the change; this process never tries it again.
                 guard.by_atomics.set(u32::MAX);
             }
         }

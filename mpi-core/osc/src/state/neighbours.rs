@@ -77,8 +77,7 @@ fn word(kind: AccessKind) -> u64 {
         AccessKind::Write => WRITE,
         AccessKind::Read => READ,
         AccessKind::Update(kind) => {
-            // All members run the same library, so the hashes agree.
-            // Kinds with equal hashes count as equal.
+            // All members run the same library, so hashes agree. Equal hashes count as equal kinds.
             let mut hasher = DefaultHasher::new();
             kind.hash(&mut hasher);
             hasher.finish() | 1 << 63
@@ -105,8 +104,7 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Opens the tables. `block` is this process's own;
-    /// `others` has rank and offset of each other table.
+    /// Opens the tables: `block` is this process's, `others` have the rank and offset of each.
     pub fn new(
         node: &Node,
         block: ShmBlock,

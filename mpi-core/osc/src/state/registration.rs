@@ -6,8 +6,7 @@ use crate::btl::{Btl, Exposed, Region, Rights};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// This process's registration: the network to all members on other nodes,
-/// and its registered memory.
+/// The network to all members on other nodes, and this process's memory registered with it.
 pub(crate) struct Registration {
     btl: Rc<dyn Btl>,
     /// The registered memory; `None` if this process has no memory in the window.
@@ -41,8 +40,7 @@ impl Registration {
         self.exposed.as_ref().map_or(&[], |exposed| &exposed.key)
     }
 
-    /// Returns the word that all members compare:
-    /// key length and hash of the network's name; never 0.
+    /// Returns the word for comparison: key length and hash of the network's name; never 0.
     pub fn word(&self) -> u64 {
         let name = self.btl.info().name.bytes();
         let hash = name.fold(1u32, |hash, byte| hash.wrapping_mul(31) ^ u32::from(byte));

@@ -38,8 +38,7 @@ pub(crate) struct RemoteMember {
     pub(crate) answered: Cell<u32>,
     /// The number of requested bytes that have not arrived yet.
     pub(crate) due: Cell<u64>,
-    /// The number of granted lock requests, and of all lock requests,
-    /// of this process to the member.
+    /// The numbers of granted and of requested locks of the member, for this process.
     pub(crate) granted: Cell<u32>,
     pub(crate) wanted: Cell<u32>,
     /// The lock mode in which the member holds this process's lock.

@@ -142,8 +142,7 @@ impl<'a> ActiveSync<'a> {
         }
     }
 
-    /// `MPI_Win_start`: waits for the posts of the members of `group`,
-    /// then begins an access epoch to them.
+    /// `MPI_Win_start`: waits for posts of all members of `group`, then begins an access epoch.
     pub fn start(self, group: &Group, assert: Assert) -> Result<(), Error> {
         let epochs = self.win.state().epochs();
         match epochs.access() {

@@ -48,8 +48,7 @@ impl<'a> PassiveSync<'a> {
         const CALL: &str = "MPI_Win_lock";
         let epochs = self.win.state().epochs();
         let before = match epochs.access() {
-            // After a fence without later accesses,
-            // no epoch is open with which a lock could conflict.
+            // After a fence without accesses, no epoch is open that conflicts with a lock.
             Access::None | Access::Fence => 0,
             Access::Locks(n) => n,
             _ => return Err(self.win.misfit(CALL, epochs.describe())),
@@ -77,8 +76,7 @@ impl<'a> PassiveSync<'a> {
         target.held.set(held);
         epochs.set(Access::Locks(before + 1));
         if held == Held::Unchecked {
-            // MPI_Win_lock acts as a memory barrier.
-            // Without a lock operation this fence provides it.
+            // MPI_Win_lock acts as a memory barrier; without a lock, this fence provides it.
             fence(Ordering::SeqCst);
         }
         Ok(())
@@ -258,8 +256,7 @@ impl<'a> PassiveSync<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_flush_local`: waits until this process's accesses
-    /// to a rank are complete at the origin.
+    /// `MPI_Win_flush_local`: waits until accesses to a rank are complete at the origin.
     pub fn flush_local(self, rank: i32) -> Result<(), Error> {
         self.flush_for("MPI_Win_flush_local", rank)
     }
@@ -337,8 +334,7 @@ impl<'a> PassiveSync<'a> {
         Err(OscError::new(OscClass::Sync, sentence))
     }
 
-    /// Returns true if this process holds the lock of a member
-    /// by `MPI_Win_lock` or `MPI_Win_lock_all`.
+    /// Returns true if this process holds a member's lock by `MPI_Win_lock` or `_lock_all`.
     fn holds(self, target: &Target) -> bool {
         self.win.state().epochs().access() == Access::LockAll || target.held.get() != Held::Nothing
     }

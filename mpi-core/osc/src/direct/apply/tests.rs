@@ -1,13 +1,11 @@
-//! Tests that atomic instructions alone update certain elements,
-//! and that concurrent updates are atomic.
+//! Tests of elements that only atomic instructions update, and of atomicity.
 
 use super::*;
 
 #[repr(align(16))]
 struct Window([f64; 4]);
 
-/// Returns memory at offset `from` in the window.
-/// Without stripes, an update that takes a lock panics.
+/// Returns memory at offset `from`. Without stripes, an update with a lock panics.
 fn memory<'a>(base: *mut u8, from: usize, stripes: &'a [Stripe]) -> Memory<'a> {
     let at = base.wrapping_add(from);
     Memory {
