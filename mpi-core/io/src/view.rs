@@ -155,7 +155,6 @@ impl View {
     }
 
     /// Returns the file offset of `len` stream bytes from `from` on, if they are one run.
-    
     pub(super) fn one_run(&self, from: i64, len: i64) -> Option<i64> {
         let (mut begin, mut end) = (None, 0);
         self.runs(from, len, |run| {

@@ -201,7 +201,6 @@ macro_rules! representations {
             ) -> i32 {
                 // SAFETY: `datarep` has `datarep_len` characters; `extra_state` is an INTEGER.
                 // The C library keeps `state` for the functions above, unless the call fails.
-                
                 unsafe {
                     let state = Box::into_raw(Box::new(Representation {
                         read: read_conversion_fn as usize,
