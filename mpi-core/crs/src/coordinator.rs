@@ -40,7 +40,7 @@ pub struct Coordinator {
     present: Vec<bool>,
     round: u64,
     stage: Stage,
-    /// Whether the job ends after the checkpoint of this round.
+    /// True if the job ends after the checkpoint of this round.
     stop: bool,
     raises: u32,
 }

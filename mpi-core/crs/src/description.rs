@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// One program of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The number of its ranks.
+    /// The number of ranks that run this program.
     pub procs: u32,
     /// The length and the CRC-32 of the executable file, and of the script that an interpreter runs.
     pub fingerprint: String,
@@ -45,7 +45,7 @@ pub enum Difference {
 const BETWEEN: char = '|';
 
 impl Description {
-    /// The number of ranks.
+    /// Returns the number of ranks of the job.
     pub fn ranks(&self) -> u32 {
         self.programs.iter().map(|program| program.procs).sum()
     }

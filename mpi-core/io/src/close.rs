@@ -8,7 +8,7 @@ use crate::Error;
 use crate::split_collective::SharedMemory;
 
 impl File {
-    /// `MPI_File_close`; collective.
+    /// Implements `MPI_File_close`; collective.
     pub fn close(&self) -> Result<(), Error> {
         let open = match &*self.split.borrow() {
             None => Ok(()),

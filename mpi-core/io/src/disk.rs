@@ -1,8 +1,8 @@
 //! The system calls on an open file.
 //!
 //! While a call runs, the state page shows its name and the file name.
-//! So a hang report can name the call of a rank. Calls are counted if a report is requested
-//! ([`super::report`]).
+//! So a hang report can name the call of a rank.
+//! If an I/O report is requested, the calls are counted ([`super::report`]).
 
 use super::hints::{Costs, Style, Switch, Tuning};
 use super::report::{FileLog, FileRecord};

@@ -91,7 +91,7 @@ fn resolved(mut tuning: Tuning, node_map: &NodeMap) -> Tuning {
 }
 
 impl File {
-    /// `MPI_File_open`; collective.
+    /// Implements `MPI_File_open`; collective.
     pub fn open(comm: &Comm, path: &str, amode: Amode, tuning: Tuning) -> Result<File, Error> {
         let own = comm.engine().block_on(comm.constructors().dup())?;
         let _part = comm.failures().while_making(&own);
@@ -191,7 +191,7 @@ impl File {
         self.comm.engine().block_on(self.comm.internal().fence())
     }
 
-    /// `MPI_File_set_info`; collective. Rank 0's hints are used.
+    /// Implements `MPI_File_set_info`; collective. Rank 0's hints are used.
     pub fn set_tuning(&self, tuning: Tuning) -> Result<(), Error> {
         let engine = self.comm.engine();
         let all = engine.block_on(self.comm.internal().share(&tuning.words()))?;
@@ -273,7 +273,7 @@ impl File {
         self.atomic.get()
     }
 
-    /// `MPI_File_set_atomicity`; collective.
+    /// Implements `MPI_File_set_atomicity`; collective.
     pub fn set_atomic(&self, atomic: bool) -> Result<(), Error> {
         self.same("flag", atomic.into())?;
         self.atomic.set(atomic);

@@ -1,8 +1,7 @@
 //! Counters of each file for `mpirun --io-report`, and the file events of `mpirun --trace`.
 //!
-//! Each rank counts in its own memory. It writes the counters to its
-//! [event ring](mpi_base::node::EventRing) when a file is closed,
-//! and again when the rank finalizes.
+//! Each rank counts in its own memory. When a file is closed and when the rank finalizes,
+//! the rank writes the counters to its [event ring](mpi_base::node::EventRing).
 //! The launcher uses the latest values, since the ring of a trace overwrites its oldest events.
 //! In a trace, each system call on a file is a separate event.
 //! If the user requests neither output, no call is counted.

@@ -28,12 +28,12 @@ impl<'a> Storage<'a> {
             .map_err(|errno| IoError::system("fstat", errno))
     }
 
-    /// `MPI_File_get_size`.
+    /// Implements `MPI_File_get_size`.
     pub fn bytes(self) -> Result<i64, Error> {
         self.file.told(self.size())
     }
 
-    /// `MPI_File_set_size`; collective.
+    /// Implements `MPI_File_set_size`; collective.
     pub fn set_bytes(self, bytes: i64) -> Result<(), Error> {
         self.file.same("size", bytes)?;
         let done = self
@@ -65,7 +65,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// `MPI_File_preallocate`; collective.
+    /// Implements `MPI_File_preallocate`; collective.
     pub fn preallocate(self, bytes: i64) -> Result<(), Error> {
         self.file.same("size", bytes)?;
         let done = self
@@ -90,7 +90,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// `MPI_File_sync`; collective.
+    /// Implements `MPI_File_sync`; collective.
     ///
     /// The members of a node write through one page cache.
     /// After a barrier, one member per node flushes the data of all to disk.

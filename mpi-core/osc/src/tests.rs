@@ -444,8 +444,7 @@ fn windows_come_and_go_without_a_trace() {
         };
         let before = make(5);
         make(200);
-        // A communicator's memory is released after its last member has left,
-        // possibly with a delay.
+        // A communicator's memory is released when its last member has left, possibly later.
         // Window creation is collective, so both ranks create the same number of windows.
         // On a loaded machine most polls find that the other rank has not left yet.
         let most = (0..2000).map(|_| make(1)).max();

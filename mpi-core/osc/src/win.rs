@@ -251,12 +251,12 @@ impl Win {
         self.comm().context().number()
     }
 
-    /// `MPI_Win_get_name`.
+    /// Implements `MPI_Win_get_name`.
     pub fn name(&self) -> String {
         self.0.name.borrow().clone()
     }
 
-    /// `MPI_Win_set_name`.
+    /// Implements `MPI_Win_set_name`.
     pub fn set_name(&self, name: &str) {
         *self.0.name.borrow_mut() = name.to_owned();
         if let Some(trace) = &self.0.parts.trace {

@@ -38,9 +38,8 @@ pub(crate) enum Decision {
     Together(Plan),
 }
 
-/// The number of words that each rank contributes:
-/// its state ([`state_of`]), first byte in the file,
-/// end, bytes, runs, and whether its file offsets only increase.
+/// The number of words that each rank contributes: state ([`state_of`]), first byte in the file,
+/// end, bytes, runs, and 1 if its file offsets only increase.
 const FACTS: usize = 6;
 
 /// The state of a rank that is not done.

@@ -81,7 +81,7 @@ impl<'a> Accumulates<'a> {
         }
     }
 
-    /// `MPI_Accumulate`.
+    /// Implements `MPI_Accumulate`.
     pub fn accumulate(
         self,
         origin: &SendBuf,
@@ -147,7 +147,7 @@ impl<'a> Accumulates<'a> {
         }
     }
 
-    /// `MPI_Get_accumulate`. Returns a request if the result has not arrived yet.
+    /// Implements `MPI_Get_accumulate`. Returns a request if the result has not arrived yet.
     pub fn get_accumulate(
         self,
         origin: &SendBuf,
@@ -354,7 +354,7 @@ impl<'a> Accumulates<'a> {
         memory.exclude(1, &memory.span(0..size as i64), &mut |_| update());
     }
 
-    /// `MPI_Fetch_and_op`.
+    /// Implements `MPI_Fetch_and_op`.
     pub fn fetch_and_op(
         self,
         origin: &SendBuf,
@@ -384,7 +384,7 @@ impl<'a> Accumulates<'a> {
         }
     }
 
-    /// `MPI_Compare_and_swap`.
+    /// Implements `MPI_Compare_and_swap`.
     pub fn compare_and_swap(
         self,
         [origin, compare]: [&SendBuf; 2],

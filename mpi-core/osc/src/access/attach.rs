@@ -61,7 +61,7 @@ impl<'a> AttachedMemory<'a> {
         }
     }
 
-    /// `MPI_Win_attach`.
+    /// Implements `MPI_Win_attach`.
     pub fn attach(self, base: *mut u8, size: u64) -> Result<(), Error> {
         self.only_dynamic("MPI_Win_attach")?;
         let address = base.expose_provenance() as u64;
@@ -103,7 +103,7 @@ impl<'a> AttachedMemory<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_detach`.
+    /// Implements `MPI_Win_detach`.
     pub fn detach(self, base: *const u8) -> Result<(), Error> {
         self.only_dynamic("MPI_Win_detach")?;
         let address = base.expose_provenance() as u64;

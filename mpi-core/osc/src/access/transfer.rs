@@ -126,7 +126,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// `MPI_Get`. Returns a request if the data have not arrived yet.
+    /// Implements `MPI_Get`. Returns a request if the data have not arrived yet.
     pub fn get(
         self,
         origin: &mut RecvBuf,
@@ -185,9 +185,8 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// `MPI_Rget`: the same as [`Self::get`],
-    /// but the completion of the request also completes the access
-    /// (MPI 5.0, section 12.3.5). So no later access conflicts with it.
+    /// `MPI_Rget`: a get whose request also completes the access (MPI 5.0, section 12.3.5).
+    /// So no later access conflicts with it.
     pub fn get_on_request(
         self,
         origin: &mut RecvBuf,

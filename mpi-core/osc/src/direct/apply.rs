@@ -386,7 +386,7 @@ impl Combine {
             false => Cow::from(input),
         };
         // SAFETY: the elements are mapped by this function's contract, no other process updates them, and `input` is elsewhere.
-        // Other accesses of the program to them meanwhile are conflicting ones, for which the standard gives no result.
+        // Other concurrent accesses of the program conflict, and the standard leaves the result undefined.
         let inout = unsafe { std::slice::from_raw_parts_mut(at, len) };
         self.combine(&input, inout);
     }

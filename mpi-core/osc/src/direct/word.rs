@@ -94,9 +94,8 @@ impl Word {
     ///
     /// # Safety
     /// All accesses to the word at `at` use atomic instructions.
-    /// `origin` points to a word, unless the
-    /// operator reads none. `result` is null or points to space for a word.
-    /// `origin` and `result` may be unaligned.
+    /// `origin` points to a word, unless the operator reads none.
+    /// `result` is null or points to space for a word. `origin` and `result` may be unaligned.
     #[inline(always)]
     pub unsafe fn apply(&self, at: *mut u8, origin: *const u8, result: *mut u8) -> bool {
         if !at.addr().is_multiple_of(self.size()) {

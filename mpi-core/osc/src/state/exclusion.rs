@@ -3,8 +3,7 @@
 //!
 //! [`mpi_base::window`] has the protocol; this file decides when the mode changes.
 //! A change to stripes costs a system call that interrupts all cores of the job for some µs.
-//! It is made after this process has updated [`ELEMENTS_BEFORE_STRIPES`] elements
-//! by atomic instructions.
+//! A process makes it after [`ELEMENTS_BEFORE_STRIPES`] element updates by atomic instructions.
 //! The extra time of these updates then equals about the cost of the change.
 //! By the same rule, [`SHORTS_BEFORE_ATOMICS`] consecutive short updates change the mode back.
 //! So either mode costs at most about twice the time of the better one.

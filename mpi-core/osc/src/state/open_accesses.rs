@@ -127,9 +127,8 @@ impl OpenAccesses {
 }
 
 impl Known {
-    /// Adds one run of an access, after a check for conflicts.
-    /// The check covers the first `before` entries
-    /// of this process, and the accesses of other members.
+    /// Adds one run of an access unless it conflicts with an earlier access.
+    /// The check covers the first `before` accesses of this process, and all of other members.
     fn add(
         &self,
         known: &mut Vec<Access>,

@@ -5,8 +5,7 @@
 //! With `MPI_MODE_NOPRECEDE` alone the barrier remains: stores of the target before its fence
 //! must be visible to accesses after this process's fence.
 //!
-//! **Post, start, complete, wait**:
-//! each pair of members has a counter of posts and one of completions.
+//! **Post, start, complete, wait**: each pair of members has counters of posts and completions.
 //! The counters only grow, so an early post is counted and found later.
 //! For members on this node the counters are words in shared memory ([`crate::state::control`]).
 //! A member on another node increments them by a message.
@@ -36,7 +35,7 @@ pub struct ActiveSync<'a> {
 }
 
 impl<'a> ActiveSync<'a> {
-    /// `MPI_Win_fence`.
+    /// Implements `MPI_Win_fence`.
     pub fn fence(self, assert: Assert) -> Result<(), Error> {
         let epochs = self.win.state().epochs();
         match epochs.access() {

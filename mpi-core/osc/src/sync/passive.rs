@@ -43,7 +43,7 @@ impl<'a> PassiveSync<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_lock`.
+    /// Implements `MPI_Win_lock`.
     pub fn lock(self, mode: Mode, rank: i32, assert: Assert) -> Result<(), Error> {
         const CALL: &str = "MPI_Win_lock";
         let epochs = self.win.state().epochs();
@@ -107,7 +107,7 @@ impl<'a> PassiveSync<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_unlock`.
+    /// Implements `MPI_Win_unlock`.
     pub fn unlock(self, rank: i32) -> Result<(), Error> {
         const CALL: &str = "MPI_Win_unlock";
         let Some(target) = self.win.target(rank)? else {
@@ -134,7 +134,7 @@ impl<'a> PassiveSync<'a> {
         outcome.and(released)
     }
 
-    /// `MPI_Win_lock_all`.
+    /// Implements `MPI_Win_lock_all`.
     pub fn lock_all(self, assert: Assert) -> Result<(), Error> {
         const CALL: &str = "MPI_Win_lock_all";
         let epochs = self.win.state().epochs();
@@ -164,7 +164,7 @@ impl<'a> PassiveSync<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_unlock_all`.
+    /// Implements `MPI_Win_unlock_all`.
     pub fn unlock_all(self) -> Result<(), Error> {
         let epochs = self.win.state().epochs();
         if epochs.access() != Access::LockAll {
@@ -291,14 +291,14 @@ impl<'a> PassiveSync<'a> {
         }
     }
 
-    /// `MPI_Win_flush_all`.
+    /// Implements `MPI_Win_flush_all`.
     pub fn flush_all(self) -> Result<(), Error> {
         self.flush_all_for("MPI_Win_flush_all")?;
         self.win.state().open_accesses().forget(None);
         Ok(())
     }
 
-    /// `MPI_Win_flush_local_all`.
+    /// Implements `MPI_Win_flush_local_all`.
     pub fn flush_local_all(self) -> Result<(), Error> {
         self.flush_all_for("MPI_Win_flush_local_all")
     }
