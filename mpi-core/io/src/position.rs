@@ -30,7 +30,7 @@ pub struct Positions<'a> {
 }
 
 impl<'a> Positions<'a> {
-    /// Implements `MPI_File_set_view`; collective. If `disp` is `None`, the view begins at the shared pointer.
+    /// `MPI_File_set_view`; collective. If `disp` is `None`, the view begins at the shared pointer.
     pub fn set_view(
         self,
         disp: Option<i64>,

@@ -5,7 +5,7 @@
 //! and the offset of their control words.
 //! A member that cannot allocate its memory reports that in the same exchange.
 //! Then all members fail with the same error text.
-//! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` comes from the arenas of the node and is released when the window is freed.
+//! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` is in the node's arenas until the free.
 #![allow(unsafe_code)]
 
 use super::am::Service;
@@ -172,7 +172,8 @@ async fn make_on(
     };
     let may_register = spec.flavor != Flavor::Dynamic && part.kind != Memory::Lacking;
     if may_register && is_network_allowed(engine.params()) {
-        // SAFETY: the window's memory stays until it is freed: this library's is dropped after the registration, and the program's is its own until then.
+        // SAFETY: the memory outlives the registration: `Given` drops library memory later,
+        // and MPI requires the program to keep its own memory until the window is freed.
         given.registration = unsafe { keys::register(&engine, &own, &members, region) };
     }
     let mut words = [0; EACH];

@@ -1,4 +1,5 @@
-//! The order of locks and accesses in a recorded or replayed run ([`crate::record`]), for windows whose members share one node.
+//! The order of locks and accesses in a recorded or replayed run ([`crate::record`]).
+//! It covers windows whose members share one node.
 //!
 //! The results of gets, fetches and comparisons depend on the order of accesses.
 //! So each access to a member takes a turn at that member.

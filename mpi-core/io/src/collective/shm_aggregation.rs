@@ -2,13 +2,13 @@
 //!
 //! Each aggregator has two buffers ([`ShmBuffer`]) in a window of shared memory.
 //! A buffer holds one [`Plan::part`] of the file.
-//! Round r of a write: every rank copies its pieces to buffer r mod 2 of aggregators and marks them.
+//! Round r of a write: every rank copies its pieces to buffers r mod 2, and marks the copied bytes.
 //! After a barrier, the aggregators write the marked bytes and clear the marks.
 //! Meanwhile the other ranks copy into the other buffers.
 //! A read works in the opposite direction: the aggregators read ahead into one buffer,
 //! while all ranks copy their pieces out of the other one.
 //!
-//! One barrier per round is enough. Buffer r mod 2 is used again in round r + 2, after barrier r + 1.
+//! One barrier per round is enough: buffer r mod 2 is used again after barrier r + 1.
 //! An aggregator enters barrier r + 1 only after it has written round r.
 //!
 //! With members on several nodes, the leader of each node holds the buffers of all aggregators.

@@ -94,7 +94,8 @@ impl<'a> ShmBuffer<'a> {
 
     /// Returns the first `len` bytes of the part; the aggregator fills them from the file.
     pub(crate) fn up_to(&mut self, len: usize) -> &mut [u8] {
-        // SAFETY: the range is clamped to the part, and between two barriers of a round only its aggregator accesses it.
+        // SAFETY: the range is clamped to the part; between two barriers only the aggregator
+        // accesses the buffer.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(HEAD), len.min(self.part)) }
     }
 

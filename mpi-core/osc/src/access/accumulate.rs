@@ -221,7 +221,7 @@ impl<'a> Accumulates<'a> {
         }
     }
 
-    /// `MPI_Fetch_and_op`, fast path: one aligned element of at most 16 bytes in mapped memory, in an epoch that is open.
+    /// `MPI_Fetch_and_op`, fast path: an aligned element of up to 16 bytes in mapped memory, in an epoch.
     /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// # Safety
@@ -280,7 +280,7 @@ impl<'a> Accumulates<'a> {
         }
         let input = match op {
             Predefined::NoOp => &[][..],
-            // SAFETY: `origin` leads to an element of `size` bytes by this function's contract, as the operator reads it.
+            // SAFETY: `origin` points to an element of `size` bytes by this function's contract, as the operator reads it.
             _ => unsafe { std::slice::from_raw_parts(origin, size) },
         };
         let mut old = [0; LONGEST_PLAIN];
@@ -331,7 +331,7 @@ impl<'a> Accumulates<'a> {
         self.win.state().epochs().order.has_stored();
         let memory = self.plain_memory(target, at);
         let run = std::iter::once(Run::new(0, len as i64));
-        // SAFETY: `plain_address` checked that the elements are inside the window; `origin` leads to `len` bytes by this function's contract.
+        // SAFETY: `plain_address` checked that the elements are inside the window; `origin` points to `len` bytes by this function's contract.
         let done = unsafe {
             let input = std::slice::from_raw_parts(origin, len);
             combine.run(&memory, run, input, None)

@@ -108,7 +108,8 @@ impl<'a> Accesses<'a> {
                     let remote = regions(&memory, &target_args, bytes);
                     let local = runs::of_send(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
-                        // SAFETY: the maker of the buffer guaranteed the data of its elements (`SendBuf::new`), and the runs cover these data only.
+                        // SAFETY: the runs cover only elements, which are readable by the contract
+                        // of `SendBuf::new`.
                         unsafe { std::slice::from_raw_parts(start, run.len as usize) }
                     });
                     let done = cma::write_all(remote, local, pid);
@@ -164,7 +165,8 @@ impl<'a> Accesses<'a> {
                     let remote = regions(&memory, &target_args, bytes);
                     let local = runs::of_recv(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
-                        // SAFETY: the maker of the buffer guaranteed its elements and exclusive use (`RecvBuf::new`); the runs cover these data only, and slices of cells may overlap.
+                        // SAFETY: the runs cover only elements, for exclusive use by the contract
+                        // of `RecvBuf::new`; slices of cells may overlap.
                         unsafe { std::slice::from_raw_parts(start.cast(), run.len as usize) }
                     });
                     let done = cma::read_all(remote, local, pid);

@@ -246,7 +246,7 @@ impl<'a> OriginMessages<'a> {
         Ok(())
     }
 
-    /// Waits until all accesses to a member, or to all members, are complete at the target and at the origin.
+    /// Waits until all accesses to one or all members are complete at the target and at the origin.
     pub(crate) fn flush(self, only: Option<&Target>) -> Result<(), Error> {
         if self.win.state().remote().is_idle() {
             return Ok(());

@@ -493,7 +493,7 @@ impl Combine {
     pub unsafe fn atomic(&self, at: *mut u8, input: &[u8], old: Option<&mut [u8]>) {
         macro_rules! word {
             ($t:ty, $atomic:ty) => {{
-                // SAFETY: `at` leads to an aligned element of this size by this function's contract.
+                // SAFETY: `at` points to an aligned element of this size by this function's contract.
                 let word = unsafe { <$atomic>::from_ptr(at.cast()) };
                 let given = input.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
                 let before = match self.native {
@@ -649,7 +649,7 @@ pub(crate) unsafe fn compare_and_swap(
 pub(crate) unsafe fn swap_word(at: *mut u8, [compare, new]: [&[u8]; 2], old: &mut [u8]) {
     macro_rules! word {
         ($t:ty, $atomic:ty) => {{
-            // SAFETY: `at` leads to an aligned element of this size by this function's contract.
+            // SAFETY: `at` points to an aligned element of this size by this function's contract.
             let word = unsafe { <$atomic>::from_ptr(at.cast()) };
             let value = |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
             let before = word.compare_exchange(value(compare), value(new), AcqRel, Acquire);

@@ -155,13 +155,13 @@ mod tests {
                 std::ptr::from_mut(&mut target_args),
                 std::ptr::from_ref(&given),
             );
-            // SAFETY: all three pointers lead to locals of eight bytes.
+            // SAFETY: all three pointers point to locals of eight bytes.
             let done = unsafe { word.apply(at.cast(), from.cast(), (&raw mut old).cast()) };
             assert!(done && target_args == wanted && old == before, "{op:?}");
         }
         let word = Word::new(Predefined::Sum, Named::INT32).expect("a word");
         let mut two = [u32::MAX, 7];
-        // SAFETY: the pointers lead to words of four bytes; the carry out of the first does not touch the second.
+        // SAFETY: the pointers point to words of four bytes; the carry out of the first does not touch the second.
         let done = unsafe {
             word.apply(
                 two.as_mut_ptr().cast(),

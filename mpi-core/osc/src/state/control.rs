@@ -7,7 +7,7 @@
 //! lock | announcements of exclusive locks | stripes | mode of updates | flag of updates | head of the table of attached memory | arrivals | turns | one line per writer | slots of waiters
 //! ```
 //!
-//! Guarantee: every word is an atomic; a value that is read is compared or checked, never used as a pointer.
+//! Guarantee: every word is an atomic. Values read are compared or checked, never used as pointers.
 
 #![allow(unsafe_code)]
 

@@ -2,7 +2,7 @@
 //! An update uses atomic instructions, or a pass of plain loads and stores under stripe locks.
 //!
 //! [`mpi_base::window`] has the protocol; this file decides when the mode changes.
-//! A change to stripes costs a system call that interrupts all cores of the job for some µs.
+//! A change to stripes costs a system call that interrupts all cores for some microseconds.
 //! A process makes it after [`ELEMENTS_BEFORE_STRIPES`] element updates by atomic instructions.
 //! The extra time of these updates then equals about the cost of the change.
 //! By the same rule, [`SHORTS_BEFORE_ATOMICS`] consecutive short updates change the mode back.

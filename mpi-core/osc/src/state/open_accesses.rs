@@ -1,4 +1,4 @@
-//! The incomplete accesses of this process and of the other members on its node, for the parameter `osc_base_check`.
+//! Incomplete accesses of this process and of members on its node, for `osc_base_check`.
 
 use crate::state::access_kind::AccessKind;
 use crate::state::neighbours::{Doing, Neighbours};

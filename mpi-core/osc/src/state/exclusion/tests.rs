@@ -72,7 +72,7 @@ fn add(win: &Win, values: &[f64]) {
 fn add_one(win: &Win, at: i64) -> f64 {
     let (one, mut old) = ([1.0], [0.0]);
     let (from, to) = (one.as_ptr().cast(), old.as_mut_ptr().cast());
-    // SAFETY: both pointers lead to a double.
+    // SAFETY: both pointers point to a double.
     let plain = unsafe {
         win.accumulates()
             .fetch_and_op_plain(from, to, Named::DOUBLE, Predefined::Sum, 0, at)
