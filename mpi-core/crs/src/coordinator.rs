@@ -6,9 +6,9 @@
 //! 1. The launcher asks each rank for the number of points entered. Ranks answer inside MPI.
 //! 2. The target is the maximum plus 1. Each rank agrees to stop there, or has passed it.
 //! 3. If a rank has passed it, the launcher raises it by 2, then 4, 8, ... and asks all again.
-//!   Ranks that wait at the earlier target continue.
+//!    Ranks that wait at the earlier target continue.
 //! 4. If all ranks have agreed, the launcher notifies all to take the checkpoint at the target.
-//!   Rank 0 reports the outcome.
+//!    Rank 0 reports the outcome.
 //!
 //! The protocol terminates: the target is raised only if a rank enters all points up to the target
 //! while its answer is in flight. A request during a round joins that round.

@@ -4,10 +4,10 @@
 //!
 //! In a fault-tolerant run, the living members close the file by MAX-reductions:
 //! 1. Each member that has the file contributes a bid. The lowest such rank has the highest bid.
-//!   A flag in the bid reports an open split collective.
-//!   In that case all members fail with the same class and keep the file.
+//!    A flag in the bid reports an open split collective.
+//!    In that case all members fail with the same class and keep the file.
 //! 2. For delete-on-close, the rank with the highest bid deletes it and reports the outcome.
-//!   If that rank has died before, the members bid again.
+//!    If that rank has died before, the members bid again.
 //!
 //! A member that could not open the file participates in the background and bids 0.
 

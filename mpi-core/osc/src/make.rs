@@ -5,7 +5,7 @@
 //! and the offset of their control words.
 //! A member that cannot allocate its memory reports that in the same exchange.
 //! Then all members fail with the same error text.
-//! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` is in the node's arenas until the free.
+//! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` is in the node's arenas until freed.
 #![allow(unsafe_code)]
 
 use super::am::Service;

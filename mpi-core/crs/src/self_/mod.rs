@@ -2,14 +2,14 @@
 //!
 //! All ranks are at the same point ([`crate::points`]). They then take these steps:
 //! 1. *flush*: each rank sends an empty message to each other rank and receives one from it.
-//!   Messages of one pair do not overtake each other, so all earlier messages have arrived.
+//!    Messages of one pair do not overtake each other, so all earlier messages have arrived.
 //! 2. *quiet*: each rank checks that it has no active operation and no unexpected message.
-//!   If all ranks are quiet, each pair has received all messages that it sent.
-//!   Otherwise a rank that is not quiet names its peer, and no rank writes a file.
+//!    If all ranks are quiet, each pair has received all messages that it sent.
+//!    Otherwise a rank that is not quiet names its peer, and no rank writes a file.
 //! 3. *write*: rank 0 creates the folder of the checkpoint.
-//!   Each rank writes, syncs and checksums its files in its own folder.
+//!    Each rank writes, syncs and checksums its files in its own folder.
 //! 4. *commit*: rank 0 collects the file lists of all ranks,
-//!   writes the manifest and renames the folder.
+//!    writes the manifest and renames the folder.
 //!
 //! If one rank fails in a step, all ranks drop the checkpoint, and the job continues.
 //!

@@ -221,7 +221,7 @@ impl<'a> Accumulates<'a> {
         }
     }
 
-    /// `MPI_Fetch_and_op`, fast path: an aligned element of up to 16 bytes in mapped memory, in an epoch.
+    /// `MPI_Fetch_and_op`, fast path: an aligned element of at most 16 bytes, mapped, in an epoch.
     /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// # Safety
