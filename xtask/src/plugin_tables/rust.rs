@@ -244,9 +244,9 @@ fn field_name<'a>(structure: &str, name: &'a str) -> &'a str {
     }
 }
 
-/// The comment of the header, or else the name there.
+/// Returns the comment of a declaration in the header; without a comment, names the C declaration.
 fn comment_lines(indent: &str, comment: &str, name: &str) -> Vec<String> {
-    let own = format!("`{name}` of the header.");
+    let own = format!("Named `{name}` in the C header.");
     let text = if comment.is_empty() { &own } else { comment };
     let line = |line: &str| {
         let line = line.replace('<', "\\<").replace('[', "\\[");
@@ -313,7 +313,7 @@ mod tests {
             "    /// of this table\n    pub size: usize,",
             "pub wait: Option<unsafe extern \"C\" fn(*mut Comm, ready: Option<Ready>, input: *mut *mut c_void) -> c_int>,",
             "pub type Ready = unsafe extern \"C-unwind\" fn(argument: *mut c_void) -> c_int;",
-            "pub struct ModuleTable {\n    /// `free` of the header.\n    pub free: Option<unsafe extern \"C-unwind\" fn(this: *mut c_void)>,",
+            "pub struct ModuleTable {\n    /// Named `free` in the C header.\n    pub free: Option<unsafe extern \"C-unwind\" fn(this: *mut c_void)>,",
             "    pub kind: *const c_char,",
             "(\"type\", offset_of!(ModuleTable, kind)),",
         ] {
