@@ -275,7 +275,7 @@ impl Started {
         outcome.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The same where processes may live for `grace` after the launcher has ended.
+    /// Like `wait`, but processes may live for `grace` after the launcher has ended.
     #[track_caller]
     pub fn wait_with_grace(self, grace: Duration) -> Outcome {
         let outcome = match self.running.wait(self.limit) {

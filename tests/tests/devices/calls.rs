@@ -28,8 +28,7 @@ fn has(f: &Function, name: &str) -> bool {
     f.params.iter().any(|p| p.name == name)
 }
 
-/// Returns the name of a collective operation without the prefix of a nonblocking or persistent
-/// form.
+/// Returns the name of a collective operation in its blocking form.
 fn operation(f: &Function) -> &str {
     let name = f.name.trim_start_matches("MPI_");
     let name = name.strip_suffix("_c").unwrap_or(name);
