@@ -1,6 +1,6 @@
 /*
-  * Random file accesses against an array of bytes: views, memory layouts, offsets, counts and families of calls are drawn in each round.
-  * All ranks draw the same numbers, so each knows what every other writes; some ranks write nothing.
+ * Random file accesses against an array of bytes: views, memory layouts, offsets, counts and families of calls are drawn in each round.
+ * All ranks draw the same numbers, so each knows what every other writes; some ranks write nothing.
  * Arguments: rounds, seed.
  */
 #include "check.h"

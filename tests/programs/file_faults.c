@@ -1,7 +1,7 @@
 /*
-  * Failures of the file system: every rank gets the same error class, no rank hangs, no file is left besides the data file,
-  * and bytes that no rank should write are unchanged.
-  * Arguments: the kind of failure, and a folder.
+ * Failures of the file system: every rank gets the same error class, no rank hangs, no file is left besides the data file,
+ * and bytes that no rank should write are unchanged.
+ * Arguments: the kind of failure, and a folder.
  */
 #include "check.h"
 #include <dirent.h>

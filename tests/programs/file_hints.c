@@ -1,6 +1,6 @@
 /*
-  * Hints: effective ones are returned with the values in use, others are not; one that differs between ranks has no effect and causes no hang;
-  * a file has the same contents with any hints.
+ * Hints: effective ones are returned with the values in use, others are not; one that differs between ranks has no effect and causes no hang;
+ * a file has the same contents with any hints.
  */
 #include "check.h"
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
-  * Long nonblocking reads progress while the program computes, whether the file is cached or must be read from the disk:
-  * they return the right bytes and count, leave the rest of the buffer unchanged, and may be freed early.
+ * Long nonblocking reads progress while the program computes, whether the file is cached or must be read from the disk:
+ * they return the right bytes and count, leave the rest of the buffer unchanged, and may be freed early.
  * Arguments: a folder.
  */
 #include "check.h"

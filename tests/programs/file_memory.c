@@ -1,6 +1,6 @@
 /*
-  * A rank's memory does not grow with the number of pieces of its view: a thousand and ten million pieces, in independent and
-  * collective accesses.
+ * A rank's memory does not grow with the number of pieces of its view: a thousand and ten million pieces, in independent and
+ * collective accesses.
  */
 #include "check.h"
 #include <unistd.h>

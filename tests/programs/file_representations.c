@@ -1,6 +1,6 @@
 /*
-  * Data representations in which data have other sizes in the file than in memory, with views that have holes:
-  * element counts follow the sizes in the file, and offsets given in bytes are unchanged (MPI 5.0, section 14.5.1).
+ * Data representations in which data have other sizes in the file than in memory, with views that have holes:
+ * element counts follow the sizes in the file, and offsets given in bytes are unchanged (MPI 5.0, section 14.5.1).
  */
 #include "check.h"
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /*
-  * A program that continues after a file error; with a second argument it queries the error class.
-  * Arguments: a folder, and optionally any word.
+ * A program that continues after a file error; with a second argument it queries the error class.
+ * Arguments: a folder, and optionally any word.
  */
 #include "check.h"
 

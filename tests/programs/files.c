@@ -1,6 +1,6 @@
 /*
-  * Files: every family of access against the expected file contents.
-  * The ranks' patterns interleave, memory has holes, and some ranks have no data.
+ * Files: every family of access against the expected file contents.
+ * The ranks' patterns interleave, memory has holes, and some ranks have no data.
  */
 #include "check.h"
 #include <sys/resource.h>

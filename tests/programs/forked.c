@@ -1,9 +1,9 @@
 /*
-  * A process that forks after MPI_Init; both processes continue.
+ * A process that forks after MPI_Init; both processes continue.
  *
  *     forked asks|sends|executes
  *
-  * The child calls functions that are always allowed and exits; sends a message; or executes a program without MPI.
+ * The child calls functions that are always allowed and exits; sends a message; or executes a program without MPI.
  */
 #include "check.h"
 

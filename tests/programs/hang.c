@@ -1,9 +1,9 @@
 /*
-  * Programs that hang, each because of a common mistake, for the hang report.
+ * Programs that hang, each because of a common mistake, for the hang report.
  *
  *     hang crossed|tag|missing|part|computes|exception|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering
  *
-  * None of them ends by itself, except "buffering", which ends if sends are buffered; run with a time limit.
+ * None of them ends by itself, except "buffering", which ends if sends are buffered; run with a time limit.
  */
 #include "check.h"
 

@@ -1,6 +1,6 @@
 /*
-  * Rank 1 writes random data into the memory that it shares with the others, which exchange messages of every protocol until the job is ended.
-  * It continues from a timer while it waits in a call, so that the job ends even if a corrupted message is lost.
+ * Rank 1 writes random data into the memory that it shares with the others, which exchange messages of every protocol until the job is ended.
+ * It continues from a timer while it waits in a call, so that the job ends even if a corrupted message is lost.
  *
  *     hostile SEED
  */

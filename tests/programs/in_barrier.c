@@ -1,12 +1,12 @@
 /*
-  * Ends while ranks are in a barrier that rank 0 never enters, or keeps them waiting there.
+ * Ends while ranks are in a barrier that rank 0 never enters, or keeps them waiting there.
  *
  *     in_barrier abort|kill|wait
  *     in_barrier late RANK
  *
-  * "abort", "kill": rank 1 enters with MPI_Ibarrier and calls MPI_Abort or kills itself. "wait": all ranks wait for a signal.
-  * "late": a normal end: this rank enters after two seconds, and all claims hold.
-  * "ready PID" is printed before.
+ * "abort", "kill": rank 1 enters with MPI_Ibarrier and calls MPI_Abort or kills itself. "wait": all ranks wait for a signal.
+ * "late": a normal end: this rank enters after two seconds, and all claims hold.
+ * "ready PID" is printed before.
  */
 #include "check.h"
 

@@ -1,9 +1,9 @@
 /*
-  * One rank leaves in the given way, the others wait for a message that never arrives.
+ * One rank leaves in the given way, the others wait for a message that never arrives.
  *
  *     leave abort|exit|quiet|kill|segv|wait|fork|deaf RANK
  *
-  * "ready PID" is printed by every rank before, so that a test knows which processes to kill and to look for.
+ * "ready PID" is printed by every rank before, so that a test knows which processes to kill and to look for.
  */
 #include "check.h"
 

@@ -1,11 +1,11 @@
 /*
-  * Ranks end by SIGBUS, as when they access memory of a rank that is dying.
+ * Ranks end by SIGBUS, as when they access memory of a rank that is dying.
  *
  *     memory_gone kill|exit|alone RANK
  *
-  * The rank kills itself or exits with status 3, and holds memory that takes the system some time to free.
-  * The others on its host detect that it is dying and access missing memory, so most of them end before it does.
-  * With "alone" the rank does that itself. All others wait to be ended.
+ * The rank kills itself or exits with status 3, and holds memory that takes the system some time to free.
+ * The others on its host detect that it is dying and access missing memory, so most of them end before it does.
+ * With "alone" the rank does that itself. All others wait to be ended.
  */
 #include "check.h"
 

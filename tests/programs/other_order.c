@@ -1,5 +1,5 @@
 /*
-  * Blocking sends of short messages, more than the receiver buffers, which it receives from the last to the first.
+ * Blocking sends of short messages, more than the receiver buffers, which it receives from the last to the first.
  *
  *     other_order BYTES MESSAGES
  */

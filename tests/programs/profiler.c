@@ -1,7 +1,7 @@
 /*
-  * A typical profiler: a library for LD_PRELOAD that counts the messages a rank sends and prints the number at the end.
+ * A typical profiler: a library for LD_PRELOAD that counts the messages a rank sends and prints the number at the end.
  *
-  * It calls the library by the standard's profiling names.
+ * It calls the library by the standard's profiling names.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
-  * Rank 0's results depend on timing: wildcards, probes, and which of several requests is complete. It prints all of them in one line.
+ * Rank 0's results depend on timing: wildcards, probes, and which of several requests is complete. It prints all of them in one line.
  *
-  *     race        every rank sleeps for random times
-  *     race other  rank 0 calls in another order, so that it cannot follow a recording of the first form
-  *     race die    rank 0 ends by a signal at its end
+ *     race        every rank sleeps for random times
+ *     race other  rank 0 calls in another order, so that it cannot follow a recording of the first form
+ *     race die    rank 0 ends by a signal at its end
  */
 #include "check.h"
 

@@ -1,6 +1,6 @@
 /*
-  * A program that may be set-user-ID: it opens a file, publishes a name and spawns.
-  * Arguments: the file. Its last line reports whether it could spawn.
+ * A program that may be set-user-ID: it opens a file, publishes a name and spawns.
+ * Arguments: the file. Its last line reports whether it could spawn.
  */
 #include "check.h"
 
