@@ -1,7 +1,8 @@
 /*
- * A typical profiler: a library for LD_PRELOAD that counts the messages a rank sends and prints the number at the end.
+ * A typical profiler: an LD_PRELOAD library that counts a rank's sent messages
+ * and prints the count.
  *
- * It calls the library by the standard's profiling names.
+ * The profiler calls the library by the profiling names (PMPI_).
  */
 #include <mpi.h>
 #include <stdio.h>
