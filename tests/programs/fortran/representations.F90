@@ -1,4 +1,5 @@
-! A data representation of the program: an integer has eight bytes in the file, and its sign is reversed.
+! A data representation of the program: an integer has eight bytes in the file
+! and the opposite sign.
 #include "ways.h"
 module converted
   MPI_MODULE
