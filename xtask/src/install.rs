@@ -337,7 +337,7 @@ pub enum InstallError {
     Generate(ProcessError),
     /// A file could not be copied or its folder created; files installed before are complete.
     File {
-        /// The failed action, as the verb after "cannot": "remove".
+        /// The verb of the failed action after "cannot", such as "remove".
         action: &'static str,
         /// The file or folder.
         path: PathBuf,

@@ -86,7 +86,7 @@ fn manual_of(program: &str) -> PathBuf {
     format!("share/man/man1/{program}.1").into()
 }
 
-/// The packages.
+/// The Debian packages of an installation.
 #[derive(Debug)]
 pub struct Debian {
     /// The path of `portcullis`.

@@ -1,11 +1,12 @@
-//! The MPI library links the barrier board, and no other part of the workbench: no simulator, no emulated port, no HTML page, no terminal.
+//! The MPI library links only the barrier board of the workbench: no simulator, no emulated port,
+//! no HTML page, no terminal.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use super::root;
 
-/// Returns the names of the packages that a package is made of.
+/// Returns the names of a package's direct and indirect dependencies.
 fn parts(package: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())
