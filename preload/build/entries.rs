@@ -45,7 +45,8 @@ pub fn write(tables: &Tables) -> Result<[String; 2], String> {
     Ok([out, known])
 }
 
-/// Generates the values of the predefined operators: the standard's, MPICH's, and the symbol of Open MPI's.
+/// Generates the table of predefined operators: the values of the standard and of MPICH,
+/// and the symbol of Open MPI.
 fn operators(tables: &Tables) -> String {
     let of = tables
         .handles

@@ -30,8 +30,7 @@ pub fn look() {
 
 fn is_first(library: &Library) -> bool {
     let mut rank: c_int = -1;
-    // SAFETY: MPI is initialised, `comm_world` is the library's constant,
-    // and `rank` is a live local.
+    // SAFETY: MPI is initialised, `comm_world` is the library's, and `rank` is a live local.
     let code =
         unsafe { (library.functions.comm_rank)(library.constants.comm_world, &raw mut rank) };
     code == 0 && rank == 0

@@ -15,7 +15,7 @@ use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The error code of a call to a function that the library lacks: `MPI_ERR_OTHER` in most libraries.
+/// Error code of a function that the library lacks: `MPI_ERR_OTHER` in most libraries.
 pub const NOT_THERE: c_int = 16;
 
 /// Value of `found` after a lookup without a result.
@@ -76,7 +76,8 @@ pub fn absent(name: &CStr) -> c_int {
     NOT_THERE
 }
 
-/// Prints that a count is too large for a library without large-count functions, and returns the error code.
+/// Prints that a count exceeds `int` and the library lacks large-count functions;
+/// returns the error code.
 #[cold]
 pub fn too_large(name: &CStr) -> c_int {
     let name = name.to_string_lossy();

@@ -281,8 +281,8 @@ static void half_block(int o, int target, int half)
         access_model(o, target, draw(2) ? PUT : GET, t, n, MPI_NO_OP, start);
         return;
     }
-    /* The block has arbitrary contents; elements of this type are stored first,
-     * so that an addition is defined. */
+    /* The block has arbitrary contents.
+     * Elements of this type are stored first, so that an addition is defined. */
     char *ones = room_for(t);
     for (int i = 0; i < 4 * n; i++) {
         t->number(ones + i * t->extent, 1);

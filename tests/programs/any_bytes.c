@@ -12,7 +12,7 @@
 
 /* A string of each byte except zero, once. */
 static char every[VALUES + 1];
-/* A private-use character in UTF-8, which a library may use internally to represent invalid bytes. */
+/* A private-use character in UTF-8; a library may represent invalid bytes by such characters. */
 static const char private_use[] = "\xef\x9f\xa4\xe4";
 
 static void arguments(int argc, char **argv)

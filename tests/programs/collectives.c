@@ -87,7 +87,7 @@ static void rooted(int n, int root, int way, int salt)
     EITHER(MPI_Gather, MPI_Igather, a, n, MPI_INT, all, n, MPI_INT, root);
     for (int k = 0; rank == root && k < n * size; k++)
         CHECK(all[k] == value(k / n, k % n, salt), "gather: number %d is %d", k, all[k]);
-    /* Scatter in the reverse direction: rank r gets what rank r contributed to the gather. */
+    /* A scatter returns the gathered blocks: rank r receives the block that rank r sent. */
     for (int k = 0; rank == root && k < n * size; k++)
         all[k] = value(k / n, k % n, salt + 1);
     EITHER(MPI_Scatter, MPI_Iscatter, all, n, MPI_INT, a, n, MPI_INT, root);

@@ -86,8 +86,8 @@ static int spell(int *offsets, const int *starts, int items, int width)
     return n;
 }
 
-/* external32, the portable representation: packed data have the standard's bytes
- * and unpack to the original data. */
+/* external32, the portable representation: packed data have the standard's bytes.
+ * Unpacking restores the original data. */
 static void check_external(void)
 {
     struct { long l; double d; short s; } out[2] = {{-2, 1.0, 0x1234}, {3, -2.0, -1}}, in[2];

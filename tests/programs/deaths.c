@@ -61,7 +61,7 @@ static void dead(void)
     CHECK(flag == wanted, "%x is not %x", flag, wanted);
 }
 
-/* A rank dies while the others are in a barrier; each form of barrier ends. */
+/* A rank dies while the other ranks are in a barrier; each form of barrier ends. */
 static void barrier(void)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -127,8 +127,8 @@ static void groups(void)
     OK(MPI_Group_free(&living));
 }
 
-/* A member of a window and a file dies: calls that need all members fail,
- * and the survivors free the objects. */
+/* A member of a window and a file dies: calls that need all members fail.
+ * The survivors then free the window and the file. */
 static void memory(char **argv)
 {
     MPI_Comm world = MPI_COMM_WORLD;

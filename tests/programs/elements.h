@@ -96,7 +96,7 @@ static void name_types(void)
     }
 }
 
-/* Returns true if the type has padding bytes, whose contents after an operator are unspecified. */
+/* Returns true if the type has padding; an operator leaves padding bytes unspecified. */
 static int has_padding(const Type *t)
 {
     return strstr(t->name, "LONG_DOUBLE") != NULL;

@@ -92,8 +92,7 @@ static void attached(void)
     MPI_Aint mine_at, *at = calloc(size, sizeof *at);
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     for (int round = 0; round < ROUNDS; round++) {
-        /* The C library returns freed large blocks to the system
-           and reallocates the same address. */
+        /* The C library unmaps freed large blocks and reallocates the same address. */
         long *mine = round % 3 == 0 ? mapped(MAP_PRIVATE) : round % 3 == 1 ? calloc(WORDS, sizeof *mine) : mapped(MAP_SHARED);
         OK(MPI_Win_attach(win, mine, WORDS * sizeof *mine));
         OK(MPI_Get_address(mine, &mine_at));

@@ -1,5 +1,5 @@
-/* Errors are returned on request, have a class and a text, call the user's handler,
- * and leave the library usable. */
+/* Errors are returned on request, have a class and a text, and call the user's handler.
+ * The library stays usable after each error. */
 #include "check.h"
 
 static int handled, last_code;
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     names(&statuses[1], partner, 5, 1);
     CHECK(code != MPI_SUCCESS, "a failed receive was accepted");
 
-    /* Also a large message longer than its buffer. */
+    /* A large message is longer than its receive buffer. */
     static int large[200000];
     OK(MPI_Irecv(large, 1000, MPI_INT, partner, 6, MPI_COMM_WORLD, &request));
     MPI_Request send;

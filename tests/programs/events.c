@@ -1,5 +1,5 @@
-/* Events of the tool interface: messages, rendezvous and communicators, ordered and timed,
- * and the number of dropped events. */
+/* Events of the tool interface: messages, rendezvous and communicators, ordered and timed.
+ * The number of dropped events is reported too. */
 #include "check.h"
 
 #define WORKS(call) CHECK((call) == MPI_SUCCESS, "%s", #call)

@@ -21,8 +21,8 @@ static int is(const char *how)
     return set && !strcmp(set, how);
 }
 
-/* A table begins with its size; an object has pointers to tables at offsets
-   that its type defines. */
+/* A table begins with its size.
+ * An object has pointers to tables; the object's type defines their offsets. */
 struct table {
     size_t size;
     void *functions[8];

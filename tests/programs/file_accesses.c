@@ -19,8 +19,8 @@ static unsigned draw(unsigned below)
     return (unsigned)(state >> 33) % below;
 }
 
-/* A rank's view of the file: blocks of `unit * length` bytes, `stride` units apart,
-   from `disp` on. */
+/* A rank's view of the file: blocks of `unit * length` bytes, `stride` units apart.
+ * The first block is at offset `disp`. */
 struct view {
     int unit, length, stride, blocks;
     long disp;
@@ -132,8 +132,8 @@ static void read_by(MPI_File file, int family, long from, void *data, MPI_Dataty
 
 static void one_round(MPI_File file, int round)
 {
-    /* The ranks' blocks interleave: rank r has blocks r, r + size, ...,
-       with unused units in between. */
+    /* The ranks' blocks interleave: rank r has blocks r, r + size, ...
+     * Unused units lie between the blocks. */
     int unit = 1 + draw(16), length = 1 + draw(40), gap = draw(3), stride = (length + gap) * size;
     int blocks = 1 + draw(BYTES / (unit * stride) > 200 ? 200 : BYTES / (unit * stride) + 1);
     long skipped = draw(8), most = (long)unit * stride * blocks;

@@ -190,8 +190,8 @@ static void mistakes(void)
         CLASS(MPI_File_delete(path, MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
 }
 
-/* A system failure on one rank fails the call on all ranks with the same class,
-   and kills no rank. */
+/* A system failure on one rank kills no rank and fails the call on all ranks.
+ * All ranks get the same error class. */
 static void refused(void)
 {
     enum { LIMIT = 1 << 20 };

@@ -3,8 +3,7 @@
  *
  *     leave abort|exit|quiet|kill|segv|wait|fork|deaf RANK
  *
- * Before that, every rank prints "ready PID", so that a test knows which processes
- * to kill and to search for.
+ * Before that, every rank prints "ready PID": a test then kills or searches these processes.
  */
 #include "check.h"
 

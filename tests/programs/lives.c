@@ -222,8 +222,8 @@ static void a_matched_receive_fails_on_the_communicator_of_its_message(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* Several requests complete together: a failure is MPI_ERR_IN_STATUS,
- * and all statuses are set (3.2.5). */
+/* If one of several requests fails, the call returns MPI_ERR_IN_STATUS.
+ * All statuses are set then (3.2.5). */
 static void failures_are_in_the_statuses_that_are_looked_at(void)
 {
     int data[4] = {1, 2, 3, 4}, flag, code, n, indices[3];

@@ -27,8 +27,8 @@ static void errors_have_classes_and_texts(void) {
     WORKS(MPI_Remove_error_class(class));
 }
 
-/* The functions by which C programs with Fortran parts convert handles since MPI-2,
- * with mpi.h as the only header. */
+/* The functions by which C programs with Fortran parts convert handles since MPI-2.
+ * They need no header other than mpi.h. */
 static void handles_and_statuses_go_to_fortran_and_back(void) {
     MPI_Fint integer = MPI_Comm_c2f(MPI_COMM_WORLD), there[MPI_F_STATUS_SIZE];
     MPI_F08_status modern;

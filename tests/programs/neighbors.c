@@ -1,5 +1,5 @@
-/* Neighbourhood collectives on grids, graphs and distributed graphs: blocking, nonblocking,
- * persistent, and with large counts. */
+/* Neighbourhood collectives on grids, graphs and distributed graphs.
+ * The forms are blocking, nonblocking, persistent, and with large counts. */
 #include "check.h"
 
 /* The form of a call; every test runs in each form. */

@@ -1,5 +1,5 @@
-/* A typical C++ program: containers as buffers, a struct as a datatype, a lambda as an operator,
- * and an error that is thrown. */
+/* A typical C++ program: containers as buffers, a struct as a datatype, a lambda as an operator.
+ * Errors are converted to exceptions. */
 #include "check.h"
 #include <cstddef>
 #include <numeric>

@@ -1,5 +1,5 @@
-/* Partitioned communication: partitions in any order, different partition counts on both sides,
- * and several starts. */
+/* Partitioned communication: partitions in any order, and several starts.
+ * The two sides have different numbers of partitions. */
 #include "check.h"
 
 #define ROUNDS 5

@@ -1,5 +1,5 @@
-/* Probes: the size is known before the receive, and only the handle of a matched probe
- * can receive its message. */
+/* Probes: the message size is known before the receive.
+ * Only the handle of a matched probe can receive its message. */
 #include "check.h"
 
 static const int lengths[] = {0, 1, 5, 100, 5000, 70000, 300000};

@@ -1,6 +1,5 @@
 /*
- * A typical profiler: an LD_PRELOAD library that counts a rank's sent messages
- * and prints the count.
+ * A typical profiler: an LD_PRELOAD library that counts and prints a rank's sent messages.
  *
  * The profiler calls the library by the profiling names (PMPI_).
  */

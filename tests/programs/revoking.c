@@ -1,7 +1,7 @@
 /* Fault tolerance without failures (ULFM): a revoked communicator is unusable,
  * and shrinks to a usable one; all members agree.
- * Other libraries' compilers compile this program too, so it uses only functions
- * that all ULFM implementations have. */
+ * Other libraries' compilers compile this program too.
+ * So the program uses only functions that all ULFM implementations have. */
 #include "check.h"
 #if !defined(MPICH_VERSION)
 #include <mpi-ext.h>

@@ -49,8 +49,7 @@ static void step(int signal, siginfo_t *info, void *context)
 #define TRAP(change) \
     __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " change ", (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "memory", "cc")
 
-/* Single-steps a call and checks the numbers of locked instructions,
-   system calls and allocations. */
+/* Single-steps a call; checks its locked instructions, system calls and allocations. */
 #define STEP_BY_STEP(call) \
     do { \
         memset(&seen, 0, sizeof seen); \

@@ -1,4 +1,5 @@
-/* A cancelled send completes without a receive (section 3.8.4); a cancelled message never arrives, and any other does. */
+/* A cancelled send completes without a receive (section 3.8.4).
+ * A cancelled message never arrives; every other message arrives. */
 #include "check.h"
 
 enum { LARGEST = 1 << 20, DATA = 3, SENT = 4 };

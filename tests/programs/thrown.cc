@@ -1,5 +1,5 @@
-// Exceptions that the library's callbacks throw: the program catches them at the MPI call's return,
-// and continues with MPI.
+// Exceptions that the library's callbacks throw.
+// The program catches them at the MPI call's return, and continues with MPI.
 #include <mpi.h>
 
 #include <cstdio>

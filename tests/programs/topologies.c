@@ -1,5 +1,5 @@
-/* Cartesian, graph and distributed graph topologies: coordinates, neighbours,
- * and the topology of a duplicate. */
+/* Cartesian, graph and distributed graph topologies: coordinates and neighbours.
+ * A duplicate has the topology of its parent. */
 #include "check.h"
 
 /* A grid of all processes, periodic in the first dimension only. */

@@ -289,8 +289,8 @@ static void progress(int creates)
     unmake(&w);
 }
 
-/* Each rank locks two neighbours in a global order, alternately shared and exclusive,
- * with and without MPI_MODE_NOCHECK. */
+/* Each rank locks two neighbours in a global order, alternately shared and exclusive.
+ * Some locks pass MPI_MODE_NOCHECK. */
 static void neighbours(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);

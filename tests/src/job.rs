@@ -186,7 +186,8 @@ pub struct Started {
 }
 
 impl Started {
-    /// Waits until `processes` processes have printed `ready PID`; returns their process ids in the order of the output.
+    /// Waits until `processes` processes have printed `ready PID`.
+    /// Returns their process ids in the order of the output.
     #[track_caller]
     pub fn ready(&self, processes: usize) -> Vec<i32> {
         let begin = Instant::now();

@@ -4,8 +4,8 @@
 //! compile the C programs of `programs/` with its `mpicc`, and run them under its `mpirun`.
 //! Each program checks its own claims and prints a final line if they hold.
 //!
-//! Every wait has a time limit, and after each job the harness checks
-//! for leftover processes and files.
+//! Every wait has a time limit.
+//! After each job the harness checks for leftover processes and files.
 //! The functions are for tests, so they panic if a claim does not hold.
 
 #![deny(unsafe_code)]

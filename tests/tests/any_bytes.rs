@@ -1,5 +1,5 @@
-//! Arbitrary bytes in file names, program names, arguments, variables and info values
-//! reach the system calls unchanged.
+//! Arbitrary bytes reach the system calls unchanged: in file names, program names, arguments,
+//! variables and info values.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,4 +1,6 @@
-//! Jobs whose ranks are distributed over several simulated boards, cascaded below one root: `--mca coll_hwbarr_boards N`.
+//! Jobs whose ranks are distributed over several simulated boards (`coll_hwbarr_boards`).
+//!
+//! The boards are cascaded below one root.
 
 use rustix::process::Signal;
 use tests::Job;

@@ -1,5 +1,6 @@
-//! Jobs whose communicators use channels of a version 2 board: the simulator in shared memory,
-//! and a board behind parallel ports.
+//! Jobs whose communicators use channels of a version 2 board.
+//!
+//! The board is simulated in shared memory, or connected by parallel ports.
 
 use barrier_emulation::channels::ChannelBoard;
 use hdl::tool::Tool;

@@ -1,5 +1,6 @@
-//! Checkpoint and restart of jobs: bitwise equal results, kills at each step of a write,
-//! and refused checkpoints.
+//! Checkpoint and restart of jobs.
+//!
+//! Results are bitwise equal, kills hit each step of a write, and some checkpoints are refused.
 
 use std::collections::BTreeSet;
 use std::fs;

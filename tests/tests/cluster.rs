@@ -86,8 +86,8 @@ fn sixty_ranks_on_four_hosts_agree_in_collectives() {
     hold(Board::OfRanks, MANY, &[&["collectives", "10"]]);
 }
 
-/// `programs_with_many_barriers_hold_on_ranks_of_four_hosts` makes the same claim
-/// with fewer ranks per host.
+/// Another test makes the same claim with fewer ranks per host:
+/// `programs_with_many_barriers_hold_on_ranks_of_four_hosts`.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn four_hosts_are_the_nodes_of_a_served_board_and_communicators_have_its_channels() {

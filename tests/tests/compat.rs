@@ -239,8 +239,8 @@ fn programs_in_fortran_of_open_mpi_run() {
     }
 }
 
-/// MPICH's Fortran library on the replacement. Few machines have it beside Open MPI's,
-/// so a missing library is no failure.
+/// MPICH's Fortran library on the replacement.
+/// A missing library is no failure, since few machines have both Open MPI's and MPICH's.
 #[test]
 fn programs_in_fortran_of_mpich_run() {
     let compiler = Path::new("mpif90.mpich");

@@ -1,4 +1,4 @@
-//! Checks that the commands of documents print what the documents show.
+//! Checks that the commands in documents print the output that the documents show.
 
 use std::fs;
 

@@ -1,5 +1,4 @@
-//! The eureka line in jobs: simulated in memory, served, in the node's shared memory,
-//! and without any line.
+//! The eureka line in jobs: simulated, served, in the node's shared memory, or unavailable.
 
 use barrier_board::served::{Address, BoardObserver};
 use std::fs;

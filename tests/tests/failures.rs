@@ -1,5 +1,5 @@
-//! Abnormal ends: the whole job ends quickly with an error message
-//! and leaves no processes or files.
+//! Abnormal ends: the whole job ends quickly with an error message.
+//! No processes and no files are left.
 //!
 //! `Job::wait` itself fails if a process or a file is left one second after the job's end.
 

@@ -227,8 +227,8 @@ fn the_same_programs_run_on_open_mpi() {
     }
 }
 
-/// `cargo xtask test` does not install Intel MPI: `pip install impi-rt` installs its runtime,
-/// and `I_MPI_ROOT` is the prefix.
+/// `cargo xtask test` does not install Intel MPI.
+/// `pip install impi-rt` installs its runtime; `I_MPI_ROOT` must be its prefix.
 #[test]
 fn the_same_programs_run_on_intel_mpi() {
     let root = std::env::var_os("I_MPI_ROOT").unwrap_or_default();

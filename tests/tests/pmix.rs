@@ -1,5 +1,6 @@
-//! PMIx launchers: PRRTE's `prterun` and Open MPI's `mpirun` start programs of this library
-//! through their own libpmix.
+//! PMIx launchers: PRRTE's `prterun` and Open MPI's `mpirun` start programs of this library.
+//!
+//! The launchers use their own libpmix.
 
 use rustix::process::Signal;
 use std::path::Path;

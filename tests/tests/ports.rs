@@ -1,5 +1,6 @@
-//! Jobs over parallel ports: this test serves the kernel's interface and connects the ports
-//! to a simulated board.
+//! Jobs over parallel ports.
+//!
+//! This test serves the kernel's port interface and connects the ports to a simulated board.
 
 use barrier_board::live::Board;
 use rustix::process::Signal;

@@ -1,5 +1,4 @@
-//! Windows with every access method: direct, by system copies, and by messages
-//! over shared memory or sockets.
+//! Windows with every access method: direct, by system copies, and by messages.
 
 use std::path::Path;
 use tests::{Job, compile, installation};

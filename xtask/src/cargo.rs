@@ -51,8 +51,8 @@ impl Profile {
     }
 }
 
-/// Returns compiler flags that replace the builder's paths in panic messages and line tables
-/// by `portcullis/` and `cargo/`.
+/// Returns compiler flags that remap the builder's paths to `portcullis/` and `cargo/`.
+/// Panic messages and line tables contain such paths.
 fn path_flags() -> Vec<OsString> {
     let cargo_home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)

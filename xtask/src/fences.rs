@@ -1,5 +1,6 @@
-//! Fenced blocks of a document: a fence with a language and a name is a file,
-//! and a fence `console` is a session.
+//! Fenced blocks of a document.
+//!
+//! A fence with a language and a name is a file; a fence `console` is a session.
 
 /// A fenced block.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
-//! `cargo xtask nightly-qemu`: two virtual machines with Linux's parport driver synchronise
-//! through the simulator.
+//! `cargo xtask nightly-qemu`: synchronises two virtual machines through the simulator.
+//!
+//! The guests use Linux's parport driver.
 //!
 //! QEMU, a kernel and busybox are Debian packages. They are unpacked into the target folder and
 //! not installed, so the machine is unchanged and no privileges are needed.
@@ -231,8 +232,8 @@ impl Archive {
     fn add(&mut self, name: &str, mode: u32, contents: &[u8]) -> io::Result<()> {
         let (name_size, size) = (name.len() as u32 + 1, contents.len() as u32);
         let links = 1;
-        // Inode, mode, user, group, links, time, size, four device numbers, name size,
-        // unused checksum.
+        // The fields: inode, mode, user, group, links, time, size, four device numbers,
+        // the size of the name, and a checksum that is not used.
         let fields = [0, mode, 0, 0, links, 0, size, 0, 0, 0, 0, name_size, 0];
         let fields: String = fields.iter().map(|field| format!("{field:08x}")).collect();
         let mut head = format!("070701{fields}{name}\0").into_bytes();

@@ -94,8 +94,8 @@ const PLUGIN_MADE: &str = "libcoll_hwbarr_plugin.so";
 /// The plugin's name in `lib/portcullis`: framework and component.
 pub const PLUGIN: &str = "coll_hwbarr.so";
 
-/// The packages of libraries for programs of other MPI ABIs, and for programs of the standard ABI
-/// on other libraries.
+/// The packages of two kinds of libraries: for programs of other MPI ABIs,
+/// and for programs of the standard ABI on other libraries.
 const COMPAT_PACKAGES: &[&str] = &["compat-mpich", "compat-openmpi", "on-mpich", "on-openmpi"];
 /// Each library's file in cargo's folder, and its path in the installation;
 /// each has a separate folder, which is searched only on request.
@@ -332,8 +332,7 @@ pub enum InstallError {
     Licences(LicencesError),
     /// The tables of MPI functions are inconsistent.
     Tables(String),
-    /// A program did not print its manual page or completions, a compiler failed,
-    /// or one of them timed out.
+    /// A compiler, or a program that prints a manual page or completions, failed or timed out.
     Generate(ProcessError),
     /// A file could not be copied or its folder created; files installed before are complete.
     File {

@@ -22,8 +22,8 @@ pub struct Page {
     pub text: String,
 }
 
-/// Returns the pages of all functions; an error names a function without a sentence,
-/// or a sentence without a function.
+/// Returns the pages of all functions.
+/// An error names a function without a sentence, or a sentence without a function.
 pub fn pages() -> Result<Vec<Page>, String> {
     let functions = mpi_api_tables::functions()?;
     let meanings = meanings(mpi_api_tables::MEANINGS)?;

@@ -1,8 +1,7 @@
 //! `cargo xtask pnetcdf`: runs the tests of PnetCDF, from Debian's source package, on Portcullis.
 //!
 //! PnetCDF (J. Li et al., "Parallel netCDF: a high-performance scientific I/O interface", SC 2003)
-//! accesses files only by MPI-IO: views of derived types, collective and nonblocking
-//! accesses, hints.
+//! uses only MPI-IO: derived views, collective and nonblocking accesses, hints.
 //! Its tests write files, read them back, and check each by a separate program for the format.
 //! Portcullis's `mpicc` builds it unchanged, and its `mpirun` runs it.
 //!

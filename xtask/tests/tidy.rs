@@ -1,4 +1,4 @@
-//! Style rules of the repository that the compiler cannot check: words, module heads, help texts, lengths.
+//! Style rules that the compiler cannot check: words, module heads, help texts, lengths.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -278,7 +278,7 @@ fn tests_that_are_ignored_are_long_or_need_what_is_not_installed() {
     );
 }
 
-/// Returns the texts between a start and an end delimiter, such as the contents of backticks.
+/// Returns the texts between start and end delimiters, such as the contents of backticks.
 fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
     text.split(start)
         .skip(1)
@@ -432,7 +432,7 @@ fn the_help_of_a_parameter_is_one_line() {
         .filter(|path| !path.ends_with("tests.rs") && !path.ends_with("tests/tidy.rs"));
     for path in sources {
         let text = read(&path);
-        // `Param::new(framework, component, name, default, level, help)`; all arguments except the level are literals.
+        // `Param::new(framework, component, name, default, level, help)`: only `level` is no literal.
         for part in text.split("Param::new(").skip(1) {
             let literals: Vec<&str> = part.split('"').collect();
             let Some(help) = literals

@@ -75,8 +75,7 @@ impl Watch {
                 }
             }
             CallArgs::Forgets(_) => {
-                // The library completes a freed active request without a further call of the
-                // program.
+                // The program freed an active request: no later call reports its completion.
                 for (request, number) in before.handles.iter().zip(&before.numbers) {
                     self.pendings().forgets(*request, *number);
                 }
@@ -238,8 +237,7 @@ impl Watch {
             return false;
         };
         let mut cancelled: c_int = 0;
-        // SAFETY: `status` points to a status that the library wrote,
-        // and `cancelled` is a live local.
+        // SAFETY: `status` points to a status of the library, and `cancelled` is a live local.
         unsafe { (self.functions.test_cancelled)(status.cast(), &raw mut cancelled) };
         cancelled != 0
     }

@@ -1,7 +1,7 @@
 //! The arguments of an MPI call that the report and the trace need.
 //!
-//! Pointers point into the program's memory and are read before or after the call,
-//! while their contents are valid.
+//! Pointers point into the program's memory. They are read while their contents are valid:
+//! before or after the call, as the argument requires.
 #![allow(unsafe_code)]
 
 use super::Watch;
@@ -78,8 +78,8 @@ pub struct HandlePtr {
     is_fortran: bool,
 }
 
-// SAFETY: the address is dereferenced only by the thread that makes the call
-// or completes the request.
+// SAFETY: the address is dereferenced only by the thread of the call,
+// or by the thread that completes the request.
 unsafe impl Send for HandlePtr {}
 
 /// The kind of handle at a [`HandlePtr`].

@@ -14,8 +14,8 @@ pub struct LibraryConstants {
     pub request_null: Handle,
     /// `MPI_STATUSES_IGNORE`, which is also `MPI_STATUS_IGNORE`.
     pub statuses_ignore: usize,
-    /// Size of a status in bytes; the source is at the byte offset `source_at`,
-    /// and the tag follows the source.
+    /// Size of a status in bytes.
+    /// The source is at byte offset `source_at` of the status; the tag follows the source.
     pub status_bytes: usize,
     pub source_at: usize,
     /// Size of a handle in the program's memory.

@@ -8,8 +8,8 @@
 //! * [`record::around`] wraps each call: it stores the call and the awaited message in the
 //!   state page, and appends the call to the event log ([`event_log`]).
 //!   The library's handles are the keys of communicators and requests.
-//! * Every rank calls [`finish`] before `MPI_Finalize`: rank 0 receives
-//!   the event logs and writes the file.
+//! * Every rank calls [`finish`] before `MPI_Finalize`.
+//!   Rank 0 then receives the event logs and writes the file.
 //!
 //! If no feature is configured, each call costs one additional load.
 //! Ranks of spawned jobs are not watched: their ranks start at 0 again, and they have no file.

@@ -60,8 +60,8 @@ pub unsafe fn around(
 
 /// Values read from the program's memory before the call.
 pub struct Before {
-    /// The requests that the call may complete or start, the message that it receives,
-    /// or the communicator that it frees.
+    /// The requests that the call may complete or start, or the message that it receives,
+    /// or the communicator that the call frees.
     pub handles: Vec<Handle>,
     /// The numbers of those handles that are requests.
     pub numbers: Vec<u64>,
@@ -171,8 +171,7 @@ impl Watch {
     /// Returns the size of `count` elements of a datatype, in bytes.
     pub(super) fn bytes(&self, count: i64, datatype: Handle) -> u64 {
         let mut size: c_int = 0;
-        // SAFETY: the program must pass a valid `datatype` (MPI standard),
-        // and `size` is a live local.
+        // SAFETY: the program must pass a valid `datatype`; `size` is a live local.
         let code = unsafe { (self.functions.type_size)(datatype, &raw mut size) };
         match code {
             0 => u64::try_from(count.saturating_mul(size.into())).unwrap_or(0),

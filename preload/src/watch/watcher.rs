@@ -2,8 +2,8 @@
 //!
 //! The thread polls the node's state pages and prints a report if no rank makes progress.
 //! The watcher calls no MPI function and blocks all signals.
-//! The report derives from the state pages, like that of `mpirun` for Portcullis's own ranks,
-//! and is printed once per stall.
+//! The report derives from the state pages, like that of `mpirun` for Portcullis's own ranks.
+//! The watcher prints one report per stall.
 
 use super::call_name;
 use super::page::Pages;

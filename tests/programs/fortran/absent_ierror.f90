@@ -1,6 +1,5 @@
-! Calls without ierror, with it, and with an absent optional dummy argument of the caller:
-! in the common case of a call, with derived datatypes, sections and sentinels,
-! and when the call fails.
+! Calls without ierror, with it, and with an absent optional dummy argument of the caller.
+! The cases are: common arguments, derived datatypes, sections, sentinels, and failing calls.
 program absent_ierror
   use mpi_f08
   implicit none

@@ -1,4 +1,5 @@
-! Collectives in blocking, nonblocking and persistent form, with MPI_IN_PLACE, LOGICAL arguments and arrays of handles.
+! Collectives in blocking, nonblocking and persistent form, also with MPI_IN_PLACE.
+! LOGICAL arguments and arrays of handles are converted.
 #include "ways.h"
 program collectives
   MPI_MODULE

@@ -1,5 +1,4 @@
-! A data representation of the program: an integer has eight bytes in the file
-! and the opposite sign.
+! A data representation of the program: an integer is stored in eight bytes, negated.
 #include "ways.h"
 module converted
   MPI_MODULE

@@ -1,5 +1,6 @@
-//! Building Fortran programs without calling `mpifort`: FindMPI without components, pkg-config,
-//! meson, and autoconf's macros.
+//! Building Fortran programs without calling `mpifort`.
+//!
+//! The tools are FindMPI without components, pkg-config, meson, and autoconf's macros.
 
 use std::ffi::OsString;
 use std::fs;

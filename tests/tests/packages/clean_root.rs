@@ -64,8 +64,8 @@ fn make(suite: &str, root: &Path) {
     fs::rename(&fresh, root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
 }
 
-/// Returns the folder `/given` of the root: the packages, two C programs, one Fortran program,
-/// and mpi4py's wheel.
+/// Returns the folder that is `/given` in the root.
+/// It contains the packages, two C programs, one Fortran program, and mpi4py's wheel.
 fn given() -> &'static Path {
     static GIVEN: OnceLock<&Path> = OnceLock::new();
     GIVEN.get_or_init(|| {

@@ -11,8 +11,8 @@ use xtask::{venv, workspace};
 
 use super::{HELLO, LIMIT, MPI4PY, made, output};
 
-/// Builds and runs the README's first program, a simulated hardware barrier and a Fortran program,
-/// with the programs in `bin`.
+/// Builds and runs three programs with the programs in `bin`:
+/// the README's first program, a simulated hardware barrier, and a Fortran program.
 fn works(bin: &Path) {
     let folder = tempfile::tempdir().unwrap();
     for name in ["hello", "barrier_loop"] {

@@ -4,8 +4,7 @@
 //! a class or module whose setup fails is listed as a whole.
 //! Numbers of processes are separated by commas, and the missing chapter is in words.
 //! `#` begins a comment.
-//! A test whose line ends in `, hangs` is run only by a complete run,
-//! since it takes its time limit.
+//! A test whose line ends in `, hangs` takes its time limit, so only a complete run includes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -50,8 +49,7 @@ pub struct Results(BTreeMap<(String, u32), Verdict>);
 
 impl Results {
     pub fn add(&mut self, test: &str, ranks: u32, verdict: Verdict) {
-        // A test that is run again after a hang keeps its earlier verdict,
-        // unless the new one is a failure.
+        // The verdict of a rerun replaces the earlier verdict only if the rerun fails.
         let known = self.0.entry((test.to_owned(), ranks)).or_insert(verdict);
         if verdict.is_bad() {
             *known = verdict;

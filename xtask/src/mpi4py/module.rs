@@ -147,8 +147,7 @@ impl Setting {
             // so that no other test with the same prefix is excluded.
             .args(done.iter().map(|test| format!("-x*{test}")))
             .env("LD_LIBRARY_PATH", self.prefix.join("lib"))
-            // A spawned worker unpickles functions of the test's module,
-            // so the module must be importable.
+            // Workers that a test spawns import the test's module to unpickle its functions.
             .env("PYTHONPATH", &self.tests)
             .env("TMPDIR", &temporary);
         let (mut seen, mut since) = (0, Duration::ZERO);

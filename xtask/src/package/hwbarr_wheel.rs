@@ -1,5 +1,4 @@
-//! The Python wheel of `libhwbarr`: module `hwbarr` with the library
-//! and its C header in one folder.
+//! The Python wheel of `libhwbarr`: one folder with the module, the library and the C header.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,7 @@
 //!
 //! The files have the layout of an installation, below the environment's prefix.
 //! A wheel cannot contain links, so each link is replaced by its target.
-//! Python scripts (`wheel_archive.py`, `wheel.py`) write the archive,
-//! since Python is present anyway.
+//! Python scripts write the archive (`wheel_archive.py`, `wheel.py`), as Python is present anyway.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! The Rust tables of plugins, generated from the C headers that describe them.
 //!
 //! The headers are the source: plugin authors read them, and a C compiler checks them.
-//! `header` parses the used subset of C; `rust` writes the same structures and constants,
-//! and the layouts for tests.
+//! `header` parses the used subset of C.
+//! `rust` writes the same structures and constants, and their layouts for tests.
 
 mod header;
 mod rust;

@@ -98,8 +98,8 @@ pub fn run(options: &Options) -> Result<(), TestError> {
     }
     let own = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
     let failed = thread::scope(|scope| {
-        // The checks run during all steps: a core is idle while the build compiles a package
-        // on which all other packages wait.
+        // The checks run during all steps: the build leaves a core idle
+        // while it compiles a package that all other packages need.
         let checked = scope.spawn(|| check(options));
         let mut failed = build_and_run(options, &own, &mut steps)?;
         failed.extend(steps.step("waiting for the checks of the sources", || joined(checked))?);
@@ -178,8 +178,7 @@ fn run_suites(
     let prefix = test_installation::installation();
     let environment = [
         ("PATH", path.as_os_str()),
-        // This installation was made above from the current sources,
-        // so no test program makes another.
+        // No test program makes another installation: this one is from the current sources.
         (test_installation::MADE, prefix.as_os_str()),
     ];
     let how = Running {

@@ -47,8 +47,8 @@ const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "cells"),
 ];
 
-/// Test programs of a second lane at normal priority: they wait for daemons and for deaths,
-/// or compute without time limits.
+/// Test programs of a second lane at normal priority.
+/// They wait for daemons and for deaths, or compute without time limits.
 const BESIDE: &[(&str, &str)] = &[
     ("tests", "slurm"),
     ("tests", "dead_jobs"),
@@ -464,8 +464,7 @@ mod tests {
             let package = workspace::root().join(package);
             let folder = package.join("tests");
             let there = folder.join(format!("{name}.rs")).is_file() || folder.join(name).is_dir();
-            // The unit tests of a library are a program with the library's name,
-            // which equals the package's.
+            // The unit tests of a library are a program with the library's and the package's name.
             let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();
             let library = format!("name = \"{}\"", name.replace('_', "-"));
             assert!(

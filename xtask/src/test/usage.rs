@@ -12,7 +12,7 @@ pub fn processor_seconds(child: Pid) -> Option<f64> {
     Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// Returns the sum of `utime`, `stime`, `cutime` and `cstime`, the fields 14 to 17 of proc(5)'s `stat`.
+/// Returns `utime` + `stime` + `cutime` + `cstime`: fields 14 to 17 of `stat` in proc(5).
 fn ticks(stat: &str) -> Option<u64> {
     // Field 2 is the program's name in parentheses, with any characters; field 3 follows.
     let (_, fields) = stat.rsplit_once(')')?;

@@ -1,5 +1,6 @@
-//! The format of decision records (`docs/adr`): title, status, date, sections, short lines,
-//! and a row in the index.
+//! The format of decision records (`docs/adr`).
+//!
+//! A record has title, status, date, sections and short lines; the index has a row for it.
 
 use std::fs;
 

@@ -1,6 +1,6 @@
-//! The fuzz programs: each listed decoder has a cargo-fuzz program,
-//! each program has a listed decoder,
-//! and all programs can be built.
+//! The fuzz programs: each decoder in a list has a cargo-fuzz program, and vice versa.
+//!
+//! All fuzz programs must be buildable with the locked dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! The MPI library links only the barrier board of the workbench: no simulator, no emulated port,
-//! no HTML page, no terminal.
+//! The packages that the MPI library links: of the workbench, only the barrier board.
+//!
+//! The library links no simulator, no emulated port, no HTML page and no terminal.
 
 use std::collections::BTreeSet;
 use std::process::Command;

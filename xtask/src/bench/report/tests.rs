@@ -10,8 +10,8 @@ use super::plot::plots;
 use super::results::Measured;
 use super::{version_in, write};
 
-/// Returns a line of `mpi-bench --vs --json`: Open MPI takes 2 times and MPICH 0.95 times as long
-/// as Portcullis.
+/// Returns a line of `mpi-bench --vs --json`.
+/// Open MPI's median is 2 times that of Portcullis, and MPICH's 0.95 times.
 fn line(benchmark: &str, size: u64, ours: f64) -> String {
     let (half, better) = (ours * 2.0, ours * 0.95);
     format!(
