@@ -1,7 +1,7 @@
 //! `libportcullis-preload.so`: hardware barrier, hang report and traces for unmodified programs.
 //!
-//! The library is loaded by `LD_PRELOAD` under the launcher of Open MPI, MPICH, Intel MPI
-//! or another library of the standard ABI.
+//! `LD_PRELOAD` loads the library under the MPI library's own launcher:
+//! Open MPI, MPICH, Intel MPI, or another library of the standard ABI.
 //!
 //! ```text
 //! LD_PRELOAD=libportcullis-preload.so PORTCULLIS_MCA_coll_hwbarr_port=sim:tcp://127.0.0.1:7700 mpirun -n 4 ./a.out

@@ -263,8 +263,8 @@ static void access_model(int o, int target, int what, const Type *t, int n, MPI_
     drop_layout(&a.from, t), drop_layout(&a.there, t), drop_layout(&a.into, t);
 }
 
-/* Chooses a number of elements so that four times the number fits into `room` bytes,
- * and the offset of the first element. */
+/* Chooses a number of elements; four times this number fits into `room` bytes.
+ * Returns the offset of the first element. */
 static int place(const Type *t, int target, int room, int *n, int from)
 {
     int most = room / (4 * t->extent), step = t->extent > unit[target] ? t->extent : unit[target];

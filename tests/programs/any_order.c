@@ -1,5 +1,5 @@
-/* Persistent collectives that each rank starts in a different order,
- * with other collectives in between (section 6.13). */
+/* Persistent collectives that each rank starts in a different order (section 6.13).
+ * Other collectives run between the starts. */
 #include "check.h"
 
 enum { OPERATIONS = 6, ROUNDS = 20, N = 300 };

@@ -1,5 +1,5 @@
-/* Requests that cannot be cancelled: MPI_Cancel refuses each,
-   and the operation completes normally. */
+/* Requests that cannot be cancelled.
+ * MPI_Cancel refuses each request, and its operation completes normally. */
 #include "check.h"
 
 static MPI_Comm comm;
@@ -13,8 +13,8 @@ static void refused(const char *what, MPI_Request *request)
     CHECK(*request == before, "%s: the handle has changed", what);
 }
 
-/* Each rank sends to the next; MPI_Cancel is refused before the start,
- * during the operation and after its end. */
+/* Each rank sends to the next rank.
+ * MPI_Cancel is refused before the start, during the operation and after its end. */
 static void partitioned(void)
 {
     int sent[2] = {rank, rank + 1}, received[2] = {-1, -1}, last = (rank + size - 1) % size;

@@ -1,5 +1,5 @@
-/* Device memory for test programs: loads the driver's library from a file,
- * and copies to and from device memory. */
+/* Device memory for test programs: the driver's library, loaded from a file,
+ * and copies between host memory and device memory. */
 #ifndef DEVICE_H
 #define DEVICE_H
 

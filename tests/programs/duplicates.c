@@ -1,8 +1,8 @@
 /*
  * Barriers on the world, on its duplicates, and on other communicators.
  *
- * The world, a duplicate, a duplicate's duplicate, and the barrier in finish() have all
- * processes in world order: 5 + 5 + 5 + 1 barriers.
+ * Four kinds of barriers have all processes in world order: those of the world (5),
+ * of a duplicate (5), of a duplicate's duplicate (5), and the barrier in finish() (1).
  * The other communicators have fewer processes or another order.
  */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* Elements of every predefined datatype: writes small numbers, compares elements,
- * and applies the operators that the type supports. */
+/* Elements of every predefined datatype: small numbers are written and compared.
+ * The operators of each datatype are applied to them. */
 #ifndef ELEMENTS_H
 #define ELEMENTS_H
 

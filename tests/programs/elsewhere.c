@@ -1,11 +1,11 @@
-/* Windows over memory that the program allocated: by malloc, on the stack, static,
- * and by shared and read-only mappings.
- * Each rank puts to, accumulates to and gets from each other rank's memory,
- * with every access method of the library.
+/* Windows over memory that the program allocated: malloc, stack, static memory,
+ * shared mappings and read-only mappings.
+ * Each rank puts to, accumulates to and gets from each other rank's memory.
+ * All access methods of the library are used.
  * Memory that is detached, freed, reallocated and attached again is accessed at its new contents.
  * If a target forks, the parent's memory is accessed.
- * With "dies" and kill, segv, exit or abort,
- * rank 1 ends in that way while others access its memory. */
+ * With "dies" and kill, segv, exit or abort, rank 1 ends in that way.
+ * The other ranks access its memory at that time. */
 #include "check.h"
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
 /* Jobs that connect and disconnect repeatedly, and the effect of one job's death on the other.
  * Arguments: a file with the port's name, and the role:
  * accept, connect N: N consecutive connections; every rank sends to every rank of the other side;
- * await, perish: all ranks wait for the other side's last rank, which dies without
- *     ever having communicated with them;
+ * await, perish: all ranks wait for the other side's last rank; this rank dies
+ *     and has never communicated with them;
  * await, lose: as above, but the other ranks of that side survive (--with-ft) and communicate;
  * survive: a spawned job disconnects from its parent and dies; the parent continues
  *     (the file is a signal between the two);
@@ -49,7 +49,7 @@ static void meet(const char *port, int accepts, MPI_Comm *inter)
 }
 
 /* Rounds differ modulo three: all ranks receive from the whole other side,
- * or only the last rank does, or no rank. */
+ * only the last rank receives, or no rank receives. */
 static int listens(int round, int who, int of)
 {
     return round % 3 == 0 || (round % 3 == 1 && who == of - 1);

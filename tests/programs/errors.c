@@ -32,8 +32,8 @@ static void expect(int code, int class_, const char *what)
     CHECK(length > 0 && (size_t)length == strlen(text), "%s has no sentence", what);
 }
 
-/* The status of a failed receive has the source and tag of its message,
- * and the number of elements in the buffer. */
+/* The status of a failed receive has the source and tag of its message.
+ * The status also has the number of elements in the buffer. */
 static void names(const MPI_Status *status, int source, int tag, int ints)
 {
     int count;

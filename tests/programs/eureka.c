@@ -95,8 +95,8 @@ static void round_of(MPI_Comm comm, int me, int members, int round)
     CHECK(lowest == told, "round %d: told %d here and %d elsewhere", round, told, lowest);
 }
 
-/* A rank's writes before it raises the line are visible to every rank that sees the line,
- * whichever way that rank is notified. */
+/* All writes of a rank before its raise are visible to every rank that sees the line.
+ * The way in which that rank is notified does not matter. */
 static void handed_on(MPI_Comm comm, int me, int members)
 {
     int first, told;
@@ -164,14 +164,14 @@ static void gathered_at(MPI_Comm comm, int one)
             OK(MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, comm, MPI_STATUS_IGNORE));
 }
 
-/* A rank that could have raised the line dies: no other rank polls indefinitely,
- * and the survivors continue in a new communicator. */
+/* A rank that could have raised the line dies: no other rank polls indefinitely.
+ * The survivors continue in a new communicator. */
 static void one_dies(void)
 {
     int flag = 0, first, code = MPI_SUCCESS;
     OK(MPIX_Eureka_begin(MPI_COMM_WORLD));
-    /* The last rank dies after all ranks have returned from MPIX_Eureka_begin,
-     * which may also return MPIX_ERR_PROC_FAILED. */
+    /* The last rank dies after all ranks have returned from MPIX_Eureka_begin.
+     * That call may also return MPIX_ERR_PROC_FAILED. */
     gathered_at(MPI_COMM_WORLD, size - 1);
     if (rank == size - 1)
         raise(SIGKILL);
@@ -183,8 +183,8 @@ static void one_dies(void)
     MPI_Comm living;
     OK(MPIX_Comm_shrink(MPI_COMM_WORLD, &living));
     all_of(living, 8);
-    /* Rank 0 revokes the communicator after all ranks have returned from MPIX_Eureka_begin,
-     * which may also return MPIX_ERR_REVOKED. */
+    /* Rank 0 revokes the communicator after all ranks have returned from MPIX_Eureka_begin.
+     * That call may also return MPIX_ERR_REVOKED. */
     OK(MPIX_Eureka_begin(living));
     gathered_at(living, 0);
     if (rank == 0)

@@ -154,8 +154,8 @@ static result discard(address at)
             close(a->file);
         } else
             munmap(a->data, whole);
-        /* The address stays reserved, so that a later access also ends the process,
-         * unless FAKE_CUDA_AGAIN requests its reuse. */
+        /* The address stays reserved, so that a later access also ends the process.
+         * FAKE_CUDA_AGAIN requests the reuse of the address instead. */
         if (a->kind != OPENED && getenv("FAKE_CUDA_AGAIN"))
             munmap(a->at, whole);
         a->at = NULL;

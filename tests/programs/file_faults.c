@@ -224,8 +224,8 @@ static void removed(void)
     only(NULL);
 }
 
-/* Another process truncates the open file: each rank gets the true count,
- * and the rest of its buffer is unchanged. */
+/* Another process truncates the open file.
+ * Each rank gets the true count, and the rest of its buffer is unchanged. */
 static void cut(void)
 {
     MPI_File file;

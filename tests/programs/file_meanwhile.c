@@ -1,7 +1,7 @@
 /*
  * Long nonblocking reads progress while the program computes, from the page cache or the disk.
- * They return the right bytes and count, leave the rest of the buffer unchanged,
- * and their requests may be freed early.
+ * They return the right bytes and count, and leave the rest of the buffer unchanged.
+ * Requests may be freed early.
  * Argument: a folder.
  */
 #include "check.h"

@@ -130,8 +130,8 @@ static void locks(void)
     OK(MPI_Win_free(&win));
 }
 
-/* After a pause, rank 0 stores into memory that all ranks map; rank 1 reads the memory,
- * and all other ranks wait for rank 1. */
+/* After a pause, rank 0 stores into memory that all ranks map.
+ * Rank 1 reads the memory, and all other ranks wait for rank 1. */
 static void shared(void)
 {
     volatile int *memory;

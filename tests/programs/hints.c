@@ -70,8 +70,8 @@ static void sessions(const char *level)
     IS(used, "thread_level", level);
     OK(MPI_Info_free(&used));
 
-    /* A buffered send on a session's communicator uses the process's buffer
-     * if the session has none (section 3.6). */
+    /* If a session has no buffer, a buffered send on its communicator uses
+     * the process's buffer (section 3.6). */
     static char buffer[1000 + MPI_BSEND_OVERHEAD], *back;
     MPI_Group group;
     MPI_Comm comm;

@@ -1,8 +1,8 @@
 /*
  * Rank 1 writes random data into the memory that it shares with the other ranks.
  * The other ranks exchange messages of every protocol until the job is ended.
- * Rank 1 continues by a timer while it waits in a call,
- * so that the job ends even if a corrupted message is lost.
+ * While rank 1 waits in a call, a timer continues the writes.
+ * So the job ends even if a corrupted message is lost.
  *
  *     hostile SEED
  */

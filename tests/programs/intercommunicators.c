@@ -241,8 +241,8 @@ static void astray(MPI_Comm half)
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
     OK(MPI_Errhandler_free(&before));
 
-    /* An empty group on either side: a local call that creates no communicator (section 7.6.2),
-     * even if only one rank makes the call. */
+    /* With an empty group on either side, the call is local (section 7.6.2).
+     * It creates no communicator, even if only one rank makes the call. */
     MPI_Comm made = half;
     OK(MPI_Intercomm_create_from_groups(ours, 0, MPI_GROUP_EMPTY, 0, "empty", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
     CHECK(made == MPI_COMM_NULL, "the remote group is empty");

@@ -1,5 +1,5 @@
-/* A barrier does not stop point-to-point progress: a rank with a large pending send enters,
- * its peer first receives the message and then enters. */
+/* A barrier does not stop point-to-point progress.
+ * A rank with a large pending send enters; its peer enters after the receive of that message. */
 #include "check.h"
 
 enum { BYTES = 8 << 20, ROUNDS = 5 };

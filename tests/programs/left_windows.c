@@ -1,5 +1,5 @@
-/* Windows in a trace (names, targets, displacements), and the report of windows
- * that were not freed, one of them with a lock held. */
+/* Windows in a trace: names, targets, displacements.
+ * The report at the end lists windows that were not freed; a lock of one is still held. */
 #include "check.h"
 
 int main(int argc, char **argv)

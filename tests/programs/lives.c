@@ -1,5 +1,5 @@
-/* Lifetimes: the state that a duplicate inherits at the time of the call,
- * and operations that continue after their handle was freed. */
+/* Lifetimes of objects: a duplicate inherits its parent's state at the time of the call.
+ * Operations continue after their handle was freed. */
 #include "check.h"
 
 enum { LONG = 1 << 20, TAG = 5 };
@@ -27,8 +27,8 @@ static void expect_hint(MPI_Comm comm, const char *key, const char *value)
     CHECK(value ? found && strcmp(found, value) == 0 : !found, "%s is %s and not %s", key, found ? found : "not there", value ? value : "absent");
 }
 
-/* Hints belong to one communicator: a duplicate has only the hints of its call,
- * and defaults otherwise (7.4.2, 7.4.4). */
+/* Hints belong to one communicator: a duplicate has only the hints of its call.
+ * All other hints of the duplicate have their defaults (7.4.2, 7.4.4). */
 static void hints_are_given_and_not_inherited(void)
 {
     MPI_Info info;
@@ -176,8 +176,8 @@ static void hear(MPI_Comm *comm, int *code, ...)
     heard_on = *comm;
 }
 
-/* A failure on a freed communicator calls its error handler: the communicator exists
- * until its pending operations have completed (7.4.3). */
+/* A failure on a freed communicator calls its error handler.
+ * The communicator exists until its pending operations have completed (7.4.3). */
 static void a_freed_communicator_hears_of_its_failures(void)
 {
     int data[2] = {1, 2}, code;

@@ -4,8 +4,8 @@
  *     memory_gone kill|exit|alone RANK
  *
  * RANK kills itself or exits with status 3, and holds memory that the kernel takes time to free.
- * The other ranks of its host detect that it is dying and access missing memory,
- * so most of them end before RANK does.
+ * The other ranks of its host detect that it is dying and access missing memory.
+ * So most of them end before RANK does.
  * With "alone", RANK accesses missing memory. All other ranks wait until they are ended.
  */
 #include "check.h"

@@ -1,6 +1,6 @@
 /* Members die at any step of calls that create, use or free a shared object.
- * Each call ends on the survivors, with success or a fault tolerance error,
- * and each survivor frees the objects that it has got.
+ * Each call ends on the survivors, with success or a fault tolerance error.
+ * Each survivor frees the objects that it has got.
  * Usage: moments OPERATION[,OPERATION...] SEED, started by mpirun --with-ft ulfm.
  * Each operation loses one or two members; the next one runs on the remaining members. */
 #include "survival.h"

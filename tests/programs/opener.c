@@ -1,8 +1,8 @@
 /* Loads the MPI library, or a module that needs one, by the name in its first argument,
  * like interpreters, which are not linked with an MPI library.
  *
- * With a second argument the program makes no MPI call: it prints that the rank's library is open,
- * and ends at the end of its standard input. */
+ * With a second argument the program makes no MPI call.
+ * It prints that the rank's library is open, and ends at the end of its standard input. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>

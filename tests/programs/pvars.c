@@ -1,5 +1,5 @@
-/* Performance variables as a tool reads them in a running program: queues of a communicator,
- * and messages and bytes to each of its ranks. */
+/* Performance variables as a tool reads them in a running program.
+ * The variables are queues of a communicator, and messages and bytes to each of its ranks. */
 #include "check.h"
 
 #define WORKS(call) CHECK((call) == MPI_SUCCESS, "%s", #call)

@@ -1,5 +1,5 @@
-/* A small debugger that attaches to a rank, loads the debugger library that the rank names,
- * and prints the rank's message queues.
+/* A small debugger that attaches to a rank and prints the rank's message queues.
+ * It loads the debugger library that the rank names.
  * The library's callbacks read /proc/PID/mem. Usage: queue_debugger PID */
 #define _GNU_SOURCE
 #include <dlfcn.h>

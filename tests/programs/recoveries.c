@@ -53,8 +53,8 @@ static void loop(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* Returns a communicator in which spawned processes replace the dead ranks,
- * and every rank has its former rank number. */
+/* Returns a communicator in which spawned processes replace the dead ranks.
+ * All rank numbers are those before the deaths. */
 static MPI_Comm replaced(MPI_Comm broken, char **argv, int place)
 {
     MPI_Comm shrunk, inter, merged, whole;

@@ -45,8 +45,8 @@ static void is_gathered(MPI_Comm ring, const char *what)
     CHECK(left <= 2, "a %s of %d still crosses cores %d times", what, size, left);
 }
 
-/* Checks that MPI_Cart_map returns the order that the call uses,
- * and that an order as good as any other is kept. */
+/* Checks that MPI_Cart_map returns the order that the call uses.
+ * An order that is as good as any other must be kept. */
 static void is_as_mapped(MPI_Comm ring, int mapped, const char *what)
 {
     int me, kept;

@@ -1,5 +1,5 @@
-/* Fault tolerance without failures (ULFM): a revoked communicator is unusable,
- * and shrinks to a usable one; all members agree.
+/* Fault tolerance without failures (ULFM): a revoked communicator is unusable.
+ * It shrinks to a usable one, and all members agree.
  * Other libraries' compilers compile this program too.
  * So the program uses only functions that all ULFM implementations have. */
 #include "check.h"

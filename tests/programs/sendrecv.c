@@ -41,8 +41,8 @@ int main(int argc, char **argv)
             MPI_Status status;
             MPI_Request request;
             memset(in, 0xEE, n + 1);
-            /* The lower rank sends first. A ready send may start only after its receive is posted,
-             * so each sender waits for a go message. */
+            /* The lower rank sends first. Each sender waits for a go message,
+             * since a ready send may start only after its receive is posted. */
             for (int turn = 0; turn < 2; turn++) {
                 if ((rank < partner) == (turn == 0)) {
                     fill(out, n, salt + rank);

@@ -1,5 +1,5 @@
-/* Any process may die at any moment, also in MPI_Init, in a spawn, and during the recovery
- * from another death; the dead processes are replaced.
+/* Any process may die at any moment; dead processes are replaced.
+ * Processes also die in MPI_Init, in a spawn, and during the recovery from another death.
  * Usage: soak soak SEED SECONDS RANKS, started by mpirun --with-ft ulfm. */
 #include "survival.h"
 #include <sys/time.h>

@@ -1,6 +1,6 @@
 /* A thousand messages of many lengths from rank 0 to rank 1; every byte is checked.
- * Rank 1 prints "ready PID" after a fifth of the messages, so that a test can disconnect
- * a network while the other messages are in flight. */
+ * After a fifth of the messages, rank 1 prints "ready PID".
+ * A test can then disconnect a network while the other messages are in flight. */
 #include "check.h"
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Exceptions that callbacks throw inside another library: the program catches exceptions
-// that the library passes on, and continues with MPI.
+// Exceptions that callbacks throw inside another library.
+// The program catches the exceptions that the library passes on, and continues with MPI.
 #include <mpi.h>
 
 #include <cstdio>

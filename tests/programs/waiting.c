@@ -1,5 +1,5 @@
-/* Between MPI_Init and MPI_Finalize, the program writes to the named pipe NAME.there
- * and waits for a line in the named pipe NAME. */
+/* Between MPI_Init and MPI_Finalize, the program uses two named pipes.
+ * It writes to NAME.there and waits for a line in NAME. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -41,8 +41,8 @@ static long peek(MPI_Win win, int target, MPI_Aint disp)
     return value;
 }
 
-/* MPI_Win_shared_query is valid for any kind of window: it returns the memory of the given rank,
- * or of the lowest rank with any memory (4.1). */
+/* MPI_Win_shared_query is valid for any kind of window (4.1).
+ * Without a rank, it returns the memory of the lowest rank with any memory. */
 static void shared_query(int creates)
 {
     Window w = make(creates, rank == 0 && size > 1 ? 0 : 64, MPI_COMM_WORLD);
@@ -272,8 +272,8 @@ static void progress(int creates)
         OK(MPI_Win_flush_local(next, w.win));
     OK(MPI_Win_unlock_all(v.win));
     OK(MPI_Win_unlock_all(w.win));
-    /* An exclusive request blocks later shared requests,
-       which other ranks may still need in this loop. */
+    /* An exclusive request blocks later shared requests.
+     * Other ranks may still need shared locks in this loop. */
     OK(MPI_Barrier(MPI_COMM_WORLD));
     /* A rank waits on one window for a rank that waits on another window. */
     if (rank == 0) {
@@ -354,8 +354,8 @@ static void readers_and_writers(int creates)
     unmake(&w);
 }
 
-/* A post for the next epoch is not counted for the current epoch: rank 0 exposes its window
- * to each rank in turn, and the other ranks may be late. */
+/* A post for the next epoch is not counted for the current epoch.
+ * Rank 0 exposes its window to each rank in turn, and the other ranks may be late. */
 static void turns(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);

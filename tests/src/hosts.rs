@@ -114,8 +114,8 @@ impl Hosts {
         self
     }
 
-    /// Offsets the hosts' clocks by `seconds` from one host to the next,
-    /// like machines that were booted at different times.
+    /// Offsets the clocks of consecutive hosts by `seconds`.
+    /// Such clocks are those of machines that were booted at different times.
     ///
     /// Processes that `mpirun` starts through the ssh replacement see these clocks.
     pub fn clocks_apart(mut self, seconds: u32) -> Hosts {

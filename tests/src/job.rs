@@ -82,8 +82,8 @@ impl Job {
         self
     }
 
-    /// Selects the library of this prefix,
-    /// regardless of the library that the program was linked with.
+    /// Selects the library of this prefix.
+    /// The library that the program was linked with is ignored.
     pub fn on_library_of(self, prefix: &Path) -> Self {
         self.env("LD_LIBRARY_PATH", prefix.join("lib"))
     }

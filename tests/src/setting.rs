@@ -14,8 +14,8 @@ use xtask::cargo::Profile;
 use xtask::install::Contents;
 use xtask::{install, process, test_installation, venv, workspace};
 
-/// Set by `cargo xtask test`, which has installed all dependencies: a test with a missing
-/// dependency then fails instead of being skipped.
+/// Set by `cargo xtask test`, which has installed all dependencies.
+/// A test with a missing dependency then fails instead of being skipped.
 const NO_SKIPS: &str = xtask::test::NO_SKIPS;
 
 /// Returns the prefix of an installation of the current sources, made once per test program.
@@ -32,8 +32,8 @@ pub fn installation() -> &'static Path {
 
 /// Returns an installation compiled and linked like the distributed packages, but not optimised.
 ///
-/// The shared [`installation`] uses the tests' own build: it contains build paths,
-/// and its launcher is linked dynamically with the C library.
+/// The shared [`installation`] uses the tests' own build, which contains build paths.
+/// Its launcher is linked dynamically with the C library.
 pub fn shipped_installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -180,8 +180,8 @@ pub fn mpi4py_python() -> Option<PathBuf> {
     .then(|| mpi4py.bin("python"))
 }
 
-/// Returns `there`. If it is false, prints the missing dependency of the skipped test,
-/// bypassing the test runner's capture.
+/// Returns `there`. If `there` is false, prints the missing dependency of the skipped test.
+/// The message bypasses the test runner's capture.
 pub fn needs(there: bool, what: &str) -> bool {
     if !there {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();

@@ -1,8 +1,8 @@
 //! A cluster of four hosts with several ranks each and a hardware barrier.
 //!
 //! `hwbarr serve` on one of the hosts serves the board.
-//! The hosts are network namespaces of this machine: ranks use shared memory within a host
-//! and TCP over a bridge between hosts.
+//! The hosts are network namespaces of this machine.
+//! Ranks use shared memory within a host, and TCP over a bridge between hosts.
 
 use tests::hosts::Hosts;
 use tests::served::Server;
@@ -20,8 +20,8 @@ const FEW: u32 = 4;
 enum Board {
     /// Version 1: each rank is a node, and only the world uses the hardware barrier.
     OfRanks,
-    /// Version 2: each host is a node. The ranks of a host synchronise in shared memory,
-    /// and any communicator may have a channel.
+    /// Version 2: each host is a node, and any communicator may have a channel.
+    /// The ranks of a host synchronise in shared memory.
     OfHosts,
 }
 
@@ -102,8 +102,8 @@ fn programs_with_many_barriers_hold_on_ranks_of_four_hosts() {
     hold(Board::OfRanks, FEW, &barriers);
 }
 
-/// All programs of messages and collectives, except `communicators`,
-/// which requires all ranks on one machine.
+/// All programs of messages and collectives that run on several hosts.
+/// `communicators` requires all ranks on one machine.
 /// Only barriers depend on the board, so one board version is used.
 #[test]
 #[ignore = "long: cargo xtask test --long"]

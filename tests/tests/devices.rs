@@ -69,8 +69,8 @@ fn a_library_that_lacks_a_function_is_named_and_not_used() {
     );
 }
 
-/// The selection disables device recognition: no address is queried,
-/// so the host reads device memory and the program ends.
+/// The selection disables device recognition, so no address is queried.
+/// The host then reads device memory, which ends the program.
 #[test]
 fn without_accelerators_no_address_is_asked_about() {
     let job = devices(1, "early").with(["--mca", "accelerator", "^cuda,rocm,level_zero"]);

@@ -76,8 +76,8 @@ fn ranks_read_it_over_a_served_line() {
         job(&server.address, ranks, rounds).limit(300).holds();
         let address: Address = server.address.parse().expect("an address");
         let mut observer = BoardObserver::connect(&address).expect("served");
-        // At the end of the job the last round was open,
-        // and no rank had raised the line in that round.
+        // The last round was open at the end of the job.
+        // No rank had raised the line in that round.
         let line = observer.eureka_line().expect("served").expect("a line");
         assert!(!line.found, "{line:?}");
         assert!(observer.look().expect("served").board.releases > 20);

@@ -1,5 +1,6 @@
-//! `mpirun --explain` and `mpi-info --explain`: the selected components,
-//! and the reason why each other component was not selected.
+//! `mpirun --explain` and `mpi-info --explain` print the selected components.
+//!
+//! They also print why each other component was not selected.
 
 use std::process::Command;
 use std::time::Duration;

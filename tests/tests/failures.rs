@@ -158,8 +158,8 @@ fn an_unhandled_error_names_both_sides() {
     let outcome = Job::of("fatal").ranks(2).run();
     assert!(!outcome.status.success());
     names(&outcome, &["MPI_Recv", "rank 1", "tag 7", "400", "40"]);
-    // The call that could report the error has already returned,
-    // so the job fails under every error handler.
+    // The call that could report the error has already returned.
+    // So the job fails under every error handler.
     for (ranks, last) in [(1, "rank 0"), (2, "rank 1")] {
         let outcome = Job::of("fatal").ranks(ranks).arg("freed").run();
         assert!(!outcome.status.success());

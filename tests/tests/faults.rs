@@ -125,8 +125,8 @@ fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {
     assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
 }
 
-/// Three ranks on each of two hosts: collectives use shared memory within a host and messages
-/// between the leaders. A rank of either level may die.
+/// Three ranks on each of two hosts; a rank of either level may die.
+/// Collectives use shared memory within a host, and messages between the leaders.
 #[test]
 fn collectives_in_levels_end_when_a_rank_of_any_level_dies() {
     let Some(hosts) = Hosts::new(2) else { return };
@@ -162,8 +162,8 @@ fn windows_and_files_of_the_dead_fail_with_the_right_class_and_are_freed() {
     }
 }
 
-/// Calls that create, use or free an object of all members. Each call loses one or two members,
-/// so eight ranks suffice for a few calls.
+/// Calls that create, use or free an object of all members.
+/// Each call loses one or two members, so eight ranks suffice for a few calls.
 const CALLS: [&str; 9] = [
     "win_create,file_open,dup",
     "file_close,win_free,split",

@@ -262,8 +262,8 @@ fn overheard(job: &str, unset: &[&str], ranks: u32) -> Vec<Vec<String>> {
     said
 }
 
-/// A process inherits its rank, the size and the shared memory,
-/// so it finds its neighbours without the launcher.
+/// A process inherits its rank, the size and the shared memory.
+/// So it finds its neighbours without the launcher.
 #[test]
 fn ranks_of_one_host_send_the_launcher_only_hello_and_goodbye() {
     for program in ["ring", "operators", "communicators"] {
@@ -309,8 +309,8 @@ fn two_processors() -> Option<[usize; 2]> {
     Some([all.next()?, all.next()?])
 }
 
-/// Each rank is bound to one core. Only the other ranks' cards show
-/// which ranks the launcher has bound to the same core.
+/// Each rank is bound to one core.
+/// Only the other ranks' cards show which ranks share this core.
 #[test]
 fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
     let Some([one, other]) = two_processors() else {

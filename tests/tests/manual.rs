@@ -1,5 +1,6 @@
-//! The manual pages of an installation: one per program and MPI function,
-//! which groff accepts without a warning.
+//! The manual pages of an installation: one page per program and MPI function.
+//!
+//! groff must format each page without a warning.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -55,8 +55,8 @@ fn every_interface_greets_in_every_compiler() {
     }
 }
 
-/// HDF5 and other projects select a standard,
-/// for which gfortran rejects extensions in `mpif.h` too.
+/// HDF5 and other projects select a Fortran standard.
+/// gfortran then rejects extensions in `mpif.h` too.
 #[test]
 fn programs_that_demand_a_standard_are_compiled() {
     if Compiler::gfortran().is_none() {

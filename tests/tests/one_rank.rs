@@ -1,5 +1,6 @@
-//! A rank's identity belongs to one process. An MPI program started by the rank
-//! inherits the identity, and its MPI_Init is refused.
+//! A rank's identity belongs to one process.
+//!
+//! An MPI program started by the rank inherits the identity, and its MPI_Init is refused.
 
 use std::path::Path;
 

@@ -207,8 +207,8 @@ fn sends_are_taken_back_over_tcp() {
     job.with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// The messages take ten times the receiver's buffer; the senders keep the remaining messages,
-/// although their sends have completed.
+/// The messages take ten times the receiver's buffer.
+/// The senders keep the remaining messages, although their sends have completed.
 #[test]
 fn short_messages_in_another_order_than_they_are_received_block_no_rank() {
     in_another_order(&[("self,sm", "1000", "40000"), ("self,tcp", "4000", "10000")]);

@@ -230,8 +230,8 @@ fn a_host_that_falls_silent_is_given_up() {
     for &process in &outposts[2..] {
         send(process, Signal::STOP);
     }
-    // mpirun cannot end the processes of a stopped host. The host continues
-    // after mpirun's end, detects the end and ends its processes.
+    // mpirun cannot end the processes of a stopped host.
+    // The host continues later, detects mpirun's end and ends its processes.
     let back = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(1500));
         for &process in &outposts[2..] {

@@ -62,8 +62,8 @@ fn names_that_a_program_has_chosen_are_shown_in_the_sentences_of_its_ranks() {
     }
 }
 
-/// Checks that a job with this parameter fails to start with this message,
-/// which is printed by every rank that reads the parameter.
+/// Checks that a job with this parameter fails to start with this message.
+/// Every rank that reads the parameter prints the message.
 fn says(name: &str, value: &std::ffi::OsStr, sentence: &str) {
     let arguments = ["--mca".as_ref(), name.as_ref(), value];
     let outcome = Job::of("ring").ranks(2).with(arguments).run();

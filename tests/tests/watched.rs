@@ -42,8 +42,8 @@ macro_rules! mistakes {
         $(
             #[test]
             fn $claim() {
-                // Each mistake runs on one library,
-                // and the mistakes are distributed over the libraries.
+                // Each mistake runs on one library.
+                // The mistakes are distributed over the libraries.
                 let peers = Peer::all();
                 let turn = WAYS.iter().position(|(way, _)| *way == $way).expect("it is one");
                 if let Some(peer) = peers.get(turn % peers.len().max(1)) {
@@ -94,8 +94,8 @@ fn rank(event: &Value) -> u64 {
     event["pid"].as_u64().expect("a rank")
 }
 
-/// Returns the source and destination rank of each message; checks that no message is received
-/// before its send and that both ends agree.
+/// Returns the source and destination rank of each message.
+/// Checks that no message is received before its send and that both ends agree.
 fn arrows(events: &[Value]) -> Vec<(u64, u64)> {
     let ends: BTreeMap<u64, &Value> = of(events, "f")
         .into_iter()
@@ -313,8 +313,8 @@ fn the_default_is_silent_and_wrong_values_are_reported() {
     }
 }
 
-/// Debian's Open MPI lacks large-count functions. A program that looks them up
-/// with `dlsym` finds those of the preloaded library.
+/// Debian's Open MPI lacks large-count functions.
+/// `dlsym` in a program returns those of the preloaded library.
 #[test]
 fn a_program_that_asks_for_large_counts_gets_what_it_finds() {
     for peer in Peer::all() {

@@ -72,8 +72,8 @@ fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
     }
 }
 
-/// Some neighbours may not copy each other's memory. Memory that is not shared
-/// is then accessed by messages, also within a node.
+/// Some neighbours may not copy each other's memory.
+/// Messages then access memory that is not shared, also within a node.
 #[test]
 fn a_window_can_be_used_at_once_where_neighbours_may_not_copy_each_others_memory() {
     let contained = env!("CARGO_BIN_EXE_contained");

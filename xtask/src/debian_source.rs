@@ -81,8 +81,7 @@ pub fn archive(package: &'static str) -> Result<PathBuf, SourceError> {
             .args(["-o", &option("Dir::State::Lists", &apt.join("lists"))])
             .args(["-o", &option("Dir::Cache", &apt.join("cache"))])
             .args(["-o", "Acquire::Languages=none"])
-            // The folder belongs to the building user,
-            // so apt's sandbox user could not write into it.
+            // apt's sandbox user could not write into the folder of the building user.
             .args(["-o", "APT::Sandbox::User=root"])
             .current_dir(&folder);
         command

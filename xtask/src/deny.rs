@@ -1,7 +1,7 @@
 //! Check of the dependencies by cargo-deny against `deny.toml`: licences, sources, wildcards.
 //!
-//! Advisories are not checked: their database is a separate repository that a build machine may not
-//! reach. `cargo deny check advisories` reads it.
+//! Advisories are not checked: their database is a separate repository.
+//! A build machine may not reach that repository; `cargo deny check advisories` reads it.
 
 use std::fmt;
 use std::process::Command;

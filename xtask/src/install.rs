@@ -219,8 +219,8 @@ const FORTRAN_PKG_CONFIG: &str = "mpi-fort.pc";
 
 /// A linker script for build systems that link with `-lmpi`: its path and its text.
 ///
-/// The file is not a link to the library: a program that opens `libmpi.so` at run time expects
-/// another ABI, and skips a file that is not a library.
+/// The file is not a link to the library. A program that opens `libmpi.so` at run time
+/// expects another ABI; the loader skips a file that is not a library.
 const PLAIN_NAME: (&str, &str) = (
     "lib/libmpi.so",
     "/* GNU ld script */\nINPUT ( -lmpi_abi )\n",

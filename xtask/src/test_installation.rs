@@ -16,8 +16,8 @@ pub fn installation() -> PathBuf {
 /// An environment variable with the prefix of the installation to test; no other is made then.
 ///
 /// `cargo xtask test` sets it to the installation that it has made.
-/// A developer can set it to a package's installation, or to another MPI implementation
-/// in order to test the tests themselves.
+/// A developer can set it to a package's installation.
+/// Another MPI implementation tests the tests themselves.
 pub const MADE: &str = "PORTCULLIS_TEST_PREFIX";
 
 /// The parts of the shared installation.

@@ -189,8 +189,8 @@ fn every_module_has_a_head_that_says_what_it_is() {
     );
 }
 
-/// rustdoc takes longer to search all packages for examples than most tests take,
-/// so `cargo xtask test` does not run doc tests.
+/// rustdoc takes longer to search all packages for examples than most tests take.
+/// So `cargo xtask test` does not run doc tests.
 #[test]
 fn examples_in_documentation_are_programs_that_tests_run() {
     let mut found = Vec::new();

@@ -78,8 +78,8 @@ pub struct HandlePtr {
     is_fortran: bool,
 }
 
-// SAFETY: the address is dereferenced only by the thread of the call,
-// or by the thread that completes the request.
+// SAFETY: only two threads dereference the address: the thread that makes the call,
+// and the thread that completes the request.
 unsafe impl Send for HandlePtr {}
 
 /// The kind of handle at a [`HandlePtr`].

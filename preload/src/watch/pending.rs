@@ -36,8 +36,8 @@ pub enum Pending {
 
 /// The incomplete requests.
 ///
-/// The library may reuse a handle as soon as its request is complete,
-/// possibly before the waiting thread has returned.
+/// The library may reuse a handle as soon as its request is complete.
+/// The waiting thread may not yet have returned at that time.
 /// So each request has a number, which is looked up before the completing call.
 #[derive(Debug, Default)]
 pub struct Pendings {

@@ -1,8 +1,8 @@
 //! The state page of this rank: current call, awaited rank and message, collective operations.
 //!
 //! Portcullis's own engine stores the awaited message after a short wait.
-//! A foreign library does not show whether it waits,
-//! so a call that may wait is stored at its start.
+//! A foreign library does not show whether it waits.
+//! So a call that may wait is stored at its start.
 //! Three kinds of calls need more:
 //!
 //! * A call that waits for all of several requests does not report which are complete.

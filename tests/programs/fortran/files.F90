@@ -1,5 +1,5 @@
-! Files: explicit offsets, individual and shared pointers, views, collective and nonblocking
-! accesses. The argument names the file.
+! Files: explicit offsets, individual and shared pointers, views.
+! Accesses are collective or nonblocking; the argument names the file.
 #include "ways.h"
 program files
   MPI_MODULE

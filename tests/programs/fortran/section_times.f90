@@ -1,6 +1,6 @@
 ! Times of array sections of 10^6 elements: in place, and by a manual copy and one call.
-! The times are medians of many runs, in milliseconds of CPU time,
-! which other processes do not lengthen.
+! The times are medians of many runs, in milliseconds of CPU time.
+! Other processes do not lengthen the CPU time.
 ! The program is run manually on one process, which sends to itself;
 ! docs/measured/notes/fortran.md has the results.
 program section_times

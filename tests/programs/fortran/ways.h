@@ -1,5 +1,5 @@
-! One source for three interfaces: -DWAY=1 includes mpif.h, 2 uses module mpi, 3 module mpi_f08.
-! The macros hide the differences: types, components of a status, comparisons of handles.
+! One source text for three interfaces: compiled with -DWAY=1 it includes mpif.h, with 2 it uses module mpi, with 3 module mpi_f08.
+! Types, components of a status and the comparison of handles differ; everything else is the same.
 #if WAY == 3
 #define MPI_MODULE use mpi_f08
 #define MPI_INCLUDE

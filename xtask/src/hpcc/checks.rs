@@ -203,8 +203,8 @@ pub fn heading(ranks: u32, libraries: &[&str]) -> String {
     line
 }
 
-/// Returns a line for each result; a peer's result is followed by the ratio,
-/// which is above 1 if Portcullis is better.
+/// Returns a line for each result.
+/// A peer's result is followed by a ratio, which is above 1 if Portcullis is better.
 pub fn table(reports: &[Report]) -> Vec<String> {
     let line = |row: &Row| {
         let mut line = format!("{:<34}{:>8}", row.name, row.unit);

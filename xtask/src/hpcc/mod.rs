@@ -117,8 +117,8 @@ struct Library {
     environment: &'static [(&'static str, &'static str)],
     /// The options of the library's `mpirun` that bind each rank to a core.
     ///
-    /// Without binding, two waiting ranks that yield to each other may stay on one core,
-    /// where a message takes twenty times as long.
+    /// Without binding, two waiting ranks that yield to each other may stay on one core.
+    /// A message then takes twenty times as long.
     bind: &'static [&'static str],
 }
 

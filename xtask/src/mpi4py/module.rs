@@ -143,8 +143,7 @@ impl Setting {
             .arg(&records)
             .args(["--no-builddir", "-i", &format!("^({modules})\\.py$")])
             .args(only.iter().flat_map(|part| ["-k", part]))
-            // The star is at the front only,
-            // so that no other test with the same prefix is excluded.
+            // The star is at the front only: another test with the same prefix is not excluded.
             .args(done.iter().map(|test| format!("-x*{test}")))
             .env("LD_LIBRARY_PATH", self.prefix.join("lib"))
             // Workers that a test spawns import the test's module to unpickle its functions.

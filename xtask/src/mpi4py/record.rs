@@ -109,8 +109,8 @@ impl Report {
     fn of(texts: &[String]) -> Self {
         let records: Vec<Record> = texts.iter().map(|text| Record::parse(text)).collect();
         let complete = records.iter().all(|record| record.complete);
-        // The record of the most advanced rank has all tests in order,
-        // except tests whose setup failed on other ranks only.
+        // The record of the most advanced rank has all tests in order.
+        // Only tests whose setup failed on other ranks are missing.
         let mut order: Vec<&str> = Vec::new();
         let mut ends: HashMap<&str, Vec<Option<Verdict>>> = HashMap::new();
         let mut by_length: Vec<&Record> = records.iter().collect();

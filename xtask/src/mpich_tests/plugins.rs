@@ -17,8 +17,8 @@ const PAGE: &str = "docs/plugins.md";
 const FILES: [&str; 3] = ["tree.c", "udp/Cargo.toml", "udp/src/lib.rs"];
 /// The transport loses one in this number of datagrams.
 const LOSS: &str = "20";
-/// Programs that send 700,000 messages or 2 GiB: with one lost datagram in twenty
-/// they take minutes, as on any lossy network.
+/// Programs that send 700,000 messages or 2 GiB.
+/// With one lost datagram in twenty they take minutes, as on any lossy network.
 const SLOW: [&str; 2] = ["sendflood", "large_message"];
 /// The number of time limits that a slow program may take.
 const PATIENCE: u32 = 15;

@@ -153,8 +153,8 @@ fn function(
     ))
 }
 
-/// Returns a parameter's type; a function parameter, which the plugin implements,
-/// gets a type named after the parameter.
+/// Returns the type of a parameter.
+/// A function parameter, which the plugin implements, gets a type named after the parameter.
 fn rust_parameter(parameter: &Field, aliases: &mut Vec<String>) -> Result<String, String> {
     let Kind::Function { result, parameters } = &parameter.kind else {
         return rust_kind(&parameter.kind, aliases);

@@ -5,10 +5,10 @@
 //! clippy needs 80 s of CPU time, the check by the oldest compiler 100 s,
 //! and rustdoc, which shares its metadata, 20 s. The oldest compiler and rustdoc on the product's
 //! packages alone take 83 s, and lengthened the whole command by a minute to 952 s.
-//! With `clippy-driver` as the tests' compiler, the tests take 120 s longer,
-//! because rustc has compiled `cargo xtask` itself before.
-//! The checks have separate target folders,
-//! so that they do not wait for the lock of the tests' folder.
+//! With `clippy-driver` as the tests' compiler, the tests take 120 s longer:
+//! rustc has compiled `cargo xtask` itself before.
+//! The checks have separate target folders.
+//! So they do not wait for the lock of the tests' folder.
 
 use std::process::Command;
 

@@ -63,8 +63,8 @@ const BESIDE: &[(&str, &str)] = &[
     ("barrier-driver", "channel_pins"),
 ];
 
-/// The last program of the foreground lane: it checks that ranks have equal waiting times,
-/// which is less likely on a loaded machine.
+/// The last program of the foreground lane. It checks that ranks have equal waiting times;
+/// a loaded machine makes equal times less likely.
 const LAST: &[(&str, &str)] = &[("tests", "hang")];
 
 /// The nice(1) value of the programs in [`BACKGROUND`].

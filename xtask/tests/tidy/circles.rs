@@ -50,8 +50,8 @@ struct Crate {
 /// An import: the importing file, the defining file, the name.
 pub type Import = (PathBuf, PathBuf, String);
 
-/// The parsed contents of a crate, kept because several tests read the same crates
-/// and reading takes most of their time.
+/// The parsed contents of a crate.
+/// Several tests read the same crates, and reading takes most of their time.
 #[derive(Default)]
 struct Kept {
     tree: OnceLock<Crate>,

@@ -1,5 +1,6 @@
-//! Tables of files: module heads must list the declared modules,
-//! and ARCHITECTURE.md must list existing files and folders.
+//! Tables of files in module heads and in ARCHITECTURE.md.
+//!
+//! Heads must list the declared modules, and ARCHITECTURE.md existing files and folders.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,6 @@
-//! The import graph inside each package: files and folders directly below `src` are its nodes,
-//! ordered in levels so that imports lead down.
+//! The import graph inside each package, ordered in levels so that imports lead down.
+//!
+//! Its nodes are the files and folders directly below `src`.
 //!
 //! An edge is an import of one node from another, counted once.
 //! The next lowest node is one that imports no remaining node,

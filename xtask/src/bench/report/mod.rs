@@ -187,8 +187,8 @@ impl Bench {
         })
     }
 
-    /// Returns the peer's folder after a test job has succeeded,
-    /// otherwise the reason of the failure.
+    /// Returns the peer's folder after a test job has succeeded.
+    /// If the job fails, returns the reason.
     fn find(
         &self,
         peer: &Peer,
@@ -245,8 +245,8 @@ impl Bench {
                 measured.commands.push(format!("mpi-bench {shown}"));
                 match self.run(&complete(&folders), limit) {
                     Ok(outcome) => measured.add(run, &outcome.stdout, &outcome.stderr),
-                    // `mpi-bench` has worked before,
-                    // so a run that times out does not abort the other runs.
+                    // `mpi-bench` has worked before.
+                    // So a run that times out does not abort the other runs.
                     Err(error) => {
                         let said = format!("mpi-bench: {}", first_line(&error.to_string()));
                         measured.add(run, "", &said);
