@@ -182,7 +182,7 @@ static void locks(int kind)
         OK(MPI_Put(&value, 1, MPI_LONG, target, w.at[target], 1, MPI_LONG, w.win));
         OK(MPI_Win_unlock(target, w.win));
         if (i % 10 == 3) {
-            /* A pair is written under an exclusive lock, so its numbers are equal under a shared lock. */
+            /* A pair is written under an exclusive lock: its numbers agree under a shared lock. */
             long pair[2];
             OK(MPI_Win_lock_all(0, w.win));
             OK(MPI_Get(pair, 2, MPI_LONG, target, w.at[target] + 16, 2, MPI_LONG, w.win));

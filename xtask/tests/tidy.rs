@@ -432,7 +432,7 @@ fn the_help_of_a_parameter_is_one_line() {
         .filter(|path| !path.ends_with("tests.rs") && !path.ends_with("tests/tidy.rs"));
     for path in sources {
         let text = read(&path);
-        // `Param::new(framework, component, name, default, level, help)`: only `level` is no literal.
+        // `Param::new(framework, component, name, default, level, help)`: `level` is no literal.
         for part in text.split("Param::new(").skip(1) {
             let literals: Vec<&str> = part.split('"').collect();
             let Some(help) = literals
