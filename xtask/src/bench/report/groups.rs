@@ -1,35 +1,35 @@
-//! The rows of the report: one table, which defines the commands, the tables and the plots.
+//! The rows of the report in one table, which defines the commands, the tables and the plots.
 
-/// Runs of `mpi-bench` that are shown in one table.
+/// Runs of `mpi-bench` whose rows are in one table.
 #[derive(Debug)]
 pub struct Group {
-    /// The prefix of its plot files.
+    /// The prefix of the group's plot files.
     pub name: &'static str,
     /// The heading.
     pub title: &'static str,
-    /// The measured quantity, as a sentence.
+    /// A sentence about the measured quantity.
     pub words: &'static str,
     /// The variable of the rows, and the horizontal axis of the plots.
     pub over: Over,
-    /// The runs, in order.
+    /// The runs of the group, in order.
     pub runs: &'static [Run],
 }
 
 /// The variable that distinguishes the rows of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Bytes of a message.
+    /// Message size in bytes.
     Sizes,
-    /// Ranks of a job; one plot for each size.
+    /// Number of ranks of a job; one plot per size.
     Ranks,
-    /// The operation; there are no plots.
+    /// The operation; no plots.
     Operations,
 }
 
-/// One run of `mpi-bench`, which gives a row for each size.
+/// One run of `mpi-bench`, which prints a row for each size.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// The operation, in a group of several operations.
+    /// The name of the operation, in a group of several operations.
     pub what: &'static str,
     benchmark: &'static str,
     /// The number of ranks.
@@ -39,7 +39,8 @@ pub struct Run {
     is_long: bool,
 }
 
-/// The message sizes in bytes in both forms of the report; empty if the benchmark has no sizes.
+/// The message sizes in bytes of the long and the quick report;
+/// empty if the benchmark has no sizes.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     long: &'static [u64],
@@ -49,16 +50,16 @@ struct Sizes {
 /// The form of a report and the time limits of its measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// The quick form: a minute or two, with fewer rows.
+    /// True for the quick form, which has fewer rows and takes a minute or two.
     pub is_quick: bool,
-    /// The number of rounds in which the libraries take turns.
+    /// The number of rounds; each round runs every library once.
     pub rounds: u32,
     max_seconds: f64,
     settle: f64,
 }
 
 impl Effort {
-    /// The long or the quick form; `rounds` is the user's value.
+    /// Returns the settings of the long or the quick form; `rounds` is the user's value.
     pub fn new(is_quick: bool, rounds: Option<u32>) -> Self {
         if is_quick {
             Self {
@@ -127,12 +128,12 @@ impl Run {
         }
     }
 
-    /// Returns true if the sizes of its rows are bytes.
+    /// Returns true if the sizes of the run's rows are bytes.
     pub fn has_sizes(&self) -> bool {
         !self.sizes.long.is_empty()
     }
 
-    /// Returns the arguments of `mpi-bench`; `peers` are folders or their placeholders.
+    /// Returns the arguments of `mpi-bench`; `peers` are folders or placeholders for them.
     pub fn arguments(&self, effort: &Effort, peers: &[String]) -> Vec<String> {
         let mut all = vec![
             self.benchmark.to_owned(),
@@ -162,9 +163,9 @@ impl Run {
         all
     }
 
-    /// Estimates the duration of the run: each library at each of its settings starts its ranks and measures.
+    /// Estimates the duration of the run, in which each library starts a job per setting.
     fn seconds(&self, effort: &Effort, peers: usize, cores: usize) -> f64 {
-        // More settings are tried if each rank has a core.
+        // If each rank has a core, more settings are tried.
         let settings = if self.ranks as usize <= cores {
             2.5
         } else {
@@ -178,7 +179,7 @@ impl Run {
     }
 }
 
-/// Estimates the duration of all runs of this form.
+/// Estimates the duration of all runs of this form, in seconds.
 pub fn seconds(effort: &Effort, peers: usize, cores: usize) -> f64 {
     let runs = GROUPS.iter().flat_map(|group| group.runs);
     runs.filter(|run| run.is_in(effort))
@@ -189,7 +190,7 @@ pub fn seconds(effort: &Effort, peers: usize, cores: usize) -> f64 {
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 
-/// Formats a size as `mpi-bench` reads it.
+/// Formats a size in the syntax of `mpi-bench`.
 pub fn spelled(size: u64) -> String {
     match size {
         s if s >= M && s % M == 0 => format!("{}M", s / M),

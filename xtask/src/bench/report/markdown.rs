@@ -7,27 +7,27 @@ use super::machine::Machine;
 use super::plot::{bytes, plots};
 use super::results::{Measured, Row};
 
-/// The content of the file.
+/// The contents of the report.
 #[derive(Debug)]
 pub struct Report {
-    /// The date, as in 2026-11-26.
+    /// The date, such as 2026-11-26.
     pub date: String,
     /// The machine of the measurements.
     pub machine: Machine,
-    /// Library and version, Portcullis first.
+    /// Name and version of each library, Portcullis first.
     pub versions: Vec<(String, String)>,
-    /// The peers with figures, in the order of the columns.
+    /// The peers with results, in column order.
     pub peers: Vec<&'static str>,
-    /// A sentence for each peer without figures.
+    /// A sentence for each peer without results.
     pub absent: Vec<String>,
     /// The form of the report.
     pub effort: Effort,
-    /// The groups with their figures.
+    /// The groups with their results.
     pub groups: Vec<Measured>,
 }
 
 impl Report {
-    /// Returns the text of the file.
+    /// Returns the report as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = self.head();
         text += &self.summary();
@@ -87,7 +87,8 @@ impl Report {
         text
     }
 
-    /// Formats, for each group and peer, the mean ratio and the number of rows in which Portcullis is behind.
+    /// Formats, per group and peer, the mean ratio
+    /// and the number of rows where Portcullis is slower.
     fn summary(&self) -> String {
         if self.peers.is_empty() {
             return String::new();
@@ -156,7 +157,7 @@ impl Report {
         .iter()
         .filter_map(|&(is_there, label)| is_there.then_some(label))
         .collect();
-        // A group of several operations may have several units.
+        // The operations of a group may have different units.
         let unit = &measured.rows[0].figures.unit;
         let is_of_one_unit = measured.rows.iter().all(|row| row.figures.unit == *unit);
         let ours = if is_of_one_unit {
@@ -197,7 +198,7 @@ impl Report {
         text
     }
 
-    /// Formats the settings at which each peer was best.
+    /// Formats the best settings of each peer.
     fn settings(&self, rows: &[Row]) -> String {
         let mut text = String::new();
         for peer in &self.peers {
@@ -238,7 +239,7 @@ fn ratios<'a>(rows: &'a [Row], peer: &'a str) -> impl Iterator<Item = f64> + 'a 
     of_peer.map(|figure| figure.ours_is_better_by)
 }
 
-/// Compares the ratio as it is printed, so that no 1.00 is bold.
+/// Returns true if the ratio is below 1 as printed, so that 1.00 is never bold.
 fn is_behind(ratio: f64) -> bool {
     (ratio * 100.0).round() < 100.0
 }
@@ -251,7 +252,7 @@ fn spell_ratio(ratio: f64) -> String {
     }
 }
 
-/// Formats with three significant digits and separated thousands.
+/// Formats a number with three significant digits and thousands separators.
 fn number(value: f64) -> String {
     match value {
         v if v < 1.0 => format!("{v:.3}"),
