@@ -240,42 +240,42 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "latency",
         title: "Latency, shared memory",
-        words: "Half a round trip between two ranks.",
+        words: "The table has half the round-trip time between two ranks.",
         over: Over::Sizes,
         runs: &[run("latency", 2).sized(SWEEP)],
     },
     Group {
         name: "bandwidth",
         title: "Bandwidth, shared memory",
-        words: "One way, 64 messages in flight.",
+        words: "Messages are sent one way, with 64 messages in flight.",
         over: Over::Sizes,
         runs: &[run("bw", 2).sized(SWEEP)],
     },
     Group {
         name: "rate",
         title: "Message rate, shared memory",
-        words: "One pair of ranks, 64 messages in flight.",
+        words: "One pair of ranks has 64 messages in flight.",
         over: Over::Sizes,
         runs: &[run("rate", 2).sized(SHORT)],
     },
     Group {
         name: "latency-tcp",
         title: "Latency, TCP",
-        words: "Half a round trip between two ranks, through the loopback interface.",
+        words: "The table has half the round-trip time between two ranks, through the loopback interface.",
         over: Over::Sizes,
         runs: &[run("latency", 2).with(TCP).sized(SWEEP)],
     },
     Group {
         name: "bandwidth-tcp",
         title: "Bandwidth, TCP",
-        words: "One way, 64 messages in flight, through the loopback interface.",
+        words: "Messages are sent one way, with 64 messages in flight, through the loopback interface.",
         over: Over::Sizes,
         runs: &[run("bw", 2).with(TCP).sized(SWEEP)],
     },
     Group {
         name: "barrier",
         title: "Barrier",
-        words: "`MPI_Barrier` of all ranks.",
+        words: "The table has the time of `MPI_Barrier` of all ranks.",
         over: Over::Ranks,
         runs: &[
             run("barrier", 2),
@@ -287,7 +287,7 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "allreduce",
         title: "Allreduce",
-        words: "`MPI_Allreduce` of all ranks, sums of `MPI_FLOAT`.",
+        words: "The table has the time of `MPI_Allreduce` of all ranks, with sums of `MPI_FLOAT`.",
         over: Over::Ranks,
         runs: &[
             run("allreduce", 2).sized(TWO),
@@ -299,7 +299,7 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "bcast",
         title: "Broadcast",
-        words: "`MPI_Bcast` from rank 0 to all ranks.",
+        words: "The table has the time of `MPI_Bcast` from rank 0 to all ranks.",
         over: Over::Ranks,
         runs: &[
             run("bcast", 2).sized(TWO),
@@ -311,21 +311,21 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "put",
         title: "Put",
-        words: "`MPI_Put` of rank 0 to rank 1, and `MPI_Win_flush`.",
+        words: "The table has the time of `MPI_Put` of rank 0 to rank 1 and `MPI_Win_flush`.",
         over: Over::Sizes,
         runs: &[run("put", 2).sized(SWEEP)],
     },
     Group {
         name: "get",
         title: "Get",
-        words: "`MPI_Get` of rank 0 from rank 1, and `MPI_Win_flush`.",
+        words: "The table has the time of `MPI_Get` of rank 0 from rank 1 and `MPI_Win_flush`.",
         over: Over::Sizes,
         runs: &[run("get", 2).sized(SWEEP)],
     },
     Group {
         name: "windows",
         title: "Atomic operations and synchronisation of windows",
-        words: "One call of each, with what completes it.",
+        words: "The table has the time of one call of each operation, including the call that completes it.",
         over: Over::Operations,
         runs: &[
             run("fop", 2).called("`MPI_Fetch_and_op`"),
@@ -336,14 +336,14 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "init",
         title: "Start of a job",
-        words: "What each rank spends in `MPI_Init`, the time from the command to where all ranks are past it, and the whole command.",
+        words: "The table has the time of each rank in `MPI_Init`, the time from the command until all ranks have returned from `MPI_Init`, and the time of the whole command.",
         over: Over::Operations,
         runs: &[run("init", 2), run("init", 16).long(), run("init", 60)],
     },
     Group {
         name: "io",
         title: "Files",
-        words: "Total bandwidth of all ranks, which write to one file or read from it.",
+        words: "The table has the total bandwidth of all ranks, which write to one file or read from it.",
         over: Over::Operations,
         runs: &[
             run("io", 4)

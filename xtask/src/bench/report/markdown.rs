@@ -71,15 +71,15 @@ impl Report {
         let _ = writeln!(
             text,
             "\nEach figure is {rounds}; each peer is at the best of its settings for each row.\n\
-             A ratio above 1 means that ours is better; ratios below 1 are bold.\n\
-             Only ratios mean anything on other machines, and single rows move from run to run.\n\
-             In the commands `OPENMPI` and `MPICH` are the folders of the two libraries; `--json` and `--timeout 60` were added, which change the output and the time limit."
+             A ratio above 1 means that Portcullis is better; ratios below 1 are bold.\n\
+             On other machines only the ratios are meaningful, and single rows vary from run to run.\n\
+             In the commands `OPENMPI` and `MPICH` are the folders of the two libraries; the report also passes `--json` and `--timeout 60`, which change the output and the time limit."
         );
         if effort.is_quick {
-            text += "This is the quick form, whose rows are few and short: a first look.\n";
+            text += "This is the quick form of the report, with few and short rows.\n";
         }
         if machine.was_busy() {
-            text += "The machine had other work when the first run began, so single rows may be far off.\n";
+            text += "The machine had other work when the first run began, so single rows may be inaccurate.\n";
         }
         for sentence in &self.absent {
             let _ = writeln!(text, "{sentence}");
@@ -94,7 +94,7 @@ impl Report {
             return String::new();
         }
         let mut text = String::from(
-            "\n## Summary\n\nThe geometric mean of each group's ratios, and how many of its rows are below 1.\n\n| |",
+            "\n## Summary\n\nThe table has the geometric mean of each group's ratios, and the number of its rows that are below 1.\n\n| |",
         );
         for peer in &self.peers {
             let _ = write!(text, " to {peer} | below 1 |");
