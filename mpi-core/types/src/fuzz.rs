@@ -8,7 +8,7 @@ use crate::datatype::{Datatype, Named, Scratch};
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// The fuzz targets of this package.
 pub const ENTRIES: &[Entry] = &[("external32", external32)];
 
 /// Packed data of another machine; the first byte chooses the type. Unpacks into more elements than the input has, and into fewer.

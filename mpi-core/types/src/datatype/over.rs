@@ -7,7 +7,7 @@ use super::error::TypeError;
 use super::named::Named;
 use super::{Datatype, Repr, arrays};
 
-/// Returns this datatype with each predefined type replaced by `basic` of it.
+/// Returns this datatype with each predefined type `t` replaced by `basic(t)`.
 pub fn over<E: From<TypeError>>(
     datatype: &Datatype,
     basic: &mut dyn FnMut(Named) -> Result<Datatype, E>,
