@@ -30,7 +30,7 @@ fn world(engine: &Engine) -> Comm {
     engine.world().expect("a world")
 }
 
-/// A function that calls the judged operation once.
+/// A function that calls the measured operation once.
 type One = fn(&Comm, &Scratch);
 
 /// One message in each direction.

@@ -1,7 +1,7 @@
 //! The decoder of `external32`, as an entry point for fuzzing.
 //!
-//! An entry takes any bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
-//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+//! A fuzz entry takes arbitrary bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
+//! cargo-fuzz calls each entry from `fuzz/fuzz_targets/`; the test below calls all entries with random bytes.
 
 use crate::datatype::{Datatype, Named, Scratch};
 

@@ -127,13 +127,13 @@ impl Request {
         self.status.set(status);
     }
 
-    /// Returns its index in the table, which never changes.
+    /// Returns the request's index in the table, which never changes.
     #[inline]
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// Returns the generation, which counts how often its cell has been returned.
+    /// Returns the generation, which counts how often the request's cell has been returned.
     #[inline]
     pub fn generation(&self) -> u32 {
         self.generation.get()
@@ -349,7 +349,7 @@ impl Table {
         let status = req.status.get();
         let held = self.retire(req);
         drop(all);
-        // It may be the last reference to a communicator, whose drop accesses this table.
+        // `held` may be the last reference to a communicator, whose drop accesses this table.
         drop(held);
         Some(status)
     }

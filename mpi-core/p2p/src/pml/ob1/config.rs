@@ -154,7 +154,7 @@ impl Config {
             },
             measure: params.get(&MEASURE)?,
             sharing,
-            // On an oversubscribed node a sleeping sender is better left asleep. And valgrind considers memory written by the sender uninitialised.
+            // On an oversubscribed node, waking a sleeping sender for a copy does not pay off. Valgrind considers memory written by the sender uninitialised.
             assist_min: match roomy && !valgrind::is_running() {
                 true => params.get(&ASSIST_MIN)? as u64,
                 false => u64::MAX,

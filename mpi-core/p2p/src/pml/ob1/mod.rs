@@ -5,9 +5,9 @@
 //! * longer or synchronous messages send a [`wire::RNDV`] and wait.
 //!   When a receive has matched, the receiver fetches the data in a single copy and answers [`wire::FIN`],
 //!   or, if that is impossible or slower ([`protocol_choice`]), answers [`wire::CTS`] and gets [`wire::FRAG`]s, so that both sides copy concurrently.
-//! * to peers where that is faster, the data of messages of medium length follow the announcement without a CTS ([`recv::eager_pipeline`]).
+//! * to peers where the eager pipeline is faster, the data of messages of medium length follow the announcement without a CTS ([`recv::eager_pipeline`]).
 //! * messages in fragments to one peer take turns ([`send::streams`]);
-//! * in the single copy of a large message the sender is asked to copy a part ([`wire::ASSIST`]), and reports when it has ([`wire::ASSIST_DONE`]);
+//! * in the single copy of a large message the sender is asked to copy a part ([`wire::ASSIST`]), and reports the end of its part ([`wire::ASSIST_DONE`]);
 //!   if the sender is busy elsewhere, the receiver copies everything itself;
 //! * a receiver with too many unexpected short messages makes their senders use rendezvous ([`flow_control`]).
 //!
@@ -19,9 +19,9 @@
 //! * [`types`]: the type signatures of messages, if they are compared ([`described::Types`]);
 //! * [`termination`]: early termination of operations, by [`peer_failure`] and [`interrupt`].
 //!
-//! Order: a BTL delivers in the order of acceptance, and what it did not accept waits in the peer's queue, so matching sees messages in the order in which they were sent.
+//! Order: a BTL delivers in the order of acceptance, and messages that it did not accept wait in the peer's queue, so matching sees messages in the order of sending.
 //!
-//! Nothing here calls the user, and no interior borrow is held while a BTL or the request table is called.
+//! No function of ob1 calls user code, and no interior borrow is held while a BTL or the request table is called.
 
 mod buffer_pool;
 pub mod config;
@@ -277,7 +277,7 @@ impl Ob1 {
         self.receiver.imrecv(&self.core, message, receiver, buf)
     }
 
-    /// Sends a short message at once. If it returns false nothing was sent, and the general path must do it.
+    /// Sends a short message at once. Returns false if nothing was sent and the general path must send the message.
     #[inline]
     pub fn try_send(
         &self,
@@ -290,7 +290,7 @@ impl Ob1 {
         fast_path::try_send(self.core.links(), context, source, proc, tag, data)
     }
 
-    /// Begins a blocking receive on the fast path. If it returns false, the general path must do it.
+    /// Begins a blocking receive on the fast path. Returns false if the general path must execute the receive.
     #[inline]
     pub fn try_recv_here(
         &self,

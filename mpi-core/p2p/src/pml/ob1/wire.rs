@@ -32,7 +32,7 @@ pub const THROTTLE: Am = 8;
 pub const EAGER_LONG: Am = 12;
 /// A message whose data follow as [`EAGER_FRAG`]s. Header as EAGER; payload: [`Rendezvous`] without a place.
 pub const EAGER_START: Am = 9;
-/// The next fragment of such a message. Header: [sender's request, offset]; payload: the fragment.
+/// The next fragment of a message announced by [`EAGER_START`]. Header: [sender's request, offset]; payload: the fragment.
 pub const EAGER_FRAG: Am = 10;
 /// Receiver to sender: how to send messages of an order of size. Header: [order, 1 for the eager pipeline, 0 for rendezvous].
 pub const EAGER_MODE: Am = 11;
@@ -100,7 +100,7 @@ impl Place {
         }
     }
 
-    /// Decodes what [`message`] wrote after its two words.
+    /// Decodes the place that [`message`] wrote after its two words.
     fn decode(payload: &[u8]) -> Option<Place> {
         let (regions, rest) = payload.as_chunks::<REGION>();
         if !rest.is_empty() || regions.len() > MOST_REGIONS {
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Up to a few more regions than fit, none of them empty.
+    /// Places with up to a few more regions than fit, none of which is empty.
     fn places() -> impl Strategy<Value = Place> {
         let region =
             (any::<u64>(), 1u64..1 << 50).prop_map(|(address, len)| Region { address, len });

@@ -1,6 +1,6 @@
 //! The sender's side of flow control: how much may be sent eagerly to a peer.
 //!
-//! Each send compares its size with one word, the eager limit; THROTTLE sets it to zero.
+//! Each send compares its size with one word, the eager limit; THROTTLE sets this word to zero.
 //! A sender that never waits would not receive THROTTLE, so it polls its transports after every [`LOOK`] bytes of eager data.
 
 use std::cell::Cell;

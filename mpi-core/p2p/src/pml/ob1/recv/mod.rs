@@ -67,7 +67,7 @@ impl Receiver {
         &self.memory
     }
 
-    /// Returns true if data remain to be copied when there is nothing else to do.
+    /// Returns true if open cooperative copies may have bytes left, which are copied when there is no other work.
     #[inline]
     pub(super) fn has_copies(&self) -> bool {
         self.copies.are_open()
@@ -107,7 +107,7 @@ impl Receiver {
         req
     }
 
-    /// Completes a receive with a matching unexpected message. Returns true if none exists and the receive must wait; fails it if no sender is left.
+    /// Completes a receive with a matching unexpected message. Returns true if no such message exists and the receive must wait; fails the receive if no sender is left.
     #[inline(never)]
     fn is_to_wait(&self, core: &Core, matching: &Matching, key: Key, req: &Req) -> bool {
         if let Some((key, message)) = matching.take_unexpected(key) {
@@ -210,7 +210,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Handles a rendezvous announcement; `None` stands for an announcement that could not be decoded.
+    /// Handles a rendezvous announcement; `None` means that the announcement could not be decoded.
     pub(super) fn on_rendezvous(
         &self,
         core: &Core,
@@ -225,7 +225,7 @@ impl Receiver {
         self.announced(core, header, Arrived::new(from, content))
     }
 
-    /// Handles the announcement of a message whose data are on their way.
+    /// Handles the announcement of a message whose data follow without a request.
     pub(super) fn on_eager_start(
         &self,
         core: &Core,

@@ -156,7 +156,7 @@ impl SingleCopies {
         }
     }
 
-    /// Copies what the senders have left of an open copy; called when there is nothing else to do.
+    /// Copies the bytes of an open copy that the senders have left; called when there is no other work.
     #[cold]
     pub fn read_rest(&self, core: &Core) -> bool {
         let Some(open) = self.open.borrow_mut().pop_front() else {
@@ -168,7 +168,7 @@ impl SingleCopies {
         let req = core.requests().get(open.receive);
         let Some(req) = req.filter(|req| !req.is_complete() && fetch_rest(together, &open, req))
         else {
-            // Abandoned, failed, or nothing is left.
+            // The copy was abandoned or has failed, or no bytes are left.
             together.close(open.number);
             return false;
         };
@@ -259,7 +259,7 @@ fn fetch_rest(together: &dyn CooperativeCopy, open: &Open, req: &Req) -> bool {
     let Body::Recv(recv) = &mut *body else {
         return false;
     };
-    // Taken out of the receive while its memory is borrowed.
+    // The state is taken out of the receive while the receive's memory is borrowed.
     let Some(incoming) = recv.incoming_mut() else {
         return false;
     };

@@ -141,7 +141,7 @@ impl Sender {
     fn offer(&self, core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
         let body = req.body.borrow();
         let Body::Send(send) = &*body else {
-            // Cancelled or abandoned while it was queued.
+            // The send was cancelled or abandoned while it was queued.
             return Ok(());
         };
         if is_eager(core, peer, send.mode(), send.buf()) {
@@ -150,7 +150,7 @@ impl Sender {
             drop(body);
             match peer.is_connected() {
                 true => core.requests().complete_ok(req),
-                // A thread that waits for it makes the connection, so it is not delayed while the program computes.
+                // A thread that waits for the message establishes the connection, so the message is not delayed while the program computes.
                 false => self.streams.enqueue(peer, req.clone()),
             }
             return Ok(());
