@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::datatype::{Order, external_bytes};
 
-    /// Four bytes in place of each basic type.
+    /// Returns the datatype with four bytes for each basic type.
     fn shrunk(datatype: &Datatype) -> Datatype {
         let made = over(datatype, &mut |_| {
             Datatype::contiguous(4, &Named::BYTE.into())

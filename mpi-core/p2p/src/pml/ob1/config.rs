@@ -117,7 +117,7 @@ pub struct Config {
     pub assist_min: u64,
     /// The number of bytes of other processes' unexpected messages that are buffered; beyond it they must use rendezvous.
     pub unexpected_max: u64,
-    /// The number of bytes of short messages that a sender may copy while their receiver holds too many unexpected ones.
+    /// The number of bytes of short messages that a sender may copy while their receiver holds too many unexpected messages.
     pub copied_max: u64,
     /// Whether type signatures are compared (`super::types`).
     pub check_types: bool,

@@ -184,7 +184,7 @@ impl Slot {
         (self.context.get(), self.key.get(), self.capacity())
     }
 
-    /// Returns the same as [`Slot::about`] if a receive waits, otherwise `None`.
+    /// Returns the values of [`Slot::about`] if a receive waits in the slot, otherwise `None`.
     pub(super) fn waiting(&self) -> Option<(Context, Key, u64)> {
         (self.stage.get() == Stage::Waiting).then(|| self.about())
     }

@@ -6,7 +6,7 @@
 //!
 //! **Receiver.** [`UnexpectedMemory::charge`] charges an eager message that matched no receive, [`UnexpectedMemory::discharge`] removes the charge when a receive has matched it.
 //! A peer that sends while more than the bound is buffered is notified to use rendezvous ([`wire::THROTTLE`]); all such peers are released when the buffered bytes have fallen to half of the bound.
-//! THROTTLE overtakes everything else that is queued for the peer; otherwise two ranks that flood each other would receive it only after all queued messages.
+//! THROTTLE overtakes all messages that are queued for the peer; otherwise two ranks that flood each other would receive it only after the flood.
 //!
 //! **Sender.** THROTTLE withdraws the credit of the [`Peer`] ([`Credit`](super::peer)).
 //! So a peer may exceed the bound by its credit (`LOOK` bytes) and by what a ring or a socket holds.

@@ -19,7 +19,7 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Records a loss; the first reason is kept, since it is the cause of later ones.
+    /// Records the loss of a peer; the first reason is kept, because it is the cause of later losses.
     pub(super) fn declare(&self, peer: ProcId, why: &str) {
         let mut reasons = self.reasons.borrow_mut();
         reasons.entry(peer).or_insert_with(|| why.into());

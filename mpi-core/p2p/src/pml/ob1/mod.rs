@@ -8,7 +8,7 @@
 //! * to peers where the eager pipeline is faster, the data of messages of medium length follow the announcement without a CTS ([`recv::eager_pipeline`]).
 //! * messages in fragments to one peer take turns ([`send::streams`]);
 //! * in the single copy of a large message the sender is asked to copy a part ([`wire::ASSIST`]), and reports the end of its part ([`wire::ASSIST_DONE`]);
-//!   if the sender is busy elsewhere, the receiver copies everything itself;
+//!   if the sender is computing, the receiver copies the whole message itself;
 //! * a receiver with too many unexpected short messages makes their senders use rendezvous ([`flow_control`]).
 //!
 //! Parts, each with private state; [`Ob1`] composes them and passes each arriving message to the part responsible:
@@ -126,7 +126,7 @@ impl Ob1 {
         self.receiver.matcher().matching(context)
     }
 
-    /// As [`Ob1::matching`], for a communicator's context; `peers` are the processes that ranks in its messages name.
+    /// Returns the state of [`Ob1::matching`] for a communicator's context; `peers` are the processes that ranks in its messages name.
     pub fn matching_among(&self, context: Context, peers: &Group) -> Rc<Matching> {
         self.receiver.matcher().matching_among(context, peers)
     }
@@ -147,7 +147,7 @@ impl Ob1 {
         self.core.links().disconnect(proc);
     }
 
-    /// Polls the transports and sends queued messages. Returns true if anything was done.
+    /// Polls the transports and sends queued messages. Returns true if a message was sent or handled.
     #[inline]
     pub fn progress(&self) -> bool {
         let delivered = self.bml().progress(self);
@@ -319,7 +319,7 @@ impl Ob1 {
         self.receiver.slot().about()
     }
 
-    /// Returns the same as [`Ob1::about_here`] if a receive waits on the fast path, otherwise `None`.
+    /// Returns the values of [`Ob1::about_here`] if a receive waits on the fast path, otherwise `None`.
     pub fn waits_here(&self) -> Option<(Context, Key, u64)> {
         self.receiver.slot().waiting()
     }
@@ -341,7 +341,7 @@ impl Ob1 {
     }
 }
 
-/// Returns true if [`Ob1::progress`] would do nothing at this moment.
+/// Returns true if [`Ob1::progress`] would have no work at this moment.
 #[inline]
 pub fn is_idle(pml: &Ob1) -> bool {
     let sends = pml.core.links().is_congested() || pml.sender.streams().are_under_way();

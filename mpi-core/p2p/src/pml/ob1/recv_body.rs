@@ -29,7 +29,7 @@ impl RecvBody {
         self.matching.context()
     }
 
-    /// Returns its source, tag and maximum size, for the state page.
+    /// Returns the receive's source, tag and maximum size, for the state page.
     pub fn about(&self) -> About {
         self.matching.about(self.key, self.buf.bytes())
     }
@@ -68,7 +68,7 @@ impl RecvBody {
         self.incoming.as_deref()
     }
 
-    /// Returns the same as [`RecvBody::incoming`], mutable.
+    /// Returns the matched message as [`RecvBody::incoming`] does, mutable.
     pub(super) fn incoming_mut(&mut self) -> Option<&mut Incoming> {
         self.incoming.as_deref_mut()
     }

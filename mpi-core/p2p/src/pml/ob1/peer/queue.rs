@@ -30,7 +30,7 @@ pub struct SendQueue {
 }
 
 impl SendQueue {
-    /// Returns true if nothing is queued, so that a new message overtakes none.
+    /// Returns true if no message is queued, so that a new message overtakes none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.borrow().is_empty()

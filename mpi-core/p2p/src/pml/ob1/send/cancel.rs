@@ -1,6 +1,6 @@
 //! Cancellation of an unmatched send (`MPI_Cancel`; MPI 5.0, section 3.8.4).
 //!
-//! Promise: a cancelled send completes, whatever receives its peer posts: either it is cancelled, or a receive has matched it and it proceeds.
+//! Promise: a cancelled send completes, whatever receives its peer posts: either the send is cancelled, or a receive has matched it and the send proceeds.
 //! The peer must be in an MPI call to answer, as for every arriving message.
 //!
 //! Only a rendezvous needs cancellation; all other messages have been sent or are sent without a receive.

@@ -11,7 +11,7 @@ use crate::pml::envelope::{Envelope, Mode};
 
 /// Up to this length a message is always sent eagerly, because programs rely on short messages being sent without a receive.
 const BRIEF: usize = 4 << 10;
-/// Up to this length an eager message is sent in one piece; both sides copy longer ones concurrently.
+/// Up to this length an eager message is sent in one piece; both sides copy longer messages concurrently.
 const WHOLE: usize = 32 << 10;
 /// Packing this number of runs takes longer than announcing them, after which the receiver can begin with the first fragment.
 const LABORIOUS_RUNS: i64 = 256;

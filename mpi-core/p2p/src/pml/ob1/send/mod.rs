@@ -4,7 +4,7 @@
 //! sends in fragments take turns ([`streams`]), and the sender copies a part of a cooperative copy ([`assist`]).
 //! Short messages to a throttling receiver are copied ([`copies`]); a send may be cancelled ([`cancel`]).
 //!
-//! [`Sender`] composes these: it chooses the protocol of each message, and retries the queued ones.
+//! [`Sender`] composes these parts: it chooses the protocol of each message, and retries the queued messages.
 
 mod announce;
 pub mod assist;
@@ -38,7 +38,7 @@ use unreachable::fail_send;
 
 /// The state of a send after its start.
 pub enum Sent {
-    /// The transport has accepted the data; there is nothing to wait for.
+    /// The transport has accepted the data, so the send is complete.
     Done,
     Pending(Req),
 }
@@ -172,7 +172,7 @@ impl Sender {
 
     /// Offers the queued messages again. Returns true if any was sent.
     ///
-    /// THROTTLE precedes everything else.
+    /// THROTTLE is sent before all queued messages.
     #[cold]
     pub(super) fn drain_queues(&self, core: &Core) -> bool {
         let links = core.links();

@@ -94,7 +94,7 @@ impl Streams {
         self.push_all(core);
     }
 
-    /// Sends fragments until every stream is done or its transport is full. Returns true if anything was sent.
+    /// Sends fragments until every stream is done or its transport is full. Returns true if any fragment was sent.
     pub fn push_all(&self, core: &Core) -> bool {
         let peers = std::mem::take(&mut *self.peers.borrow_mut());
         let mut moved = false;
