@@ -147,7 +147,7 @@ impl Ob1 {
         self.core.links().disconnect(proc);
     }
 
-    /// Polls the transports and sends queued messages. Returns true if a message was sent or handled.
+    /// Polls the transports and sends queued messages. Returns true if any message was delivered or any data were moved.
     #[inline]
     pub fn progress(&self) -> bool {
         let delivered = self.bml().progress(self);
