@@ -1,4 +1,4 @@
-//! Generates the words and the slots of the backend.
+//! Build script: generates the enumeration of words and the slots of the backend.
 
 use compat_generate::{backend, fallbacks, families, root, tables, write, written_in};
 

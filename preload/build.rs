@@ -1,6 +1,7 @@
 //! Generates the wrapper functions.
 //!
-//! The library depends only on the C library and is never unloaded: exit handlers and MPI may call it even after a `dlclose`.
+//! The library links only the C library and is never unloaded:
+//! exit handlers and MPI may call its functions even after `dlclose`.
 
 #[path = "build/entries.rs"]
 mod entries;

@@ -1,44 +1,44 @@
-//! Errors of child processes, with their output.
+//! Errors of child processes, with the output of the process.
 
 use std::fmt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Why a program failed.
+/// The reason why a program failed.
 #[derive(Debug)]
 pub enum ProcessError {
-    /// It could not be started.
+    /// The program could not be started.
     Start {
-        /// Its path or name.
+        /// The path or name of the program.
         program: String,
-        /// The system's error.
+        /// The error of the operating system.
         reason: std::io::Error,
     },
-    /// Its output files could not be created, or it could not be waited for.
+    /// The output files could not be created, or waiting for the program failed.
     Output {
-        /// Its path or name.
+        /// The path or name of the program.
         program: String,
-        /// The system's error.
+        /// The error of the operating system.
         reason: std::io::Error,
     },
-    /// It exceeded its time limit and was killed with its whole process group.
+    /// The program exceeded its time limit, and its process group was killed.
     TimedOut {
-        /// Its path or name.
+        /// The path or name of the program.
         program: String,
         /// The elapsed time.
         after: Duration,
-        /// Its standard output so far.
+        /// The standard output so far.
         stdout: String,
-        /// Its standard error so far.
+        /// The standard error so far.
         stderr: String,
     },
-    /// It ended with a status other than 0.
+    /// The program ended with a status other than 0.
     Failed {
-        /// Its path or name.
+        /// The path or name of the program.
         program: String,
-        /// Its exit code, or the signal that ended it.
+        /// The exit code, or the signal that ended the program.
         status: ExitStatus,
-        /// Its standard error.
+        /// The standard error of the program.
         stderr: String,
     },
 }

@@ -1,9 +1,9 @@
-//! Child processes with a time limit, of which nothing is left running.
+//! Child processes with a time limit, which leave no process running.
 //!
-//! A program runs in its own process group, its output goes to memory files, and its end is reported by a pidfd,
-//! so the measured time is exact to the scheduler's precision.
-//! Every wait has a limit; after it the whole group gets SIGTERM and then SIGKILL.
-//! Used by `cargo xtask`, by the tests, and by `mpi-bench`, which starts other libraries' launchers.
+//! A program runs in its own process group, and writes its output to memory files.
+//! A pidfd reports its end, so the measured time is as precise as the scheduler.
+//! Every wait has a limit, after which the process group receives SIGTERM and then SIGKILL.
+//! This package serves `cargo xtask`, the tests and `mpi-bench`, which starts other launchers.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -22,17 +22,17 @@ use std::time::Duration;
 /// Exit status and output of a program.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its exit code, or the signal that ended it.
+    /// The exit code, or the signal that ended the program.
     pub status: ExitStatus,
-    /// Its standard output; invalid UTF-8 is replaced.
+    /// The standard output of the program, with invalid UTF-8 replaced.
     pub stdout: String,
-    /// Its standard error, likewise.
+    /// The standard error of the program, with invalid UTF-8 replaced.
     pub stderr: String,
-    /// From its start to its end, as reported by its pidfd.
+    /// The time from start to end of the program, as reported by its pidfd.
     pub took: Duration,
 }
 
-/// The command line, for error texts.
+/// Returns the command line, for error texts.
 pub fn spelled(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words
@@ -41,15 +41,15 @@ pub fn spelled(command: &Command) -> String {
         .join(" ")
 }
 
-/// Copies a program that will be executed at once.
+/// Copies a program that will be executed immediately.
 ///
-/// The copy is written by cp(1): a child that another thread of this process starts would inherit a descriptor open for writing, and
-/// until that child has executed its own program, execve(2) of the copy fails with ETXTBSY.
+/// The copy is made by cp(1): another thread's child would inherit a writable descriptor.
+/// Until that child calls execve(2), the execution of the copy would fail with ETXTBSY.
 pub fn copy_program(from: &Path, to: &Path) -> Result<(), ProcessError> {
     run(Command::new("cp").arg("--").args([from, to]))
 }
 
-/// Runs the command on this process's terminal; returns an error unless it succeeds.
+/// Runs the command on this process's terminal. Returns an error unless the command succeeds.
 pub fn run(command: &mut Command) -> Result<(), ProcessError> {
     let program = spelled(command);
     let status = command.status().map_err(|reason| ProcessError::Start {
@@ -67,7 +67,8 @@ pub fn run(command: &mut Command) -> Result<(), ProcessError> {
     }
 }
 
-/// Runs the command and captures its output; returns an error unless it succeeds within `limit`.
+/// Runs the command and captures its output.
+/// Returns an error unless the command succeeds within `limit`.
 pub fn output(command: &mut Command, limit: Duration) -> Result<Outcome, ProcessError> {
     let program = spelled(command);
     let outcome = Running::start(command)?.wait(limit)?;
@@ -82,10 +83,14 @@ pub fn output(command: &mut Command, limit: Duration) -> Result<Outcome, Process
     }
 }
 
-/// A standard input that is never readable and does not end before the program does, if its starter keeps the [`Child`](std::process::Child), as [`Running`] does.
+/// Returns a standard input that is never readable and stays open until the program ends.
+/// The caller must keep the [`Child`](std::process::Child), as [`Running`] does.
 ///
-/// MPICH's `mpiexec.hydra` needs one. It reads its input as soon as it has started its proxy, and forwards even the end of file through a socket pair.
-/// If a short job has ended by then, as happens on a busy machine, the other end is closed, and SIGPIPE kills hydra before it has printed the job's output.
+/// MPICH's `mpiexec.hydra` requires such an input.
+/// Hydra reads its input as soon as it has started its proxy.
+/// Hydra forwards even the end of file, over a socket pair.
+/// If a short job has ended before that, as on a busy host, the other end is closed.
+/// SIGPIPE then kills hydra before it has printed the job's output.
 /// An input that is never readable is never forwarded.
 pub fn silence() -> Stdio {
     Stdio::piped()
@@ -187,7 +192,7 @@ mod tests {
         let deaf = running.stdout_so_far();
         running.wait(Duration::ZERO).unwrap_err();
         let status = std::fs::read_to_string(format!("/proc/{}/stat", deaf.trim()));
-        // It has ended, or is a zombie that init will reap.
+        // The process has ended, or is a zombie that init will reap.
         assert!(
             status.as_ref().map_or(true, |s| s.contains(") Z")),
             "{deaf}: {status:?}"

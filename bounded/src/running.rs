@@ -1,4 +1,4 @@
-//! A running child process and its process group, from the start to the end of the group.
+//! A running child process with its process group, from start to end of the group.
 
 #![allow(unsafe_code)]
 
@@ -16,8 +16,8 @@ use rustix::process::{
 
 use crate::{Outcome, ProcessError, spelled};
 
-/// A program that runs in its own process group, with its output in memory files:
-/// a stray process could hold a pipe open, and the reader would wait without a limit.
+/// A program that runs in its own process group, with its output in memory files.
+/// With a pipe, an orphan process could keep the pipe open, and the reader would wait indefinitely.
 #[derive(Debug)]
 pub struct Running {
     program: String,
@@ -28,7 +28,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the program with the standard input of the command, or else this process's.
+    /// Starts the program. The standard input is the command's, or else this process's.
     pub fn start(command: &mut Command) -> Result<Self, ProcessError> {
         let program = spelled(command);
         let failed = |reason| ProcessError::Output {
@@ -42,9 +42,11 @@ impl Running {
             .stderr(stderr_copy)
             .process_group(0);
         if is_main_thread() {
-            // A process group of its own gets no signal from the terminal when this process ends, so the kernel sends it one.
-            // The kernel does so when the thread that started the program ends, and only the main thread lasts as long as this process.
-            // SAFETY: the closure runs between fork and exec and makes one async-signal-safe system call, without allocation or locks.
+            // A separate process group gets no signal from the terminal when this process ends.
+            // So the kernel sends a signal, at the end of the thread that started the program.
+            // Only the main thread lasts until this process ends.
+            // SAFETY: the closure runs between fork and exec, without allocation or locks.
+            // The closure makes one async-signal-safe system call.
             unsafe {
                 command.pre_exec(|| {
                     set_parent_process_death_signal(Some(Signal::TERM)).map_err(Into::into)
@@ -65,27 +67,29 @@ impl Running {
         })
     }
 
-    /// Returns the process id, which is also the group id.
+    /// Returns the process id, which is also the id of the process group.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns its standard output so far.
+    /// Returns the standard output so far.
     pub fn stdout_so_far(&self) -> String {
         contents(&self.stdout)
     }
 
-    /// Returns its standard error so far.
+    /// Returns the standard error so far.
     pub fn stderr_so_far(&self) -> String {
         contents(&self.stderr)
     }
 
-    /// Waits for the end, whatever the status; after `limit` the whole group is killed.
+    /// Waits for the end of the program, with any status.
+    /// After `limit`, the process group is killed.
     pub fn wait(self, limit: Duration) -> Result<Outcome, ProcessError> {
         self.wait_while(|elapsed| elapsed < limit)
     }
 
-    /// Waits for the end, whatever the status, while `patient` returns true for the elapsed time, which is polled; then the whole group is killed.
+    /// Waits for the end of the program, with any status, while `patient` returns true.
+    /// `patient` is polled with the elapsed time. If it returns false, the process group is killed.
     pub fn wait_while(
         mut self,
         mut patient: impl FnMut(Duration) -> bool,
@@ -117,11 +121,11 @@ impl Running {
         }
     }
 
-    /// Sends SIGTERM and then SIGKILL to the group; returns when it has ended.
+    /// Sends SIGTERM and then SIGKILL to the process group. Returns after the end of the group.
     fn stop(&mut self) {
         if let Some(group) = pid_of(&self.child) {
             for signal in [Signal::TERM, Signal::KILL] {
-                // The group may have ended already.
+                // The group may have ended already, so an error is ignored.
                 let _ = kill_process_group(group, signal);
                 if self.outlast(group) {
                     break;
@@ -131,11 +135,12 @@ impl Running {
         let _ = self.child.wait();
     }
 
-    /// Waits until the group has ended, the leader first; returns true if it ended in time.
+    /// Waits for the end of the process group, first of its leader.
+    /// Returns true if it ended in time.
     fn outlast(&mut self, group: Pid) -> bool {
         const LEADER: Duration = Duration::from_secs(2);
-        // Orphans end right after their parent, or not at all;
-        // some stay in the group as zombies until the process that inherits them reaps them.
+        // Orphans end directly after their parent, or not at all.
+        // Some remain in the group as zombies, until the process that inherits them reaps them.
         const ORPHANS: Duration = Duration::from_millis(200);
         let asked = Instant::now();
         let ended = wait_until(&mut self.child, || asked.elapsed() > LEADER);
@@ -153,13 +158,14 @@ impl Running {
     }
 }
 
-/// How long a program file may still be open for writing after its writer has closed it.
+/// Time for which a program file may stay open for writing after its writer has closed it.
 const JUST_WRITTEN: Duration = Duration::from_secs(2);
 
-/// Starts a program, even if its file has just been written.
+/// Starts a program, even if its file was just written.
 ///
-/// Between another thread's fork and exec its child holds copies of all open files, and the kernel executes no file that is open for writing
-/// (`ETXTBSY`, execve(2)); so this retries for a while.
+/// Between fork and exec, a child of another thread has copies of all open descriptors.
+/// The kernel does not execute a file that is open for writing (`ETXTBSY`, execve(2)).
+/// So this function retries for a limited time.
 fn spawn(command: &mut Command) -> std::io::Result<Child> {
     let begin = Instant::now();
     loop {
@@ -176,7 +182,7 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
 }
 
 impl Drop for Running {
-    /// A test that fails between start and wait leaves nothing running.
+    /// Ends the program. So a test that fails between start and wait leaves no process running.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.stop();
@@ -188,16 +194,16 @@ fn is_main_thread() -> bool {
     rustix::thread::gettid() == rustix::process::getpid()
 }
 
-/// Creates an anonymous file, and a second handle of it for the child.
+/// Creates an anonymous file with a second descriptor for the child.
 fn memory_file() -> std::io::Result<(File, Stdio)> {
     let file = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
     let copy = Stdio::from(file.try_clone()?);
     Ok((file, copy))
 }
 
-/// Returns the whole text of a file that others may still be writing.
+/// Returns the whole text of a file, which other processes may still be writing.
 ///
-/// The file position is shared with the writers, so this reads with explicit offsets.
+/// The writers share the file position, so the reads have explicit offsets.
 fn contents(file: &File) -> String {
     use std::os::unix::fs::FileExt as _;
     let mut bytes = Vec::new();
@@ -208,13 +214,13 @@ fn contents(file: &File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Waits for the child until `give_up` returns true, which is called every ten milliseconds.
+/// Waits for the child until `give_up` returns true. `give_up` is called every 10 milliseconds.
 fn wait_until(
     child: &mut Child,
     mut give_up: impl FnMut() -> bool,
 ) -> std::io::Result<Option<ExitStatus>> {
     const ASK: Duration = Duration::from_millis(10);
-    // Where the kernel has no pidfd (before 5.3) or a sandbox forbids it, frequent polling is nearly as exact.
+    // Without a pidfd (kernel before 5.3, or a sandbox), frequent polling is nearly as precise.
     let ended =
         pid_of(child).and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
     let mut pause = Duration::from_micros(200);
@@ -231,7 +237,7 @@ fn wait_until(
                     tv_sec: 0,
                     tv_nsec: i64::from(ASK.subsec_nanos()),
                 };
-                // A signal only makes the round shorter.
+                // A signal only shortens the wait of this iteration.
                 let _ = poll(&mut [PollFd::new(ended, PollFlags::IN)], Some(&ask));
             }
             None => {

@@ -1,4 +1,4 @@
-//! Helpers of the mock tests: recording of the arguments that reach the backend, and addresses for arguments.
+//! Helpers of the mock tests: recording of the backend's arguments, and addresses for arguments.
 
 use compat::backend::{NAMES, SLOTS};
 use std::cell::{Cell, RefCell};
@@ -15,23 +15,24 @@ thread_local! {
     static CHECKED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Calls a function of the library under test, and records that it is checked.
+/// Calls a function of the library under test, and records that it was checked.
 macro_rules! call {
     ($name:ident($($argument:expr),* $(,)?)) => {{
         checked(stringify!($name));
-        // SAFETY: each check passes constants, or addresses of locals or of `SCRATCH`, with the types of this function.
+        // SAFETY: each check passes constants, or addresses of local variables or of `SCRATCH`.
+        // The arguments have the types of this function.
         unsafe { crate::entries::$name($($argument),*) }
     }};
 }
 
-/// Puts functions of the right types into slots of the mock backend.
+/// Stores functions of the right types in slots of the mock backend.
 macro_rules! below {
     ($($name:ident = $mock:expr),* $(,)?) => { $(
         put(compat::backend::slot::$name, [compat::backend::$name::<F>(), $mock][1] as *mut c_void);
     )* };
 }
 
-/// Puts a mock of the function whose arguments are now checked into its slot.
+/// Stores a mock in the slot of the function under test, and clears the records.
 macro_rules! mock {
     ($name:ident = $mock:expr) => {
         begin(
@@ -41,30 +42,31 @@ macro_rules! mock {
     };
 }
 
-/// Converts integers of any type to the recorded form.
+/// Converts integers of any type to `u64`, the type of records.
 macro_rules! list {
     ($($value:expr),* $(,)?) => { vec![$($value as i64 as u64),*] };
 }
 
-/// Records arguments, in their order.
+/// Records arguments in order.
 macro_rules! note {
     ($($value:expr),* $(,)?) => {{ $( note($value as i64 as u64); )* }};
 }
 
-/// Compares what was recorded since `mock!` or the last such comparison with the expected values from the tables.
+/// Compares the arguments recorded since the last comparison with the expected values.
 macro_rules! arrives {
     ($name:expr; $($value:expr),* $(,)?) => {
         assert_eq!(noted(), list![$($value),*], "{}: what arrives", $name)
     };
 }
 
-/// Records that a function has a check.
+/// Records that a function was checked.
 pub fn checked(name: &'static str) {
     CHECKED.with_borrow_mut(|checked| checked.insert(name));
 }
 
-/// Asserts that this thread has checked the functions of the lists, `total` of the standard and of extensions, and that together with those
-/// that the library leaves out these are all functions with a slot.
+/// Asserts that this thread has checked all functions of the lists.
+/// The lists have `total` functions of the standard, and the extensions.
+/// With the functions in `left_out`, they are all functions that have a slot.
 pub fn assert_checked(lists: [&[&'static str]; 2], left_out: &[&str], total: usize) {
     let there: BTreeSet<&str> = lists.into_iter().flatten().copied().collect();
     let checked = CHECKED.with_borrow(Clone::clone);
@@ -82,20 +84,20 @@ pub fn assert_checked(lists: [&[&'static str]; 2], left_out: &[&str], total: usi
     assert_eq!(all, known.collect(), "functions with a slot");
 }
 
-/// Puts a mock into the slot of a function, and clears earlier records.
+/// Stores a mock in the slot of a function, and clears earlier records.
 pub fn begin(slot: usize, mock: *mut c_void) {
     forget();
     put(slot, mock);
 }
 
-/// Clears the records.
+/// Clears the records of arguments.
 pub fn forget() {
     SEEN.with_borrow_mut(|seen| *seen = [0xdead; 64]);
     NOTED.with_borrow_mut(Vec::clear);
     CALLED.set(false);
 }
 
-/// Puts a function into a slot.
+/// Stores a function in a slot.
 pub fn put(slot: usize, function: *mut c_void) {
     SLOTS[slot].store(function, Ordering::Relaxed);
 }
@@ -117,17 +119,17 @@ pub fn seen(argument: usize) -> u64 {
     SEEN.with_borrow(|seen| seen[argument])
 }
 
-/// Appends a value to the record.
+/// Appends a value to the list of arguments.
 pub fn note(value: u64) {
     NOTED.with_borrow_mut(|noted| noted.push(value));
 }
 
-/// Takes the record.
+/// Takes the list of arguments.
 pub fn noted() -> Vec<u64> {
     NOTED.take()
 }
 
-/// Stores an address that the backend was given, such as a function.
+/// Stores an address that the backend has received, such as a callback.
 pub fn keep(place: usize, address: usize) {
     KEPT.with_borrow_mut(|kept| kept[place] = address);
 }

@@ -1,4 +1,4 @@
-//! Functions that MPI-3 has removed and old programs still call; MPICH and Open MPI still export them.
+//! Functions that MPI-3 removed and old programs call. MPICH and Open MPI still export them.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc)]
 
@@ -11,12 +11,12 @@ macro_rules! removed {
     ($($name:ident $profiled:ident ($($argument:ident: $kind:ty),*) $body:block)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $profiled($($argument: $kind),*) -> c_int {
-            // SAFETY: the caller's arguments go to the function that replaces this one and has the same requirements.
+            // SAFETY: the replacement has the requirements that the caller has met.
             unsafe { $body }
         }
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $kind),*) -> c_int {
-            // SAFETY: the same function under its profiling name, with the same requirements.
+            // SAFETY: the profiling name is the same function, with the same requirements.
             unsafe { $profiled($($argument),*) }
         }
     )* };
@@ -68,7 +68,7 @@ removed! {
     }
 }
 
-/// Creates a structure, in which an entry of the type `MPI_LB` or `MPI_UB` marks the lower or upper bound.
+/// Creates a struct datatype. An entry of type `MPI_LB` or `MPI_UB` sets the lower or upper bound.
 ///
 /// # Safety
 /// The arguments are valid for `MPI_Type_create_struct`.
@@ -79,13 +79,14 @@ unsafe fn structure(
     types: *mut Handle,
     made: *mut Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the caller's, and the caller promises that they are valid for this function.
+    // SAFETY: the arguments are valid for this function by the `# Safety` contract.
     let pass_on = || unsafe { PMPI_Type_create_struct(count, lengths, displacements, types, made) };
     let entries = usize::try_from(count).unwrap_or(0);
     if lengths.is_null() || displacements.is_null() || types.is_null() || made.is_null() {
         return pass_on();
     }
-    // SAFETY: none of the arrays is null, and the caller promises `count` entries in each; `at` is below that.
+    // SAFETY: no array is null, and each has `count` entries by the `# Safety` contract.
+    // `at` is below `count`.
     let entry = |at: usize| unsafe {
         let kind = types.add(at).read();
         (lengths.add(at).read(), displacements.add(at).read(), kind)
@@ -107,7 +108,8 @@ unsafe fn structure(
         return pass_on();
     }
     let (mut bare, mut begin, mut extent) = (kept_types.first().copied().unwrap_or_default(), 0, 0);
-    // SAFETY: the three vectors have the same length, the other addresses are those of locals, and `made` is not null and the caller's.
+    // SAFETY: the three vectors have the same length. `made` is the caller's and is not null.
+    // All other addresses are those of local variables.
     unsafe {
         let code = PMPI_Type_create_struct(
             kept_types.len() as c_int,

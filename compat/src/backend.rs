@@ -1,9 +1,12 @@
-//! The backend, i.e. the MPI library below, opened when the program's loader starts this one: `libmpi_abi.so.1`, or another library ([`crate::foreign_below`]).
+//! The backend: the MPI library that this library calls, `libmpi_abi.so.1` or a foreign library.
 //!
-//! Its functions are called through slots and by their `PMPI_` names, so that no function of this library is mistaken for one of
-//! the backend. Our own backend is three directories above (`lib/portcullis/compat/FAMILY` in an installation), or else found by the loader.
+//! The loader's start of this library opens the backend ([`crate::foreign_below`] if foreign).
+//! The backend's functions are called through slots and by their `PMPI_` names.
+//! So the loader does not confuse functions of this library with those of the backend.
+//! An installation has `libmpi_abi.so.1` three directories above (`lib/portcullis/compat/X`).
+//! In other places the loader searches for `libmpi_abi.so.1`.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
-// Functions of many parameters have long types.
+// Functions with many parameters have long types.
 #![allow(clippy::type_complexity)]
 
 use crate::family::Family;
@@ -19,11 +22,13 @@ include!(concat!(env!("OUT_DIR"), "/backend.rs"));
 /// The backend's soname.
 const LIBRARY: &str = "libmpi_abi.so.1";
 
-/// Why the backend could not be opened.
+/// The reason why the backend could not be opened.
 pub(crate) static REFUSED: OnceLock<String> = OnceLock::new();
 
-/// Creates a reduction operator for a callback with another signature. Arguments: the callback (context, input, input and output, count, datatype),
-/// the maximum number of elements per call, the context, its destructor, commutativity, and the address of the new operator.
+/// Creates an operator for a callback with another signature.
+/// The arguments are the callback, the maximum number of elements per call, the context,
+/// the context's destructor, commutativity, and the address of the operator.
+/// The callback's arguments are context, input, in-out operand, count and datatype.
 pub type MakeOperator = unsafe extern "C-unwind" fn(
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
     i64,
@@ -33,7 +38,8 @@ pub type MakeOperator = unsafe extern "C-unwind" fn(
     *mut usize,
 ) -> c_int;
 
-/// Creates an error handler, likewise; the first argument is the kind of object: communicator, window, file, session.
+/// Creates an error handler for a callback with another signature.
+/// The first argument is the object kind: communicator, window, file, session.
 pub type MakeHandler = unsafe extern "C-unwind" fn(
     c_int,
     unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_int),
@@ -42,7 +48,8 @@ pub type MakeHandler = unsafe extern "C-unwind" fn(
     *mut usize,
 ) -> c_int;
 
-/// Duplicates a communicator. Arguments: communicator, info, callback with the new handle, its context, and the address of the request.
+/// Duplicates a communicator. The arguments are communicator, info, callback, context, request.
+/// The callback receives the new handle and the context.
 pub type Duplicate = unsafe extern "C-unwind" fn(
     usize,
     usize,
@@ -51,12 +58,12 @@ pub type Duplicate = unsafe extern "C-unwind" fn(
     *mut usize,
 ) -> c_int;
 
-/// Slots of the non-standard functions that Portcullis's backend exports for this library.
+/// Slots of the extensions that Portcullis's backend exports for this library.
 pub static DUPLICATE: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 pub static MAKE_OPERATOR: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 pub static MAKE_HANDLER: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 
-/// The queries for buffers in device memory: a library that has none supports none.
+/// Slots of the queries for device memory. A library without them supports no device memory.
 pub static QUERY_CUDA: AtomicPtr<c_void> = AtomicPtr::new(unsupported as *mut c_void);
 pub static QUERY_ROCM: AtomicPtr<c_void> = AtomicPtr::new(unsupported as *mut c_void);
 pub static QUERY_ZE: AtomicPtr<c_void> = AtomicPtr::new(unsupported as *mut c_void);
@@ -68,29 +75,33 @@ extern "C" fn unsupported() -> c_int {
 /// Returns the backend's answer to a query for device memory.
 pub fn query(slot: &AtomicPtr<c_void>) -> c_int {
     let function = slot.load(Ordering::Relaxed);
-    // SAFETY: the slots of queries hold `unsupported` or the backend's function, which has the same signature.
+    // SAFETY: a slot of a query holds `unsupported` or a function of this signature.
     unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(function)() }
 }
 
-/// The functions in these slots.
+/// Returns the functions of these slots.
 pub fn make_operator() -> MakeOperator {
-    // SAFETY: [`open`] stores a symbol of this type in the slot; before, the slot holds [`unavailable`], which does not return.
+    // SAFETY: [`open`] stores a symbol of this type in the slot.
+    // Before that, the slot holds [`unavailable`], which does not return.
     unsafe {
         std::mem::transmute::<*mut c_void, MakeOperator>(MAKE_OPERATOR.load(Ordering::Relaxed))
     }
 }
 
 pub fn make_handler() -> MakeHandler {
-    // SAFETY: the slot holds `portcullis_make_error_handler` of this type, or [`unavailable`], which does not return.
+    // SAFETY: the slot holds `portcullis_make_error_handler`, which has this type.
+    // Before [`open`] it holds [`unavailable`], which does not return.
     unsafe { std::mem::transmute::<*mut c_void, MakeHandler>(MAKE_HANDLER.load(Ordering::Relaxed)) }
 }
 
 pub fn duplicate() -> Duplicate {
-    // SAFETY: the slot holds `portcullis_comm_idup` of this type, or [`unavailable`], which does not return.
+    // SAFETY: the slot holds `portcullis_comm_idup`, which has this type.
+    // Before [`open`] it holds [`unavailable`], which does not return.
     unsafe { std::mem::transmute::<*mut c_void, Duplicate>(DUPLICATE.load(Ordering::Relaxed)) }
 }
 
-/// The initial content of all slots: prints the reason and ends the process, as a loader does for a missing symbol.
+/// The initial content of all slots: prints the reason and ends the process.
+/// A loader does the same for a missing symbol.
 pub(crate) unsafe extern "C-unwind" fn unavailable() -> c_int {
     let reason = REFUSED.get().map_or(
         "a function was called before the loader started the library",
@@ -100,10 +111,12 @@ pub(crate) unsafe extern "C-unwind" fn unavailable() -> c_int {
     std::process::exit(127)
 }
 
-/// Opens the backend and fills the slots; runs once, when the loader starts the library that contains the address `inside`.
+/// Opens the backend and fills the slots. Runs once, when the loader starts this library.
+/// `inside` is an address in this library.
 pub fn open(inside: *const c_void) {
     let own = file_of(inside);
-    // In an installation the backend is three directories above; in a Python environment possibly in the same directory.
+    // In an installation the backend is three directories above.
+    // In a Python environment it may be in the same directory.
     let beside = |levels| {
         let file = own.as_deref()?.ancestors().nth(levels)?.join(LIBRARY);
         file.is_file().then_some(file)
@@ -125,16 +138,16 @@ pub fn open(inside: *const c_void) {
     ));
 }
 
-/// Returns the file that an address was loaded from.
+/// Returns the file from which an address was loaded.
 fn file_of(address: *const c_void) -> Option<PathBuf> {
-    // SAFETY: `Dl_info` is a C structure of pointers, for which all zeros is valid.
+    // SAFETY: `Dl_info` is a C struct of pointers, for which all zeros is a valid value.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: `dladdr` accepts any address; the result is written into a local.
+    // SAFETY: `dladdr` accepts any address, and the output is a local variable.
     let found = unsafe { libc::dladdr(address, &mut info) } != 0;
     if !found || info.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: `dladdr` has set a C string, which lives while the file is loaded.
+    // SAFETY: `dladdr` has set a C string, which is valid while the file is loaded.
     let name = unsafe { CStr::from_ptr(info.dli_fname) };
     let path = Path::new(OsStr::from_bytes(name.to_bytes()));
     std::fs::canonicalize(path).ok()
@@ -142,12 +155,13 @@ fn file_of(address: *const c_void) -> Option<PathBuf> {
 
 pub(crate) fn open_file(path: &Path, flags: c_int) -> Result<*mut c_void, String> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
-    // SAFETY: the name is a C string; the constructors of the library run, which the program expects of its MPI library.
+    // SAFETY: the name is a C string. The library's constructors run, as the program expects.
     let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
     if !handle.is_null() {
         return Ok(handle);
     }
-    // SAFETY: reads the error text of the call that has just failed, before any other call of the loader.
+    // SAFETY: this reads the error text of the call that has just failed.
+    // No other call of the loader is in between.
     let text = unsafe { libc::dlerror() };
     Err(match text.is_null() {
         true => format!("{} was refused", path.display()),
@@ -162,7 +176,7 @@ fn in_slot<const ID: usize>() -> *mut c_void {
     load_static!(SLOTS, ID)
 }
 
-/// Returns the function of a slot, which takes the backend's argument types.
+/// Returns the function of a slot, with the backend's argument types.
 ///
 /// # Safety
 /// `F` must be the type of this backend function.
@@ -170,7 +184,8 @@ fn in_slot<const ID: usize>() -> *mut c_void {
 pub unsafe fn unconverted<F: Copy, const ID: usize>() -> F {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let function = in_slot::<ID>();
-    // SAFETY: `F` is the type of the function in this slot (contract of this function), and has the size of a pointer (asserted above).
+    // SAFETY: `F` is the type of the function in this slot, by the contract of this function.
+    // The assertion above checks that `F` has the size of a pointer.
     unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) }
 }
 

@@ -1,23 +1,25 @@
-//! Number of blocks that a rank exchanges in a collective operation, derived from the communicator.
+//! Number of blocks that a rank exchanges in a collective, which depends on the communicator.
 #![allow(unsafe_code)]
 
 use crate::backend;
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
-/// `MPI_GRAPH` and `MPI_CART` of the standard; the third topology is a distributed graph.
+/// `MPI_CART` and `MPI_GRAPH` of the standard. The third topology is a distributed graph.
 const CART: c_int = 211;
 const GRAPH: c_int = 212;
 /// `MPI_ROOT` of the standard.
 const ROOT: c_int = -4;
 
-/// Returns the number of ranks that each rank sends to and receives from: the size of the remote group of an intercommunicator, or else of the group.
+/// Returns the numbers of ranks to which each rank sends, and from which it receives.
+/// The number is the size of the remote group, or else the size of the group.
 ///
 /// # Safety
 /// The backend is open, and `comm` is a valid handle of it that is not null.
 pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut inter, mut size) = (0, 0);
-    // SAFETY: `comm` is a valid handle of the backend (contract of this function), and the output arguments are locals.
+    // SAFETY: `comm` is a valid handle of the backend, by the contract of this function.
+    // The outputs are local variables.
     unsafe {
         (backend::MPI_Comm_test_inter::<F>())(comm, &mut inter);
         if inter != 0 {
@@ -29,13 +31,14 @@ pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
     (size, size)
 }
 
-/// Returns the number of neighbours that a rank sends to, and that it receives from.
+/// Returns the numbers of neighbours to which a rank sends, and from which it receives.
 ///
 /// # Safety
-/// As for [`all_ranks`].
+/// The contract of [`all_ranks`] applies.
 pub unsafe fn neighbours<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut topology, mut count) = (0, 0);
-    // SAFETY: `comm` is a valid handle of the backend (contract of this function), and the output arguments are locals.
+    // SAFETY: `comm` is a valid handle of the backend, by the contract of this function.
+    // The outputs are local variables.
     unsafe {
         (backend::MPI_Topo_test::<F>())(comm, &mut topology);
         match F::standard(Word::Topology, topology) {
@@ -71,23 +74,26 @@ pub fn known<F: Family>(comm: F::Below) -> bool {
 /// Returns the size of a communicator's local group.
 ///
 /// # Safety
-/// As for [`all_ranks`].
+/// The contract of [`all_ranks`] applies.
 pub unsafe fn members<F: Family>(comm: F::Below) -> c_int {
     let mut size = 0;
     if known::<F>(comm) {
-        // SAFETY: `comm` is neither null nor invalid (checked by `known`), and `size` is a local.
+        // SAFETY: `known` has checked that `comm` is not null and not invalid.
+        // `size` is a local variable.
         unsafe { (backend::MPI_Comm_size::<F>())(comm, &mut size) };
     }
     size
 }
 
-/// Returns true if this rank is the root, whose arrays are significant; `root` is a constant or rank of the backend.
+/// Returns true if this rank is the root, whose arrays are significant.
+/// `root` is a constant or a rank of the backend.
 ///
 /// # Safety
-/// As for [`all_ranks`].
+/// The contract of [`all_ranks`] applies.
 pub unsafe fn is_root<F: Family>(comm: F::Below, root: c_int) -> bool {
     let (mut inter, mut rank) = (0, -1);
-    // SAFETY: `comm` is a valid handle of the backend (contract of this function), and the output arguments are locals.
+    // SAFETY: `comm` is a valid handle of the backend, by the contract of this function.
+    // The outputs are local variables.
     unsafe {
         (backend::MPI_Comm_test_inter::<F>())(comm, &mut inter);
         if inter != 0 {

@@ -1,4 +1,4 @@
-//! Conversion of arguments longer than one word (strings, arrays), and of return codes.
+//! Conversion of strings and arrays, and of return codes.
 #![allow(unsafe_code)]
 
 pub use crate::status::{
@@ -25,7 +25,8 @@ fn failed<F: Family>(code: c_int) -> c_int {
     F::word_out(Word::Error, code)
 }
 
-/// Converts the displacement of a file view; the other ABI's constant becomes an invalid displacement.
+/// Converts the displacement of a file view.
+/// The constant of the other ABI becomes an invalid displacement.
 pub fn displacement_in<F: Family>(displacement: i64) -> i64 {
     match displacement {
         here if here == F::DISPLACEMENT_CURRENT => F::BELOW_DISPLACEMENT_CURRENT,
@@ -34,11 +35,11 @@ pub fn displacement_in<F: Family>(displacement: i64) -> i64 {
     }
 }
 
-/// Converts codes that programs have added, between the standard and a family whose last predefined code is `theirs`.
+/// Converts codes that programs have added, from an ABI whose last predefined code is `theirs`.
 pub fn added_in(code: c_int, theirs: c_int) -> c_int {
     match code.checked_sub(theirs) {
         Some(above) if above > 0 => LAST_CODE.saturating_add(above),
-        // An undefined code; it is negated, and restored by [`added_out`], for example in the error field of a status.
+        // An undefined code is negated. [`added_out`] restores it, for example in a status.
         _ if code > 0 => -code,
         _ => crate::family::INVALID,
     }
@@ -52,10 +53,11 @@ pub fn added_out(code: c_int, theirs: c_int) -> c_int {
     }
 }
 
-/// Start of the codes for error classes that the backend does not have; all codes of libraries are above.
+/// The first code for error classes that the backend does not have.
+/// All codes of libraries are larger.
 const OWN_CODES: c_int = -0x0100_0000;
 
-/// Converts a class of the standard to a code outside every library's range, and back.
+/// Converts a class of the standard to a code outside the range of every library.
 pub fn own_class_in(class: c_int) -> c_int {
     OWN_CODES - class
 }
@@ -66,7 +68,7 @@ pub fn own_class_out(code: c_int) -> Option<c_int> {
         .then(|| OWN_CODES - code)
 }
 
-/// Maximum length of the standard's strings.
+/// Maximum length of strings in the standard.
 const LONGEST: usize = 8192;
 
 /// A string output argument, truncated to the program's buffer.
@@ -80,7 +82,8 @@ pub struct TextOut {
 impl TextOut {
     pub fn new(limit: usize, place: *mut c_char) -> Self {
         let mut text = MaybeUninit::<[u8; LONGEST]>::uninit();
-        // SAFETY: the first byte is within the array; it makes the string empty in case the call writes none.
+        // SAFETY: the first byte is within the array.
+        // The write makes the string empty if the call writes none.
         unsafe { text.as_mut_ptr().cast::<u8>().write(0) };
         TextOut {
             text,
@@ -102,13 +105,15 @@ impl TextOut {
     }
 
     /// # Safety
-    /// The call has written a zero-terminated string, and `length` is null or an output argument of the program.
+    /// The call has written a zero-terminated string.
+    /// `length` is null or an output argument of the program.
     pub unsafe fn finish(&self, length: *mut c_int) {
         if self.place.is_null() {
             return;
         }
         let from = self.text.as_ptr().cast::<u8>();
-        // SAFETY: the call has written a zero-terminated string (contract of this function), and its limit is no longer than the array.
+        // SAFETY: the call has written a zero-terminated string, by the contract of this function.
+        // The limit of the string does not exceed the array.
         let full = unsafe { libc::strlen(from.cast()) };
         let kept = full.min(self.limit.saturating_sub(1));
         // SAFETY: the program's buffer has `limit` bytes, as its ABI's constant requires.
@@ -117,13 +122,14 @@ impl TextOut {
             self.place.add(kept).write(0);
         }
         if !length.is_null() {
-            // SAFETY: an output argument of the program (contract of this function).
+            // SAFETY: this is an output argument of the program, by the contract of this function.
             unsafe { length.write(c_int::try_from(kept).unwrap_or(c_int::MAX)) };
         }
     }
 }
 
-/// A handle output argument. The program gets the handle when this is dropped: also if an exception passes through the call.
+/// A handle output argument. On drop, the handle is stored for the program.
+/// The drop also runs when an exception unwinds through the call.
 pub struct HandleOut<F: Family, T: HandleType> {
     made: F::Below,
     place: *mut F::Handle,
@@ -131,7 +137,8 @@ pub struct HandleOut<F: Family, T: HandleType> {
 }
 
 impl<F: Family, T: HandleType> HandleOut<F, T> {
-    /// True if the handles of both ABIs have the same size, so that the backend can write directly to the program's variable.
+    /// True if handles have the same size in both ABIs.
+    /// Then the backend writes directly to the program's variable.
     const IN_PLACE: bool = size_of::<F::Below>() == size_of::<F::Handle>();
 
     /// # Safety
@@ -162,16 +169,17 @@ impl<F: Family, T: HandleType> Drop for HandleOut<F, T> {
             return;
         }
         let made = match Self::IN_PLACE {
-            // SAFETY: `place` points to a handle variable of the program (contract of `new`). After a failed call it holds the program's old value.
+            // SAFETY: `place` points to a handle variable of the program, by the contract of `new`.
+            // After a failed call it holds the program's old value.
             true => unsafe { self.place.cast::<F::Below>().read() },
             false => self.made,
         };
-        // SAFETY: `place` points to a handle variable of the program (contract of `new`).
+        // SAFETY: `place` points to a handle variable of the program, by the contract of `new`.
         unsafe { self.place.write(F::handle_out(T::KIND, made)) };
     }
 }
 
-/// A handle that a call reads and writes, such as a request. The program gets the new handle when this is dropped.
+/// An in-out handle argument, such as a request. On drop, the new handle is stored for the program.
 pub struct HandleInOut<F: Family, T: HandleType> {
     now: F::Below,
     before: F::Below,
@@ -186,7 +194,7 @@ impl<F: Family, T: HandleType> HandleInOut<F, T> {
     pub unsafe fn new(place: *mut F::Handle) -> Self {
         let now = match place.is_null() {
             true => F::null(T::KIND),
-            // SAFETY: `place` points to a handle variable of the program (contract of this function).
+            // SAFETY: `place` points to a handle variable of the program, by the contract.
             false => F::handle_in(T::KIND, unsafe { place.read() }),
         };
         HandleInOut {
@@ -212,7 +220,7 @@ impl<F: Family, T: HandleType> Drop for HandleInOut<F, T> {
         if self.place.is_null() {
             return;
         }
-        // SAFETY: `place` points to a handle variable of the program (contract of `new`).
+        // SAFETY: `place` points to a handle variable of the program, by the contract of `new`.
         unsafe { self.place.write(F::handle_out(T::KIND, self.now)) };
         if matches!(T::KIND, Kind::Request) && self.now != self.before {
             F::request_left(self.before);
@@ -220,7 +228,7 @@ impl<F: Family, T: HandleType> Drop for HandleInOut<F, T> {
     }
 }
 
-/// A file that a call writes, and may read. The program gets it when this is dropped.
+/// A file handle that a call writes, and may read. On drop, it is stored for the program.
 pub struct FileOut<F: Family> {
     file: usize,
     place: *mut usize,
@@ -229,11 +237,11 @@ pub struct FileOut<F: Family> {
 
 impl<F: Family> FileOut<F> {
     /// # Safety
-    /// `place` is null or points to a file variable of the program, from which the call reads if `is_read`.
+    /// `place` is null or points to a file variable of the program. The call reads it if `is_read`.
     #[inline(always)]
     pub unsafe fn new(place: *mut usize, is_read: bool) -> Self {
         let file = match is_read && !place.is_null() {
-            // SAFETY: `place` points to a file variable of the program (contract of this function).
+            // SAFETY: `place` points to a file variable of the program, by the contract.
             true => F::file_in(unsafe { place.read() }),
             false => F::no_file(),
         };
@@ -257,7 +265,7 @@ impl<F: Family> Drop for FileOut<F> {
     #[inline(always)]
     fn drop(&mut self) {
         if !self.place.is_null() {
-            // SAFETY: `place` points to a file variable of the program (contract of `new`).
+            // SAFETY: `place` points to a file variable of the program, by the contract of `new`.
             unsafe { self.place.write(F::file_out(self.file)) };
         }
     }
@@ -272,16 +280,18 @@ pub unsafe fn word_to_program<F: Family>(word: Word, place: *mut c_int) {
     if place.is_null() {
         return;
     }
-    // SAFETY: `place` points to an `int` of the program (contract of this function).
+    // SAFETY: `place` points to an `int` of the program, by the contract of this function.
     unsafe { place.write(F::word_out(word, place.read())) }
 }
 
-/// Maximum length of an array on the stack; longer ones are allocated. The value is above eight, because the compiler unrolls loops of at most eight steps
-/// and keeps each element in a register, so that a call with two requests would move eight.
+/// Maximum length of an array on the stack. Longer arrays are allocated.
+/// The value exceeds 8, because the compiler unrolls loops of at most 8 steps.
+/// The loop would hold each element in a register; a call with two requests would move eight.
 const SHORT: usize = 16;
 
-/// Stack memory for the elements of an [`Array`]. It is a separate object, since the compiler must assume that a call that gets the address of a part
-/// of an object may change the whole.
+/// Stack memory for the elements of an [`Array`].
+/// The memory is a separate object for the optimizer.
+/// A call that gets the address of a part of an object may change the whole object.
 pub struct ShortArray<T>([MaybeUninit<T>; SHORT]);
 
 impl<T: Copy> ShortArray<T> {
@@ -297,16 +307,16 @@ impl<T: Copy> Default for ShortArray<T> {
     }
 }
 
-/// Converted elements, valid for the length of a call.
+/// Converted elements, valid during a call.
 pub struct Array<'a, T: Copy> {
-    /// Null if the program passed no array.
+    /// The elements, or null if the program passed no array.
     elements: *mut T,
     length: usize,
     short: PhantomData<&'a mut ShortArray<T>>,
 }
 
 impl<'a, T: Copy> Array<'a, T> {
-    /// An array that the program did not pass.
+    /// Returns an array argument that the program did not pass.
     #[inline(always)]
     pub fn empty() -> Self {
         Array {
@@ -316,7 +326,7 @@ impl<'a, T: Copy> Array<'a, T> {
         }
     }
 
-    /// Creates `length` elements by index; none if the program passed no array.
+    /// Creates `length` elements by index. Creates none if the program passed no array.
     #[inline(always)]
     pub fn new(
         short: &'a mut ShortArray<T>,
@@ -333,7 +343,8 @@ impl<'a, T: Copy> Array<'a, T> {
             false => allocated(length),
         };
         for i in 0..length {
-            // SAFETY: `i < length`, and the memory has `length` elements: the inline array for up to [`SHORT`], else the allocation.
+            // SAFETY: `i < length`, and the memory has `length` elements.
+            // The memory is the stack array for up to [`SHORT`] elements, otherwise the allocation.
             unsafe { elements.add(i).write(make(i)) };
         }
         Array {
@@ -347,7 +358,7 @@ impl<'a, T: Copy> Array<'a, T> {
     pub fn elements(&self) -> &[T] {
         match self.elements.is_null() {
             true => &[],
-            // SAFETY: `new` has written `length` elements, and the room is borrowed for `'a`.
+            // SAFETY: `new` has written `length` elements, and the memory is borrowed for `'a`.
             false => unsafe { std::slice::from_raw_parts(self.elements, self.length) },
         }
     }
@@ -382,7 +393,7 @@ fn allocated<T: Copy>(length: usize) -> *mut T {
 #[inline(never)]
 fn free<T: Copy>(elements: *mut T, length: usize) {
     let slice = std::ptr::slice_from_raw_parts_mut(elements.cast::<MaybeUninit<T>>(), length);
-    // SAFETY: `Array::new` got the pointer from `allocated` with this length, and `drop` runs once.
+    // SAFETY: `allocated` returned the pointer for this length, and `drop` runs once.
     drop(unsafe { Box::from_raw(slice) });
 }
 
@@ -397,7 +408,7 @@ pub unsafe fn words_in<F: Family>(
     length: c_int,
 ) -> Array<'_, c_int> {
     Array::new(short, words.is_null(), length, |i| {
-        // SAFETY: `i < length`, and the array has `length` elements (contract of this function).
+        // SAFETY: `i < length`, and the contract says that the array has `length` elements.
         F::word_in(word, unsafe { words.add(i).read() })
     })
 }
@@ -411,7 +422,7 @@ pub unsafe fn words_out<F: Family>(word: Word, words: *mut c_int, length: c_int)
         return;
     }
     for i in 0..usize::try_from(length).unwrap_or(0) {
-        // SAFETY: `i < length`, and the array has `length` elements (contract of this function).
+        // SAFETY: `i < length`, and the contract says that the array has `length` elements.
         unsafe { words.add(i).write(F::word_out(word, words.add(i).read())) };
     }
 }
@@ -428,7 +439,7 @@ pub unsafe fn handles_in<F: Family>(
     length: c_int,
 ) -> Array<'_, F::Below> {
     Array::new(short, handles.is_null(), length, |i| {
-        // SAFETY: `i < length`, and the array has `length` elements (contract of this function).
+        // SAFETY: `i < length`, and the contract says that the array has `length` elements.
         F::handle_in(kind, unsafe { handles.add(i).read_unaligned() })
     })
 }

@@ -1,14 +1,15 @@
-//! Access to environment variables, the counterpart of `mpi_base::environment`.
+//! Access to environment variables, a counterpart of `mpi_base::environment`.
 //!
-//! These libraries link none of Portcullis's packages, to stay small, so they have their own function.
+//! These libraries use no other package of Portcullis, to stay small.
 #![allow(unsafe_code)]
 
 use std::ffi::OsString;
 
-/// Returns the value of a variable; `None` in a program with raised privileges (getauxval(3), `AT_SECURE`),
-/// whose user must not choose a library for it.
+/// Returns the value of a variable.
+/// Returns `None` in a program with raised privileges (getauxval(3), `AT_SECURE`).
+/// The user must not choose a library for such a program.
 pub fn var(name: &str) -> Option<OsString> {
-    // SAFETY: `getauxval` only reads the auxiliary vector that the kernel has passed to this process.
+    // SAFETY: `getauxval` only reads the auxiliary vector of this process.
     let is_raised = unsafe { libc::getauxval(libc::AT_SECURE) != 0 };
     if is_raised {
         None

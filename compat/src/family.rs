@@ -1,22 +1,22 @@
-//! The differences between MPI ABIs: handles, constants and the layout of a status.
+//! Differences between MPI ABIs: handles, constants and the layout of a status.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicU8;
 
 include!(concat!(env!("OUT_DIR"), "/words.rs"));
 
-/// A value of no constant in the standard ABI, used for values that the caller's ABI does not define either.
+/// A value that no constant of the standard ABI has, for values undefined in the caller's ABI.
 pub const INVALID: c_int = c_int::MIN + 11;
 
 /// `MPI_KEYVAL_INVALID` of the standard.
 pub const KEYVAL_INVALID: c_int = 0;
-/// The backend's keyvals of programs begin here; the predefined ones of every family are outside this range.
+/// The first keyval of programs in the backend. The predefined keyvals of all ABIs are smaller.
 pub const FIRST_KEYVAL: c_int = 1024;
 /// `MPI_UNDEFINED`, which is the same in every ABI.
 pub const UNDEFINED: c_int = -32766;
-/// `MPI_ERR_LASTCODE` of the standard: codes added by programs are above it.
+/// `MPI_ERR_LASTCODE` of the standard. Codes that programs add are larger.
 pub const LAST_CODE: c_int = 16383;
-/// Predefined handles of the standard are below it.
+/// The first dynamic handle of the standard. Predefined handles are smaller.
 pub const FIRST_DYNAMIC: usize = 0x1000;
 /// A handle that is invalid in the backend.
 pub const NO_HANDLE: usize = usize::MAX;
@@ -30,8 +30,8 @@ pub const WEIGHTS_EMPTY: usize = 11;
 /// `MPI_T_PVAR_ALL_HANDLES` of the standard.
 pub const PVAR_ALL_HANDLES: usize = 1;
 
-/// The status of the standard ABI. Its internal words have the layout that this library writes: the number of received bytes in
-/// the first two, and the cancelled flag in the third.
+/// The status of the standard ABI. Its internal words have the layout of this library.
+/// The number of received bytes is in the first two words, the cancelled flag in the third.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StandardStatus {
@@ -62,7 +62,7 @@ impl StandardStatus {
     }
 }
 
-/// The handle types. Files are separate in [`Family`], since MPICH represents them by pointers and other handles by integers.
+/// The handle types. Files are separate in [`Family`], since MPICH's are pointers, not integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Comm,
@@ -79,7 +79,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The null handle of the standard.
+    /// Returns the null handle of the standard.
     pub const fn null(self) -> usize {
         match self {
             Kind::Comm => 0x100,
@@ -97,7 +97,7 @@ impl Kind {
     }
 }
 
-/// The handle types as types, for arguments whose kind is known when they are compiled.
+/// The handle types as Rust types, for arguments whose kind is known at compile time.
 pub mod of {
     use super::Kind;
 
@@ -132,7 +132,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Returns the standard's length, which is at least that of every family.
+    /// Returns the maximum length in the standard, which is at least that of every ABI.
     pub fn of_standard(self) -> usize {
         match self {
             Limit::ObjectName => 128,
@@ -144,17 +144,18 @@ impl Limit {
     }
 }
 
-/// A pair of ABIs, that of the program and that of the backend, one of which is the standard ABI.
+/// A pair of ABIs: the program's and the backend's. One of them is the standard ABI.
 /// `in` converts from the program to the backend, `out` in the other direction.
 pub trait Family: 'static {
     /// The program's handle type, for all handles except files.
     type Handle: Copy + PartialEq;
     type Status: Copy;
-    /// The backend's handle and status types.
+    /// The handle and status types of the backend.
     type Below: Copy + PartialEq + Send + 'static;
     type BelowStatus: Copy + Send + 'static;
 
-    /// The addresses of `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`, in the program and in the backend.
+    /// The addresses of `MPI_STATUS_IGNORE` and
+    /// `MPI_STATUSES_IGNORE` in the program and the backend.
     const STATUS_IGNORE: usize;
     const BELOW_STATUS_IGNORE: usize;
     /// `MPI_DISPLACEMENT_CURRENT`, in the program and in the backend.
@@ -163,9 +164,9 @@ pub trait Family: 'static {
 
     fn handle_in(kind: Kind, handle: Self::Handle) -> Self::Below;
     fn handle_out(kind: Kind, handle: Self::Below) -> Self::Handle;
-    /// Returns true if a handle is invalid in the backend, because the program's was invalid.
+    /// Returns true if a handle is invalid in the backend, because the program's handle is invalid.
     fn is_none(handle: Self::Below) -> bool;
-    /// The backend's null handle of a kind, and of a file.
+    /// Returns the backend's null handle of a kind, and of a file.
     fn null(kind: Kind) -> Self::Below;
     fn no_file() -> usize;
     fn file_in(file: usize) -> usize;
@@ -182,32 +183,33 @@ pub trait Family: 'static {
     fn weights_in(weights: *mut c_int) -> *mut c_int;
     fn pvar_in(handle: usize) -> usize;
 
-    /// Returns the maximum size of such a string in the program, with its terminating zero.
+    /// Returns the maximum size of such a string in the program, with its NUL.
     fn limit(limit: Limit) -> usize;
 
-    /// These convert the layout only: the words stay in the ABI that the status comes from.
+    /// These functions convert only the layout. The words keep the ABI from which the status comes.
     fn status_in(status: &Self::Status) -> StandardStatus;
     fn status_out(status: &StandardStatus) -> Self::Status;
     fn status_below(status: &StandardStatus) -> Self::BelowStatus;
     fn status_above(status: &Self::BelowStatus) -> StandardStatus;
-    /// Returns the error field, which a single completion leaves unchanged in the standard.
+    /// Returns the error field, which the standard leaves unchanged in a single completion.
     fn status_error(status: &Self::Status) -> c_int;
 
-    /// The backend's predefined callbacks that copy no attribute and delete nothing.
+    /// Returns the backend's predefined callbacks that do not copy and do not delete.
     fn no_functions(kind: Kind) -> (usize, usize);
 
-    /// Runs a callback of the program that the backend has called.
+    /// Runs a callback of the program that was called by the backend.
     #[inline(always)]
     fn program<R>(call: impl FnOnce() -> R) -> R {
         call()
     }
 
-    /// Returns the byte that the family's Fortran library sets to 0 after it has started a generalized request, if its callbacks are in Fortran.
+    /// Returns the language flag of a generalized request.
+    /// After the start, the Fortran library sets this byte to 0 if the callbacks are in Fortran.
     fn language_of_callbacks(_request: Self::Handle) -> Option<&'static AtomicU8> {
         None
     }
 
-    /// Notifies the family that the program's request has ended, so that buffers kept for it can be released.
+    /// Notifies this type that a request of the program has ended; its buffers are released.
     #[inline(always)]
     fn request_left(_request: Self::Below) {}
 }
@@ -217,7 +219,8 @@ pub trait OnStandard: Family<Below = usize, BelowStatus = StandardStatus> {}
 
 impl<F: Family<Below = usize, BelowStatus = StandardStatus>> OnStandard for F {}
 
-/// Converts flags one by one; an undefined flag of the source ABI becomes an undefined flag of the target ABI.
+/// Converts flags one by one.
+/// An undefined flag of the source becomes an undefined flag of the target.
 #[inline(always)]
 pub fn bits(value: c_int, pairs: &[(c_int, c_int)]) -> c_int {
     let (mut left, mut result) = (value, 0);
@@ -230,7 +233,7 @@ pub fn bits(value: c_int, pairs: &[(c_int, c_int)]) -> c_int {
     if left == 0 { result } else { result | 1 << 30 }
 }
 
-/// Converts a negative rank or tag that is no other constant: only `MPI_UNDEFINED` is kept.
+/// Converts a negative rank or tag that is not a constant. Only `MPI_UNDEFINED` is kept.
 #[cold]
 pub fn unnamed(value: c_int) -> c_int {
     if value == UNDEFINED { value } else { INVALID }

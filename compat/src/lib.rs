@@ -1,9 +1,10 @@
-//! Common code of the compatibility libraries for programs of other MPI ABIs (`libmpi.so.12` of MPICH and Intel MPI, `libmpi.so.40` of Open MPI).
+//! Common code of the compatibility libraries, for programs of other MPI ABIs.
 //!
-//! A program that was compiled against another MPI's header runs on `libmpi_abi.so.1`, which these libraries open.
-//! An exported function converts its arguments, calls the backend's function of the same name, and converts the results.
-//! Most functions are generated at build time from tables (`compat/api`, `mpi-abi/api`); those in `handwritten` take or keep arrays of
-//! handles, statuses, callbacks, or attributes.
+//! A program compiled with another MPI's header runs on `libmpi_abi.so.1`.
+//! The libraries are `libmpi.so.12` (MPICH, Intel MPI) and `libmpi.so.40` (Open MPI).
+//! An exported function converts arguments and results of a call of the backend's function.
+//! Most functions are generated at build time from tables (`compat/api`, `mpi-abi/api`).
+//! Functions in `handwritten` use or keep arrays of handles, statuses, callbacks, or attributes.
 //! The trait [`Family`] describes the differences between ABIs.
 #![deny(unsafe_code)]
 

@@ -1,5 +1,6 @@
-//! Locking without poisoning. No critical section of this library leaves data inconsistent, so a mutex that a panic has poisoned
-//! is locked as usual.
+//! Locks without poisoning.
+//!
+//! No critical section leaves inconsistent data, so a poisoned mutex is locked as usual.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,9 +1,11 @@
-//! Reentrancy flag: true while the calling thread is inside the backend, so that MPI calls come from the backend itself.
+//! Reentrancy flag: true while the calling thread is inside the backend.
 //!
-//! A library with components in separate files calls MPI functions by name, and the loader finds the program's library
-//! first, which is this one. Such a call has the backend's argument types and is forwarded unchanged.
-//! Every call reads the flag, so it is in the thread's static TLS block (the "initial-exec" model), which the compiler
-//! offers only for programs.
+//! MPI calls then come from the backend itself.
+//! A library with components in separate files calls MPI functions by name.
+//! The loader resolves these names to the program's library, which is this one.
+//! A call of the backend has the backend's argument types, and is forwarded unconverted.
+//! Every call reads the flag, so it is in the thread's static TLS block ("initial-exec" model).
+//! The compiler offers this model only for executables.
 #![allow(unsafe_code)]
 
 #[cfg(all(
@@ -29,7 +31,7 @@ mod place {
     #[inline(always)]
     pub fn place() -> *mut bool {
         let place: *mut bool;
-        // SAFETY: reads the thread pointer and an offset that the loader has filled in.
+        // SAFETY: this reads the thread pointer and an offset filled in by the loader.
         unsafe {
             asm!(
                 "mov {place}, qword ptr fs:[0]",
@@ -46,7 +48,7 @@ mod place {
     #[inline(always)]
     pub fn place() -> *mut bool {
         let place: *mut bool;
-        // SAFETY: reads the thread pointer and an offset that the loader has filled in.
+        // SAFETY: this reads the thread pointer and an offset filled in by the loader.
         unsafe {
             asm!(
                 "mrs {place}, tpidr_el0",
@@ -80,7 +82,7 @@ use place::place;
 
 #[inline(always)]
 pub fn is_set() -> bool {
-    // SAFETY: the address is that of the calling thread's own flag, which only this module accesses.
+    // SAFETY: the address is that of the calling thread's flag, which only this module accesses.
     let set = unsafe { place().read() };
     if set {
         seldom();
@@ -88,18 +90,18 @@ pub fn is_set() -> bool {
     set
 }
 
-/// Marks the branch as unlikely: nearly every call comes from the program, which then needs no jump.
+/// Marks the branch as unlikely. Nearly every call comes from the program, and then does not jump.
 #[cold]
 #[inline]
 fn seldom() {}
 
 #[inline(always)]
 fn set(inside: bool) {
-    // SAFETY: the address is that of the calling thread's own flag, which only this module accesses.
+    // SAFETY: the address is that of the calling thread's flag, which only this module accesses.
     unsafe { place().write(inside) }
 }
 
-/// A call of the backend. It ends when this is dropped: also if an exception passes through it.
+/// An active call of the backend. It ends on drop, also when an exception unwinds through it.
 #[derive(Debug)]
 pub struct Inside(());
 
@@ -118,7 +120,7 @@ impl Drop for Inside {
     }
 }
 
-/// A callback of the program, until this is dropped; the flag is then as before.
+/// An active callback of the program. On drop, the previous value of the flag is restored.
 struct Outside {
     before: bool,
 }
@@ -130,7 +132,7 @@ impl Drop for Outside {
     }
 }
 
-/// Runs a callback of the program from inside the backend; MPI calls in it are the program's.
+/// Runs a callback of the program, called by the backend. MPI calls in it are the program's.
 #[inline]
 pub fn outside<R>(call: impl FnOnce() -> R) -> R {
     let _outside = Outside { before: is_set() };

@@ -1,16 +1,18 @@
-//! Access to a static of this library in one instruction: its address, or one element.
+//! Access to a static of this library in one instruction: its address, or one element of it.
 //!
-//! The compiler takes the address of a static of another package from the global offset table, since that package might be
-//! a separate library. Here all packages are linked into one library, and each call reads several statics.
+//! The compiler reads the address of another package's static from the global offset table.
+//! Another package might be a separate library. Here all packages are in one library.
+//! Each call reads several statics.
 
 /// Returns a reference to a static of any package in this library.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
 #[macro_export]
 macro_rules! static_ref {
     ($place:path) => {{
-        // Only the type of this is used.
+        // Only the type of this variable is used.
         let mut place = &raw const $place;
-        // SAFETY: the symbol is a static in the same file as this instruction, so the relative address is valid and lives as long as the code.
+        // SAFETY: the symbol is a static in the same file as this instruction.
+        // So the relative address is valid as long as the code.
         unsafe {
             ::std::arch::asm!(
                 "lea {place}, [rip + {symbol}]",
@@ -39,7 +41,9 @@ macro_rules! load_static {
     ($place:path, $index:expr) => {{
         const { assert!($index < $place.len()) };
         let mut word: *mut ::std::ffi::c_void;
-        // SAFETY: the index is in range (asserted above), and an aligned load of one word is atomic; the static is in the same file as this instruction.
+        // SAFETY: the index is in range, by the assertion above.
+        // An aligned load of one word is atomic.
+        // The static is in the same file as this instruction.
         unsafe {
             ::std::arch::asm!(
                 "mov {word}, qword ptr [rip + {symbol} + {offset}]",

@@ -5,10 +5,10 @@ use crate::family::{Family, StandardStatus, Word};
 use std::ffi::c_int;
 use std::ptr::{null_mut, without_provenance_mut};
 
-/// Marks a field that a call has not written.
+/// The value of a field that a call has not written.
 const UNTOUCHED: c_int = c_int::MIN + 7;
 
-/// The value of a status before a call.
+/// The content of a status before a call.
 pub const BLANK: StandardStatus = StandardStatus {
     source: UNTOUCHED,
     tag: UNTOUCHED,
@@ -16,7 +16,8 @@ pub const BLANK: StandardStatus = StandardStatus {
     internal: [0; 5],
 };
 
-/// A status output argument; fields that the call does not write keep the program's values. The program gets it when this is dropped.
+/// A status output argument, which is stored for the program on drop.
+/// Fields that the call does not write keep the program's values.
 pub struct StatusOut<F: Family> {
     filled: F::BelowStatus,
     place: *mut F::Status,
@@ -51,24 +52,27 @@ impl<F: Family> Drop for StatusOut<F> {
     #[inline(always)]
     fn drop(&mut self) {
         if !self.is_ignored() {
-            // SAFETY: the place is neither null nor ignored, so it is a status of the program (contract of `new`).
+            // SAFETY: `place` is not null and not ignored.
+            // So `place` is a status of the program, by the contract of `new`.
             unsafe { store_count::<F>(&self.filled, self.place) }
         }
     }
 }
 
-/// Writes a status of which the call has filled all fields or only the count, as MPICH's file operations do.
+/// Stores a status of which the call has written all fields, or only the count.
+/// MPICH's file operations write only the count.
 ///
 /// # Safety
-/// `place` points to a status of the program, aligned or not.
+/// `place` points to a status of the program, which may be unaligned.
 #[inline(always)]
 unsafe fn store_count<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
     let status = F::status_above(filled);
     if status.source != UNTOUCHED || status.error != UNTOUCHED {
-        // SAFETY: `place` points to a status of the program (contract of this function).
+        // SAFETY: `place` points to a status of the program, by the contract of this function.
         return unsafe { store::<F>(filled, place) };
     }
-    // SAFETY: `place` points to a status of the program (contract of this function), whose fields are integers, for which any content is valid.
+    // SAFETY: `place` points to a status of the program, by the contract of this function.
+    // The fields of a status are integers, for which any content is valid.
     unsafe {
         let before = F::status_in(&place.read_unaligned());
         place.write_unaligned(F::status_out(&StandardStatus {
@@ -78,10 +82,10 @@ unsafe fn store_count<F: Family>(filled: &F::BelowStatus, place: *mut F::Status)
     }
 }
 
-/// Writes a status that a call has filled; does nothing if it has not.
+/// Stores a status that a call has filled. Has no effect if the call has not filled it.
 ///
 /// # Safety
-/// `place` points to a status of the program, aligned or not.
+/// `place` points to a status of the program, which may be unaligned.
 #[inline(always)]
 pub unsafe fn store<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
     let mut status = F::status_above(filled);
@@ -89,7 +93,8 @@ pub unsafe fn store<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
         return;
     }
     if status.error == UNTOUCHED {
-        // SAFETY: `place` points to a status of the program (contract of this function), whose fields are integers, for which any content is valid.
+        // SAFETY: `place` points to a status of the program, by the contract of this function.
+        // The fields of a status are integers, for which any content is valid.
         status.error = F::status_error(&unsafe { place.read_unaligned() });
     } else if status.error != 0 {
         status.error = F::word_out(Word::Error, status.error);
@@ -100,7 +105,7 @@ pub unsafe fn store<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
     if status.tag < 0 {
         status.tag = F::word_out(Word::Tag, status.tag);
     }
-    // SAFETY: `place` points to a status of the program (contract of this function).
+    // SAFETY: `place` points to a status of the program, by the contract of this function.
     unsafe { place.write_unaligned(F::status_out(&status)) }
 }
 
@@ -128,7 +133,8 @@ pub unsafe fn status_given<F: Family>(place: *const F::Status) -> StatusGiven<F>
     let is_null = place.is_null() || place.addr() == F::STATUS_IGNORE;
     let status = F::status_below(&match is_null {
         true => StandardStatus::default(),
-        // SAFETY: `place` is neither null nor ignored, so it is a status of the program (contract of this function).
+        // SAFETY: `place` is not null and not ignored.
+        // So `place` is a status of the program, by the contract of this function.
         false => load::<F>(&unsafe { place.read_unaligned() }),
     });
     StatusGiven { status, is_null }
@@ -161,10 +167,10 @@ impl<F: Family> StatusGiven<F> {
     }
 
     /// # Safety
-    /// `place` is the address that the status was read from.
+    /// `place` is the address from which the status was read.
     pub unsafe fn write_back(&self, place: *mut F::Status) {
         if !self.is_null {
-            // SAFETY: `place` is a status of the program, since `status_given` has read it there (contract of this function).
+            // SAFETY: `place` is a status of the program, which `status_given` has read.
             unsafe { store::<F>(&self.status, place) }
         }
     }

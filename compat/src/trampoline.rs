@@ -1,9 +1,12 @@
 //! Trampolines: functions created at run time, each with its own address and context.
 //!
-//! Operators and error handlers of other libraries are called without a context argument. A trampoline calls a
-//! target function with the context as the fifth argument. Its code is one of a page of identical stubs in this library's file,
-//! which is mapped again for each page of trampolines; the target and the context are in the data page after it. So no
-//! memory is both writable and executable, and the number is not limited. A trampoline lives as long as the process.
+//! Other libraries call operators and error handlers without a context argument.
+//! A trampoline calls a target function with the context as the fifth argument.
+//! A trampoline's code is one of a page of identical stubs in this library's file.
+//! The page of stubs is mapped again for each page of trampolines.
+//! Target and context are in the data page after the stubs.
+//! So no memory is both writable and executable, and the number of trampolines is unlimited.
+//! A trampoline exists until process exit.
 #![allow(unsafe_code)]
 
 use crate::lock::lock;
@@ -13,7 +16,7 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::sync::Mutex;
 
-/// Size of a stub, and size of a page of stubs, which is also the distance from a stub to its data.
+/// The sizes of a stub and of a page of stubs. A stub's data are one page after it.
 const STUB: usize = 16;
 #[cfg(target_arch = "x86_64")]
 const PAGE: usize = 4096;
@@ -66,7 +69,8 @@ struct Page {
 
 static LAST: Mutex<Option<Page>> = Mutex::new(None);
 
-/// Returns the address of a function that takes up to four arguments and calls `target` with them and the context.
+/// Returns the address of a function with up to four arguments.
+/// The function calls `target` with these arguments and the context.
 pub fn make(target: usize, context: usize) -> io::Result<usize> {
     let mut last = lock(&LAST);
     if last.as_ref().is_none_or(|page| page.used == PAGE / STUB) {
@@ -81,7 +85,8 @@ pub fn make(target: usize, context: usize) -> io::Result<usize> {
     let stub = page.stubs + page.used * STUB;
     page.used += 1;
     let words = std::ptr::with_exposed_provenance_mut::<[usize; 2]>(stub + PAGE);
-    // SAFETY: the data of this stub, in the page that `map` has mapped after it; `used` gives each stub out once, and no thread runs it yet.
+    // SAFETY: these are the data of this stub, in the page that `map` has mapped after the stubs.
+    // Each stub is used once, by the count `used`, and no thread runs it yet.
     unsafe { words.write([context, target]) };
     Ok(stub)
 }
@@ -89,7 +94,7 @@ pub fn make(target: usize, context: usize) -> io::Result<usize> {
 /// Maps the stubs again, with a data page after them.
 fn map() -> io::Result<usize> {
     let (file, offset) = own_file()?;
-    // SAFETY: an anonymous mapping at an address that the kernel chooses replaces nothing.
+    // SAFETY: an anonymous mapping at an address chosen by the kernel replaces no other mapping.
     let buffer = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -103,9 +108,10 @@ fn map() -> io::Result<usize> {
     if buffer == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // Where the system's pages are smaller, stubs still begin at a multiple of [`PAGE`].
+    // With smaller system pages, stubs still begin at a multiple of [`PAGE`].
     let stubs = buffer.expose_provenance().next_multiple_of(PAGE);
-    // SAFETY: replaces one page within the mapping above, which has three and so contains two aligned ones.
+    // SAFETY: this replaces one page of the mapping above.
+    // The mapping has three pages, so it contains two aligned pages.
     let mapped = unsafe {
         libc::mmap(
             std::ptr::with_exposed_provenance_mut(stubs),
@@ -118,7 +124,7 @@ fn map() -> io::Result<usize> {
     };
     if mapped == libc::MAP_FAILED {
         let error = io::Error::last_os_error();
-        // SAFETY: unmaps the mapping above, to which no pointer is kept.
+        // SAFETY: this unmaps the mapping above, to which no pointer is kept.
         unsafe { libc::munmap(buffer, 3 * PAGE) };
         return Err(error);
     }
@@ -132,7 +138,8 @@ struct Search {
 }
 
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-    // SAFETY: `info` is the loader's description of a loaded file, valid during the callback, and `search` is the pointer that `own_file` passes.
+    // SAFETY: `info` is the loader's description of a loaded file, valid during the callback.
+    // `search` is the pointer that `own_file` passes.
     unsafe {
         let (info, search) = (&*info, &mut *search.cast::<Search>());
         for i in 0..usize::from(info.dlpi_phnum) {
@@ -156,13 +163,13 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut
     0
 }
 
-/// Returns the file that the stubs were loaded from, and their offset in it.
+/// Returns the file from which the stubs were loaded, and their offset in the file.
 fn own_file() -> io::Result<(File, i64)> {
     let mut search = Search {
         address: (&raw const STUBS).addr(),
         found: None,
     };
-    // SAFETY: `visit` gets the pointer to `search` only during the call.
+    // SAFETY: `visit` uses the pointer to `search` only during the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     let (name, offset) = search
         .found

@@ -1,6 +1,7 @@
-//! The functions that a debugger calls.
+//! The functions of the interface, which a debugger calls.
 //!
-//! An image and a process are the debugger's; of each it keeps a pointer for this library, to callbacks and to a [`Process`].
+//! Images and processes belong to the debugger.
+//! For each, the debugger stores a pointer to an [`Image`] or [`Debugged`] of this library.
 #![allow(unsafe_code)]
 
 use crate::interface::*;
@@ -12,14 +13,14 @@ use std::sync::Mutex;
 /// The debugger's general callbacks.
 static BASIC: Mutex<Option<BasicCallbacks>> = Mutex::new(None);
 
-/// What this library keeps of a program's file.
+/// This library's data about a program file.
 struct Image {
     callbacks: ImageCallbacks,
-    /// The address of the page, once it was found.
+    /// The address of the debug page, after it was found.
     page: Option<Address>,
 }
 
-/// What this library keeps of a process.
+/// This library's data about a process.
 struct Debugged {
     callbacks: ProcessCallbacks,
     process: Process,
@@ -29,40 +30,43 @@ fn basic() -> Option<BasicCallbacks> {
     BASIC.lock().ok().and_then(|basic| *basic)
 }
 
-/// Returns what is kept of an image.
+/// Returns this library's data about an image.
 ///
 /// # Safety
-/// `image` is one of the debugger's that has passed `mqs_setup_image`.
+/// `image` is an image of the debugger that has passed `mqs_setup_image`.
 unsafe fn image_info<'a>(image: *mut c_void) -> Option<&'a mut Image> {
     let get = basic()?.get_image_info;
-    // SAFETY: the debugger returns what `mqs_setup_image` has stored, which is null or lives until `mqs_destroy_image_info`; one thread calls.
+    // SAFETY: the debugger returns the pointer stored by `mqs_setup_image`, and one thread calls.
+    // The pointer is null or valid until `mqs_destroy_image_info`.
     unsafe { get(image).cast::<Image>().as_mut() }
 }
 
-/// Returns what is kept of a process.
+/// Returns this library's data about a process.
 ///
 /// # Safety
-/// `process` is one of the debugger's that has passed `mqs_setup_process`.
+/// `process` is a process of the debugger that has passed `mqs_setup_process`.
 unsafe fn process_info<'a>(process: *mut c_void) -> Option<&'a mut Debugged> {
     let get = basic()?.get_process_info;
-    // SAFETY: the debugger returns what `mqs_setup_process` has stored, which is null or lives until `mqs_destroy_process_info`; one thread calls.
+    // SAFETY: the debugger returns the pointer stored by `mqs_setup_process`, and one thread calls.
+    // The pointer is null or valid until `mqs_destroy_process_info`.
     unsafe { get(process).cast::<Debugged>().as_mut() }
 }
 
-/// Sets the debugger's general callbacks.
+/// Stores the debugger's general callbacks.
 ///
 /// # Safety
-/// `callbacks` is null or a table that lives during the call; its functions live as long as this library.
+/// `callbacks` is null or a table that is valid during the call.
+/// The callbacks are valid until this library is unloaded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_setup_basic_callbacks(callbacks: *const BasicCallbacks) {
-    // SAFETY: null or a table, by the contract of this function.
+    // SAFETY: the pointer is null or a valid table, by the contract of this function.
     let callbacks = unsafe { callbacks.as_ref() };
     if let Ok(mut basic) = BASIC.lock() {
         *basic = callbacks.copied();
     }
 }
 
-/// Names this library and its version.
+/// Returns the name and version of this library.
 #[unsafe(no_mangle)]
 pub extern "C" fn mqs_version_string() -> *const c_char {
     concat!(
@@ -74,19 +78,19 @@ pub extern "C" fn mqs_version_string() -> *const c_char {
     .cast()
 }
 
-/// The version of the interface.
+/// Returns the version of the debugger interface.
 #[unsafe(no_mangle)]
 pub extern "C" fn mqs_version_compatibility() -> c_int {
     2
 }
 
-/// The size of an address in the rank.
+/// Returns the size of an address in the rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn mqs_dll_taddr_width() -> c_int {
     size_of::<Address>() as c_int
 }
 
-/// The text of a result of this library.
+/// Returns the text for a result code of this library.
 #[unsafe(no_mangle)]
 pub extern "C" fn mqs_dll_error_string(code: c_int) -> *const c_char {
     let text = match code {
@@ -102,16 +106,17 @@ pub extern "C" fn mqs_dll_error_string(code: c_int) -> *const c_char {
     text.as_ptr()
 }
 
-/// Prepares the file of a program.
+/// Allocates this library's data about a program file.
 ///
 /// # Safety
-/// `image` is one of the debugger's; `callbacks` is null or a table that lives during the call.
+/// `image` is an image of the debugger.
+/// `callbacks` is null or a table that is valid during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_setup_image(
     image: *mut c_void,
     callbacks: *const ImageCallbacks,
 ) -> c_int {
-    // SAFETY: null or a table, by the contract of this function.
+    // SAFETY: the pointer is null or a valid table, by the contract of this function.
     let (Some(callbacks), Some(basic)) = (unsafe { callbacks.as_ref() }.copied(), basic()) else {
         return NO_INFORMATION;
     };
@@ -119,29 +124,30 @@ pub unsafe extern "C" fn mqs_setup_image(
         callbacks,
         page: None,
     });
-    // SAFETY: the debugger stores the pointer and passes it to `mqs_destroy_image_info` at the end.
+    // SAFETY: the debugger stores the pointer. At the end it passes it to `mqs_destroy_image_info`.
     unsafe { (basic.put_image_info)(image, Box::into_raw(info).cast()) };
     OK
 }
 
-/// Returns whether a program's file has queues; `message` gets a text if not.
+/// Returns OK if a program file has a debug page. Otherwise `message` receives a text.
 ///
 /// # Safety
-/// `image` is one of the debugger's that has passed [`mqs_setup_image`]; `message` is null or valid for writing.
+/// `image` is an image of the debugger that has passed [`mqs_setup_image`].
+/// `message` is null or valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_image_has_queues(
     image: *mut c_void,
     message: *mut *const c_char,
 ) -> c_int {
-    // SAFETY: by the contract of this function.
+    // SAFETY: `image` has passed `mqs_setup_image`, by the contract of this function.
     let found = unsafe { find_page(image) };
     let code = if found.is_some() { OK } else { NO_PAGE };
-    // SAFETY: by the contract of this function.
+    // SAFETY: `message` is null or valid for writing, by the contract of this function.
     unsafe { explain(message, code) };
     code
 }
 
-/// Stores the text of a result, or null for a good one.
+/// Stores the text for a result code, or null for OK.
 ///
 /// # Safety
 /// `message` is null or valid for writing.
@@ -151,50 +157,52 @@ unsafe fn explain(message: *mut *const c_char, code: c_int) {
             OK => std::ptr::null(),
             code => mqs_dll_error_string(code),
         };
-        // SAFETY: not null, so valid for writing by the contract of this function.
+        // SAFETY: `message` is not null, and so valid for writing, by contract.
         unsafe { message.write(text) };
     }
 }
 
-/// Returns the address of the page, which stays where it is once it was found.
+/// Returns the address of the debug page. The first result is kept.
 ///
 /// # Safety
-/// `image` is one of the debugger's that has passed [`mqs_setup_image`].
+/// `image` is an image of the debugger that has passed [`mqs_setup_image`].
 unsafe fn find_page(image: *mut c_void) -> Option<Address> {
-    // SAFETY: by the contract of this function.
+    // SAFETY: `image` has passed `mqs_setup_image`, by the contract of this function.
     let info = unsafe { image_info(image) }?;
     if info.page.is_none() {
         let name = c"portcullis_debug_page".as_ptr().cast_mut();
         let mut at: Address = 0;
-        // SAFETY: the debugger's function gets its own image, a text that it only reads, and a place for the address.
+        // SAFETY: `find_symbol` receives its own image,
+        // a C string that it only reads, and an output.
         let found = unsafe { (info.callbacks.find_symbol)(image, name, &raw mut at) };
         info.page = (found == OK && at != 0).then_some(at);
     }
     info.page
 }
 
-/// Frees what is kept of a file.
+/// Frees this library's data about a program file.
 ///
 /// # Safety
-/// `info` is null or what [`mqs_setup_image`] has stored, which is not used afterwards.
+/// `info` is null or the pointer stored by [`mqs_setup_image`], which is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_destroy_image_info(info: *mut c_void) {
     if !info.is_null() {
-        // SAFETY: made by `Box::into_raw` in `mqs_setup_image`, and freed once, by the contract of this function.
+        // SAFETY: `Box::into_raw` in `mqs_setup_image` made the pointer.
+        // The box is freed once, by the contract of this function.
         drop(unsafe { Box::from_raw(info.cast::<Image>()) });
     }
 }
 
-/// Prepares a process.
+/// Allocates this library's data about a process.
 ///
 /// # Safety
-/// `process` is one of the debugger's; `callbacks` is null or a table that lives during the call.
+/// `process` is a process of the debugger. `callbacks` is null or a table valid during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_setup_process(
     process: *mut c_void,
     callbacks: *const ProcessCallbacks,
 ) -> c_int {
-    // SAFETY: null or a table, by the contract of this function.
+    // SAFETY: the pointer is null or a valid table, by the contract of this function.
     let (Some(callbacks), Some(basic)) = (unsafe { callbacks.as_ref() }.copied(), basic()) else {
         return NO_INFORMATION;
     };
@@ -202,58 +210,62 @@ pub unsafe extern "C" fn mqs_setup_process(
         callbacks,
         process: Process::default(),
     });
-    // SAFETY: the debugger stores the pointer and passes it to `mqs_destroy_process_info` at the end.
+    // SAFETY: the debugger stores the pointer.
+    // At the end it passes it to `mqs_destroy_process_info`.
     unsafe { (basic.put_process_info)(process, Box::into_raw(info).cast()) };
     OK
 }
 
-/// Returns whether a process shows its queues; `message` gets a text if not.
+/// Returns OK if the queues of a process can be read. Otherwise `message` receives a text.
 ///
 /// # Safety
-/// `process` is one of the debugger's that has passed [`mqs_setup_process`]; `message` is null or valid for writing.
+/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `message` is null or valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_process_has_queues(
     process: *mut c_void,
     message: *mut *const c_char,
 ) -> c_int {
-    // SAFETY: by the contract of this function.
+    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
     let code = unsafe { read(process) }.err().unwrap_or(OK);
-    // SAFETY: by the contract of this function.
+    // SAFETY: `message` is null or valid for writing, by the contract of this function.
     unsafe { explain(message, code) };
     code
 }
 
-/// Frees the state of a process that [`mqs_setup_process`] has allocated.
+/// Frees this library's data about a process.
 ///
 /// # Safety
-/// `info` is null or what [`mqs_setup_process`] has stored, which is not used afterwards.
+/// `info` is null or the pointer stored by [`mqs_setup_process`], which is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_destroy_process_info(info: *mut c_void) {
     if !info.is_null() {
-        // SAFETY: made by `Box::into_raw` in `mqs_setup_process`, and freed once, by the contract of this function.
+        // SAFETY: `Box::into_raw` in `mqs_setup_process` made the pointer.
+        // The box is freed once, by the contract of this function.
         drop(unsafe { Box::from_raw(info.cast::<Debugged>()) });
     }
 }
 
-/// Reads the page of a process.
+/// Reads the debug page of a process.
 ///
 /// # Safety
-/// `process` is one of the debugger's that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
 unsafe fn read(process: *mut c_void) -> Result<Queues, c_int> {
-    // SAFETY: by the contract of this function.
+    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
     let info = unsafe { process_info(process) }.ok_or(NO_INFORMATION)?;
     let ProcessCallbacks {
         get_image,
         fetch_data,
         ..
     } = info.callbacks;
-    // SAFETY: the debugger's function gets its own process; its image has passed `mqs_setup_image` before.
+    // SAFETY: the debugger's function receives its own process.
+    // The image of the process has passed `mqs_setup_image` before.
     let page = unsafe { find_page(get_image(process)) }.ok_or(NO_PAGE)?;
     let words = |first: usize, count: usize| {
         let mut words = vec![0_u64; count];
         let bytes = c_int::try_from(size_of_val(words.as_slice())).ok()?;
         let at = page.checked_add(8 * first as Address)?;
-        // SAFETY: the debugger writes as many bytes as the vector has.
+        // SAFETY: the debugger writes `bytes` bytes, the size of the vector.
         let result = unsafe { fetch_data(process, at, bytes, words.as_mut_ptr().cast()) };
         (result == OK).then_some(words)
     };
@@ -263,13 +275,13 @@ unsafe fn read(process: *mut c_void) -> Result<Queues, c_int> {
     })
 }
 
-/// Reads the queues of a process again. All other functions show what was read then.
+/// Reads the queues of a process. All other functions show the result of the last read.
 ///
 /// # Safety
-/// `process` is one of the debugger's that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_update_communicator_list(process: *mut c_void) -> c_int {
-    // SAFETY: by the contract of this function.
+    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
     match (unsafe { read(process) }, unsafe { process_info(process) }) {
         (Ok(queues), Some(info)) => {
             info.process.set(queues);
@@ -283,10 +295,10 @@ pub unsafe extern "C" fn mqs_update_communicator_list(process: *mut c_void) -> c
 /// Begins the iteration over communicators.
 ///
 /// # Safety
-/// `process` is one of the debugger's that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_setup_communicator_iterator(process: *mut c_void) -> c_int {
-    // SAFETY: by the contract of this function.
+    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
     let info = unsafe { process_info(process) };
     info.map_or(NO_INFORMATION, |info| info.process.begin_comms())
 }
@@ -294,17 +306,18 @@ pub unsafe extern "C" fn mqs_setup_communicator_iterator(process: *mut c_void) -
 /// Stores the current communicator.
 ///
 /// # Safety
-/// `process` is one of the debugger's that has passed [`mqs_setup_process`]; `to` is null or valid for writing.
+/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `to` is null or valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_get_communicator(
     process: *mut c_void,
     to: *mut Communicator,
 ) -> c_int {
-    // SAFETY: by the contract of this function.
+    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
     let comm = unsafe { process_info(process) }.and_then(|info| info.process.communicator());
     match comm {
         Some(comm) if !to.is_null() => {
-            // SAFETY: not null, so valid for writing by the contract of this function.
+            // SAFETY: `to` is not null, and so valid for writing, by contract.
             unsafe { to.write(comm) };
             OK
         }
@@ -312,13 +325,14 @@ pub unsafe extern "C" fn mqs_get_communicator(
     }
 }
 
-/// Stores the ranks in `MPI_COMM_WORLD` of the members of the current communicator.
+/// Stores the members of the current communicator, as ranks in `MPI_COMM_WORLD`.
 ///
 /// # Safety
-/// `process` is one of the debugger's that has passed [`mqs_setup_process`]; `to` is null or has space for the size of the communicator.
+/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `to` is null or has one element per member of the communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_get_comm_group(process: *mut c_void, to: *mut c_int) -> c_int {
-    // SAFETY: by the contract of this function.
+    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
     let info = unsafe { process_info(process) };
     let Some(members) = info.and_then(|info| info.process.group()) else {
         return NO_INFORMATION;
@@ -327,48 +341,51 @@ pub unsafe extern "C" fn mqs_get_comm_group(process: *mut c_void, to: *mut c_int
         return NO_INFORMATION;
     }
     for (at, member) in members.enumerate() {
-        // SAFETY: there are as many members as the communicator's size, for which `to` has space by the contract of this function.
+        // SAFETY: `at` is below the size of the communicator.
+        // `to` has that number of elements by the contract of this function.
         unsafe { to.add(at).write(member) };
     }
     OK
 }
 
-/// Goes to the next communicator.
+/// Advances to the next communicator.
 ///
 /// # Safety
-/// `process` is one of the debugger's that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_next_communicator(process: *mut c_void) -> c_int {
-    // SAFETY: by the contract of this function.
+    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
     let info = unsafe { process_info(process) };
     info.map_or(NO_INFORMATION, |info| info.process.next_comm())
 }
 
-/// Begins the iteration over the sends (0), receives (1) or unexpected messages (2) of the current communicator.
+/// Begins the iteration over operations of the current communicator.
+/// `kind` selects sends (0), receives (1) or unexpected messages (2).
 ///
 /// # Safety
-/// `process` is one of the debugger's that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_setup_operation_iterator(process: *mut c_void, kind: c_int) -> c_int {
-    // SAFETY: by the contract of this function.
+    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
     let info = unsafe { process_info(process) };
     info.map_or(NO_INFORMATION, |info| info.process.begin_operations(kind))
 }
 
-/// Stores the next operation.
+/// Stores the next operation of the current communicator.
 ///
 /// # Safety
-/// `process` is one of the debugger's that has passed [`mqs_setup_process`]; `to` is null or valid for writing.
+/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `to` is null or valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_next_operation(
     process: *mut c_void,
     to: *mut PendingOperation,
 ) -> c_int {
-    // SAFETY: by the contract of this function.
+    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
     let next = unsafe { process_info(process) }.and_then(|info| info.process.next_operation());
     match next {
         Some(next) if !to.is_null() => {
-            // SAFETY: not null, so valid for writing by the contract of this function.
+            // SAFETY: `to` is not null, and so valid for writing, by contract.
             unsafe { to.write(next) };
             OK
         }

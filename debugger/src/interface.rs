@@ -1,24 +1,24 @@
-//! The types of the debuggers' interface, in the layout of its C header.
+//! Types of the debugger interface, in the layout of its C header.
 
 use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 
-/// An address in the rank, and its largest integer.
+/// An address in the rank (`mqs_taddr_t`).
 pub type Address = c_ulong;
-/// See [`Address`].
+/// The largest integer in the rank (`mqs_tword_t`).
 pub type Word = c_long;
 
-/// The results of functions.
+/// Result codes of the interface.
 pub const OK: c_int = 0;
 pub const NO_INFORMATION: c_int = 1;
 pub const END_OF_LIST: c_int = 2;
-/// Results of this library.
+/// Result codes of this library.
 pub const NO_PAGE: c_int = 100;
 pub const NOT_READ: c_int = 101;
 
-/// The length of texts.
+/// The length of texts in bytes, with the NUL.
 pub const TEXT: usize = 64;
 
-/// What a debugger does for this library in general.
+/// The debugger's general callbacks.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct BasicCallbacks {
@@ -32,7 +32,7 @@ pub struct BasicCallbacks {
     pub get_process_info: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
 }
 
-/// What a debugger knows of a program's file.
+/// The debugger's callbacks for a program file.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct ImageCallbacks {
@@ -44,7 +44,7 @@ pub struct ImageCallbacks {
     pub sizeof: unsafe extern "C" fn(*mut c_void) -> c_int,
 }
 
-/// What a debugger does with a process.
+/// The debugger's callbacks for a process.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct ProcessCallbacks {
@@ -55,7 +55,7 @@ pub struct ProcessCallbacks {
         unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void, c_int) -> c_int,
 }
 
-/// A communicator.
+/// A communicator, as shown by the debugger.
 #[repr(C)]
 pub struct Communicator {
     pub unique_id: Address,
@@ -64,10 +64,10 @@ pub struct Communicator {
     pub name: [c_char; TEXT],
 }
 
-/// An operation or an unexpected message.
+/// An operation or an unexpected message, as shown by the debugger.
 #[repr(C)]
 pub struct PendingOperation {
-    /// 0 pending, 1 matched, 2 complete.
+    /// 0: pending, 1: matched, 2: complete.
     pub status: c_int,
     pub desired_local_rank: Word,
     pub desired_global_rank: Word,

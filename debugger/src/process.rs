@@ -1,4 +1,4 @@
-//! A process that a debugger shows: what was read of its page, and the positions of the debugger's iterations.
+//! The state of a process in the debugger: the debug page as last read, and the iterators.
 
 use crate::interface::{
     Communicator, END_OF_LIST, NO_INFORMATION, OK, PendingOperation, TEXT, Word,
@@ -6,7 +6,7 @@ use crate::interface::{
 use mpi_base::debug_page::{Comm, Kind, Operation, Queues};
 use std::ffi::{c_char, c_int};
 
-/// A process.
+/// A process with its queues, and the positions of the debugger's iterators.
 #[derive(Default)]
 pub struct Process {
     queues: Queues,
@@ -15,7 +15,7 @@ pub struct Process {
     operation: usize,
 }
 
-/// Copies a text into an array that ends with NUL.
+/// Copies a text to a NUL-terminated array, truncated to its length.
 fn text(from: &str) -> [c_char; TEXT] {
     let mut to = [0; TEXT];
     for (to, byte) in to.iter_mut().zip(from.bytes().take(TEXT - 1)) {
@@ -24,13 +24,13 @@ fn text(from: &str) -> [c_char; TEXT] {
     to
 }
 
-/// The number in place of a rank that is any, or unknown.
+/// Converts a rank. A wildcard or an unknown rank is -1.
 fn rank(rank: Option<u32>) -> Word {
     rank.map_or(-1, Word::from)
 }
 
 impl Process {
-    /// Replaces what was read of the page, and begins all iterations again.
+    /// Stores the queues read from the debug page, and resets all iterators.
     pub fn set(&mut self, queues: Queues) {
         *self = Process {
             queues,
@@ -47,7 +47,7 @@ impl Process {
         }
     }
 
-    /// Goes to the next communicator.
+    /// Advances to the next communicator.
     pub fn next_comm(&mut self) -> c_int {
         self.comm += 1;
         match self.comm() {
@@ -71,7 +71,7 @@ impl Process {
         })
     }
 
-    /// Returns the ranks in the job of the members of the current communicator, if they are known.
+    /// Returns the members of the current communicator as ranks of the job, if they are known.
     pub fn group(&self) -> Option<impl Iterator<Item = c_int>> {
         let comm = self.comm()?;
         let members = comm.members.iter();
@@ -79,7 +79,7 @@ impl Process {
         (!comm.members.is_empty()).then_some(members)
     }
 
-    /// Begins the iteration over the operations of a kind on the current communicator.
+    /// Begins the iteration over the operations of one kind on the current communicator.
     pub fn begin_operations(&mut self, kind: c_int) -> c_int {
         self.operation = 0;
         self.kind = match kind {
@@ -94,7 +94,7 @@ impl Process {
         }
     }
 
-    /// Returns the next operation.
+    /// Returns the next operation of the iteration.
     pub fn next_operation(&mut self) -> Option<PendingOperation> {
         let rest = self.queues.operations.get(self.operation..)?;
         let is_next = |operation: &&Operation| {

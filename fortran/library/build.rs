@@ -1,4 +1,4 @@
-//! Generates the bodies of the procedures, and links the library.
+//! The build script: generates the bodies of the procedures and sets the link options.
 
 #[path = "../../mpi-abi/build/unwinder.rs"]
 mod unwinder;
@@ -20,13 +20,13 @@ fn main() -> Result<(), String> {
     let text = bodies::text(&tables, &by_hand(&package.join("src/hand"))?);
     write(&out.join("bodies.rs"), &text)?;
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpifort_abi.so.1");
-    // Sentinels of the program replace those of the library, so the library must not bind its own symbols.
+    // Sentinels of the program replace the library's, so it must not bind its own symbols.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--enable-new-dtags,-rpath,$ORIGIN");
     needed(&out)?;
     unwinder::need_only_libc()
 }
 
-/// An environment variable of cargo.
+/// Returns an environment variable of cargo.
 fn variable(name: &str) -> Result<String, String> {
     std::env::var(name).map_err(|e| format!("{name}: {e}"))
 }
@@ -35,7 +35,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|e| format!("{} cannot be written: {e}", path.display()))
 }
 
-/// The names of the handwritten bodies: each `pub unsafe fn NAME<C: Calls>` in a folder, and each row `name MPI_Name ...` of a macro there.
+/// Returns the names of handwritten bodies: each `pub unsafe fn NAME<C: Calls>` and each macro row.
 fn by_hand(folder: &Path) -> Result<BTreeSet<String>, String> {
     let wrong = |e: std::io::Error| format!("{} cannot be read: {e}", folder.display());
     let mut found = BTreeSet::new();
@@ -58,7 +58,7 @@ fn by_hand(folder: &Path) -> Result<BTreeSet<String>, String> {
     Ok(found)
 }
 
-/// Makes the library need `libmpi_abi.so.1`: by an empty library of that soname, since any library of that name will do at run time.
+/// Adds `libmpi_abi.so.1` to the needed libraries, by linking an empty library with this soname.
 fn needed(out: &Path) -> Result<(), String> {
     let (source, library) = (out.join("needed.c"), out.join("libmpi_abi.so"));
     write(&source, "int portcullis_needed_by_fortran;\n")?;

@@ -1,8 +1,9 @@
-//! The arguments of implementations: C's pointers with what the tables say of them, as the types of `src/api/args`.
+//! Typed arguments of implementations: C pointers with the properties from the tables.
 //!
-//! The constructors are `unsafe`: the generated wrapper calls them on the arguments of its C caller, which the standard obliges to
-//! pass valid ones.
-//! Implementations that take these types are safe functions.
+//! The types are those of `src/api/args`. Their constructors are `unsafe`.
+//! The generated wrapper calls them with the arguments of its C caller.
+//! The standard requires of the C caller that the arguments are valid.
+//! Implementations with typed arguments are safe functions.
 
 use mpi_api_tables::{Function, Param};
 
@@ -11,11 +12,11 @@ pub struct Argument<'a> {
     pub param: &'a Param,
     /// The name of the C argument.
     pub name: String,
-    /// The expression with the implementation's width of integers.
+    /// The expression of the value, in the integer width of the implementation.
     pub value: String,
 }
 
-/// Returns the expressions of the typed arguments for an implementation that is a safe function.
+/// Returns the expressions of the arguments for a safe implementation.
 pub fn typed(
     f: &Function,
     args: &[Argument<'_>],
@@ -42,7 +43,7 @@ pub fn typed(
     typed
 }
 
-/// Parameters of the tool interface whose type a variable or an event decides.
+/// Parameters of the tool interface whose type depends on a variable or an event.
 const UNTYPED: [&str; 3] = ["obj_handle", "buf", "buffer"];
 
 /// Returns true for a parameter that is a buffer of elements.
@@ -54,7 +55,7 @@ pub fn is_memory(p: &Param) -> bool {
         && p.length.is_empty()
 }
 
-/// Returns the expression of a buffer with its count and its datatype.
+/// Returns the expression of a buffer argument with its count and datatype.
 fn elements(buffer: &Argument<'_>, count: &Argument<'_>, datatype: &Argument<'_>) -> String {
     let kind = if buffer.param.is_const {
         "SendMem"
@@ -65,8 +66,8 @@ fn elements(buffer: &Argument<'_>, count: &Argument<'_>, datatype: &Argument<'_>
     format!("{kind}::new({buffer}, {count}, {datatype})")
 }
 
-/// Returns the expressions of a buffer, of two with one count and one datatype, or of one with a block for each rank, and the arguments
-/// behind them.
+/// Returns the expressions of one buffer group, and the arguments after the group.
+/// A group is a buffer, two buffers with common count and datatype, or a buffer of blocks.
 fn memory<'a, 'b>(
     rest: &'b [Argument<'a>],
     first: &'b Argument<'a>,
@@ -113,7 +114,7 @@ fn memory<'a, 'b>(
     }
 }
 
-/// Returns the expression of an argument that stands alone.
+/// Returns the expression of an argument that belongs to no group.
 fn one(f: &Function, arg: &Argument<'_>, args: &[Argument<'_>]) -> String {
     let (p, value) = (arg.param, &arg.value);
     let is_array = !p.array.is_empty() || (p.stars == 1 && !p.length.is_empty());
@@ -143,7 +144,7 @@ fn one(f: &Function, arg: &Argument<'_>, args: &[Argument<'_>]) -> String {
     }
 }
 
-/// Returns the expression of an array; a `void *` with a length is one of bytes.
+/// Returns the expression of an array. A `void *` with a length is an array of bytes.
 fn array(arg: &Argument<'_>, args: &[Argument<'_>]) -> String {
     let p = arg.param;
     let value = match p.base.as_str() {
@@ -179,7 +180,7 @@ fn string(arg: &Argument<'_>, args: &[Argument<'_>]) -> String {
     }
 }
 
-/// Returns the expression of a length that the table names.
+/// Returns the expression of a length as given in the table.
 fn length(text: &str, args: &[Argument<'_>]) -> String {
     let (name, suffix) = match text.strip_suffix("+1") {
         Some(name) => (name, ".saturating_add(1)"),

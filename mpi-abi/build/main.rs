@@ -1,4 +1,6 @@
-//! Build script: generates the C interface (types, constants, exported symbols) from the tables and the implementations in `src/api`.
+//! Build script: generates types, constants and exported symbols of the C interface.
+//!
+//! The inputs are the tables and the implementations in `src/api`.
 
 mod arguments;
 mod rust;
@@ -47,10 +49,11 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
 }
 
-/// The name prefixes of implementations: a whole function, a part of a collective one, or the fast path of a trivial one.
+/// The name prefixes of implementations.
+/// A whole function, the plan or the fast path of a collective, or the fast path of a trivial call.
 const PARTS: [&str; 5] = ["MPI_", "MPIX_", "plan_", "fast_", "trivial_"];
 
-/// Records the path of each public function with such a name below a module folder.
+/// Records the path of each public function with such a prefix in a module folder.
 fn find_implementations(
     dir: &Path,
     module: &str,

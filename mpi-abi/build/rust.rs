@@ -1,35 +1,37 @@
 //! Generator of the Rust side of the C interface: types, constants, and every exported symbol.
 //!
-//! An exported function is a thin wrapper around the implementation of the same name in `src/api`, which returns
-//! `Result<(), Failure>`; functions whose result is the returned value are called directly.
-//! Symbols that are found there are exported unchanged.
-//! If only one of `MPI_X` and its large-count twin `MPI_X_c` is found and they differ only in scalars, the other is generated
-//! with conversions of the scalars.
-//! A collective operation has six functions (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`,
-//! which checks the arguments and builds a value of them; if a `fast_X` exists, the blocking ones call it first.
+//! An exported function is a thin wrapper of the implementation of the same name in `src/api`.
+//! The implementation returns `Result<(), Failure>`, or the result itself for functions such as
+//! `MPI_Wtime`, which are called directly. Symbols that exist there are exported unchanged.
+//! `MPI_X` and `MPI_X_c` may differ only in scalars, and only one of them may be implemented.
+//! The other function is then generated with conversions.
+//! A collective has six functions (blocking, `I`, `_init`, and each with large counts).
+//! All call one function `plan_X`, which checks the arguments and builds an operation.
+//! If a `fast_X` exists, the blocking functions call it first.
 //! If a `trivial_X` exists, the exported function calls it before anything else.
-//! An implementation that is a safe function gets its pointers as the types of `src/api/args`; one that is `unsafe` gets C's.
-//! Every other function is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
-//! A function that fails stores null handles in its output arguments; the code for that is generated here.
+//! A safe implementation has pointer arguments of the types in `src/api/args`.
+//! An `unsafe` implementation has C pointers.
+//! Every other function is exported too, and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its name.
+//! A function that fails stores null handles in its output arguments, by code generated here.
 
 use crate::arguments::{Argument, is_memory, typed};
 use mpi_api_tables::{Function, Functions, Item, Kind, Param, Section, parse_prototype};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// Handle types whose argument decides which error handler a failing call reaches.
+/// Handle types whose argument determines the error handler of a failing call.
 const ERROR_TARGETS: [&str; 4] = ["MPI_Comm", "MPI_Win", "MPI_File", "MPI_Session"];
 
-/// The version field of extensions.
+/// The version field of extensions in the table.
 const EXTENSION: &str = "x";
 
-/// The chapter of extensions that other libraries have too, also exported with the prefix MPI_.
+/// The chapter of extensions that other libraries have, too. They are also exported as `MPI_X`.
 const OTHERS_HAVE: u32 = 0;
 
 /// The chapter on files.
 const FILES: u32 = 14;
 
-/// Written above each call in an exported function, which only forwards its C caller's arguments.
+/// The comment above each call in an exported function, which forwards its C caller's arguments.
 const PROMISE: &str = "// SAFETY: the caller's arguments are handed on as they came; what the standard demands of them is his promise.";
 
 /// Returns the types and constants.
@@ -131,7 +133,7 @@ fn define(out: &mut String, ctype: &str, item: &Item) {
             item.value
         )
     } else if base.ends_with("_function") || base.ends_with("_function_c") {
-        // A Rust function pointer cannot have this value; callers compare addresses.
+        // A Rust function pointer cannot have this value, so it is a `usize` to compare with.
         writeln!(out, "pub const {}: usize = {};", item.name, item.value)
     } else {
         let rust = format!("{}{}", "*mut ".repeat(stars - 1), base_type(base));
@@ -194,28 +196,28 @@ fn base_type(c: &str) -> &str {
     }
 }
 
-/// The Rust type of a parameter that is not a function.
+/// Returns the Rust type of a parameter that is not a callback.
 fn pointer_type(p: &Param) -> String {
     p.rust_type(base_type(&p.base))
 }
 
 /// A function of `src/api`.
 pub struct Implementation {
-    /// Its path in Rust.
+    /// The Rust path of the implementation.
     pub path: String,
-    /// True if it takes the types of `src/api/args` for pointers.
+    /// True if pointers have the types of `src/api/args`.
     pub is_safe: bool,
 }
 
 /// Generator of the exported functions.
 pub struct Exports<'a> {
     functions: &'a Functions,
-    /// The functions beyond the standard; their ids follow those of the functions.
+    /// The extensions. Their ids follow those of the standard's functions.
     extensions: &'a Functions,
     callbacks: BTreeSet<&'a str>,
     /// The null handle of each handle type.
     nulls: BTreeMap<&'a str, &'a str>,
-    /// Each implementation found, by function name.
+    /// Each implementation in `src/api`, by function name.
     found: &'a BTreeMap<String, Implementation>,
 }
 
@@ -248,7 +250,7 @@ impl<'a> Exports<'a> {
         }
     }
 
-    /// Returns the exported symbols.
+    /// Returns the text of the exported symbols.
     pub fn symbols(&self) -> String {
         let mut out = String::new();
         let first = self.functions.functions.len();
@@ -264,7 +266,7 @@ impl<'a> Exports<'a> {
         out
     }
 
-    /// Returns the list of functions.
+    /// Returns the text of the list of functions.
     pub fn list(&self) -> String {
         let mut out = String::new();
         let mut list = String::new();
@@ -304,7 +306,7 @@ impl<'a> Exports<'a> {
         out
     }
 
-    /// Returns the error target of a failing call, as an expression.
+    /// Returns the expression of the error target of a failing call.
     fn error_target(&self, f: &Function) -> String {
         let of_kinds = |kinds: &[&str]| {
             let mut handles = f.params.iter().filter(|p| p.by_value());
@@ -315,7 +317,8 @@ impl<'a> Exports<'a> {
         if f.since == EXTENSION {
             return of_kinds(&ERROR_TARGETS).unwrap_or("Target::None".into());
         }
-        // Functions that open or delete a file have no handle yet, and their failures do not concern the communicator (MPI 5.0, section 14.7).
+        // Functions that open or delete a file have no file handle yet.
+        // Their failures do not concern the communicator (MPI 5.0, section 14.7).
         if self.functions.chapters[f.chapter].number == FILES {
             return of_kinds(&["MPI_File"]).unwrap_or("Target::File(MPI_FILE_NULL)".into());
         }
@@ -333,7 +336,7 @@ impl<'a> Exports<'a> {
         let result = base_type(&f.returns);
         let target = self.error_target(f);
         let body = if f.returns_value() {
-            // They have no error code to return, so these few functions must be implemented.
+            // A function that returns no error code cannot report a missing implementation.
             body.unwrap_or_else(|| format!("compile_error!(\"{name} has no implementation\")"))
         } else if f.is_tool() {
             let body = body.unwrap_or_else(|| "Err(Failure::unsupported_tool())".to_string());
@@ -341,7 +344,7 @@ impl<'a> Exports<'a> {
         } else {
             let body = body.unwrap_or_else(|| format!("Err(Failure::unsupported({id}))"));
             let on_error = self.null_handles(f);
-            // SAFETY: the generated block is written below PROMISE, which states its contract.
+            // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
             let on_error = match on_error.is_empty() {
                 true => "|| ()".to_string(),
                 false => format!("move || unsafe {{ {on_error} }}"),
@@ -359,13 +362,14 @@ impl<'a> Exports<'a> {
         let body = match trivial.and_then(|trivial| self.found.get(&trivial)) {
             Some(trivial) => {
                 let quick = self.invoked(trivial, f, &plain_arguments(&f.params));
-                // A separate function, so that the short path has no registers to save.
+                // The normal path is a separate function, so that the fast path saves no registers.
                 let _ = writeln!(
                     out,
                     "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_full({params}) -> {result} {{\n    \
                      {PROMISE}\n    {body}\n}}"
                 );
-                // SAFETY: the generated block is written below PROMISE, which states its contract.
+                // SAFETY: [`PROMISE`], which has the contract,
+                // is written above the generated block.
                 format!(
                     "if crate::state::is_untraced() && unsafe {{ {quick} }} {{ return MPI_SUCCESS; }}\n    \
                      unsafe {{ {name}_in_full({args}) }}"
@@ -378,7 +382,7 @@ impl<'a> Exports<'a> {
         } else {
             ""
         };
-        // SAFETY: the generated block is written below PROMISE, which states its contract.
+        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
         let to_profiled = format!("unsafe {{ P{name}({args}) }}");
         let _ = writeln!(
             out,
@@ -389,7 +393,7 @@ impl<'a> Exports<'a> {
         );
     }
 
-    /// Exports an extension with the prefix MPI_.
+    /// Exports an extension also with the prefix MPI_.
     fn export_alias(&self, out: &mut String, f: &Function) {
         let Some(plain) = f.name.strip_prefix("MPIX_") else {
             return;
@@ -398,7 +402,7 @@ impl<'a> Exports<'a> {
             .map(|p| format!("{}: {}", p.rust_name(), self.rust_type(p)))
             .collect();
         let (params, args) = (params.join(", "), arguments(f));
-        // SAFETY: the generated block is written below PROMISE, which states its contract.
+        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
         let call = |name: &str| format!("unsafe {{ {name}({args}) }}");
         let (profiled, direct) = (
             call(&format!("PMPI_{plain}")),
@@ -426,10 +430,10 @@ impl<'a> Exports<'a> {
         .collect()
     }
 
-    /// Returns the expression that performs the call; `None` if the function is not implemented.
+    /// Returns the expression of the call, or `None` if the function is not implemented.
     fn body(&self, f: &Function) -> Option<String> {
         if let Some(path) = self.found.get(&f.name) {
-            // SAFETY: the generated block is written below PROMISE, which states its contract.
+            // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
             let call = self.invoked(path, f, &plain_arguments(&f.params));
             return Some(format!("unsafe {{ {call} }}"));
         }
@@ -449,7 +453,7 @@ impl<'a> Exports<'a> {
         self.converted(f, twin, path)
     }
 
-    /// Returns the expression of a call with these arguments.
+    /// Returns the expression of a call of `body` with these arguments.
     fn invoked(&self, body: &Implementation, f: &Function, args: &[Argument<'_>]) -> String {
         let values = match body.is_safe {
             true => self.typed(f, args),
@@ -462,12 +466,12 @@ impl<'a> Exports<'a> {
         typed(f, args, |p| self.is_function(p))
     }
 
-    /// Returns true for a parameter that is a function of the program.
+    /// Returns true for a parameter that is a callback.
     fn is_function(&self, p: &Param) -> bool {
         self.callbacks.contains(p.base.as_str())
     }
 
-    /// Returns the expression of a collective over `plan_X`, followed by the execution of the plan.
+    /// Returns the expression of a collective: a call of `plan_X` and the execution of the plan.
     fn planned(&self, f: &Function) -> Option<String> {
         let base = f
             .name
@@ -493,19 +497,20 @@ impl<'a> Exports<'a> {
             .collect();
         let plan = self.invoked(path, f, mine);
         if let ("perform", Some(fast)) = (what, self.found.get(&format!("fast_{base}"))) {
-            // SAFETY: the generated block is written below PROMISE, which states its contract.
+            // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
             return Some(format!(
                 "unsafe {{ crate::api::collective::perform_unless({}, || {plan}) }}",
                 self.invoked(fast, f, mine)
             ));
         }
-        // SAFETY: the generated block is written below PROMISE, which states its contract.
+        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
         Some(format!(
             "{{ unsafe {{ crate::api::collective::{what}({plan}?{rest}) }} }}"
         ))
     }
 
-    /// Returns a call of `twin`'s implementation with the arguments of `f`; `None` if they differ in more than scalars.
+    /// Returns a call of `twin`'s implementation with the converted arguments of `f`.
+    /// Returns `None` if the two differ in more than scalars.
     fn converted(&self, f: &Function, twin: &Function, body: &Implementation) -> Option<String> {
         if f.params.len() != twin.params.len() {
             return None;
@@ -538,7 +543,7 @@ impl<'a> Exports<'a> {
             let param = theirs;
             args.push(Argument { param, name, value });
         }
-        // A function pointer cannot be converted here, though its declaration looks like a scalar behind a pointer.
+        // A callback's declaration looks like a pointer to a scalar, but is not converted here.
         if f.params
             .iter()
             .zip(&twin.params)
@@ -546,7 +551,7 @@ impl<'a> Exports<'a> {
         {
             return None;
         }
-        // SAFETY: the generated block is written below PROMISE, which states its contract.
+        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
         Some(format!(
             "{{ unsafe {{ {before}{}?; {after}Ok(()) }} }}",
             self.invoked(body, f, &args)
@@ -554,7 +559,7 @@ impl<'a> Exports<'a> {
     }
 
     fn rust_type(&self, p: &Param) -> String {
-        // A parameter of a function's type is a pointer to the function, which may be null as any other.
+        // A parameter of a function type is a function pointer, which may be null.
         if self.is_function(p) && p.stars <= 1 {
             format!("Option<{}>", p.base)
         } else {
@@ -563,7 +568,8 @@ impl<'a> Exports<'a> {
     }
 }
 
-/// Returns when a function has no more use for the buffers among its arguments, as an expression; `None` if it has none.
+/// Returns the expression of the time until which a function uses its buffer arguments.
+/// Returns `None` for a function without buffer arguments.
 fn buffers_until(f: &Function) -> Option<String> {
     if !f.params.iter().any(is_memory) && !f.params.iter().any(is_packed) {
         return None;
@@ -587,7 +593,7 @@ fn is_packed(p: &Param) -> bool {
     p.base == "void" && p.stars == 1 && !p.length.is_empty()
 }
 
-/// Returns the arguments of a C function as they are.
+/// Returns the arguments of a C function without conversions.
 fn plain_arguments(params: &[Param]) -> Vec<Argument<'_>> {
     let fixed = params.iter().filter(|p| !p.is_variable());
     let argument = |param| {

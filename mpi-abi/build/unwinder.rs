@@ -1,11 +1,12 @@
-//! Static linking of the compiler's stack unwinder, for build scripts of shared libraries that must need only the C library.
+//! Static linking of the stack unwinder, for shared libraries that depend only on the C library.
 
 use std::path::PathBuf;
 
-/// Links the unwinder into the library instead of the system's shared one.
+/// Links the unwinder statically, instead of the system's shared library.
 ///
-/// Rust's standard library links it as `gcc_s`, the shared one; the first folder of the linker's search path has a script of that name
-/// that refers to the archives of the same code, as `-static-libgcc` does for the languages of gcc.
+/// Rust's standard library links the unwinder as `gcc_s`, the shared library.
+/// This function adds a folder in front of the linker's search path, with a script of that name.
+/// The script refers to the static archives, as `-static-libgcc` does for gcc.
 pub fn need_only_libc() -> Result<(), String> {
     let is = |what: &str, value: &str| std::env::var(what).is_ok_and(|found| found == value);
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ENV", "gnu") {

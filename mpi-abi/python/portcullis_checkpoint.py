@@ -17,7 +17,7 @@ import traceback
 
 from mpi4py import MPI
 
-# What a point has done.
+# The return values of point().
 NONE = 0
 TAKEN = 1
 RESTORED = 2
@@ -27,14 +27,14 @@ FAILED = 4
 _FOLDER = 4096
 _HANDLER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 
-# mpi4py has loaded the library of this name.
+# mpi4py has already loaded this library.
 _library = ctypes.CDLL("libmpi_abi.so.1")
 if not hasattr(_library, "MPIX_Checkpoint_point"):
     raise ImportError(
         "the MPI library of this process has no checkpoints: " + MPI.Get_library_version()
     )
 
-# The library calls the functions and reads the memory for as long as the process runs.
+# References to the callbacks and buffers that the library uses until the process ends.
 _kept = {}
 
 
@@ -52,7 +52,7 @@ def _handler(function):
         return ctypes.cast(None, _HANDLER)
 
     def call(folder, _):
-        # An exception cannot leave the library's call; it fails, and the library names this rank.
+        # An exception must not leave the callback, so it returns an error, which the library reports.
         try:
             function(folder.decode())
             return 0
@@ -86,7 +86,7 @@ def protect(number, memory):
         _kept.pop(number, None)
         return
     view = memoryview(memory).cast("B")
-    # Refers to the object, which stays in its place meanwhile.
+    # The ctypes array shares the object's buffer, which cannot be resized meanwhile.
     base = (ctypes.c_char * view.nbytes).from_buffer(view)
     count = ctypes.c_longlong(view.nbytes)
     _check(_library.MPIX_Checkpoint_protect(number, base, count, _handle(MPI.BYTE)))

@@ -1,13 +1,13 @@
-//! The types and constants of the C interface, generated from `api/constants.txt` by the build script.
+//! C types and constants of the MPI ABI, generated from `api/constants.txt` by the build script.
 //!
-//! Names are C's, to match the text of the standard.
+//! The identifiers are those of C, so that the code matches the text of the MPI standard.
 #![allow(non_camel_case_types, non_upper_case_globals, non_snake_case)]
 
 use std::ffi::{c_char, c_int, c_void};
 
 include!(concat!(env!("OUT_DIR"), "/abi.rs"));
 
-/// A handle type: a number that C sees as a pointer.
+/// A handle type: an integer in Rust, a pointer in C.
 pub trait Handle: Copy {
     fn value(self) -> usize;
 }

@@ -1,9 +1,11 @@
-//! The wrapper around every exported function: call accounting, panics, error handlers.
+//! The body of every exported function: call accounting, panics, error handlers.
 //!
-//! A call that staged buffers in device memory copies the results back before it returns, or leaves that to the end of its operation ([`BuffersUntil`]).
+//! Buffers in device memory are staged in host memory during a call.
+//! Results are copied back before the call returns or at the operation's end ([`BuffersUntil`]).
 //!
-//! Invariants: a panic never crosses the C boundary; a failure reaches the error handler that the standard names and leaves
-//! null handles in the output arguments; a successful call costs no allocation, no lock and no lookup here.
+//! Invariants: a panic never crosses the C boundary.
+//! A failure calls the error handler that the standard names, and sets output handles to null.
+//! A successful call allocates nothing, takes no lock and looks nothing up here.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -16,13 +18,14 @@ use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs the body of function `id` (an index into `functions`) and converts its outcome into an error code.
+/// Runs the body of function `id`, an index into `functions`, and returns an error code.
 #[inline]
 pub fn call(id: usize, target: Target, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
     call_creating(id, target, || (), body)
 }
 
-/// As [`call`], for a body that creates handles; `on_error` stores null handles before an error handler runs.
+/// Runs a body that creates handles, as [`call`] does.
+/// `on_error` stores null handles before an error handler runs.
 #[inline]
 pub fn call_creating(
     id: usize,
@@ -43,18 +46,18 @@ pub fn call_creating(
     failed(id, target, failure, guard)
 }
 
-/// When the operation of a call has no more use for the buffers among its arguments.
+/// The time until which the operation of a call uses the buffers among its arguments.
 #[derive(Clone, Copy)]
 pub enum BuffersUntil {
-    /// When the call returns.
+    /// Until the call returns.
     Return,
-    /// When the request whose handle the call stores here is complete.
+    /// Until the request completes whose handle the call stores at this address.
     Request(*mut MPI_Request),
-    /// When the accesses to this rank of a window are synchronized.
+    /// Until the accesses to this rank of the window are synchronized.
     Synchronized(MPI_Win, c_int),
 }
 
-/// As [`call_creating`], for a body with buffers among its arguments, which may be in device memory.
+/// Runs a body with buffer arguments, which may be in device memory, as [`call_creating`] does.
 #[inline]
 pub fn call_with_buffers(
     id: usize,
@@ -87,7 +90,7 @@ pub fn call_with_buffers(
     }
 }
 
-/// Ends the use of the buffers that a call has staged, or leaves that to the end of its operation.
+/// Copies back the buffers that a call has staged, or leaves that to the end of its operation.
 #[cold]
 #[inline(never)]
 fn settled(
@@ -105,19 +108,20 @@ fn settled(
     }
     match (&outcome, until) {
         (Ok(()), BuffersUntil::Request(place)) => {
-            // SAFETY: the call has succeeded, so `place` is not null and it has stored a handle there.
+            // SAFETY: the call has succeeded,
+            // so it has stored a handle in `place`, which is not null.
             let handle = request::stage(unsafe { place.read() }, views)?;
-            // SAFETY: as for the read.
+            // SAFETY: the call has succeeded, so `place` is not null and valid for writing.
             unsafe { place.write(handle) };
             return Ok(());
         }
-        // Data that are put or accumulated have left the origin when the call returns, as those of MPI_Rput have.
+        // The origin of a put or accumulate is copied within the call, also for MPI_Rput.
         (Ok(()), BuffersUntil::Synchronized(win, rank)) if views.are_written() => {
             return window::stage(win, rank, views);
         }
         _ => {}
     }
-    // A failed receive may have written a part of its buffer.
+    // A failed receive may have written a part of its buffer, so the buffer is copied too.
     let landed = views.land();
     if let Err(failure) = outcome {
         views.keep_if(failure.is_of_fault_tolerance());
@@ -126,14 +130,14 @@ fn settled(
     Ok(landed?)
 }
 
-/// Ends a call that failed: one out-of-line copy for all functions, since failures are not performance-critical.
+/// Ends a failed call. One out-of-line copy serves all functions: failures need no fast path.
 #[cold]
 #[inline(never)]
 fn failed(id: usize, target: Target, failure: Failure, guard: CallGuard) -> c_int {
     if failure.is_of_fault_tolerance()
         && let Ok(engine) = state::engine()
     {
-        // A program may repeat a call that fails at once until it is notified of a revocation or of another death.
+        // A program may repeat a failing call until it observes a revocation or another death.
         engine.poll_once();
     }
     let code = raise::raise(id, target, failure);
@@ -141,7 +145,7 @@ fn failed(id: usize, target: Target, failure: Failure, guard: CallGuard) -> c_in
     code
 }
 
-/// Stores `null` in the output argument for a new handle, unless that pointer is null.
+/// Stores `null` in the output argument of a new handle, unless the pointer is null.
 ///
 /// # Safety
 /// `place` is null or an output argument of the caller.
@@ -154,7 +158,7 @@ pub unsafe fn reset_handle<T>(place: *mut T, null: T) {
     }
 }
 
-/// As [`call`], for the tool interface, whose errors are only returned (section 15.3.10).
+/// Runs a function of the tool interface without an error handler (section 15.3.10).
 #[inline]
 pub fn tool_call(id: usize, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
     let guard = state::enter(id);

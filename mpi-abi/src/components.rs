@@ -1,7 +1,8 @@
-//! The components of this library: the engine's own, those linked in, and plugin files.
+//! The components of this library: the engine's own, linked-in components, and plugin files.
 //!
-//! Components other than the engine's are either linked into the shared library that uses this crate, which registers them with
-//! [`build_in`] before it calls anything else here, or plugin files beside it. So this crate is compiled once for all variants.
+//! The shared library that uses this crate may have linked-in components.
+//! The shared library calls [`build_in`] before all other functions of this module.
+//! Plugin files are found beside the library. So all variants share one build of this crate.
 
 use std::sync::OnceLock;
 
@@ -11,20 +12,20 @@ use mpi_core::coll::{self, Component};
 use mpi_core::plugin::Catalogue;
 use mpi_core::plugin::guest::BuiltIn;
 
-/// Linked-in components, which could equally be plugin files; empty until [`build_in`] sets it.
+/// The linked-in components, which could also be plugin files. Set by [`build_in`].
 static BUILT_IN: OnceLock<&[BuiltIn]> = OnceLock::new();
 
-/// Registers the components that are linked into this library; the first call wins.
+/// Registers the linked-in components of this library. Later calls have no effect.
 pub fn build_in(components: &'static [BuiltIn]) {
     BUILT_IN.get_or_init(|| components);
 }
 
-/// Returns the components beside the engine's own, linked in or from files, and the reasons why files were rejected.
+/// Returns the linked-in components and plugins, and the reasons why plugin files were rejected.
 pub fn catalogue(params: &Params) -> Catalogue {
     catalogue_in_sight(params, None)
 }
 
-/// The same with the page of this process, which names each file while it starts.
+/// Returns the catalogue, and publishes the name of each plugin on the state page while it loads.
 pub fn catalogue_in_sight(params: &Params, page: Option<&StatePage>) -> Catalogue {
     let engine = coll::built_in();
     let names: Vec<_> = engine.iter().map(|component| component.name()).collect();

@@ -1,11 +1,11 @@
-//! Conversion of scalars between a function and its large-count twin, for the generated wrappers.
+//! Conversion of scalars between a function and its large-count variant, for generated wrappers.
 #![allow(unsafe_code)]
 
 use crate::abi::{MPI_ERR_ARG, MPI_ERR_COUNT, MPI_ERR_VALUE_TOO_LARGE, MPI_UNDEFINED};
 use crate::error::Failure;
 use std::fmt::Display;
 
-/// Converts a scalar argument to another width; a value that does not fit is an error of the caller.
+/// Converts a scalar argument to another width. A value that does not fit is an error.
 #[inline]
 pub fn scalar<From, To>(value: From, name: &str) -> Result<To, Failure>
 where
@@ -19,7 +19,7 @@ where
     })
 }
 
-/// Reads the scalar behind an input/output pointer and converts it.
+/// Reads the scalar behind an in-out pointer, and converts it.
 ///
 /// # Safety
 /// A pointer that is not null is valid for reading.
@@ -34,7 +34,7 @@ where
             format!("{name} is a null pointer"),
         ));
     }
-    // SAFETY: not null, so valid for reading by the `# Safety` contract of this function.
+    // SAFETY: the pointer is not null, so it is readable by the `# Safety` contract.
     let value = unsafe { *from };
     value.try_into().map_err(|_| {
         Failure::new(
@@ -44,7 +44,8 @@ where
     })
 }
 
-/// Stores a result in another width; a value that does not fit becomes `MPI_UNDEFINED`, as the standard requires for counts.
+/// Stores a result in another width.
+/// A value that does not fit becomes `MPI_UNDEFINED`, as the standard requires for counts.
 ///
 /// # Safety
 /// A pointer that is not null is valid for writing.
@@ -59,7 +60,7 @@ where
         .ok()
         .or_else(|| To::try_from(MPI_UNDEFINED).ok());
     if let (false, Some(stored)) = (to.is_null(), stored) {
-        // SAFETY: not null, so valid for writing by the `# Safety` contract of this function.
+        // SAFETY: the pointer is not null, so it is writable by the `# Safety` contract.
         unsafe { *to = stored };
     }
 }
@@ -79,10 +80,10 @@ mod tests {
     #[test]
     fn a_result_that_does_not_fit_becomes_undefined() {
         let mut small = 0i32;
-        // SAFETY: a pointer to a local.
+        // SAFETY: the pointer refers to a local variable.
         unsafe { write_scalar(&mut small, 1i64 << 40) };
         assert_eq!(small, MPI_UNDEFINED);
-        // SAFETY: a pointer to a local.
+        // SAFETY: the pointer refers to a local variable.
         unsafe { write_scalar(&mut small, 12i64) };
         assert_eq!(small, 12);
     }

@@ -1,11 +1,15 @@
-//! The stack of a rank that dies by SIGSEGV, SIGBUS, SIGILL or SIGFPE, on standard error before the launcher's sentence.
+//! Backtrace of a rank that dies by SIGSEGV, SIGBUS, SIGILL or SIGFPE, on standard error.
 //!
-//! A handler is installed at initialization for those of these signals that have no handler, so that a program, a language or a sanitizer that has one keeps it.
-//! It prints and returns: the faulting instruction runs once more, and the process dies by the same signal with the same core file.
+//! Initialization installs a handler for each of these signals that has the default action.
+//! The handlers of a program, a language runtime or a sanitizer are kept.
+//! The handler prints and returns, and the faulting instruction runs again.
+//! The process then dies by the same signal with the same core file.
 //!
-//! The handler may have interrupted any function, the allocator and the dynamic loader too. It calls only system calls, reads only memory that it has reason to
-//! think is mapped ([`modules`]), and unwinds by `_Unwind_Backtrace`, which is used only where the C library offers `_dl_find_object`:
-//! with that the unwinder takes no lock. Elsewhere only the faulting instruction is printed.
+//! The handler may interrupt any function, including the allocator and the dynamic loader.
+//! The handler makes only system calls,
+//! and reads only memory that is probably mapped ([`modules`]).
+//! The handler unwinds with `_Unwind_Backtrace` if the C library has `_dl_find_object`.
+//! The unwinder then takes no lock. Without it, only the faulting instruction is printed.
 #![allow(unsafe_code)]
 
 mod line;
@@ -20,7 +24,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-/// Enables the handlers.
+/// Enables the signal handlers.
 pub static BACKTRACE: Param<bool> = Param::new(
     "mpi",
     "base",
@@ -37,10 +41,10 @@ const SIGNALS: [(c_int, &str); 4] = [
     (libc::SIGFPE, "SIGFPE"),
 ];
 
-/// The most frames that are printed.
+/// The maximum number of printed frames.
 const FRAMES: usize = 40;
 
-/// Bytes of the alternate stack: a stack overflow leaves no space on the thread's own.
+/// Bytes of the alternate signal stack, which is required after a stack overflow.
 const STACK: usize = 64 << 10;
 
 unsafe extern "C" {
@@ -51,17 +55,17 @@ unsafe extern "C" {
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
 }
 
-/// What the handler needs and may not compute.
+/// Data of the handler that are computed at installation.
 struct Prepared {
-    /// "rank 2 on n1".
+    /// The rank and host, such as "rank 2 on n1".
     rank: String,
-    /// Whether the unwinder takes no lock.
+    /// True if the unwinder takes no lock.
     unwinds: bool,
 }
 
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
 
-/// Installs the handlers, once; the rank is known.
+/// Installs the handlers once. The rank must be known.
 pub fn install(params: &Params) {
     if !params.get(&BACKTRACE).unwrap_or(true) || PREPARED.get().is_some() {
         return;
@@ -70,7 +74,7 @@ pub fn install(params: &Params) {
         rank: this_rank(),
         unwinds: has_symbol(c"_dl_find_object"),
     };
-    // The first call of the unwinder resolves symbols and allocates, which the handler may not do.
+    // The unwinder's first call resolves symbols and allocates, which is not allowed in a handler.
     let _ = collect(&prepared);
     if PREPARED.set(prepared).is_err() {
         return;
@@ -82,13 +86,13 @@ pub fn install(params: &Params) {
 }
 
 fn has_symbol(name: &CStr) -> bool {
-    // SAFETY: `name` ends in NUL.
+    // SAFETY: `name` is a C string.
     !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null()
 }
 
-/// Gives the calling thread an alternate signal stack, unless it has one.
+/// Sets an alternate signal stack for the calling thread, unless it has one.
 fn give_stack() {
-    // SAFETY: both structures are live locals, and the mapped memory is never freed.
+    // SAFETY: both structures are local variables, and the mapped stack is never unmapped.
     unsafe {
         let mut had = MaybeUninit::<libc::stack_t>::zeroed().assume_init();
         if libc::sigaltstack(null(), &raw mut had) != 0 || had.ss_flags & libc::SS_DISABLE == 0 {
@@ -110,9 +114,9 @@ fn give_stack() {
     }
 }
 
-/// Installs the handler of a signal that has none.
+/// Installs the handler of a signal, unless the program has a handler for it.
 fn handle(signal: c_int) {
-    // SAFETY: both structures are live locals; the handler has the type that SA_SIGINFO requires.
+    // SAFETY: both structures are local variables, and the handler has the type for SA_SIGINFO.
     unsafe {
         let mut had = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
         if libc::sigaction(signal, null(), &raw mut had) != 0 || had.sa_sigaction != libc::SIG_DFL {
@@ -120,7 +124,7 @@ fn handle(signal: c_int) {
         }
         let mut ours = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
         ours.sa_sigaction = on_crash as *const () as usize;
-        // The default action is in place again when the handler runs, so a fault inside it ends the process.
+        // SA_RESETHAND restores the default action, so a fault in the handler ends the process.
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESETHAND;
         libc::sigaction(signal, &raw const ours, null_mut());
     }
@@ -130,7 +134,7 @@ unsafe extern "C" fn on_crash(signal: c_int, info: *mut libc::siginfo_t, context
     let Some(prepared) = PREPARED.get() else {
         return;
     };
-    // SAFETY: the kernel passes both for a handler with SA_SIGINFO.
+    // SAFETY: the kernel passes valid pointers to a handler with SA_SIGINFO.
     let (address, sent_by_a_process, fault) = unsafe {
         (
             (*info).si_addr() as usize,
@@ -152,19 +156,19 @@ unsafe extern "C" fn on_crash(signal: c_int, info: *mut libc::siginfo_t, context
     line.text("; its stack, the fault first:").end();
     let (frames, count) = collect(prepared);
     let frames = &frames[..count];
-    // The frames of the handler come first.
+    // The first frames are those of the handler, and are skipped.
     let at = frames.iter().position(|frame| *frame == fault);
     let only = [fault];
     let shown = at.map_or(&only[..], |at| &frames[at..]);
     let mut modules = Modules::new();
     for (number, frame) in shown.iter().enumerate() {
-        // A return address belongs to the instruction after the call.
+        // A return address follows the call instruction, so 1 is subtracted.
         let is_return = number > 0;
         modules.describe(number, frame - usize::from(is_return), &mut line);
     }
     if sent_by_a_process {
-        // No instruction runs once more; blocked until this handler returns.
-        // SAFETY: `raise` may be called in a handler.
+        // A signal sent by a process is raised again, since no instruction faults after the return.
+        // SAFETY: `raise` is async-signal-safe. The signal is blocked until this handler returns.
         unsafe { libc::raise(signal) };
     }
 }
@@ -172,19 +176,19 @@ unsafe extern "C" fn on_crash(signal: c_int, info: *mut libc::siginfo_t, context
 /// Returns the address of the interrupted instruction.
 unsafe fn instruction(context: *mut c_void) -> usize {
     let context = context.cast::<libc::ucontext_t>();
-    // SAFETY: the caller passes the handler's context.
+    // SAFETY: the caller passes the context that the kernel gave to the handler.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         (*context).uc_mcontext.gregs[libc::REG_RIP as usize] as usize
     }
-    // SAFETY: the caller passes the handler's context.
+    // SAFETY: the caller passes the context that the kernel gave to the handler.
     #[cfg(target_arch = "aarch64")]
     unsafe {
         (*context).uc_mcontext.pc as usize
     }
 }
 
-/// The addresses of the frames of this thread, the innermost first, and their number.
+/// Returns the return addresses of this thread's frames, innermost first, and their number.
 fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
     struct Collected {
         frames: [usize; FRAMES],
@@ -193,9 +197,9 @@ fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
     unsafe extern "C" fn take(context: *mut c_void, collected: *mut c_void) -> c_int {
         const GO_ON: c_int = 0;
         const END: c_int = 5;
-        // SAFETY: `collect` passes a live local.
+        // SAFETY: `_Unwind_Backtrace` passes the pointer to the local variable of `collect`.
         let collected = unsafe { &mut *collected.cast::<Collected>() };
-        // SAFETY: the unwinder passes its own context.
+        // SAFETY: the unwinder passes a valid context.
         let address = unsafe { _Unwind_GetIP(context) };
         match collected.frames.get_mut(collected.count) {
             Some(frame) if address != 0 => {
@@ -213,7 +217,8 @@ fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
         frames: [0; FRAMES],
         count: 0,
     };
-    // SAFETY: `take` has the type of the unwinder's callback, and gets the live local that it expects.
+    // SAFETY: `take` has the type of the unwinder's callback.
+    // The argument of `take` is a pointer to a local variable of the right type.
     unsafe { _Unwind_Backtrace(take, (&raw mut collected).cast()) };
     (collected.frames, collected.count)
 }

@@ -1,6 +1,6 @@
-//! What debuggers read in this process: its message queues, on the [debug page](mpi_base::debug_page), and the library that interprets it.
+//! Message queues of this process for debuggers, on the [debug page](mpi_base::debug_page).
 //!
-//! The names of these variables are those that debuggers look up; nothing here is called by a debugger.
+//! The names of these variables are fixed by debuggers, which read them and call no function here.
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use crate::state::state;
@@ -15,24 +15,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
-/// The page of this process.
+/// The debug page of this process.
 #[unsafe(no_mangle)]
 pub static portcullis_debug_page: DebugPage = DebugPage::new();
 
-/// The path of the library for debuggers that reads the page, ending with NUL.
+/// The NUL-terminated path of the debugger library that reads the page.
 #[unsafe(no_mangle)]
 pub static MPIR_dll_name: [AtomicU8; 1024] = [const { AtomicU8::new(0) }; 1024];
 
-/// The library's file, in `PREFIX/lib/portcullis`.
+/// File name of the debugger library, in `PREFIX/lib/portcullis`.
 const LIBRARY: &str = "libportcullis-queues.so";
 
-/// When the page was written last.
+/// The time at which the page was last written.
 static WRITTEN_NS: AtomicU64 = AtomicU64::new(0);
 
-/// More active operations than this are not shown, since listing them would take milliseconds.
+/// Maximum number of listed operations. Longer lists are omitted, since they cost milliseconds.
 const MOST: usize = 100_000;
 
-/// Stores the path of the library for debuggers.
+/// Stores the path of the debugger library.
 pub fn begin() {
     let Some(prefix) = installation::prefix() else {
         return;
@@ -46,7 +46,7 @@ pub fn begin() {
     }
 }
 
-/// Writes the page before a sleep of a long wait, if it was not written in the last [`PERIOD_NS`].
+/// Writes the page before a sleep of a long wait, at most once per [`PERIOD_NS`].
 pub fn write_in_wait() {
     let now = now_ns();
     if now.saturating_sub(WRITTEN_NS.load(Relaxed)) < PERIOD_NS {
@@ -59,7 +59,7 @@ pub fn write_in_wait() {
     }
 }
 
-/// Returns the communicators that the program can use: the predefined ones first.
+/// Returns the communicators visible to the program, the predefined communicators first.
 fn communicators() -> Vec<Comm> {
     let tables = state().tables();
     let predefined = [tables.world(), tables.myself()];
@@ -94,7 +94,7 @@ fn write(engine: &Engine, now: u64) {
     portcullis_debug_page.write((now, engine.me()), shown, operations.iter());
 }
 
-/// Returns an operation with the peer and the tag of a key.
+/// Builds an operation from its match key, kind and size.
 fn of_key(key: Key, kind: Kind, (comm, bytes): (usize, u64)) -> Operation {
     Operation {
         comm,
@@ -107,7 +107,7 @@ fn of_key(key: Key, kind: Kind, (comm, bytes): (usize, u64)) -> Operation {
     }
 }
 
-/// Returns the sends and receives that are not complete, also those of collective operations.
+/// Returns the active sends and receives, including those of collective operations.
 fn active(engine: &Engine, index_of: impl Fn(u64) -> Option<usize>) -> Vec<Operation> {
     let pml = engine.pml();
     let mut operations = Vec::new();

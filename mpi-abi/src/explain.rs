@@ -1,4 +1,4 @@
-//! `mpirun --explain`: the selected components and why the others were not selected, printed by rank 0 after it has joined the job.
+//! `mpirun --explain`: selected and rejected components, printed by rank 0 after initialization.
 
 use mpi_base::param::Params;
 use mpi_core::Engine;
@@ -7,7 +7,7 @@ pub use mpi_core::engine::EXPLAIN;
 use mpi_core::osc::{self, Win};
 use mpi_core::plugin::{Catalogue, Origin};
 
-/// Facts collected while the library was assembled.
+/// Facts collected during the start of the library.
 pub struct Findings<'a> {
     pub rte: &'static str,
     pub rte_rejected: &'a [(&'static str, String)],
@@ -63,7 +63,7 @@ pub fn before_start(params: &Params, found: &Findings<'_>) -> Vec<String> {
     lines
 }
 
-/// Prints all lines, once the world exists.
+/// Prints all lines, after the creation of `MPI_COMM_WORLD`.
 pub fn print(engine: &Engine, mut lines: Vec<String>) {
     lines.push(waiting(engine));
     lines.extend(engine.pml().bml().btls().map(|btl| {
@@ -90,7 +90,7 @@ pub fn print(engine: &Engine, mut lines: Vec<String>) {
     }
 }
 
-/// The line about cores, ranks, and the wait policy of a rank.
+/// Returns the line about cores, ranks, and the wait policy of a rank.
 fn waiting(engine: &Engine) -> String {
     let (cores, ranks) = (engine.place().cores(), engine.place().neighbours().len());
     let limit = if cores.limited_by_quota() {
@@ -117,9 +117,9 @@ fn waiting(engine: &Engine) -> String {
     )
 }
 
-/// The transport that reaches each peer from this rank, and why the preceding ones do not.
+/// Returns the transport selected for each peer, and why the preferred transports cannot be used.
 fn reach(engine: &Engine) -> Vec<String> {
-    // A query about a peer may need a request to the launcher.
+    // A query about a peer may require a request to the launcher, so the number is limited.
     const ASKED: u32 = 1024;
     let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
     for peer in 0..engine.size().min(ASKED) {
@@ -146,7 +146,7 @@ fn reach(engine: &Engine) -> Vec<String> {
     groups.into_iter().map(line).collect()
 }
 
-/// The number of copies of a long message between processes of this host.
+/// Returns the number of copies of a long message between processes of this host.
 fn copies(engine: &Engine) -> Vec<String> {
     let by_one = engine
         .pml()
@@ -184,13 +184,13 @@ fn copies(engine: &Engine) -> Vec<String> {
     lines
 }
 
-/// The access of windows to memory of neighbours that the library did not allocate.
+/// Returns the access method of windows to neighbours' memory that the library has not allocated.
 fn windows(engine: &Engine) -> Option<String> {
     let are_any = engine.place().neighbours().len() > 1 && osc::is_direct_allowed(engine.params());
     are_any.then(|| format!("osc: {}", osc::explain(engine)))
 }
 
-/// Prints the same for one window; rank 0 calls it when the window is created.
+/// Prints the access method of one window. Called on rank 0 when the window is created.
 pub fn explain_window(win: &Win) {
     let engine = win.engine();
     if engine.me() != 0 || !engine.params().get(&EXPLAIN).unwrap_or(false) {

@@ -1,10 +1,11 @@
-//! The exported symbols `MPI_*` and `PMPI_*`, generated from `api/functions.txt` by the build script.
+//! The exported symbols `MPI_*` and `PMPI_*`, which the build script generates.
 //!
-//! `MPI_X` only calls `PMPI_X`, so a profiling tool may replace `MPI_X` and reach the library through `PMPI_X`.
+//! `MPI_X` only calls `PMPI_X`, so a profiling tool can override `MPI_X` and call `PMPI_X`.
 #![allow(unsafe_code)]
-// SAFETY of every unsafe block in the generated text: the C arguments are forwarded unchanged to the function of the same name, whose
-// contract is the MPI standard's requirement on the caller of the C function; nothing in the library calls these symbols.
-// A function without pointers has a safe implementation, and its wrapper the block of the others.
+// SAFETY of every unsafe block in the generated text: the C arguments are forwarded unchanged.
+// The callee's contract is the MPI standard's requirement on the caller of the C function.
+// The library itself does not call these symbols.
+// A function without pointers has a safe implementation, but its wrapper has the same block.
 #![allow(unused_unsafe)]
 #![allow(
     clippy::undocumented_unsafe_blocks,
@@ -19,10 +20,10 @@ use crate::api::args::{
     SizedText, Strings, Text, TextOut, Uncounted, UncountedOut, Untyped,
 };
 use crate::call::{BuffersUntil, call_creating, call_with_buffers, reset_handle, tool_call};
-// The set of conversions needed depends on which functions are implemented.
+// The set of required conversions depends on which functions are implemented.
 #[allow(unused_imports)]
 use crate::convert::{read_scalar, scalar, write_scalar};
-// Used only by functions that are not implemented.
+// This import is used only by functions that are not implemented.
 #[allow(unused_imports)]
 use crate::error::Failure;
 use crate::error::Target;

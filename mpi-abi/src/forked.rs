@@ -1,17 +1,20 @@
-//! Detection of a process that was forked from one that has initialized MPI: it has a copy of the engine, but the peers know only its parent.
+//! Detection of a process that was forked after MPI initialization.
 //!
-//! Messages of the child would be mistaken for the parent's and vice versa, so the child's first MPI call prints a sentence and ends the child.
-//! Calls that only query the state of MPI are served, since libraries make them when a process exits, and a child may abort the job.
+//! The child has a copy of the engine, but the peers know only the parent.
+//! Messages of the child would be mistaken for messages of the parent, and vice versa.
+//! So the child's first MPI call prints an error and ends the child.
+//! Queries of the MPI state are allowed, since libraries call them at process exit.
+//! The child may also abort the job.
 #![allow(unsafe_code)]
 
 use crate::{functions, phase};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The process that has initialized MPI.
+/// The id of the process that has initialized MPI.
 static PARENT: AtomicU32 = AtomicU32::new(0);
 
-/// The functions that a forked child may call.
+/// The MPI functions that a forked child may call.
 const ANSWERED: [&str; 8] = [
     "MPI_Abort",
     "MPI_Initialized",
@@ -23,15 +26,16 @@ const ANSWERED: [&str; 8] = [
     "MPI_Get_processor_name",
 ];
 
-/// The function that a forked child calls first.
+/// The function called in the child directly after a fork.
 static MARK: OnceLock<fn()> = OnceLock::new();
 
-/// Makes forked children call `mark` from now on. `mark` only stores to atomics, as required in the child of a multithreaded process.
+/// Calls `mark` in each process forked from now on.
+/// `mark` only stores to atomics, as required in the child of a multithreaded process.
 pub fn watch(mark: fn()) {
     PARENT.store(std::process::id(), Relaxed);
     if MARK.set(mark).is_ok() {
-        // SAFETY: the handler reads a cell that is never changed once set, and calls a function that only stores to atomics.
-        // If it cannot be registered, a forked child is not detected.
+        // SAFETY: the handler reads a write-once cell, and calls a function with atomic stores.
+        // If the registration fails, a forked child is not detected.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     }
 }
@@ -62,6 +66,7 @@ pub fn called(id: usize, world_place: Option<(u32, u32)>) {
          Let the child execute a program without MPI, start other MPI processes with MPI_Comm_spawn, or fork before MPI_Init. This process ends.",
         std::process::id()
     );
-    // SAFETY: `_exit` ends the process without the parent's exit handlers, whose copies in the child must not communicate with the parent's peers.
+    // SAFETY: `_exit` runs no exit handlers.
+    // The child's copies of the parent's handlers would communicate with the parent's peers.
     unsafe { libc::_exit(1) }
 }

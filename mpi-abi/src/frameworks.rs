@@ -1,4 +1,4 @@
-//! List of the library's frameworks with their components and parameters, collected from their declarations.
+//! The list of all frameworks with their components and parameters.
 
 use crate::crash::BACKTRACE;
 use crate::error::unread_errors::WARN_UNREAD_ERRORS;
@@ -21,12 +21,12 @@ use mpi_core::trace::TRACE;
 use mpi_core::{bml, btl, coll, crs, osc, pml, rte};
 use std::path::PathBuf;
 
-/// A framework for listings.
+/// A framework and its components.
 #[derive(Debug)]
 pub struct Framework {
     pub name: &'static str,
     pub what: &'static str,
-    /// Its own parameters, first of all its selection.
+    /// The parameters of the framework itself, first its selection.
     pub params: Vec<&'static About>,
     pub components: Vec<Component>,
 }
@@ -34,24 +34,24 @@ pub struct Framework {
 #[derive(Debug)]
 pub struct Component {
     pub name: String,
-    /// The library's version, or that of the plugin.
+    /// The version of the library or of the plugin.
     pub version: String,
-    /// The plugin's file; `None` for a component of the library.
+    /// The plugin's file, or `None` for a component of the library.
     pub file: Option<PathBuf>,
     pub params: Vec<&'static About>,
 }
 
 impl Framework {
-    /// All parameters of the framework and of its components.
+    /// Returns the parameters of the framework and of its components.
     pub fn abouts(&self) -> impl Iterator<Item = &'static About> {
         let of_components = self.components.iter().flat_map(|c| &c.params);
         self.params.iter().chain(of_components).copied()
     }
 }
 
-/// Returns an error for the first setting of these frameworks whose value does not have its parameter's type.
+/// Returns an error for the first setting whose value lacks its parameter's type.
 ///
-/// Without this check a component that cannot parse its own value would merely be unavailable, with no hint at the cause.
+/// A component that cannot parse its own value is merely unavailable, without a reason.
 pub fn malformed(params: &Params, known: &[Framework]) -> Result<(), ParamError> {
     let is_set = |about: &&About| params.source(about) != Source::Default;
     let mut abouts = known.iter().flat_map(Framework::abouts).filter(is_set);
@@ -68,7 +68,7 @@ impl Component {
         }
     }
 
-    /// Takes version and file of a plugin from the catalogue.
+    /// Copies version and file of a plugin from the catalogue.
     fn of_catalogue(mut self, catalogue: &Catalogue) -> Component {
         let taken = &catalogue.taken;
         if let Some(found) = taken.iter().find(|taken| taken.plugin.name == self.name) {
@@ -82,12 +82,12 @@ impl Component {
     }
 }
 
-/// All frameworks of the library, by name.
+/// Returns all frameworks of the library, sorted by name.
 pub fn all(params: &Params) -> Vec<Framework> {
     with(&components::catalogue(params))
 }
 
-/// The same with the plugins of an existing catalogue.
+/// Returns all frameworks, with the plugins of an existing catalogue.
 pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
     vec![
         Framework {

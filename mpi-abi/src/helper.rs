@@ -1,8 +1,9 @@
-//! The optional progress thread (`osc_am_progress_thread`), which drives the engine while the program computes.
+//! The optional progress thread (`osc_am_progress_thread`), which polls during computation.
 //!
-//! A one-sided access by messages waits until its target is inside some MPI call; this thread enters one every [`PAUSE`].
-//! It takes the same lock as the program's threads, so every call locks while it runs.
-//! It ends when the engine is stopped, and never runs a signal handler of the program.
+//! A one-sided access by messages waits until its target is in an MPI call.
+//! The progress thread polls the engine every [`PAUSE`].
+//! The thread takes the lock of the program's threads, so every call locks while it runs.
+//! The thread ends when the engine is parked, and never runs a signal handler of the program.
 
 #![allow(unsafe_code)]
 
@@ -24,18 +25,18 @@ pub static PROGRESS_THREAD: Param<bool> = Param::new(
     "Whether a thread of each rank answers one-sided accesses of other nodes while the program computes; calls of all ranks take longer then",
 );
 
-/// Interval between two polls; each costs a few microseconds if no message has arrived.
+/// The sleep between two polls. A poll without a message costs a few microseconds.
 const PAUSE: Duration = Duration::from_micros(100);
 
 static RUNS: AtomicBool = AtomicBool::new(false);
 
-/// Returns true if the user enabled it and the run is neither recorded nor replayed.
+/// Returns true if the user enabled the thread and the run is not recorded or replayed.
 pub fn is_wanted(engine: &Engine) -> bool {
-    // A run that is recorded or replayed follows one order of calls.
+    // Record and replay require one order of calls in each process.
     engine.script().is_none() && engine.params().get(&PROGRESS_THREAD).unwrap_or(false)
 }
 
-/// Starts the thread, unless it runs; calls take the lock already.
+/// Starts the thread, unless it is running. Calls must already take the lock.
 pub fn start() -> Result<(), Failure> {
     if RUNS.swap(true, Relaxed) {
         return Ok(());
@@ -74,9 +75,9 @@ fn run() {
     }
 }
 
-/// Blocks all signals in this thread: the program's handlers run in its own threads.
+/// Blocks all signals in this thread, so that handlers run in the program's threads.
 fn block_signals() {
-    // SAFETY: both calls work on a local set, and the mask is this thread's own.
+    // SAFETY: both calls use a local signal set and the mask of this thread.
     unsafe {
         let mut all = std::mem::zeroed();
         libc::sigfillset(&mut all);

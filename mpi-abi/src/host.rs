@@ -1,10 +1,10 @@
-//! The host that this process runs on.
+//! The name of the host.
 #![allow(unsafe_code)]
 
 /// Returns the host name.
 pub fn host_name() -> String {
     let mut buffer = [0u8; 256];
-    // SAFETY: the buffer is a local of the length given, whose last byte stays zero.
+    // SAFETY: the buffer is a local variable of this length, and its last byte stays zero.
     let failed = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
     let name = std::ffi::CStr::from_bytes_until_nul(&buffer);
     match (failed, name) {

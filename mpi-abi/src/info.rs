@@ -1,6 +1,7 @@
 //! Info objects (chapter 10): ordered lists of keys and values.
 //!
-//! They may be created and used from any thread at any time, also before initialization, so they have their own mutex.
+//! Any thread may use info objects at any time, even before initialization.
+//! So info objects have their own mutex.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -24,7 +25,7 @@ impl Hints {
             .map(|(_, v)| v.as_str())
     }
 
-    /// Sets or replaces a value; a replaced one keeps its position.
+    /// Sets a value. A key that exists keeps its position.
     pub fn set(&mut self, key: String, value: String) {
         match self.0.iter_mut().find(|(k, _)| *k == key) {
             Some((_, v)) => *v = value,
@@ -32,7 +33,7 @@ impl Hints {
         }
     }
 
-    /// Removes a key; returns false if it was not set.
+    /// Removes a key. Returns false if the key was not set.
     pub fn delete(&mut self, key: &str) -> bool {
         let before = self.0.len();
         self.0.retain(|(k, _)| k != key);
@@ -58,7 +59,7 @@ impl Hints {
 
 static INFOS: Mutex<Table<Hints>> = Mutex::new(Table::new(Kind::Info));
 
-/// The content of `MPI_INFO_ENV`, fixed at the first query or at initialization.
+/// The content of `MPI_INFO_ENV`, fixed at initialization or at the first query before it.
 static ENVIRONMENT: OnceLock<Hints> = OnceLock::new();
 
 fn infos() -> MutexGuard<'static, Table<Hints>> {
@@ -92,7 +93,7 @@ pub fn read<R>(info: MPI_Info, look: impl FnOnce(&Hints) -> R) -> Result<R, Fail
         .ok_or_else(|| wrong(Kind::Info, info.0))
 }
 
-/// Calls `edit` with the content of an info object; `MPI_INFO_ENV` cannot be changed.
+/// Calls `edit` with the content of an info object. `MPI_INFO_ENV` is read-only.
 pub fn change<R>(info: MPI_Info, edit: impl FnOnce(&mut Hints) -> R) -> Result<R, Failure> {
     if info == MPI_INFO_ENV {
         return Err(Failure::new(MPI_ERR_INFO, "MPI_INFO_ENV cannot be changed"));
@@ -103,7 +104,7 @@ pub fn change<R>(info: MPI_Info, edit: impl FnOnce(&mut Hints) -> R) -> Result<R
         .ok_or_else(|| wrong(Kind::Info, info.0))
 }
 
-/// Returns the hints of an optional info argument.
+/// Returns the content of an info argument, which may be `MPI_INFO_NULL`.
 pub fn hints(info: MPI_Info) -> Result<Hints, Failure> {
     match info {
         MPI_INFO_NULL => Ok(Hints::default()),
@@ -111,12 +112,13 @@ pub fn hints(info: MPI_Info) -> Result<Hints, Failure> {
     }
 }
 
-/// How this process was started (section 11.2.2), as far as the process can determine it.
+/// Returns the content of `MPI_INFO_ENV`: how this process was started (section 11.2.2).
 fn environment() -> &'static Hints {
     ENVIRONMENT.get_or_init(|| describe_process(None))
 }
 
-/// Adds what only initialization knows; values that are already set are kept.
+/// Sets the content of `MPI_INFO_ENV` with the values that initialization knows.
+/// A content that was queried before is kept.
 pub fn describe(maxprocs: u32, thread_level: &str) {
     let _ = ENVIRONMENT.set(describe_process(Some((maxprocs, thread_level))));
 }

@@ -1,10 +1,11 @@
-//! Life cycle of MPI in this process: initialization, sessions, finalization (sections 11.2 to 11.4).
+//! Life cycle of MPI: initialization, sessions, finalization (sections 11.2 to 11.4).
 //!
-//! The engine runs while the world or a session uses it, and is parked otherwise: other processes refer to this one's memory, so a
-//! second engine could not replace it.
+//! The engine runs while the world or a session uses it, and is parked otherwise.
+//! Other processes refer to the memory of this process, so a second engine cannot replace it.
 //!
-//! Composition root of the library: the launcher provides the identity of the process, the node's memory and the transports make an
-//! engine, the collective components join it, and the engine creates `MPI_COMM_WORLD`.
+//! The module is the composition root of the library. The launcher gives the process identity.
+//! The node's memory and the transports make an engine, and the collective components join it.
+//! The engine then creates `MPI_COMM_WORLD`.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -45,7 +46,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Converts an error of an initialization step into a failure.
+/// Converts an error of an initialization step to a failure.
 fn at<E: Display>(step: &'static str) -> impl FnOnce(E) -> Failure {
     move |e| Failure::new(MPI_ERR_OTHER, format!("{step}: {e}"))
 }
@@ -57,7 +58,8 @@ const LEVELS: [(c_int, &str); 4] = [
     (MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"),
 ];
 
-/// Returns the thread level provided: a recorded or replayed run follows one order of calls in each process, so at most `MPI_THREAD_SERIALIZED`.
+/// Returns the provided thread level.
+/// Record and replay require one order of calls, so they provide at most `MPI_THREAD_SERIALIZED`.
 fn served(engine: &Engine, level: c_int, name: &'static str) -> (c_int, &'static str) {
     const ONE_AT_A_TIME: (c_int, &str) = LEVELS[2];
     if level <= ONE_AT_A_TIME.0 || engine.script().is_none() {
@@ -72,7 +74,7 @@ fn served(engine: &Engine, level: c_int, name: &'static str) -> (c_int, &'static
     ONE_AT_A_TIME
 }
 
-/// Joins the job and creates its world.
+/// Joins the job and creates `MPI_COMM_WORLD`.
 pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     if phase::running() {
         return Err(Failure::new(MPI_ERR_OTHER, "MPI is initialized already"));
@@ -83,7 +85,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
             "MPI has been finalized and cannot be initialized again",
         ));
     }
-    // Every level is supported; a value between two levels gets the higher one.
+    // Every level is supported. A value between two levels is rounded up.
     let at_least = LEVELS.into_iter().find(|(level, _)| *level >= required);
     let (provided, name) = at_least.unwrap_or(LEVELS[3]);
     let (engine, explanation) = start_engine()?;
@@ -111,7 +113,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     phase::begin(provided);
     configure_locking(&engine, provided)?;
     initial_handler::set_chosen(engine.params(), dynamic::parent::HANDLER_KEY)?;
-    // Waiting for the parent may need everything that has been set up above.
+    // The connection to the parent may need everything set up above.
     if let Err(failure) = dynamic::parent::meet_parent(&engine) {
         match engine.is_fault_tolerant() {
             true => exit_without_parent(&failure),
@@ -121,9 +123,9 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     Ok(provided)
 }
 
-/// Joins the job without its world, for a session that requests a thread level by name; returns the level provided.
+/// Joins the job for a session, without a world. Returns the provided thread level.
 ///
-/// Nothing here waits for another process, as section 11.3.1 asks.
+/// As section 11.3.1 requires, nothing here waits for another process.
 pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
     let asked = level.unwrap_or(LEVELS[0].1);
     let found = LEVELS.into_iter().find(|(_, name)| *name == asked);
@@ -136,12 +138,12 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
     let (engine, _) = start_engine()?;
     let (level, name) = served(&engine, level, name);
     if !LEAVING_AT_EXIT.swap(true, Relaxed) {
-        // Another session may follow the last one, so the launcher cannot be notified before the process ends.
-        // SAFETY: the function takes no argument and lives as long as the library, which is never unloaded while it is in use.
+        // Another session may follow, so the launcher is notified only when the process ends.
+        // SAFETY: the handler takes no argument, and the library is never unloaded while in use.
         unsafe { libc::atexit(leave_launcher) };
     }
     configure_locking(&engine, level)?;
-    // A session provides the level of the process.
+    // All sessions provide the thread level of the process.
     let world = match phase::running() {
         true => phase::thread_level(),
         false => MPI_THREAD_SINGLE,
@@ -157,12 +159,13 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
         .map_or(name, |(_, had)| had))
 }
 
-/// Ends a session; the last one parks the engine.
+/// Ends a session. The end of the last session parks the engine.
 pub fn end_session() -> Result<(), Failure> {
     park_if_unused()
 }
 
-/// Chooses whether calls take the lock; once several threads may call, that holds until the engine is parked.
+/// Decides whether calls take the lock.
+/// After several threads may call, calls lock until the engine is parked.
 fn configure_locking(engine: &Engine, level: c_int) -> Result<(), Failure> {
     let helped = helper::is_wanted(engine);
     let of_program = level == MPI_THREAD_MULTIPLE || state().engines().multiple().get();
@@ -184,15 +187,16 @@ fn configure_locking(engine: &Engine, level: c_int) -> Result<(), Failure> {
     }
 }
 
-/// True if the launcher is notified of our departure at process exit instead of at the last finalization.
+/// True if the launcher is notified at process exit instead of at the last finalization.
 static LEAVING_AT_EXIT: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn leave_launcher() {
-    // A forked child inherits this handler, but is not the process that leaves.
+    // A forked child inherits this exit handler, but is not a rank of the job.
     if state::is_forked() {
         return;
     }
-    // A process that exits while MPI is in use has not finalized, and the launcher must be able to detect that.
+    // A process that exits while MPI is in use has not finalized.
+    // The launcher must be able to detect that, so it is not notified.
     if state()
         .engines()
         .engine()
@@ -203,15 +207,15 @@ extern "C" fn leave_launcher() {
         if let Ok(Some(engine)) = state().engines().parked().try_borrow().as_deref() {
             engine.leave();
         }
-        // No caller remains that a failure could be returned to.
+        // No caller remains to receive a failure.
         let _ = launcher.finalize();
     }
 }
 
-/// The lines of `mpirun --explain` about the start.
+/// The lines of `mpirun --explain` about initialization.
 type Explanation = Option<Vec<String>>;
 
-/// Returns the engine: creates it if none exists yet, or restarts the parked one.
+/// Returns the engine: creates it on the first call, or restarts the parked engine.
 fn start_engine() -> Result<(Engine, Explanation), Failure> {
     if let Some(engine) = state().engines().engine().borrow().clone() {
         return Ok((engine, None));
@@ -229,11 +233,11 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
             engine.waiting().set_watch(Some(watch));
             checkpoint::of(&engine).set_poll(poll_launcher);
             debug_page::begin();
-            // The doorbell is rung until process exit by threads that do not hold the lock.
+            // Threads without the lock ring the doorbell until process exit.
             let doorbell = state().engines().keep(engine.node().my_inbox().clone());
             state::set_doorbell(doorbell);
             if let Ok(page) = engine.node().state(engine.node().rank()) {
-                // The state page is written until process exit, so it is never freed.
+                // The state page is written until process exit, so it is never unmapped.
                 let page = state().engines().keep(page);
                 state::set_state_page(page);
             }
@@ -255,13 +259,14 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
     crash::install(engine.params());
     phase::set_fault_tolerant(engine.is_fault_tolerant());
     if engine.is_fault_tolerant() {
-        // A rank that died before it initialized MPI has published no address: the launcher reported that before it released this rank from the fence.
+        // A rank that died before its MPI initialization has published no address.
+        // The launcher reported the death before it released this rank from the fence.
         poll_launcher();
     }
     Ok((engine, explanation))
 }
 
-/// Starts tracing, recording or replaying, if the parameters request it.
+/// Starts tracing, recording or replay, if the parameters request it.
 fn start_observation(engine: &Engine) -> Result<(), Failure> {
     let place = (engine.me(), engine.size());
     let wanted = RunObserver::wanted(engine.params(), engine.node(), place)
@@ -276,7 +281,7 @@ fn start_observation(engine: &Engine) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Parks the engine when neither the world nor a session uses it.
+/// Parks the engine if neither the world nor a session uses it.
 fn park_if_unused() -> Result<(), Failure> {
     if phase::running() || state().tables().sessions().borrow().iter().next().is_some() {
         return Ok(());
@@ -303,7 +308,8 @@ fn park_if_unused() -> Result<(), Failure> {
     }
 }
 
-/// Ends a process whose parents have died or do not accept it: an error of its initialization would end their job.
+/// Ends a process of a spawned job whose parents have died or reject it.
+/// An error of its initialization would end the parents' job.
 fn exit_without_parent(failure: &Failure) -> ! {
     printable::eprintln!(
         "process {}: this job was spawned, and cannot reach its parent: {}; it ends",
@@ -311,18 +317,18 @@ fn exit_without_parent(failure: &Failure) -> ! {
         failure.message()
     );
     stdio::flush();
-    // SAFETY: `_exit` ends the process without exit handlers, so none of them can communicate with peers.
+    // SAFETY: `_exit` runs no exit handlers, so none can communicate with peers.
     unsafe { libc::_exit(1) }
 }
 
-/// Called before each sleep of a long wait.
+/// Runs before each sleep of a long wait.
 fn watch() {
     poll_launcher();
     debug_page::write_in_wait();
     tool::event::deliver_in_wait();
 }
 
-/// Polls the launcher for dead processes, for spawned jobs that failed, and for the end of the launcher itself.
+/// Polls the launcher for dead ranks, failed spawns, and the end of the launcher itself.
 pub fn poll_launcher() {
     exit_without_launcher();
     let Some(launcher) = launcher() else { return };
@@ -343,19 +349,20 @@ pub fn poll_launcher() {
     }
 }
 
-/// Ends a rank whose launcher has ended: no other process would end it.
+/// Ends this rank if its launcher has ended, since no other process would end it.
 fn exit_without_launcher() {
     if let Some(lost) = launcher().and_then(Rte::lost) {
         printable::eprintln!(
             "process {}: {lost}, so this rank ends too",
             std::process::id()
         );
-        // SAFETY: `_exit` ends the process without exit handlers, so none of them can communicate with peers.
+        // SAFETY: `_exit` runs no exit handlers, so none can communicate with peers.
         unsafe { libc::_exit(1) }
     }
 }
 
-/// Finds the launcher and the neighbours, and assembles an engine; also returns the lines of `--explain`, if requested.
+/// Finds the launcher and the node's ranks, and assembles an engine.
+/// Also returns the lines of `--explain`, if requested.
 fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let params = Params::from_process(mpi_base::installation::prefix().as_deref());
     let opened =
@@ -369,13 +376,13 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let page = (node.state(node.rank())).map_err(at("the memory of this node cannot be used"))?;
     page.start(std::process::id(), identity.rank);
     let plugins = components::catalogue_in_sight(&params, Some(&*page));
-    // Most jobs set no parameter.
+    // Most jobs set no parameter, so the check is skipped for them.
     if params.settings().next().is_some() {
         frameworks::malformed(&params, &frameworks::with(&plugins))
             .map_err(at("a parameter cannot be read"))?;
     }
     stdio::prepare(&params).map_err(at("a parameter cannot be read"))?;
-    // Only one component exists, so checking that it may be selected is enough.
+    // Only one `pml` component exists, so this only checks that it is not deselected.
     pml::select::select(&params).map_err(at("messages cannot be carried"))?;
     memory_rights::give(&params, membership.local_ranks.len() > 1)
         .map_err(at("a parameter cannot be read"))?;
@@ -438,7 +445,7 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     Ok((engine, explanation))
 }
 
-/// Leaves the world, and the job unless a session remains.
+/// Leaves the world, and the job unless a session is open.
 pub fn finalize() -> Result<(), Failure> {
     if !phase::running() {
         return Err(state::not_running());
@@ -451,8 +458,8 @@ pub fn finalize() -> Result<(), Failure> {
             .get(&unread_errors::WARN_UNREAD_ERRORS)
             .unwrap_or(false),
     );
-    // Attributes of MPI_COMM_SELF are deleted first, in reverse order, so that libraries can clean up while MPI still works
-    // (section 11.2.4).
+    // The attributes of MPI_COMM_SELF are deleted first, in reverse order (section 11.2.4).
+    // So libraries can clean up while MPI still works.
     if let Ok(myself) = state::comm(MPI_COMM_SELF) {
         myself.owner().delete_all()?;
     }
@@ -462,10 +469,11 @@ pub fn finalize() -> Result<(), Failure> {
         engine.buffer().flush(&engine)?;
     }
     if let Some(world) = engine.world() {
-        // An internal fence: the barriers that components serve and count are the program's.
+        // An internal fence: components count the program's barriers only.
         engine.block_on(world.agreement().fence_of_living())?;
     }
-    // Also for freed requests that failed, which no call has checked before; and a single process has not polled its messages to itself in the fence.
+    // Frees completed requests without a handle, including failed ones.
+    // A single process has not polled its messages to itself in the fence.
     engine.poll_once();
     crate::registry::request::reap_orphans();
     unreceived::warn(&engine);
@@ -474,7 +482,8 @@ pub fn finalize() -> Result<(), Failure> {
     if let Some(matrix) = engine.observer().and_then(RunObserver::matrix) {
         matrix.finish();
     }
-    // After the fence, so that no other process uses handles of this one any more.
+    // Handles are closed after the fence,
+    // when no other process uses device handles of this process.
     mpi_base::accelerator::close_all();
     phase::end();
     state::set_world_place(None);

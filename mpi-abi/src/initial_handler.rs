@@ -1,13 +1,14 @@
 //! The initial error handler of a process (MPI 5.0, sections 11.5 and 11.8.4).
 //!
-//! `mpirun --initial-errhandler` sets it for the job that it starts, the info key `mpi_initial_errhandler` for a spawned job.
+//! `mpirun --initial-errhandler` sets it for the launched job.
+//! The info key `mpi_initial_errhandler` sets it for a spawned job.
 
 use crate::abi::*;
 use crate::error::Failure;
 use crate::{phase, state};
 use mpi_base::param::{Kind, Level, Param, Params, Value};
 
-/// Set by `mpirun --initial-errhandler`.
+/// The parameter behind `mpirun --initial-errhandler`.
 pub static INITIAL_HANDLER: Param<InitialHandler> = Param::new(
     "mpi",
     "initial",
@@ -17,7 +18,7 @@ pub static INITIAL_HANDLER: Param<InitialHandler> = Param::new(
     "The error handler with which MPI_COMM_WORLD and MPI_COMM_SELF begin: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return; what mpirun --initial-errhandler sets. Jobs that are spawned have an info key for it",
 );
 
-/// A predefined error handler, by its name in lower or upper case.
+/// A predefined error handler. Its name is case-insensitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialHandler {
     AreFatal,
@@ -39,7 +40,7 @@ impl Value for InitialHandler {
 }
 
 impl InitialHandler {
-    /// Returns its name, which [`Value::parse`] accepts.
+    /// Returns the name of the handler, which [`Value::parse`] accepts.
     pub fn name(self) -> &'static str {
         match self {
             InitialHandler::AreFatal => "mpi_errors_are_fatal",
@@ -56,7 +57,7 @@ impl InitialHandler {
         }
     }
 
-    /// Sets it on the communicators that exist at the start of a process.
+    /// Sets this error handler on `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     fn set(self) -> Result<(), Failure> {
         for comm in [MPI_COMM_WORLD, MPI_COMM_SELF] {
             state::comm(comm)?.attached.set_errhandler(self.handle())?;
@@ -65,7 +66,8 @@ impl InitialHandler {
     }
 }
 
-/// Sets the handler that mpirun or the parent has chosen; a spawned job does not inherit that of its parent job.
+/// Sets the handler requested by mpirun or by the parent.
+/// A spawned job does not inherit the initial handler of its parent job.
 pub(crate) fn set_chosen(params: &Params, left_by_parent: &str) -> Result<(), Failure> {
     let launcher = phase::launcher();
     let chosen = match launcher.filter(|launcher| launcher.identity().spawned) {
@@ -73,10 +75,10 @@ pub(crate) fn set_chosen(params: &Params, left_by_parent: &str) -> Result<(), Fa
             let name = launcher.left_by_parent(left_by_parent);
             name.and_then(|name| InitialHandler::parse(&name).ok())
         }
-        // A value that cannot be parsed has made initialization fail earlier.
+        // An invalid value has already made initialization fail.
         None => params.get(&INITIAL_HANDLER).ok(),
     };
-    // The default is left as it is: a handler that was set on MPI_COMM_SELF also gets the errors of calls without an object.
+    // The default is not set: a handler of MPI_COMM_SELF also gets errors without an object.
     let chosen = chosen.filter(|handler| *handler != InitialHandler::AreFatal);
     chosen.map_or(Ok(()), InitialHandler::set)
 }

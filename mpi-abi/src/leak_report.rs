@@ -1,4 +1,6 @@
-//! Warnings at `MPI_Finalize` about objects that the program has not freed: windows always, all kinds if [`REPORT_LEAKS`] is set.
+//! Warnings at `MPI_Finalize` about objects that the program has not freed.
+//!
+//! Windows are always reported, other objects if [`REPORT_LEAKS`] is set.
 
 use crate::object::request::{RequestObject, RequestState};
 use crate::state::{state, this_rank};
@@ -7,7 +9,7 @@ use mpi_base::state::Waits;
 use mpi_core::Engine;
 use mpi_core::request::{Body, Req};
 
-/// Enables the report of all objects; CI jobs set it to find leaks.
+/// Enables the report of all object kinds, for example in CI.
 pub static REPORT_LEAKS: Param<bool> = Param::new(
     "mpi",
     "",
@@ -17,15 +19,17 @@ pub static REPORT_LEAKS: Param<bool> = Param::new(
     "Whether each rank prints at MPI_Finalize the communicators, requests, windows, files, datatypes, groups and operators that it has made and not freed, a line for each kind",
 );
 
-/// Number of objects that a line names; more would add nothing.
+/// Maximum number of objects named in a line.
 const SHOWN: usize = 4;
 
-/// Prints one line with the unfreed windows: printed by rank 0 of each window, and by each rank that has an epoch open there.
+/// Prints one line with the unfreed windows.
+/// Rank 0 of each window prints, and each rank with an open epoch on a window.
 ///
-/// The standard requires all of them to be freed; their memory is released when the process ends all the same.
+/// The standard requires that the program frees all windows.
+/// Their memory is released at process exit in any case.
 pub fn print() {
     if state().tables().sessions().borrow().iter().next().is_some() {
-        // A session that continues may use them.
+        // An open session may still use the windows.
         return;
     }
     let wins = state().tables().wins().borrow();
@@ -52,14 +56,14 @@ pub fn print() {
     }
 }
 
-/// Prints one line for each kind of object that the program has made and not freed, if the user wants that.
+/// Prints one line for each object kind with unfreed objects, if the user enabled the report.
 pub fn print_all(engine: &Engine) {
     if !engine.params().get(&REPORT_LEAKS).unwrap_or(false) {
         return;
     }
     let tables = state().tables();
     let comms = tables.comms().borrow();
-    // Those of a session are freed with it.
+    // The communicators of a session are freed with the session.
     let comms = comms.iter().map(|(_, object)| object);
     let comms = comms.filter(|object| object.session.is_none());
     let requests = tables.requests().borrow();
@@ -119,7 +123,7 @@ pub fn print_all(engine: &Engine) {
     }
 }
 
-/// Returns the line about one kind of object, without its subject; equal descriptions are counted.
+/// Returns the text about one object kind. Equal descriptions are merged, with their number.
 fn sentence(kind: &str, left: &[String]) -> Option<String> {
     let (verb, plural) = match left.len() {
         0 => return None,

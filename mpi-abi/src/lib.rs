@@ -1,14 +1,17 @@
-//! `libmpi_abi.so.1`: the standard MPI 5.0 C interface over the engine, and the composition root of the library.
+//! `libmpi_abi.so.1`: the MPI 5.0 C interface over the engine, and its composition root.
 //!
-//! * `api/*.txt` describes the interface; the build script generates [`abi`] (types and constants) and the exported symbols from it.
-//! * [`api`] holds the implementations, one file for each subject, with C's types and Rust's errors.
-//! * [`call`](mod@call) wraps every exported symbol: it notes the call, keeps panics on this side of the C boundary and
-//!   reports failures to the error handlers.
-//! * [`object`] holds the objects behind handles, [`state`] their tables, and [`registry`] assigns and removes handles.
-//! * [`handle`] issues handles that are numbers, never addresses, so that a stale or invented one is a reported error.
-//! * [`error`] owns classes, codes, texts and error handlers; [`raise`](mod@raise) looks up the handler of a failure and calls it.
+//! * `api/*.txt` describes the interface.
+//!   The build script generates [`abi`] and the exported symbols.
+//! * [`api`] has the implementations, one file per subject, with C argument types and Rust errors.
+//! * [`call`](mod@call) wraps every exported symbol: call accounting, panics and error handlers.
+//!   A panic never crosses the C boundary.
+//! * [`object`] has the objects behind handles, [`state`] their tables.
+//!   [`registry`] assigns and removes handles.
+//! * [`handle`] issues integers as handles, so that a stale or invalid handle is a reported error.
+//! * [`error`] has error classes, codes, texts and handlers.
+//!   [`raise`](mod@raise) calls the handlers.
 //!
-//! All process-wide state is in this crate; nothing below it is global.
+//! All process-wide state is in this crate; the crates below have no global state.
 
 #![deny(unsafe_code)]
 

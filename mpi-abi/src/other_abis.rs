@@ -1,8 +1,10 @@
-//! Entry points for the libraries of other MPI ABIs (`compat/`) beyond the standard: operators and error handlers whose
-//! function is called with a context, so that it can convert for the program's own function, and a duplication whose result is
-//! delivered later.
+//! Extensions for the libraries of other MPI ABIs (`compat/`), beyond the standard's functions.
 //!
-//! Both libraries come from one installation; a library of another installation does not find these symbols and reports it.
+//! Operators and error handlers have a callback with a context, which converts for the program.
+//! A duplication delivers its result by a callback.
+//!
+//! Both libraries must be of one installation: other installations have no such symbols.
+//! The library for another ABI then reports the missing symbols.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -19,13 +21,14 @@ use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// Context, input, input and output, number of elements, datatype.
+/// Arguments: context, input, in-out operand, number of elements, datatype.
 type Combine =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, MPI_Datatype);
-/// Creates an operator; `combine` is called for at most `most` elements at once.
+/// Creates an operator. `combine` is called for at most `most` elements at a time.
 ///
 /// # Safety
-/// `combine` may be called with the context until `release` is; `op` is an output argument.
+/// `combine` may be called with the context until `release` is called.
+/// `op` is an output argument.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn portcullis_make_operator(
     combine: Combine,
@@ -46,7 +49,7 @@ pub unsafe extern "C-unwind" fn portcullis_make_operator(
         }
         let most = most.max(1);
         let apply = move |input: *const u8, inout: *mut u8, len: i64, datatype: &Datatype| {
-            // The whole context is captured, so that it is released with the operator.
+            // The closure owns the context, so that it is released with the operator.
             let context = &context;
             with_handle(datatype, |handle| {
                 let mut at = 0;
@@ -56,8 +59,9 @@ pub unsafe extern "C-unwind" fn portcullis_make_operator(
                     let context = context.value;
                     let input = input.cast_mut().wrapping_offset(offset).cast();
                     let inout = inout.wrapping_offset(offset).cast();
-                    // SAFETY: the engine's buffers hold that many elements; `combine` may be called with the context by the `# Safety`
-                    // contract of this function, and what it does with its input is the program's responsibility.
+                    // SAFETY: the engine's buffers hold `part` elements.
+                    // By the `# Safety` contract of this function,
+                    // `combine` may be called with the context.
                     guarded((), move || unsafe {
                         combine(context, input, inout, part, handle)
                     });
@@ -70,7 +74,7 @@ pub unsafe extern "C-unwind" fn portcullis_make_operator(
     }))
 }
 
-/// The kinds of objects, indexed by their numbers.
+/// The object kinds of error handlers, indexed by their numbers.
 const SERVED: [handler::Serves; 4] = [
     handler::Serves::Comm,
     handler::Serves::Win,
@@ -78,10 +82,11 @@ const SERVED: [handler::Serves; 4] = [
     handler::Serves::Session,
 ];
 
-/// Creates an error handler for objects of a kind: 0 communicators, 1 windows, 2 files, 3 sessions.
+/// Creates an error handler for an object kind: 0 communicators, 1 windows, 2 files, 3 sessions.
 ///
 /// # Safety
-/// `function` may be called with the context until `release` is; `errhandler` is an output argument.
+/// `function` may be called with the context until `release` is called.
+/// `errhandler` is an output argument.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn portcullis_make_error_handler(
     kind: c_int,
@@ -110,16 +115,18 @@ pub unsafe extern "C-unwind" fn portcullis_make_error_handler(
                 *serves,
                 Contextual { function, context },
             ))?;
-            // SAFETY: `errhandler` is null or writable: `# Safety` of this function.
+            // SAFETY: `errhandler` is an output argument, by the `# Safety` contract.
             unsafe { Out::new(errhandler) }.set(made, "errhandler")
         },
     ))
 }
 
-/// Starts to duplicate a communicator, as `MPI_Comm_idup_with_info` does; the handle is delivered when the operation completes.
+/// Starts a duplication of a communicator, as `MPI_Comm_idup_with_info` does.
+/// `deliver` receives the handle at completion.
 ///
 /// # Safety
-/// `deliver` may be called with `place` until the request is complete; `request` is an output argument.
+/// `deliver` may be called with `place` until the request completes.
+/// `request` is an output argument.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn portcullis_comm_idup(
     comm: MPI_Comm,
@@ -137,7 +144,7 @@ pub unsafe extern "C-unwind" fn portcullis_comm_idup(
             MPI_INFO_NULL => Hints::new(),
             info => crate::info::hints(info)?,
         };
-        // SAFETY: `deliver`, `place` and `request` are valid by the `# Safety` contract of this function.
+        // SAFETY: `deliver`, `place` and `request` are valid by the `# Safety` contract.
         unsafe {
             let sink = comm::HandleSink::Contextual(deliver, place);
             crate::state::comm(comm)?;

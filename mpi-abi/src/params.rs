@@ -1,8 +1,8 @@
-//! Parameters of the library as a whole.
+//! Parameters that concern the library as a whole.
 
 use mpi_base::param::{Level, Param};
 
-/// Warn about unknown parameters ([`unknown_params`](crate::unknown_params)).
+/// Enables warnings about unknown parameters ([`unknown_params`](crate::unknown_params)).
 pub static TELL_MISSPELT: Param<bool> = Param::new(
     "mca",
     "base",

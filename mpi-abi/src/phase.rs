@@ -1,6 +1,7 @@
-//! The MPI phase of this process (before, during, after initialization), and its launcher.
+//! The phase of MPI in this process (before, during or after MPI), and its launcher.
 //!
-//! Both may be queried from any thread at any time, so they are atomic; only a call that initializes or finalizes changes them.
+//! Any thread may query both at any time, so they are atomic.
+//! Only initialization and finalization change them.
 
 use crate::abi::MPI_THREAD_SINGLE;
 use mpi_core::rte::Rte;
@@ -16,13 +17,13 @@ static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
 static THREAD_LEVEL: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
 static MAIN_THREAD: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the job continues after the death of a process.
+/// True if the job continues after the death of a rank.
 static FAULT_TOLERANT: AtomicBool = AtomicBool::new(false);
 
-/// The launcher; kept until process exit, because an abort needs it.
+/// The launcher. It lives until process exit, because an abort needs it.
 static LAUNCHER: OnceLock<Box<dyn Rte>> = OnceLock::new();
 
-/// Returns true once initialization has happened, also after finalization.
+/// Returns true after initialization, and also after finalization.
 pub fn initialized() -> bool {
     PHASE.load(Relaxed) != BEFORE
 }
@@ -31,49 +32,49 @@ pub fn finalized() -> bool {
     PHASE.load(Relaxed) == AFTER
 }
 
-/// Returns true while the world exists: initialized and not finalized.
+/// Returns true between initialization and finalization of the world model.
 pub(crate) fn running() -> bool {
     PHASE.load(Relaxed) == RUNNING
 }
 
-/// Records that the calling thread has initialized with this thread level.
+/// Records that the calling thread has initialized MPI with this thread level.
 pub(crate) fn begin(level: c_int) {
     THREAD_LEVEL.store(level, Relaxed);
     MAIN_THREAD.store(crate::lock::me(), Relaxed);
     PHASE.store(RUNNING, Relaxed);
 }
 
-/// Records that the process has finalized.
+/// Records that the process has finalized MPI.
 pub(crate) fn end() {
     PHASE.store(AFTER, Relaxed);
 }
 
-/// Records whether the job continues after the death of a process.
+/// Sets whether the job continues after the death of a rank.
 pub(crate) fn set_fault_tolerant(is_fault_tolerant: bool) {
     FAULT_TOLERANT.store(is_fault_tolerant, Relaxed);
 }
 
-/// Returns true if the job continues after the death of a process.
+/// Returns true if the job continues after the death of a rank.
 pub(crate) fn is_fault_tolerant() -> bool {
     FAULT_TOLERANT.load(Relaxed)
 }
 
-/// Returns the thread level that initialization chose.
+/// Returns the thread level provided by initialization.
 pub fn thread_level() -> c_int {
     THREAD_LEVEL.load(Relaxed)
 }
 
-/// Returns true if the calling thread is the one that initialized.
+/// Returns true if the calling thread has initialized MPI.
 pub fn is_main_thread() -> bool {
     MAIN_THREAD.load(Relaxed) == crate::lock::me()
 }
 
-/// Returns the launcher, from initialization on.
+/// Returns the launcher, or `None` before initialization.
 pub fn launcher() -> Option<&'static dyn Rte> {
     LAUNCHER.get().map(|rte| &**rte)
 }
 
-/// Stores the launcher; an existing one stays.
+/// Stores the launcher, unless a launcher is already stored.
 pub(crate) fn set_launcher(rte: Box<dyn Rte>) -> &'static dyn Rte {
     &**LAUNCHER.get_or_init(|| rte)
 }

@@ -1,6 +1,6 @@
-//! Raising a failure: the error handler of the object is called, or the job ends.
+//! Raising of failures: calls the error handler of the failure's object, or ends the job.
 //!
-//! The failure names its object by handle only ([`Target`]); this module looks the object up in [`state`].
+//! A failure names its object by handle ([`Target`]). This module looks it up in [`state`].
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -12,7 +12,7 @@ use crate::state;
 use crate::thrown::guarded;
 use std::ffi::c_int;
 
-/// Reports a failure of function `id` to the error handler of the object it concerns, and returns the error code of the call.
+/// Raises a failure of function `id` on its object, and returns the error code of the call.
 #[cold]
 pub fn raise(id: usize, target: Target, failure: Failure) -> c_int {
     codes::remember(
@@ -34,28 +34,32 @@ pub fn raise(id: usize, target: Target, failure: Failure) -> c_int {
     invoke(user, id, target, &failure)
 }
 
-/// Calls the program's handler with the object it was set on.
+/// Calls the program's error handler with the object on which it was set.
 fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failure) -> c_int {
     let mut code = failure.code();
     match (user, target) {
         (Some(UserHandler::Comm(f)), Target::Comm(mut c)) => {
             let (object, code) = (&raw mut c, &raw mut code);
-            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype for its handler kind.
+            // The arguments are local variables that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
         (Some(UserHandler::Win(f)), Target::Win(mut w)) => {
             let (object, code) = (&raw mut w, &raw mut code);
-            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype for its handler kind.
+            // The arguments are local variables that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
         (Some(UserHandler::File(f)), Target::File(mut h)) => {
             let (object, code) = (&raw mut h, &raw mut code);
-            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype for its handler kind.
+            // The arguments are local variables that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
         (Some(UserHandler::Session(f)), Target::Session(mut s)) => {
             let (object, code) = (&raw mut s, &raw mut code);
-            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype for its handler kind.
+            // The arguments are local variables that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
         (Some(UserHandler::Contextual(Serves::Comm, f)), Target::Comm(c)) => {
@@ -77,23 +81,25 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
         (Some(UserHandler::Comm(f)), Target::New(_)) => {
             let mut none = MPI_COMM_NULL;
             let (object, code) = (&raw mut none, &raw mut code);
-            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype for its handler kind.
+            // The arguments are local variables that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
         (Some(UserHandler::Session(f)), Target::New(_)) => {
             let mut none = MPI_SESSION_NULL;
             let (object, code) = (&raw mut none, &raw mut code);
-            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            // SAFETY: the program registered this function with the prototype for its handler kind.
+            // The arguments are local variables that outlive the call.
             guarded((), move || unsafe { f(object, code) });
         }
-        // The object has no handler any more or one of another kind: excluded by `check_serves` and the reference counts.
+        // `check_serves` and reference counts exclude a missing handler or one of another kind.
         _ => fatal(id, target, failure),
     }
-    // The second argument is the code that the call returns (section 9.3), even if the handler has changed it.
+    // The call returns the handler's code argument, even if it was changed (section 9.3).
     code
 }
 
-/// Prints one line with the failed process, the place and the reason, and ends the job.
+/// Prints one line with the rank, the function and the reason, and ends the job.
 #[cold]
 pub fn fatal(id: usize, target: Target, failure: &Failure) -> ! {
     let place = state::describe(target);

@@ -1,15 +1,20 @@
-//! The program's C and C++ output streams: their buffering, and flushing them when the job is aborted.
+//! The program's C and C++ output streams: their buffering, and their flush at an abort.
 //!
-//! The C library fully buffers a standard output that is a pipe: output of a rank would reach mpirun late, and never if the rank
-//! is killed. So when the library is loaded under a launcher, before `main`, it makes such a standard output line buffered, as the C
-//! library itself does on a terminal. A program that calls `setvbuf` keeps its choice.
+//! The C library fully buffers a standard output that is a pipe.
+//! So the output of a rank would reach mpirun late, and never if the rank is killed.
+//! In a launched process, the library sets such a standard output to line buffering when loaded.
+//! The C library itself does the same for a terminal. This happens before `main`.
+//! A program that calls `setvbuf` keeps its choice.
 //! `mpirun --stream-buffering` sets another mode from `MPI_Init` on.
-//! A pseudo-terminal for each rank would also serve programs without the library, but they would treat it as interactive (colours, pagers),
-//! each line would cost several times as much, and the system has few of them.
-//! Full buffers that are flushed while a call waits would lose the lines before a crash.
+//! A pseudo-terminal per rank would also serve programs without the library.
+//! But programs would treat it as interactive (colours, pagers).
+//! Each line would cost several times more, and the system has few pseudo-terminals.
+//! Full buffers, flushed while a call waits, would lose the lines before a crash.
 //!
-//! A fatal error and `MPI_Abort` leave the process without its exit handlers ([`flush`] runs instead). That must not wait indefinitely:
-//! `PATIENCE` limits the wait for a stream that another thread has locked, and no memory is allocated, since some programs abort in a signal handler.
+//! A fatal error and `MPI_Abort` end the process without exit handlers; [`flush`] runs instead.
+//! A flush must not wait indefinitely.
+//! `PATIENCE` limits the wait for a stream locked by another thread.
+//! No memory is allocated, since some programs abort in a signal handler.
 #![allow(unsafe_code)]
 
 use mpi_base::param::{Level, Param, ParamError, Params};
@@ -21,7 +26,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// The buffering set by `mpirun --stream-buffering`.
+/// The buffering mode set by `mpirun --stream-buffering`.
 pub static STREAM_BUFFERING: Param<i32> = Param::new(
     "mpi",
     "base",
@@ -31,7 +36,7 @@ pub static STREAM_BUFFERING: Param<i32> = Param::new(
     "Buffering of a C program's stdout and stderr from MPI_Init on: 0 none, 1 by lines, 2 full, -1 stdout by lines where a launcher reads it from a pipe, else as the C library chose",
 );
 
-/// Limit of the wait for a stream that another thread has locked, in steps of one millisecond.
+/// Limit of the wait for a stream locked by another thread, in steps of one millisecond.
 const PATIENCE: u32 = 100;
 
 unsafe extern "C" {
@@ -42,15 +47,16 @@ unsafe extern "C" {
     fn __fpending(stream: *mut libc::FILE) -> usize;
 }
 
-/// The standard output streams.
+/// Returns the C streams `stdout` and `stderr`.
 fn standard() -> [*mut libc::FILE; 2] {
     // SAFETY: the C library defines both pointers before any code of the program runs.
     unsafe { [stdout, stderr] }
 }
 
-/// Makes standard output line buffered if a launcher reads it; called when the library is loaded.
+/// Sets standard output to line buffering if a launcher reads it. Runs when the library is loaded.
 pub fn by_lines_under_a_launcher() {
-    // Only the presence of a variable is used, and it only changes when bytes are written: a privileged program may do this too.
+    // Only the presence of a variable is tested, and only the times of writes change.
+    // So this is safe in a privileged program.
     if rte::is_launched() && is_read_by_another_process() {
         set_mode(standard()[0], libc::_IOLBF);
     }
@@ -58,7 +64,7 @@ pub fn by_lines_under_a_launcher() {
 
 /// Returns true if standard output is a pipe or a socket.
 fn is_read_by_another_process() -> bool {
-    // SAFETY: the borrow ends before the program runs; if standard output is closed, the call on it fails harmlessly.
+    // SAFETY: the borrow ends before the program runs. If standard output is closed, `fstat` fails.
     let out = unsafe { BorrowedFd::borrow_raw(libc::STDOUT_FILENO) };
     rustix::fs::fstat(out).is_ok_and(|found| {
         let kind = rustix::fs::FileType::from_raw_mode(found.st_mode);
@@ -69,7 +75,7 @@ fn is_read_by_another_process() -> bool {
     })
 }
 
-/// Returns the requested buffering as the C library's constant.
+/// Returns the requested buffering mode as the C library's constant.
 fn mode(params: &Params) -> Result<Option<c_int>, ParamError> {
     Ok(match params.get(&STREAM_BUFFERING)? {
         0 => Some(libc::_IONBF),
@@ -79,7 +85,8 @@ fn mode(params: &Params) -> Result<Option<c_int>, ParamError> {
     })
 }
 
-/// Sets the buffering of both streams, if a parameter requests it, and finds the symbols that [`flush`] needs.
+/// Sets the buffering of both streams, if a parameter requests it.
+/// Looks up the symbols that [`flush`] needs.
 pub fn prepare(params: &Params) -> Result<(), ParamError> {
     PROGRAM_STREAMS.get_or_init(ProgramStreams::in_this_process);
     if let Some(mode) = mode(params)? {
@@ -90,10 +97,10 @@ pub fn prepare(params: &Params) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Sets the mode of a stream, which the C library allows while its buffer is empty.
+/// Sets the buffering mode of a stream, which the C library allows while its buffer is empty.
 fn set_mode(stream: *mut libc::FILE, mode: c_int) {
-    // SAFETY: the stream is the C library's own; for the null buffer it allocates one, which it owns.
-    // A stream that refuses keeps its buffering.
+    // SAFETY: the stream is a stream of the C library, which allocates and owns the buffer.
+    // If the call fails, the stream keeps its buffering.
     unsafe {
         libc::fflush(stream);
         libc::setvbuf(stream, ptr::null_mut(), mode, 64 << 10);
@@ -103,7 +110,7 @@ fn set_mode(stream: *mut libc::FILE, mode: c_int) {
 /// `std::ostream::flush`, which returns the stream.
 type FlushCpp = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-/// An iteration over the C library's open streams (glibc).
+/// An iterator over the C library's open streams (glibc).
 #[derive(Clone, Copy)]
 struct OpenStreams {
     begin: unsafe extern "C" fn() -> *mut c_void,
@@ -112,16 +119,16 @@ struct OpenStreams {
     stream: unsafe extern "C" fn(*mut c_void) -> *mut libc::FILE,
 }
 
-/// The streams beside the standard streams of C; found at initialization, because the search allocates.
+/// The streams besides the standard C streams. Found at initialization, as the search allocates.
 struct ProgramStreams {
     open_streams: Option<OpenStreams>,
-    /// `std::cout`, with its flush function; it has a buffer of its own after `sync_with_stdio(false)`.
+    /// `std::cout` and its flush function. It has its own buffer after `sync_with_stdio(false)`.
     cout: Option<(usize, FlushCpp)>,
 }
 
 static PROGRAM_STREAMS: OnceLock<ProgramStreams> = OnceLock::new();
 
-/// `std::cout` and `std::ostream::flush`, of GNU's library and of LLVM's.
+/// `std::cout` and `std::ostream::flush` in libstdc++ and in libc++.
 const COUT: [(&CStr, &CStr); 2] = [
     (c"_ZSt4cout", c"_ZNSo5flushEv"),
     (
@@ -132,7 +139,7 @@ const COUT: [(&CStr, &CStr); 2] = [
 
 impl ProgramStreams {
     fn in_this_process() -> ProgramStreams {
-        // SAFETY: `dlsym` with a NUL-terminated name.
+        // SAFETY: `name` is a C string.
         let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         let there = |name| Some(find(name)).filter(|found| !found.is_null());
         let open_streams = || {
@@ -143,7 +150,7 @@ impl ProgramStreams {
                 c"_IO_iter_file",
             ];
             let [begin, end, next, stream] = names.map(there);
-            // SAFETY: glibc's functions of these names have had these signatures since version 2.2.5 of its ABI.
+            // SAFETY: these glibc functions have had these signatures since symbol version 2.2.5.
             unsafe {
                 Some(OpenStreams {
                     begin: transmute::<*mut c_void, unsafe extern "C" fn() -> *mut c_void>(begin?),
@@ -160,7 +167,8 @@ impl ProgramStreams {
         };
         let cout = COUT.into_iter().find_map(|(object, function)| {
             let (object, function) = (there(object)?, there(function)?);
-            // SAFETY: the mangled name is that of a member function of an output stream without parameters that returns a reference.
+            // SAFETY: the mangled name is that of a member function of an output stream.
+            // The function has no parameters and returns a reference.
             let function = unsafe { transmute::<*mut c_void, FlushCpp>(function) };
             Some((object.addr(), function))
         });
@@ -171,11 +179,11 @@ impl ProgramStreams {
     }
 }
 
-/// Flushes the program's streams before the process leaves without exit handlers.
+/// Flushes the program's streams before the process ends without exit handlers.
 pub fn flush() {
     let found = PROGRAM_STREAMS.get();
     if let Some((object, flush)) = found.and_then(|found| found.cout) {
-        // SAFETY: the object and its member function come from one C++ library, found by their mangled names.
+        // SAFETY: object and member function are from one C++ library, found by mangled name.
         unsafe { flush(ptr::with_exposed_provenance_mut(object)) };
     }
     for stream in standard() {
@@ -184,7 +192,7 @@ pub fn flush() {
     let Some(open_streams) = found.and_then(|found| found.open_streams) else {
         return;
     };
-    // SAFETY: the iteration ends at the value that `end` returns; the streams in the list are open.
+    // SAFETY: the iteration ends at the value of `end`, and all listed streams are open.
     unsafe {
         let (mut at, end) = ((open_streams.begin)(), (open_streams.end)());
         while at != end {
@@ -194,14 +202,15 @@ pub fn flush() {
     }
 }
 
-/// Flushes one stream if it holds data and no other thread keeps its lock longer than `patience`.
+/// Flushes a stream if it holds data and its lock is free within `patience` milliseconds.
 fn flush_one(stream: *mut libc::FILE, patience: u32) {
-    // SAFETY: an open stream of the C library. Reading the number of pending bytes takes no lock; a concurrent change costs at most one flush.
+    // SAFETY: this is an open stream of the C library. Reading the pending bytes takes no lock.
+    // A concurrent change costs at most one flush.
     if unsafe { __fpending(stream) } == 0 {
         return;
     }
     for attempt in 0..=patience {
-        // SAFETY: an open stream of the C library, see above; the thread that took its lock releases it.
+        // SAFETY: this is an open stream of the C library. The owner of its lock releases the lock.
         unsafe {
             if ftrylockfile(stream) == 0 {
                 libc::fflush(stream);

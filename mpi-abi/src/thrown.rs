@@ -1,12 +1,14 @@
-//! Exceptions thrown by a function of the program that the library calls: C++ exceptions, or panics of a Rust program.
+//! Exceptions thrown by callbacks of the program: C++ exceptions, or panics of a Rust program.
 //!
-//! An exception that unwound the library would leave its operations half done, and a collective call half done on all other ranks.
-//! So it is caught around the call of the program's function ([`guarded`]) and kept for the calling thread, the operation runs to its
-//! end without the function's result, and the exception is raised again when the program's MPI call returns ([`pass_on`]).
-//! There the program catches it as if the call had thrown it; the library is in the state after a completed call.
-//! The first exception is kept; those of later functions in the same call are deleted.
+//! An exception that unwinds the library would leave an operation unfinished.
+//! A collective would stay unfinished on all other ranks.
+//! So the exception is caught at the call of the callback ([`guarded`]) and stored per thread.
+//! The operation completes without the callback's result.
+//! The exception is raised again when the program's MPI call returns ([`pass_on`]).
+//! The program catches it as if the MPI call had thrown it, with the library in a regular state.
+//! The first exception is kept. Exceptions of later callbacks in the same call are deleted.
 //!
-//! Rust's own `catch_unwind` ends the process for a foreign exception, hence [`personality`].
+//! Rust's `catch_unwind` aborts the process for a foreign exception, hence [`personality`].
 #![allow(unsafe_code)]
 
 mod personality;
@@ -15,19 +17,20 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Number of threads that keep an exception; all other calls check only this.
+/// Number of threads with a stored exception, the only check of other calls.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The exception to raise when this thread's MPI call returns; null for none.
+    /// The exception to raise when this thread's MPI call returns, or null.
     static EXCEPTION: Cell<*mut c_void> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// Calls a function of the program; if it throws, the exception is kept and the result is `instead`.
+/// Calls a callback. If it throws, the exception is stored and the result is `instead`.
 ///
-/// The closure and its result are plain values, so the frames between `portcullis_try` and the function have nothing to drop: a cleanup
-/// there would run with the library's own copy of the unwinder, which did not start this unwinding.
-/// `Fn`, since calling a closure by `FnOnce` has a frame that drops it.
+/// The closure and its result are `Copy`.
+/// So the frames between `portcullis_try` and the callback have nothing to drop.
+/// A cleanup there would use the library's copy of the unwinder, which did not start the unwinding.
+/// The bound is `Fn`, since a call by `FnOnce` has a frame that drops the closure.
 pub fn guarded<R: Copy, F: Fn() -> R + Copy>(instead: R, call: F) -> R {
     let mut job = Job {
         call,
@@ -46,7 +49,8 @@ struct Job<R, F> {
 }
 
 unsafe extern "C-unwind" fn run<R: Copy, F: Fn() -> R + Copy>(job: *mut c_void) {
-    // SAFETY: `guarded` passes a pointer to its local job of these types, which no other code uses during the call.
+    // SAFETY: `guarded` passes a pointer to its local job of these types.
+    // No other code uses the job during the call.
     let job = unsafe { &mut *job.cast::<Job<R, F>>() };
     job.result = (job.call)();
 }
@@ -62,7 +66,7 @@ fn keep(exception: *mut c_void) {
     });
 }
 
-/// Returns the code of an exported function, or raises an exception that a function of the program has thrown meanwhile.
+/// Returns the code of an exported function, or raises the exception stored during the call.
 #[inline(always)]
 pub fn pass_on(code: c_int) -> c_int {
     if KEPT.load(Relaxed) != 0 {
@@ -71,7 +75,7 @@ pub fn pass_on(code: c_int) -> c_int {
     code
 }
 
-/// Raises the exception that this thread keeps, if any.
+/// Raises the exception stored for this thread, if any.
 #[cold]
 #[inline(never)]
 fn raise_kept() {
@@ -83,7 +87,7 @@ fn raise_kept() {
     personality::raise(exception);
 }
 
-/// Ends the process if this thread, which has no caller in the program, keeps an exception.
+/// Ends the process if this thread has a stored exception and no caller in the program.
 pub fn end_if_kept() {
     if EXCEPTION.with(|kept| !kept.get().is_null()) {
         personality::end(

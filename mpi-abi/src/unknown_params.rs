@@ -1,19 +1,21 @@
-//! Warnings about unknown parameters: a sentence for each, with the nearest existing name.
+//! Warnings about unknown parameters, each with the most similar existing name.
 //!
-//! Rank 0 of a world prints them once all frameworks are known, and so does a process that runs alone.
+//! Rank 0 of a world prints them when all frameworks are known, as does a process that runs alone.
 //!
-//! Settings that are meant for another program are not reported: parameters of the launcher, which reports its own ([`is_launchers`]),
-//! and those of components that are absent because a selection excludes them by name or because their files were passed over.
+//! Settings for other programs cause no warning.
+//! The launcher reports unknown parameters of its own ([`is_launchers`]).
+//! Parameters of absent components are known to other installations.
+//! A component is absent if a selection excludes it by name or its plugin file was skipped.
 
 use crate::frameworks::{self, Framework};
 use mpi_base::param::{About, Kind, Params, Selection};
 use mpi_core::plugin::Catalogue;
 use strsim::normalized_damerau_levenshtein;
 
-/// The frameworks of the launcher, whose parameters are not known here.
+/// The frameworks of the launcher, whose parameters are not known to this library.
 pub const LAUNCHERS: [&str; 2] = ["mpirun", "plm"];
 
-/// Minimum likeness, of at most 1, for two names to be near.
+/// Minimum similarity (0 to 1) for a name to be suggested.
 const NEAR: f64 = 0.6;
 
 /// Returns true if a name belongs to a framework of the launcher.
@@ -23,9 +25,9 @@ pub fn is_launchers(name: &str) -> bool {
         .is_some_and(|first| LAUNCHERS.contains(&first))
 }
 
-/// Prints the warnings.
+/// Prints the warnings about unknown parameters.
 pub fn warn(params: &Params, plugins: &Catalogue) {
-    // Most jobs set no parameter.
+    // Most jobs set no parameter, so the check is skipped for them.
     if params.settings().next().is_none() {
         return;
     }
@@ -36,7 +38,7 @@ pub fn warn(params: &Params, plugins: &Catalogue) {
     }
 }
 
-/// Returns the warnings about settings that none of these frameworks has and that belong to no other program.
+/// Returns the warnings about settings that belong to no framework here and to no other program.
 pub fn sentences(
     params: &Params,
     known: &[Framework],
@@ -69,8 +71,8 @@ pub fn sentences(
         .collect()
 }
 
-/// Returns the name prefixes of absent components that the user has excluded by name;
-/// a setting may serve several installations.
+/// Returns the name prefixes of absent components that the user has excluded by name.
+/// A setting may serve several installations.
 fn left_out(params: &Params, abouts: &[&About]) -> Vec<String> {
     let selections = abouts.iter().filter(|about| about.kind == Kind::Selection);
     selections
@@ -93,8 +95,9 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split('_')
 }
 
-/// Returns the name that was probably meant: the only one that has all words and more, as `coll_base_check` has those of `coll_check`,
-/// or else the only one of them with the same last word; or else the one with the most similar spelling.
+/// Returns the name that the user probably meant.
+/// First choice is the only name that has all words and more: `coll_base_check` for `coll_check`.
+/// If several names do, the only one with the same last word. Otherwise the most similar name.
 fn nearest<'a>(name: &str, names: &'a [String]) -> Option<&'a String> {
     let has_words = |known: &&String| {
         let mut theirs = words(known);
@@ -115,8 +118,8 @@ fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
     all.next().filter(|_| all.next().is_none())
 }
 
-/// The similarity of two names, up to 1, without the words that both begin with:
-/// parameters of one component are not similar merely because they share it.
+/// Returns the similarity of two names (0 to 1), without a common first word.
+/// Parameters of one component are not similar merely because they have the same prefix.
 fn likeness(a: &str, b: &str) -> f64 {
     match (a.split_once('_'), b.split_once('_')) {
         (Some((first_a, rest_a)), Some((first_b, rest_b))) if first_a == first_b => {

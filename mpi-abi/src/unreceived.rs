@@ -1,8 +1,10 @@
-//! Warning at `MPI_Finalize` about messages that no receive has taken.
+//! Warning at `MPI_Finalize` about messages that the program has not received.
 //!
-//! `MPI_Finalize` requires all communication to be complete (MPI 5.0, section 11.2.2), so an unreceived message is an error of the
-//! program: a receive that was never posted, or one with another tag. The sender does not notice, since short sends complete at once.
-//! The line names only messages that have arrived and that no receive has taken. A message still on its way is not named.
+//! `MPI_Finalize` requires that all communication is complete (MPI 5.0, section 11.2.2).
+//! So an unreceived message is a program error: a missing receive, or one with another tag.
+//! The sender does not notice the error, since short sends complete at once.
+//! Only messages that have arrived and are unreceived are listed.
+//! A message in transit is not listed.
 
 use crate::state::{state, this_rank};
 use mpi_base::param::{Level, Param};
@@ -19,10 +21,10 @@ pub static TELL_UNRECEIVED: Param<bool> = Param::new(
     "Whether a rank says at MPI_Finalize how many messages to it were never received, and of some their source, tag and communicator",
 );
 
-/// Number of source and tag pairs that a line names.
+/// Maximum number of (source, tag) pairs in the line.
 const NAMED: usize = 4;
 
-/// Messages of one source and tag on one communicator.
+/// Messages with one source and one tag on one communicator.
 struct SameEnvelope {
     comm: String,
     key: Key,
@@ -51,7 +53,7 @@ impl Unreceived {
         }
     }
 
-    /// Returns the line without its subject; `None` if all messages were received.
+    /// Returns the line without its subject, or `None` if all messages were received.
     fn sentence(&self) -> Option<String> {
         let messages = match self.count {
             0 => return None,
@@ -78,12 +80,12 @@ impl SameEnvelope {
     }
 }
 
-/// Prints the warning; all sends of the job have been started.
+/// Prints the warning. All ranks have started all their sends.
 pub fn warn(engine: &Engine) {
     if !engine.params().get(&TELL_UNRECEIVED).unwrap_or(true) {
         return;
     }
-    // Takes in what peers have written to this process's memory; they send nothing more, so the loop ends.
+    // Polls until all data written by peers are processed. Peers send no more, so the loop ends.
     const POLLS: usize = 1000;
     let _ = (0..POLLS).take_while(|_| engine.poll_once()).count();
     let mut left = Unreceived::default();
@@ -94,7 +96,7 @@ pub fn warn(engine: &Engine) {
     let made = state().tables().comms().borrow();
     let made = made.iter().map(|(_, object)| object);
     for object in predefined.iter().flatten().chain(made) {
-        // The communicators of a session end with the session, which may continue.
+        // The communicators of a session end with the session, which may still be open.
         if object.session.is_none() {
             let label = object.label();
             for key in object.comm.p2p().unreceived() {

@@ -1,4 +1,4 @@
-//! The checked-in `mpi.h` equals the tables, and a C compiler agrees with every constant.
+//! Tests of the checked-in `mpi.h`: it equals the tables, and a C compiler finds the same values.
 
 use mpi_api_tables::{Functions, Kind, Section, header};
 use std::fmt::Write;
@@ -48,7 +48,8 @@ fn the_header_of_extensions_is_what_the_table_says() {
 fn the_interface_is_complete() {
     let (functions, _) = tables();
     let f = &functions.functions;
-    // The counts of the MPI Forum's header: 503 functions, 161 large-count twins, 51 of them all in the tool interface.
+    // The counts of the MPI Forum's header: 503 functions and 161 large-count variants.
+    // 51 of all functions belong to the tool interface.
     assert_eq!(f.len(), 664);
     assert_eq!(f.iter().filter(|f| f.name.ends_with("_c")).count(), 161);
     assert_eq!(f.iter().filter(|f| f.is_tool()).count(), 51);
@@ -60,7 +61,8 @@ fn the_interface_is_complete() {
     }
 }
 
-/// Returns a program that compares every constant, size and offset with the table and counts the differences.
+/// Returns a C program that compares every constant, size and offset with the table.
+/// The program counts the differences.
 fn checking_program(sections: &[Section]) -> String {
     let mut c = String::from(
         "#include \"mpi.h\"\n#include <stddef.h>\n#include <stdio.h>\nstatic int wrong;\n\
@@ -93,7 +95,7 @@ fn checking_program(sections: &[Section]) -> String {
             );
         }
     }
-    // Section 20.3: the layout of a status and the widths of the integers.
+    // Section 20.3: the layout of a status and the widths of the integer types.
     for (what, is, should) in [
         ("size of MPI_Status", "sizeof(MPI_Status)", 32),
         ("MPI_SOURCE", "offsetof(MPI_Status, MPI_SOURCE)", 0),

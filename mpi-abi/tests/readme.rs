@@ -1,4 +1,6 @@
-//! The table of functions in docs/works.md equals the list of the build; the README has the same total.
+//! Test of the function table in docs/works.md: it equals the build's list of functions.
+//!
+//! The README has the same total.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,7 +8,7 @@ use std::fmt::Write;
 const BEGIN: &str = "<!-- functions: begin -->\n";
 const END: &str = "<!-- functions: end -->\n";
 
-/// Returns a row for each chapter of the standard.
+/// Returns the table with one row per chapter of the standard.
 fn table() -> String {
     let mut chapters: BTreeMap<u32, (&str, usize, usize)> = BTreeMap::new();
     for function in mpi_abi::functions() {

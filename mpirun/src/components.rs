@@ -1,12 +1,12 @@
-//! The library's components as the tools see them: those built into the library file, and the installation's plugins.
+//! Component catalogue for the tools: built-in components and the installation's plugins.
 
 use mpi_abi::components;
 use mpi_base::param::Params;
 use mpi_core::plugin::Catalogue;
 
-/// Returns the components outside the engine, as the library finds them in a process with these parameters.
+/// Returns the components outside the engine, as the library finds them with these parameters.
 pub fn catalogue(params: &Params) -> Catalogue {
-    // The same list as in `mpi-abi/library`.
+    // `mpi-abi/library` registers the same list.
     components::build_in(&[coll_hwbarr::TABLE]);
     components::catalogue(params)
 }

@@ -1,4 +1,4 @@
-//! The frameworks of the library and of the launcher, with their components and parameters.
+//! Table of all frameworks of the library and the launcher, with their components and parameters.
 
 use crate::components;
 use crate::launch::srun;
@@ -10,7 +10,7 @@ use mpi_core::btl;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A plugin file that is not used, or a folder of such files, with the reason.
+/// A plugin file or a folder of plugins that is unused, with the reason.
 pub struct NotUsed {
     pub file: PathBuf,
     pub reason: String,
@@ -22,12 +22,12 @@ impl fmt::Display for NotUsed {
     }
 }
 
-/// Returns all frameworks, by name.
+/// Returns all frameworks, sorted by name.
 pub fn all(values: &Params) -> Vec<Framework> {
     all_and_not_used(values).0
 }
 
-/// Returns all frameworks, by name, and the plugin files that are not used.
+/// Returns all frameworks, sorted by name, and the unused plugin files.
 pub fn all_and_not_used(values: &Params) -> (Vec<Framework>, Vec<NotUsed>) {
     let catalogue = components::catalogue(values);
     let mut all = frameworks::with(&catalogue);
@@ -45,7 +45,8 @@ pub fn all_and_not_used(values: &Params) -> (Vec<Framework>, Vec<NotUsed>) {
     (all, not_used)
 }
 
-/// Adds the transports of plugin files, which are known by their manifests: a job opens such a file only if the parameter `btl` names it.
+/// Adds the transports in plugin files, as their manifests describe them.
+/// A job opens such a file only if the parameter `btl` names the transport.
 fn add_transports(values: &Params, to: &mut Framework, not_used: &mut Vec<NotUsed>) {
     for found in btl::plugin::list(values) {
         let is_built_in = to.components.iter().any(|known| known.name == found.name);

@@ -1,7 +1,9 @@
-//! The readers of files, of the environment and of other processes, as entry points for fuzzing.
+//! Fuzzing entry points of the decoders for files, environment variables and other processes' data.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
-//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+//! An entry accepts any bytes. It panics if the decoder panics.
+//! It also panics if the decoder accepts a text that its encoder never writes.
+//! cargo-fuzz calls each entry from `fuzz/fuzz_targets/`;
+//! the test below calls all with random bytes.
 
 use std::ffi::OsString;
 
@@ -15,10 +17,10 @@ use crate::launch::wire::{Frames, FromDaemon, ToDaemon, open};
 use crate::pmi::{Proc, Server};
 use crate::text::TextFile;
 
-/// The name of a fuzz target, and the function that it calls.
+/// The name of a fuzz target and its function.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// All fuzz targets of this crate.
 pub const ENTRIES: &[Entry] = &[
     ("hostfile", hostfile),
     ("host_list", host_list),
@@ -29,7 +31,7 @@ pub const ENTRIES: &[Entry] = &[
     ("pmi_server", pmi_server),
 ];
 
-/// A file of the user, of any bytes.
+/// Returns a user's text file with these bytes as its content.
 fn file(kind: &'static str, bytes: &[u8]) -> TextFile {
     TextFile {
         kind,
@@ -38,12 +40,12 @@ fn file(kind: &'static str, bytes: &[u8]) -> TextFile {
     }
 }
 
-/// A hostfile.
+/// Parses the bytes as a hostfile.
 pub fn hostfile(bytes: &[u8]) {
     let _ = named::parse(&file("hostfile", bytes));
 }
 
-/// A list of hosts on the command line, and those of batch systems.
+/// Parses the bytes as a host list of the command line and of batch systems.
 pub fn host_list(bytes: &[u8]) {
     let text = text::from_bytes(bytes);
     let (list, counts) = text.split_once(' ').unwrap_or((&text, ""));
@@ -54,12 +56,12 @@ pub fn host_list(bytes: &[u8]) {
     );
 }
 
-/// A rankfile.
+/// Parses the bytes as a rankfile.
 pub fn rankfile(bytes: &[u8]) {
     let _ = Rankfile::parse(file("rankfile", bytes));
 }
 
-/// A file of the parts of a job.
+/// Parses the bytes as a configuration file (`--configfile`).
 pub fn configuration_file(bytes: &[u8]) {
     if let Ok(parts) = configfile::parse(&text::from_bytes(bytes), "file") {
         let words: usize = parts.iter().map(Vec::len).sum();
@@ -68,7 +70,7 @@ pub fn configuration_file(bytes: &[u8]) {
     }
 }
 
-/// What an agent on another host sends: the first byte is the length of the pieces in which the rest arrives.
+/// Parses frames of a daemon on another host; the first byte sets the size of the received pieces.
 pub fn launch_frames(bytes: &[u8]) {
     let Some((first, stream)) = bytes.split_first() else {
         return;
@@ -82,17 +84,17 @@ pub fn launch_frames(bytes: &[u8]) {
     }
 }
 
-/// Lines of the ranks of a job of three, in turn.
+/// Passes lines to the PMI server, in turn from each rank of a job of three ranks.
 pub fn pmi_server(bytes: &[u8]) {
     let mut server = Server::new("fuzzed", 1);
     server.add_job(&[0; 3], &[0; 3], &[]);
     for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
-        // An error ends the connection of one rank, and the others go on.
+        // An error ends one rank's connection; the other ranks continue.
         let _ = server.line(Proc(number % 3), line);
     }
 }
 
-/// A program file.
+/// Parses the bytes as an ELF file.
 pub fn elf_file(bytes: &[u8]) {
     let _ = dynamic::read(bytes);
 }

@@ -1,6 +1,6 @@
-//! A map whose keys are assigned once, in ascending order, and whose removed values free their memory.
+//! Map with ascending keys that are never reused; removing a value frees its memory.
 //!
-//! A program may spawn for days, so the records of a job are removed with the job, and its number is never reused.
+//! A program may spawn jobs for days, so a job's records are removed when it has ended.
 
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
@@ -22,12 +22,12 @@ impl<T> Default for Ledger<T> {
 }
 
 impl<T> Ledger<T> {
-    /// Returns the number that the next value gets, which is the number of values entered so far.
+    /// Returns the key of the next value, which equals the number of values added so far.
     pub fn next(&self) -> usize {
         self.next
     }
 
-    /// Enters a value under the next number.
+    /// Adds a value; returns its key.
     pub fn push(&mut self, value: T) -> usize {
         let number = self.next;
         self.values.insert(number, value);
@@ -35,7 +35,7 @@ impl<T> Ledger<T> {
         number
     }
 
-    /// Removes the last value as if it had never been entered: its number is assigned again.
+    /// Removes the last value as if it had never been added; its key is assigned again.
     pub fn take_back(&mut self) -> Option<T> {
         let last = self.next.checked_sub(1)?;
         let value = self.values.remove(&last)?;
@@ -43,27 +43,27 @@ impl<T> Ledger<T> {
         Some(value)
     }
 
-    /// Returns the value of a number, unless it was removed.
+    /// Returns the value of a key, unless it was removed.
     pub fn get(&self, number: usize) -> Option<&T> {
         self.values.get(&number)
     }
 
-    /// The same, mutably.
+    /// Returns the value of a key mutably, unless it was removed.
     pub fn get_mut(&mut self, number: usize) -> Option<&mut T> {
         self.values.get_mut(&number)
     }
 
-    /// Removes a value.
+    /// Removes and returns the value of a key.
     pub fn remove(&mut self, number: usize) -> Option<T> {
         self.values.remove(&number)
     }
 
-    /// Returns the present values, by number.
+    /// Returns the remaining values with their keys, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.values.iter().map(|(number, value)| (*number, value))
     }
 
-    /// Returns the present values, mutably.
+    /// Returns the remaining values mutably, in ascending order of keys.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.values.values_mut()
     }
@@ -74,7 +74,7 @@ impl<T> Ledger<T> {
     }
 }
 
-/// For numbers whose values their owner has not removed; panics otherwise.
+/// Access by keys whose values are known to be present; panics if the value was removed.
 impl<T> Index<usize> for Ledger<T> {
     type Output = T;
 

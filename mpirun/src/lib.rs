@@ -1,13 +1,14 @@
-//! The tools of the installation: `mpirun`, `mpicc`, `mpi-info`; `mpi-bench` is a package of its own in `bench/`.
+//! Command-line tools: `mpirun`, `mpicc`, `mpi-info`; `mpi-bench` is a separate package.
 //!
 //! * [`cli`] parses mpirun's command line into a plan;
-//! * `text` reads the files that a user writes for it;
-//! * `hosts` determines the hosts and maps ranks to them, [`launch`] runs a plan there;
+//! * `text` reads text files that users write for mpirun;
+//! * `hosts` determines the hosts and maps ranks to them, [`launch`] runs a plan on the hosts;
 //! * `foreign` prepares programs that are linked to another MPI library;
-//! * `pmi` is the PMI-1 server of the ranks, `rank_environment` what they inherit, `process_tree` the processes below a process;
-//! * `checkpoint` is what the command line says of checkpoints;
+//! * `pmi` is the PMI-1 server, `rank_environment` the ranks' environment,
+//!   `process_tree` a process's descendants;
+//! * `checkpoint` handles the checkpoint options;
 //! * [`control`] is the control socket of a running mpirun, and `mpi-ctl`;
-//! * `frameworks` lists what can be selected, for both programs;
+//! * `frameworks` lists frameworks and components, for `mpirun` and `mpi-info`;
 //! * [`wrapper`] is `mpicc`, [`info`] is `mpi-info`.
 
 #![deny(unsafe_code)]

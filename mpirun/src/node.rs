@@ -1,4 +1,4 @@
-//! The launcher's view of a job's node segment: created for the ranks to inherit, and read for their state and event rings.
+//! Node segment of a job: shared memory that ranks inherit, with their states and events.
 
 mod threads;
 
@@ -9,16 +9,16 @@ use mpi_report::rank_snapshot::RankSnapshot;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::cell::OnceCell;
 
-/// The segment of one job on this host.
+/// The shared-memory segment of one job on this host.
 #[derive(Debug)]
 pub struct Node {
     fd: OwnedFd,
-    /// Created when the ranks have ended: all event rings are read with one clock.
+    /// Reader of the event rings, created after the ranks' end: all rings use one clock.
     player: OnceCell<Option<Player>>,
 }
 
 impl Node {
-    /// Creates the segment for this number of ranks.
+    /// Creates the segment for `ranks` ranks.
     pub fn create(ranks: usize) -> Result<Node, NodeError> {
         let nlocal = u32::try_from(ranks).unwrap_or(u32::MAX);
         let fd = node::Node::create(nlocal)?;
@@ -35,7 +35,7 @@ impl Node {
 
     /// Returns a rank's state page; `None` if it cannot be read.
     ///
-    /// The segment is mapped for this call only, as it is read rarely: for hang reports and after failures.
+    /// The segment is mapped for this call only, since reads are rare: hang reports and failures.
     fn state_of(&self, rank: u32) -> Option<State> {
         let inspection = Inspection::open(&self.fd).ok()?;
         inspection.state(rank).map(|page| page.snapshot())
@@ -58,7 +58,7 @@ impl Node {
 }
 
 impl Node {
-    /// Returns the events in a rank's event ring; empty if it has none.
+    /// Returns the events in a rank's event ring; the list is empty if the rank has no ring.
     pub fn played_of(&self, rank: u32) -> Played {
         let player = self.player.get_or_init(|| Player::new(&self.fd));
         let played = player.as_ref().and_then(|player| player.play(rank));
@@ -66,7 +66,7 @@ impl Node {
     }
 }
 
-/// Returns the name of an MPI call by its number on the state page, where the functions of the interface are counted from 1.
+/// Returns the name of the MPI call with this number on a state page; functions count from 1.
 pub fn call_name(call: u16) -> String {
     usize::from(call)
         .checked_sub(1)
@@ -80,7 +80,7 @@ pub fn call_name(call: u16) -> String {
         )
 }
 
-/// Returns a number that makes names differ between launches with the same process id.
+/// Returns a number that distinguishes launches with the same process id, from the clock.
 pub fn unique() -> u64 {
     now_ns() / 1000 % 1_000_000_000
 }

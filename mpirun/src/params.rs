@@ -1,4 +1,4 @@
-//! The launcher's own parameters.
+//! Parameters of the launcher.
 
 use mpi_base::param::{About, Level, PREFIX, Param};
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ pub static GRACE: Param<Duration> = Param::new(
     "Time between the signal that asks the processes of a job to end and SIGKILL.",
 );
 
-/// The time between a signal of the user and SIGKILL, for ranks that handle the signal.
+/// The time between a signal from the user and SIGKILL, for ranks that handle the signal.
 pub static SIGNAL_GRACE: Param<Duration> = Param::new(
     "mpirun",
     "",
@@ -24,7 +24,7 @@ pub static SIGNAL_GRACE: Param<Duration> = Param::new(
     "The same time for processes that handle the signal, when a signal to mpirun ends a job.",
 );
 
-/// The command that reaches other hosts; the name is the one that users know from Open MPI.
+/// The command that reaches other hosts; Open MPI's parameter has the same name.
 pub static RSH_AGENT: Param<String> = Param::new(
     "plm",
     "rsh",
@@ -34,7 +34,7 @@ pub static RSH_AGENT: Param<String> = Param::new(
     "Command that reaches another host; it is called with the host's name and one shell command.",
 );
 
-/// The fan-out of the tree of launchers.
+/// The fan-out of the launch tree.
 pub static FANOUT: Param<usize> = Param::new(
     "mpirun",
     "",
@@ -44,7 +44,7 @@ pub static FANOUT: Param<usize> = Param::new(
     "Number of hosts that mpirun reaches itself; each of them reaches the same number of further hosts.",
 );
 
-/// The time after which a silent host is given up.
+/// The time without a message after which a host counts as lost.
 pub static SILENCE: Param<Duration> = Param::new(
     "mpirun",
     "",
@@ -54,7 +54,7 @@ pub static SILENCE: Param<Duration> = Param::new(
     "A host that has sent nothing for this time counts as lost, and the job ends; 0 is no limit.",
 );
 
-/// The time after which a host that does not answer is given up.
+/// The time without a greeting after which a host counts as lost.
 pub static GREETING: Param<Duration> = Param::new(
     "mpirun",
     "",
@@ -64,7 +64,7 @@ pub static GREETING: Param<Duration> = Param::new(
     "A host whose launcher has not answered within this time counts as lost, and the job ends; 0 is no limit.",
 );
 
-/// The parameters that mpi-info lists.
+/// The parameters of the framework `mpirun`, which mpi-info lists.
 pub static PARAMS: [&About; 5] = [
     GRACE.about(),
     SIGNAL_GRACE.about(),
@@ -73,10 +73,10 @@ pub static PARAMS: [&About; 5] = [
     SILENCE.about(),
 ];
 
-/// The parameter that makes the library print what was selected and why; `--explain` sets it.
+/// The parameter that makes the library print its selections with reasons (`--explain`).
 pub const EXPLAIN: &str = "mpi_base_explain";
 
-/// The environment variable that `--explain` sets.
+/// Returns the name of the environment variable that `--explain` sets.
 pub fn explain_variable() -> OsString {
     format!("{PREFIX}{EXPLAIN}").into()
 }

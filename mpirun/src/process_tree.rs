@@ -1,4 +1,4 @@
-//! The processes below a process, as `/proc` shows them.
+//! Descendants of a process, read from `/proc`.
 
 use std::fs;
 

@@ -1,10 +1,10 @@
-//! The environment that ranks are started with: this process's own, without what an outer launcher has set.
+//! Environment of the ranks: that of this process, without the variables of an outer launcher.
 
 use mpi_base::environment;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// Returns true for a variable that belongs to one process of one launch and must not leak into another launch.
+/// Returns true for a variable of one process of one launch, which must not reach another launch.
 pub fn is_of_a_launch(name: &OsStr) -> bool {
     const PREFIXES: [&str; 4] = ["PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MPI_LOCAL"];
     const NAMES: [&str; 11] = [
@@ -27,14 +27,14 @@ pub fn is_of_a_launch(name: &OsStr) -> bool {
         || NAMES.iter().any(|own| name == own.as_bytes())
 }
 
-/// Returns this process's environment without the variables that an outer launcher set for it.
+/// Returns this process's environment without the variables of an outer launcher.
 pub fn clean_env() -> Vec<(OsString, OsString)> {
     environment::for_children()
         .filter(|(name, _)| !is_of_a_launch(name))
         .collect()
 }
 
-/// Sets a variable, replacing an earlier one.
+/// Sets a variable and replaces an earlier value.
 pub fn set_env(
     env: &mut Vec<(OsString, OsString)>,
     name: impl Into<OsString>,
@@ -45,7 +45,7 @@ pub fn set_env(
     env.push((name, value.into()));
 }
 
-/// Splits `NAME=VALUE` into the name and the value.
+/// Splits `NAME=VALUE` at the first `=`; `None` without `=`.
 pub fn split_at_sign(pair: &OsStr) -> Option<(&OsStr, &OsStr)> {
     let bytes = pair.as_bytes();
     let at = bytes.iter().position(|&byte| byte == b'=')?;

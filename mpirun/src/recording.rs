@@ -1,4 +1,4 @@
-//! The folder of a recording: one file for each rank, `rank.0`, `rank.1`, and so on.
+//! Folder of a recording (`--record`): one file for each rank, `rank.0`, `rank.1`, and so on.
 
 use mpi_base::param::PREFIX;
 use mpi_core::record::{RECORD, REPLAY};
@@ -8,10 +8,10 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// The reason why a folder cannot be used.
+/// The reason why the folder of a recording cannot be used.
 #[derive(Debug)]
 pub enum RecordingError {
-    /// It contains other files, which must not be lost.
+    /// The folder contains other files, which must not be deleted.
     NotOurs {
         folder: String,
         file: String,
@@ -90,7 +90,7 @@ pub fn is_there(folder: &Path) -> Result<(), RecordingError> {
     }
 }
 
-/// Returns true if ranks with this environment record or replay, whether by an option or by a variable.
+/// Returns true if ranks with this environment record or replay.
 pub fn is_asked_for(env: &[(OsString, OsString)]) -> bool {
     [RECORD.about(), REPLAY.about()].iter().any(|about| {
         let name = OsString::from(format!("{PREFIX}{}", about.full_name()));

@@ -1,11 +1,11 @@
-//! Text files that a user writes for mpirun, one item per line with `#` comments, and the errors of malformed ones.
+//! Text files that users write for mpirun, with one item per line and `#` comments.
 
 use mpi_base::text;
 use printable::name;
 use std::fmt;
 use std::path::Path;
 
-/// The reason why a file cannot be used.
+/// The reason why a text file cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub enum TextError {
     Unreadable {
@@ -46,7 +46,7 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// The text of a file; messages call it `kind`.
+/// The content of a text file; `kind` names the kind of file in messages.
 #[derive(Clone, Debug)]
 pub struct TextFile {
     pub kind: &'static str,
@@ -55,10 +55,10 @@ pub struct TextFile {
 }
 
 impl TextFile {
-    /// Reads a file that the user named; errors name `kind` and the path.
+    /// Reads a text file; error messages contain `kind` and the path.
     pub fn read(kind: &'static str, path: &Path) -> Result<TextFile, TextError> {
         let shown = path.display().to_string();
-        // Comments and names of folders may be of any encoding.
+        // Comments and folder names may have any encoding.
         match std::fs::read(path) {
             Ok(bytes) => Ok(TextFile {
                 kind,

@@ -1,13 +1,14 @@
-//! `mpicc`, `mpicxx` and `mpifort`: the C, C++ or Fortran compiler with the flags of an MPI program, for the installation that contains the wrapper.
+//! Compiler wrappers `mpicc`, `mpicxx` and `mpifort`: a compiler with this installation's flags.
 //!
-//! They are one program, which selects the language by the name under which it was started.
-//! It answers the queries of both families, as CMake's FindMPI, autoconf macros and users ask them:
-//! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help` and MPICH's `-show`,
-//! `-compile_info`, `-link_info`; each with one dash or two.
-//! MPICH's `-help` has one dash only, because `--help` is the compiler's.
-//! `MPICC_CC` selects the compiler, and `-cc=NAME` does for one call; for `mpicxx`, `MPICXX_CXX` and `-cxx=NAME`;
-//! for `mpifort`, `MPIFORT_FC` and `-fc=NAME`. Without them `mpifort` takes the first Fortran compiler in PATH (`fortran`),
-//! and it compiles the modules `mpi` and `mpi_f08` when a compiler is used for the first time (`modules`).
+//! The wrappers are one program, which derives the language from the name of its executable.
+//! CMake's FindMPI and autoconf macros use the queries of Open MPI's and MPICH's wrappers.
+//! Open MPI: `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help`.
+//! MPICH: `-show`, `-compile_info`, `-link_info`. Each query takes one dash or two.
+//! MPICH's `-help` has one dash only, because `--help` is the compiler's option.
+//! `MPICC_CC` or, for one call, `-cc=NAME` selects the compiler;
+//! for `mpicxx`, `MPICXX_CXX` or `-cxx=NAME`; for `mpifort`, `MPIFORT_FC` or `-fc=NAME`.
+//! By default `mpifort` uses the first Fortran compiler in PATH (`fortran`).
+//! It compiles the modules `mpi` and `mpi_f08` at the first use of a compiler (`modules`).
 
 mod fortran;
 mod help;
@@ -22,19 +23,19 @@ use std::path::{Path, PathBuf};
 /// The language that a wrapper compiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// C, as `mpicc`.
+    /// C, compiled by `mpicc`.
     C,
-    /// C++, as `mpicxx`.
+    /// C++, compiled by `mpicxx`.
     Cxx,
-    /// Fortran, as `mpifort`.
+    /// Fortran, compiled by `mpifort`.
     Fortran,
 }
 
 impl Language {
-    /// Returns the language of a wrapper with this name, as Open MPI and MPICH name theirs.
+    /// Returns the language of a wrapper's name; names of Open MPI and MPICH are known.
     pub fn of_wrapper(called: &OsStr) -> Language {
         let name = Path::new(called).file_name().and_then(OsStr::to_str);
-        // Debian also installs each wrapper under a name with the implementation's suffix.
+        // Debian also installs each wrapper under a name with the suffix `.portcullis`.
         match name.map(|name| name.trim_end_matches(".portcullis")) {
             Some("mpicxx" | "mpic++" | "mpiCC") => Language::Cxx,
             Some("mpifort" | "mpif77" | "mpif90") => Language::Fortran,
@@ -59,7 +60,7 @@ impl Language {
         }
     }
 
-    /// Returns the compiler that is used unless another one is selected.
+    /// Returns the default compiler.
     fn usual_compiler(self) -> Result<OsString, String> {
         match self {
             Language::C => Ok("cc".into()),
@@ -68,7 +69,7 @@ impl Language {
         }
     }
 
-    /// Returns the same for help texts.
+    /// Returns a description of the default compiler, for help texts.
     fn names_usual_compiler(self) -> &'static str {
         match self {
             Language::C => "cc",
@@ -90,28 +91,28 @@ impl Language {
 /// The action of a wrapper call.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Print this answer to a query, with paths as bytes, and exit with 0.
+    /// Print this answer to a query and exit with 0; paths may contain any bytes.
     Print(OsString),
     /// Execute this command.
     Run(Vec<OsString>),
 }
 
-/// A wrapper of one installation.
+/// A compiler wrapper of one installation.
 #[derive(Clone, Debug)]
 pub struct Wrapper {
-    /// What it compiles.
+    /// The language that the wrapper compiles.
     pub language: Language,
-    /// The compiler's name, possibly with arguments of its own, as in `MPICC_CC="gcc -m64"`.
+    /// The compiler's name, possibly with arguments, as in `MPICC_CC="gcc -m64"`.
     pub compiler: OsString,
-    /// The installation, which contains `include` and `lib`.
+    /// The root of the installation, which contains `include` and `lib`.
     pub prefix: PathBuf,
-    /// The folder with the modules that were compiled for a Fortran compiler.
+    /// The folder with the modules compiled for this Fortran compiler.
     pub modules: Option<PathBuf>,
-    /// The flag that makes the Fortran compiler accept mismatched arguments, which programs with `mpif.h` pass.
+    /// The flag that allows argument mismatches, which programs with `mpif.h` cause.
     pub mismatch_flag: Option<&'static str>,
 }
 
-/// A query that is answered instead of compiling.
+/// A query, which the wrapper answers instead of compiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
     Command,
@@ -128,7 +129,7 @@ enum Question {
     Manual,
 }
 
-/// The options of each query, without dashes: the first name is shown by help.
+/// The options of each query, without dashes; the help shows the first name.
 const QUESTIONS: &[(&[&str], Question)] = &[
     (&["showme", "show"], Question::Command),
     (&["showme:command"], Question::Compiler),
@@ -144,16 +145,16 @@ const QUESTIONS: &[(&[&str], Question)] = &[
     (&["link_info", "link-info"], Question::LinkInfo),
 ];
 
-/// The help option with one dash; with two it belongs to the compiler.
+/// The help option with one dash; `--help` belongs to the compiler.
 const HELP: &str = "-help";
 
 /// Arguments that prevent linking.
 const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
 
 impl Wrapper {
-    /// Finds the installation that this program belongs to, and the compiler that the arguments or the environment select.
+    /// Finds this installation, and the compiler that the arguments or the environment select.
     ///
-    /// For Fortran it prepares the modules if these arguments may need them; `say` reports what was done or could not be done.
+    /// For Fortran it compiles the modules if these arguments may need them; `say` prints messages.
     pub fn of_this_process(
         language: Language,
         args: &[OsString],
@@ -164,7 +165,7 @@ impl Wrapper {
         let by_variable = || environment::var(variable).filter(|name| !name.is_empty());
         let compiler = match by_option.or_else(by_variable) {
             Some(compiler) => compiler,
-            // A machine without a Fortran compiler has the manual page, too.
+            // Machines without a Fortran compiler can print the manual page too.
             None if asked_in(args).is_some_and(|question| !question.needs_compiler()) => {
                 language.names_usual_compiler().into()
             }
@@ -189,7 +190,8 @@ impl Wrapper {
         Ok(wrapper)
     }
 
-    /// Compiles the Fortran modules, if these arguments may need them. Without the modules, programs that include `mpif.h` can be compiled.
+    /// Compiles the Fortran modules if these arguments may need them.
+    /// Without the modules, programs that include `mpif.h` still compile.
     fn prepare_modules(&mut self, args: &[OsString], say: impl Fn(&str)) -> Result<(), String> {
         let needed = match asked_in(args) {
             Some(question) => question.shows_flags(),
@@ -222,7 +224,7 @@ impl Wrapper {
         Ok(())
     }
 
-    /// Returns the action for these arguments, without the program's own name.
+    /// Returns the action for these arguments, which exclude the program's name.
     pub fn answer(&self, args: impl IntoIterator<Item = OsString>) -> Action {
         let compiler = self.compiler.clone();
         let mut question = None;
@@ -236,7 +238,7 @@ impl Wrapper {
             }
         }
         let Some(question) = question else {
-            // Without a file to compile or link, as in `mpicc -v`, a library alone would be linked to a program without `main`.
+            // Without an input file, as in `mpicc -v`, the link would fail for lack of `main`.
             return Action::Run(match names_no_file(&rest) {
                 true => self.compile_only(compiler, rest),
                 false => self.command(compiler, rest),
@@ -274,7 +276,7 @@ impl Wrapper {
         self.prefix.join("lib")
     }
 
-    /// Returns the libraries in the order of the link.
+    /// Returns the libraries in link order.
     fn libraries(&self) -> &'static [&'static str] {
         match self.language {
             Language::C | Language::Cxx => &["mpi_abi"],
@@ -296,7 +298,7 @@ impl Wrapper {
         let folders = [Some(self.include()), self.modules.clone()];
         let folders = folders.iter().flatten();
         let folders = folders.map(|folder| joined("-I", folder));
-        // In front of the program's own flags, which may take it back.
+        // The flag precedes the program's own flags, which may override it.
         let mismatch = self.mismatch_flag.map(OsString::from);
         mismatch.into_iter().chain(folders).collect()
     }
@@ -325,7 +327,7 @@ impl Wrapper {
     }
 
     fn compile_only(&self, compiler: OsString, rest: Vec<OsString>) -> Vec<OsString> {
-        // The compiler may have arguments of its own, as in MPICC_CC="gcc -m64".
+        // The compiler's name may contain arguments, as in MPICC_CC="gcc -m64".
         let compiler = text::from_os(compiler);
         let mut command: Vec<OsString> = compiler.split_whitespace().map(text::to_os).collect();
         command.extend(self.compile_flags());
@@ -334,7 +336,7 @@ impl Wrapper {
     }
 }
 
-/// Returns true if all arguments are options that name no library and no linker input.
+/// Returns true if all arguments are options other than libraries and linker inputs.
 fn names_no_file(args: &[OsString]) -> bool {
     let inputs = ["-l", "-Wl,", "-Xlinker"];
     args.iter().map(|arg| arg.as_bytes()).all(|arg| {
@@ -358,7 +360,7 @@ fn links_objects(args: &[OsString]) -> bool {
         .any(|ending| ending == "o" || ending == "a" || ending == "so")
 }
 
-/// Returns the query among the arguments; the last one counts.
+/// Returns the last query among the arguments.
 fn asked_in(args: &[OsString]) -> Option<Question> {
     let questions = args.iter().rev();
     let mut questions = questions.filter_map(|arg| arg.to_str().and_then(question_in));
@@ -382,7 +384,7 @@ fn joined(flag: &str, path: &Path) -> OsString {
     text
 }
 
-/// Quotes a command for a shell.
+/// Quotes a command for a POSIX shell.
 fn line(words: Vec<OsString>) -> OsString {
     let words: Vec<String> = words
         .iter()

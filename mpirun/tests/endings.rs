@@ -1,12 +1,12 @@
-//! Launches that fail in every way: all processes and their children end, and mpirun reports the failure.
+//! Tests of launches that fail: all processes end, and mpirun reports the failure.
 //!
-//! After every launch `common::finish` checks by the mark in the processes' environment that none is left.
+//! After every launch `common::finish` checks by an environment variable that no process remains.
 
 mod common;
 
 use common::{Launch, Running, kill, parent_of};
 
-/// Ranks that have children of their own, print their pids, and stay.
+/// A script for ranks that start a child, print their pid, and wait.
 const STAY: &str = "sleep 1000 & echo $$; wait";
 
 fn staying(n: &str) -> Running {
@@ -164,7 +164,7 @@ fn a_reader_that_leaves_ends_the_job_as_it_would_end_a_program() {
 
 #[test]
 fn a_rank_that_leaves_others_waiting_is_named() {
-    // Rank 0 speaks PMI-1 from a shell: it sends `init` and enters the barrier, which rank 1 never will.
+    // Rank 0 speaks PMI-1 from a shell; it enters a barrier that rank 1 never enters.
     let script = "[ $PMI_RANK = 1 ] && exit 0; \
         eval \"exec 9<&$PMI_FD\"; printf 'cmd=init pmi_version=1 pmi_subversion=1\\ncmd=barrier_in\\n' >&9; sleep 1000";
     let done = Launch::new(&["-n", "2", "bash", "-c", script]).run();
@@ -213,11 +213,11 @@ fn a_stack_that_is_too_short_is_a_sentence() {
     let mpirun = env!("CARGO_BIN_EXE_mpirun");
     let path = std::env::var("PATH").unwrap();
     let mut enough = 0;
-    // The environment and the arguments take a part of the stack.
+    // The environment and the arguments occupy a part of the stack.
     for (kib, environment) in [64, 96, 112, 128, 144, 160, 192, 256]
         .into_iter()
         .flat_map(|kib| [(kib, 0), (kib, 16), (kib, 48)])
-        // With less the kernel cannot even start a program.
+        // With a smaller stack the kernel cannot start any program.
         .filter(|(kib, environment)| kib - environment >= 40)
     {
         let mut command = std::process::Command::new("sh");
@@ -241,7 +241,8 @@ fn a_stack_that_is_too_short_is_a_sentence() {
     assert!(enough > 8, "{enough}");
 }
 
-/// Handles one signal, and takes longer than the grace period of ranks that do not handle it.
+/// Starts ranks that handle one signal.
+/// The handler takes longer than the grace period of ranks that do not handle the signal.
 fn handling(signal: &str) -> Running {
     let script = format!(
         "trap 'sleep 0.6; echo handled >&2; exit 3' {signal}; echo $$; while :; do sleep 0.05; done"

@@ -1,5 +1,6 @@
-//! External text in messages of mpirun, mpi-info and mpicc: its control characters reach no terminal, and no line of it looks like
-//! mpirun's own.
+//! Tests of external text in messages of mpirun, mpi-info and mpicc.
+//!
+//! Control characters reach no terminal, and no line of such text looks like a message of mpirun.
 
 mod common;
 
@@ -8,10 +9,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output, Stdio};
 
-/// A window title, a bell, a carriage return, a forged line, a one-character CSI, right-to-left text.
+/// A window title, a bell, a carriage return, a forged line, a C1 control, right-to-left text.
 const EVIL: &str = "forged\x1b]0;title\x07\r\nmpirun: forged\u{9b}31m\u{202e}";
 
-/// The escaped form of the characters above.
+/// The escaped form of `EVIL`, as messages must print it.
 const SHOWN: &str = "forged\\u{1b}]0;title\\u{7}\\r\\nmpirun: forged\\u{9b}31m\\u{202e}";
 
 #[track_caller]
@@ -27,7 +28,7 @@ fn shows(what: &str, said: &str) {
     );
 }
 
-/// Returns all output of a command.
+/// Returns the standard output and standard error of a command.
 fn said(command: &mut Command) -> String {
     let Output { stdout, stderr, .. } = common::run_bounded(command.stdin(Stdio::null()));
     String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr)
@@ -95,7 +96,7 @@ fn files_and_the_environment_are_shown() {
         fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    // A line of a file contains no newline.
+    // A line of a file contains no newline, so the newline is replaced.
     let line = EVIL.replace('\n', "\\n");
     for (option, text) in [
         ("--hostfile", format!("node {line}\n")),
@@ -140,7 +141,7 @@ fn the_name_of_a_program_is_shown_in_all_messages_about_its_ranks() {
 
 #[test]
 fn the_command_that_reaches_a_host_is_shown() {
-    // The agent's words are separated by spaces.
+    // The launch agent contains no space, since spaces separate its words.
     let agent = "/nowhere/forged\x1b]0;title\x07";
     let args = ["--launch-agent", agent, "--host", "elsewhere", "true"];
     let said = Launch::new(&args).run().stderr;
@@ -149,19 +150,19 @@ fn the_command_that_reaches_a_host_is_shown() {
         "{said:?}"
     );
     assert!(!said.contains('\x1b'), "{said:?}");
-    // A rank that was never started has no pid.
+    // The message shows no pid, since the rank was never started.
     assert!(
         said.contains("rank 0 (of 1; true, not started) on elsewhere"),
         "{said:?}"
     );
 }
 
-/// Over PMI-1, which any program may speak.
+/// The text comes from a rank over PMI-1, which any program may speak.
 #[test]
 fn the_words_of_a_rank_that_aborts_are_shown() {
     let script = "printf 'cmd=init pmi_version=1 pmi_subversion=1\\n' >&$PMI_FD; \
                   printf 'cmd=abort exitcode=3 message=forged\\033]0;title\\007\\n' >&$PMI_FD; sleep 1000";
-    // Not every sh takes a two-digit descriptor.
+    // The script needs bash, since some versions of sh accept only one-digit descriptors.
     let said = Launch::new(&["-n", "1", "bash", "-c", script]).run().stderr;
     assert!(said.contains("forged\\u{1b}]0;title\\u{7}"), "{said:?}");
     assert!(!said.contains('\x1b') && !said.contains('\x07'), "{said:?}");
@@ -193,7 +194,7 @@ fn mpi_info_and_mpicc_show_what_they_are_given() {
             "{args:?}"
         );
     }
-    // It searches for the library beside itself.
+    // mpicc searches for the library beside its own folder.
     let prefix = tempfile::tempdir().unwrap();
     for folder in ["bin", "include", "lib"] {
         fs::create_dir(prefix.path().join(folder)).unwrap();

@@ -1,4 +1,4 @@
-//! Launches that succeed: ranks, output, input, environment, exit codes.
+//! Tests of launches that succeed: ranks, output, input, environment, exit codes.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn bound_ranks_get_the_number_of_ranks_that_share_their_cores() {
         assert_eq!(shared("2", "core"), ["1", "1"]);
     }
     assert_eq!(shared("1", "none"), ["not told"]);
-    // If cores are oversubscribed, no rank has one of its own, bound or not.
+    // If cores are oversubscribed, no rank has a core of its own, whether it is bound or not.
     let crowd = (cores + 1).to_string();
     let told = shared(&crowd, "core");
     assert_eq!(told, vec!["not told"; cores + 1]);
@@ -70,7 +70,7 @@ fn ranks_that_share_cores_are_started_without_restartable_sequences() {
 
 #[test]
 fn lines_of_different_ranks_do_not_mix() {
-    // Each line is written in many small pieces, by all ranks at once.
+    // All ranks write at the same time, and each line in many small pieces.
     let script =
         "for i in 1 2 3 4 5; do for c in a b c d e f g h; do printf $PMI_RANK$c; done; echo; done";
     let done = sh("8", script);
@@ -97,7 +97,7 @@ fn much_output_arrives_whole() {
         "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end",
     );
     assert_eq!(done.code, 0);
-    // An incomplete line of a slow rank may be printed, and terminated before the other rank's bytes.
+    // An incomplete line may be printed, with a newline before the other rank's bytes.
     let of = |wanted: char| done.stdout.chars().filter(|c| *c == wanted).count();
     assert_eq!(of('x'), 2 * 3_000_000);
     assert_eq!(done.stdout.lines().filter(|line| *line == "end").count(), 2);
@@ -234,7 +234,7 @@ fn ranks_get_the_callers_limits_and_no_strange_descriptors() {
         .unwrap();
     let shell = String::from_utf8(shell.stdout).unwrap();
     let (files, limit) = shell.trim().split_once(' ').unwrap();
-    // Two more: the PMI socket and the node segment.
+    // The two additional descriptors are the PMI socket and the node segment.
     let expected = format!("{} {limit}", files.parse::<u32>().unwrap() + 2);
     assert_eq!(sh("3", script).sorted(), [expected.as_str(); 3]);
 }
@@ -284,7 +284,7 @@ fn a_rankfile_binds_each_rank_to_the_cores_it_names() {
         told.unwrap().ends_with(&format!("(cpu {cpus})")),
         "{done:?}"
     );
-    // A core that no machine has.
+    // The rankfile names a core that no machine has.
     let folder = tempfile::tempdir().unwrap();
     let wrong = folder.path().join("ranks");
     std::fs::write(&wrong, "rank 0=localhost slot=0:60000").unwrap();
@@ -294,7 +294,7 @@ fn a_rankfile_binds_each_rank_to_the_cores_it_names() {
     assert!(done.stderr.contains(said), "{done:?}");
 }
 
-/// A field of `/proc/PID/status`, in KiB.
+/// Returns a field of `/proc/PID/status` in KiB.
 fn kib(pid: i32, field: &str) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(field))?;
@@ -307,7 +307,8 @@ fn a_launcher_that_only_waits_returns_its_startup_memory() {
     let front = job.mpirun();
     let children = std::fs::read_to_string(format!("/proc/{front}/task/{front}/children"));
     let agent: i32 = children.unwrap().trim().parse().unwrap();
-    // It has returned a fifth of its peak memory, although the C library's pages, which other processes share, stay.
+    // Both processes have returned a fifth of their peak memory to the kernel.
+    // The C library's pages, which other processes share, remain resident.
     let is_slim = |pid: &i32| Some(kib(*pid, "VmRSS:")? * 5 < kib(*pid, "VmHWM:")? * 4);
     let begin = std::time::Instant::now();
     let mut slim = false;
@@ -342,7 +343,7 @@ fn a_run_that_is_recorded_or_replayed_refuses_to_spawn_and_goes_on() {
     );
     assert!(free.stdout.contains("spawned"), "{free:?}");
     let recorded = run(&["--record", folder]);
-    // The file that a library writes when it records.
+    // A library that records writes this file.
     std::fs::write(format!("{folder}/rank.0"), "").unwrap();
     for refused in [recorded, run(&["--replay", folder])] {
         assert_eq!(refused.code, 0, "{refused:?}");
@@ -354,7 +355,8 @@ fn a_run_that_is_recorded_or_replayed_refuses_to_spawn_and_goes_on() {
     }
 }
 
-/// Rank 0 speaks PMI-1 from a shell and spawns jobs on this host, on another one, and on both. A report names each job that mpirun knows.
+/// Rank 0 speaks PMI-1 from a shell and spawns jobs on this host, on another host, and on both.
+/// A report lists each job that mpirun still knows.
 #[test]
 fn spawned_jobs_that_have_ended_are_forgotten_on_whichever_host_they_ran() {
     const GREET: &str = "#!/bin/bash\n\

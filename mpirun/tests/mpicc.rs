@@ -1,10 +1,10 @@
-//! `mpicc` in an installation: it finds the installation by its own path, and its commands satisfy a compiler.
+//! Tests of `mpicc` in an installation, which it must find, with a real compiler.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// An installation with this build's `mpicc` and a library of one function.
+/// Creates an installation with this build's `mpicc` and a library of one function.
 fn installation() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);

@@ -1,4 +1,4 @@
-//! Output that cannot be written, prompts, and incomplete lines.
+//! Tests of output: write errors, prompts, and incomplete lines.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The exit code of a job that went well but whose output is incomplete (EX_IOERR).
+/// The exit code of a successful job with incomplete output (EX_IOERR).
 const LOST: i32 = 74;
 
 const FULL: &str = "No space left on device";
@@ -41,7 +41,7 @@ fn a_full_standard_output_is_no_harm_to_a_job_whose_lines_are_kept() {
     }
 }
 
-/// Runs mpirun with a folder of 64 KiB before it, in a mount namespace of its own.
+/// Runs mpirun in a mount namespace of its own, in a file system of 64 KiB.
 fn with_a_small_disk(script: &str) -> Option<std::process::Output> {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new("unshare");
@@ -76,7 +76,7 @@ fn lines_that_a_full_disk_refuses_come_out_of_mpirun() {
     );
     let out = String::from_utf8(done.stdout).unwrap();
     assert!(out.ends_with("39999\n40000\n"), "the end is lost");
-    // The file has its whole pages, and standard output all lines after them.
+    // The file contains whole pages, and standard output contains all lines after them.
     assert!(out.len() >= "1\n".len() && out.lines().count() > 20_000);
 }
 
@@ -113,7 +113,7 @@ fn last_lines_without_an_end_are_lines_of_their_own() {
 
 #[test]
 fn a_trace_that_cannot_be_written_is_reported_and_leaves_no_partial_file() {
-    // A program without MPI records no events, so the file is short and the disk must be full before.
+    // A program without MPI records no events: the trace is short, so the disk must be full.
     let script = "dd if=/dev/zero of=filler bs=4k count=100 2> filler.err; \
          \"$MPIRUN\" --trace trace.json -n 2 true; code=$?; ls trace.json 2> /dev/null; exit $code";
     let Some(done) = with_a_small_disk(script) else {
@@ -133,7 +133,7 @@ fn a_limit_of_file_sizes_is_reported_like_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();
     let mpirun = env!("CARGO_BIN_EXE_mpirun");
     let mut command = Command::new("bash");
-    // 4,096 blocks of 1,024 bytes; the limit does not apply to the rank's pipe.
+    // The limit is 4,096 blocks of 1,024 bytes; it does not apply to the rank's pipe.
     let script = format!("ulimit -f 4096; exec {mpirun} --output \"$0\":nocopy -n 1 seq 1000000");
     command.args(["-c", &script]).arg(folder.path());
     let done = common::run_bounded(&mut command);

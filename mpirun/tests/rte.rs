@@ -1,6 +1,7 @@
-//! The PMI-1 client under this project's server and others, and the server under other clients.
+//! Tests of the PMI-1 client under this and other servers, and of the server with other clients.
 //!
-//! The client is this test program itself: as a rank it runs [`as_a_rank`], which does nothing without a launcher.
+//! The client is this test program, which runs [`as_a_rank`] as a rank.
+//! That function does nothing without a launcher.
 
 mod common;
 
@@ -11,7 +12,7 @@ use mpi_core::rte::{self, Env, Rte};
 use std::path::Path;
 use std::process::Command;
 
-/// The task of a rank; set by the tests below.
+/// The variable that selects the task of a rank; the tests below set it.
 const TASK: &str = "PORTCULLIS_TEST_TASK";
 
 #[test]
@@ -68,7 +69,7 @@ fn as_a_rank() {
     }
 }
 
-/// Rank 1 dies; the others are notified, each once, and enter a fence without it.
+/// Rank 1 dies; each other rank is notified once, and enters a fence without rank 1.
 fn lose_others(rte: &dyn Rte) {
     let me = rte.identity().clone();
     rte.put("card", b"here").unwrap();
@@ -76,19 +77,20 @@ fn lose_others(rte: &dyn Rte) {
     if me.rank == 1 {
         common::kill(std::process::id() as i32, libc::SIGKILL);
     }
-    // No process sends a request, so the notice is unsolicited.
+    // No process sends a request in the meantime, so the server sends the notice without one.
     assert_eq!(deaths_of(rte, 1), [(me.job.clone(), 1)]);
     rte.fence().unwrap();
     assert_eq!(rte.get(1, "card").unwrap(), b"here");
     assert!(rte.get(1, "nothing").is_err());
-    // The first rank to go on from here may have left already.
+    // A rank that has passed the fence may already have finalized, which is reported as well.
     assert!(rte.deaths().into_iter().all(|gone| gone.left));
     assert_eq!(rte.lost(), None);
     rte.finalize().unwrap();
     println!("\nMET {} without 1", me.rank);
 }
 
-/// Rank 0 spawns a replacement for rank 1, which is notified of the earlier death; then the replacement dies as well.
+/// Rank 0 spawns a replacement for rank 1, and the replacement is notified of the earlier death.
+/// Then the replacement dies as well.
 fn spawn_a_spare(rte: &dyn Rte) {
     let me = rte.identity().clone();
     if me.spawned {
@@ -124,7 +126,7 @@ fn spawn_a_spare(rte: &dyn Rte) {
     println!("\nMET {} without a spare", me.rank);
 }
 
-/// Waits until `count` deaths have been notified.
+/// Waits until this process has been notified of `count` deaths.
 fn deaths_of(rte: &dyn Rte, count: usize) -> Vec<(String, u32)> {
     let mut dead = Vec::new();
     let begin = std::time::Instant::now();
@@ -136,7 +138,7 @@ fn deaths_of(rte: &dyn Rte, count: usize) -> Vec<(String, u32)> {
     dead
 }
 
-/// Exchanges values of awkward lengths, and checks the shared node segment.
+/// Exchanges values of odd lengths, and checks the shared node segment.
 fn meet(rte: &dyn Rte) {
     let me = rte.identity().clone();
     let value = |rank: u32| -> Vec<u8> { (0..rank * 700).map(|n| (n + rank) as u8).collect() };
@@ -149,7 +151,7 @@ fn meet(rte: &dyn Rte) {
     let membership = rte.node_segment().unwrap();
     let node = membership.place.join().unwrap();
     rte.fence().unwrap();
-    // The other ranks are visible in the same memory.
+    // Each rank's pid is visible in the shared node segment.
     let here = (0..node.nlocal())
         .filter(|&rank| node.processes().pid(rank).is_some())
         .count();
@@ -171,7 +173,7 @@ fn me() -> String {
 
 fn launch(n: &str, task: &str, unset: &str) -> Done {
     let me = me();
-    // Without this launcher's own variables the client must query the server, as under any other launcher.
+    // Without this launcher's variables the client must query the server, as under other launchers.
     let unset = format!("exec env {unset} \"$0\" --exact as_a_rank --nocapture --test-threads=1");
     Launch::new(&["-n", n, "sh", "-c", &unset, &me])
         .env(TASK, task)
@@ -327,7 +329,7 @@ fn our_client_finds_that_the_hosts_of_hydra_are_one() {
     assert_eq!(met(&hydra(&dir, &args).1), all_met(4));
 }
 
-/// Compiles a program with MPICH's own compiler wrapper, against MPICH's own library.
+/// Compiles a program with MPICH's compiler wrapper against MPICH's library.
 fn foreign_program(dir: &Path, name: &str, source: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(format!("{name}.c"));

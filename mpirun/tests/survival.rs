@@ -1,6 +1,7 @@
-//! `--with-ft ulfm`: a rank dies, and mpirun goes on with the others.
+//! Tests of `--with-ft ulfm`: ranks die, and the job continues with the other ranks.
 //!
-//! Ranks are shells, which die in every way; `rte.rs` tests the notices that MPI programs receive.
+//! The ranks are shells that die in several ways;
+//! `rte.rs` tests the notices that MPI programs receive.
 
 mod common;
 
@@ -11,7 +12,7 @@ fn run(n: &str, script: &str) -> Done {
     Launch::new(&["--with-ft", "ulfm", "-n", n, "bash", "-c", script]).run()
 }
 
-/// A shell that speaks PMI-1 on descriptor 9.
+/// A shell script prefix that speaks PMI-1 on descriptor 9.
 const GREET: &str = "eval \"exec 9<&$PMI_FD\"; say() { printf \"cmd=$1\\n\" >&9; read -r answer <&9; }; \
      say 'init pmi_version=1 pmi_subversion=1';";
 
@@ -101,7 +102,7 @@ fn an_abort_ends_all_nevertheless() {
 
 #[test]
 fn a_rank_that_never_comes_to_a_barrier_does_not_hold_it() {
-    // Each rank dies at a different time: before any rank has arrived, while others wait, and after its `init`.
+    // Rank 1 dies before the barrier, rank 2 while others wait, rank 3 after its `init`.
     let script = format!(
         "[ $PMI_RANK = 1 ] && exit 0; [ $PMI_RANK = 2 ] && sleep 0.1 && kill -9 $$; \
          {GREET} [ $PMI_RANK = 3 ] && exit 0; \
@@ -126,7 +127,7 @@ fn a_client_that_does_not_understand_deaths_is_not_notified() {
 
 #[test]
 fn what_a_dead_rank_has_left_is_ended_with_it() {
-    // The child would keep the pipe open that rank 0 reads until its end.
+    // The dead rank's child holds the pipe's write end, so rank 0 reads until the child is killed.
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     let pipe = pipe.display();
@@ -222,7 +223,7 @@ fn on_two_hosts(folder: &Path, script: &str) -> Launch {
 #[test]
 fn a_death_on_another_host_is_survived() {
     let folder = tempfile::tempdir().unwrap();
-    // The rank's child would keep the barrier's socket open.
+    // The dead rank's child holds the rank's PMI socket open.
     let script = format!(
         "if [ $PMI_RANK = 3 ]; then sleep 1000 & sleep 0.1; kill -9 $$; fi; \
          {GREET} say barrier_in; echo $answer; say finalize"
@@ -241,7 +242,7 @@ fn a_death_on_another_host_is_survived() {
 #[test]
 fn the_loss_of_a_host_is_survived() {
     let folder = tempfile::tempdir().unwrap();
-    // The ranks of host b print the pid of their launcher.
+    // The ranks on host b print the pid of their daemon.
     let script = format!(
         "[ $PMI_RANK -ge 2 ] && {{ echo $PPID; exec sleep 1000; }}; \
          {GREET} say barrier_in; [ $answer = cmd=barrier_out ] || say finalize"
@@ -262,7 +263,7 @@ fn the_loss_of_a_host_is_survived() {
 fn hosts_are_lost_one_after_another_each_with_those_behind_it() {
     let folder = tempfile::tempdir().unwrap();
     let agent = common::agent(folder.path());
-    // Each launcher reaches one other: mpirun a, that one b, and so on.
+    // With a fan-out of 1 each launcher reaches one host: mpirun reaches a, a reaches b, and so on.
     let script = "echo $PMI_RANK $PPID; [ $PMI_RANK = 0 ] && exec sleep 1; exec sleep 1000";
     let job = Launch::new(&[
         "--with-ft",

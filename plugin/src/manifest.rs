@@ -1,25 +1,26 @@
-//! The manifest of a plugin file: an ELF note without pointers, which the library reads from the file before any code of it runs.
+//! The manifest of a plugin file: an ELF note without pointers.
+//! The library reads it from the file before any code of the plugin runs.
 
 use std::ffi::CStr;
 
-/// The owner's name in the note.
+/// The owner name in the ELF note.
 pub const OWNER: &[u8; 11] = b"Portcullis\0";
-/// The type of the note.
+/// The type number of the ELF note.
 pub const KIND: u32 = 1;
 
-/// The lengths of the texts in a manifest, with their NUL.
+/// The size in bytes of the framework name in a manifest, with its NUL.
 pub const FRAMEWORK: usize = 16;
-/// See [`FRAMEWORK`].
+/// The size in bytes of the component name in a manifest, with its NUL.
 pub const COMPONENT: usize = 64;
-/// See [`FRAMEWORK`].
+/// The size in bytes of the version text in a manifest, with its NUL.
 pub const VERSION: usize = 32;
 
-/// The version of an interface.
+/// The version of a plugin interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Raised for what a longer table cannot say.
+    /// The major version; raised by a change that is no extension of a table.
     pub major: u32,
-    /// For each minor version, which a table that has grown raises, a hash over the layout of all tables. The last one is that of this build.
+    /// Each minor version with the layout hash of all tables; the last entry is this build's.
     pub layouts: &'static [(u32, u32)],
 }
 
@@ -41,7 +42,7 @@ impl Interface {
     }
 }
 
-/// `portcullis_manifest`: the note.
+/// The C structure `portcullis_manifest`: an ELF note.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
@@ -58,11 +59,11 @@ pub struct Note {
     version: [u8; VERSION],
 }
 
-/// The bytes of the note before its description.
+/// The size in bytes of the note's header, before its description.
 pub const HEAD: usize = 24;
 
 impl Note {
-    /// Makes the note of a plugin, at compile time, which fails if a text is too long.
+    /// Creates the note of a plugin at compile time. Compilation fails if a text is too long.
     pub const fn of(
         interface: &Interface,
         framework: &CStr,
@@ -84,15 +85,15 @@ impl Note {
         }
     }
 
-    /// Returns its bytes, as they are in a file.
+    /// Returns the bytes of the note, as in a plugin file.
     #[allow(unsafe_code)]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the structure consists of `u32` and bytes without padding, so all of its bytes are initialised.
+        // SAFETY: all fields are `u32`s and bytes without padding, so all bytes are initialised.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Note>()) }
     }
 }
 
-/// Copies a text to a field that is as long or longer.
+/// Copies a text to a field that is at least as long.
 const fn field<const N: usize>(text: &[u8]) -> [u8; N] {
     let mut to = [0; N];
     let (to_text, _) = to.split_at_mut(text.len());

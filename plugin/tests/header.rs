@@ -1,4 +1,4 @@
-//! The headers and the tables in Rust: one layout, which a hash keeps, and headers that compile in every dialect.
+//! Tests of the C headers against the Rust tables: layouts, layout hashes, C dialects.
 
 use portcullis_plugin::manifest::{Interface, Note};
 use portcullis_plugin::{btl, coll};
@@ -8,10 +8,10 @@ use std::process::Command;
 
 const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-core/include");
 
-/// A header, with what the crate has of it.
+/// A C header, and the corresponding parts of the crate.
 struct Header {
     file: &'static str,
-    /// The macro that makes the manifest, with its arguments.
+    /// The C macro that creates the manifest, with its arguments.
     manifest: &'static str,
     layouts: &'static [coll::abi::Layout],
     constants: &'static [(&'static str, i64)],
@@ -35,7 +35,7 @@ const HEADERS: [Header; 2] = [
     },
 ];
 
-/// One line for the size of each structure and the offset of each member.
+/// Returns one line for the size of each structure and one for the offset of each member.
 fn layout(header: &Header) -> String {
     let mut text = String::new();
     for (name, size, fields) in header.layouts {
@@ -47,7 +47,7 @@ fn layout(header: &Header) -> String {
     text
 }
 
-/// The FNV-1a hash of a text.
+/// Returns the 32-bit FNV-1a hash of a text.
 fn fnv(text: &str) -> u32 {
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     text.bytes().fold(0x811c_9dc5, step)

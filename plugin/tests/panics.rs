@@ -1,4 +1,4 @@
-//! A panic in a transport becomes a failure with its text, and does not cross its table.
+//! Tests that a panic in a transport becomes a failure with its text and does not cross the table.
 #![allow(unsafe_code)]
 
 use portcullis_plugin::btl::abi::{self, DONE, FAILED, Host as HostTable, TRANSPORT_VERSION, Why};
@@ -8,7 +8,7 @@ use std::os::fd::RawFd;
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
-/// A transport whose functions panic, all of them or all but the first.
+/// A transport whose functions panic; `open` succeeds if `OPENS`.
 struct Broken<const OPENS: bool>;
 
 impl<const OPENS: bool> Transport for Broken<OPENS> {
@@ -52,7 +52,7 @@ impl<const OPENS: bool> Transport for Broken<OPENS> {
     }
 }
 
-/// A library of this version, without services.
+/// Returns the table of a library of this version, without services.
 fn host() -> HostTable {
     // SAFETY: zero is valid in every field.
     let mut host: HostTable = unsafe { std::mem::zeroed() };
@@ -60,13 +60,13 @@ fn host() -> HostTable {
     host
 }
 
-/// Opens a transport; returns its table, its pointer, and the code with the reason.
+/// Opens a transport. Returns its table, its pointer, the return code and the reason.
 fn opened<T: Transport>() -> (&'static abi::Transport, *mut std::ffi::c_void, i32, String) {
     // SAFETY: the table is a constant.
     let table = unsafe { &*table::<T>() };
     let (mut this, mut why) = (null_mut(), Why::new());
     let open = table.open.expect("a function");
-    // SAFETY: all pointers are to locals.
+    // SAFETY: all pointers point to locals.
     let code = unsafe { open(&host(), null_mut(), &mut this, &mut why) };
     (table, this, code, why.sentence())
 }

@@ -45,7 +45,8 @@ pub fn write(tables: &Tables) -> Result<[String; 2], String> {
     Ok([out, known])
 }
 
-/// Generates the values of the predefined operators: the standard's, MPICH's, and the symbol of Open MPI's.
+/// Generates the table of predefined operators: the values of the standard and of MPICH,
+/// and the symbol of Open MPI.
 fn operators(tables: &Tables) -> String {
     let of = tables
         .handles
@@ -77,16 +78,18 @@ fn is_status(p: &Param) -> bool {
     p.base == "MPI_Status"
 }
 
-/// The body if the library has no such function.
+/// Body of a wrapper if the MPI library lacks the function.
 const ABSENT: &str = "return absent(NEXT.name())";
 
-/// Returns true if a large-count function has no arrays of counts. A library that lacks it is then served by the small-count function.
+/// Returns true if a large-count function has no arrays of counts.
+/// The small-count function then replaces a large-count function that the library lacks.
 fn is_narrowed(large: &Function) -> bool {
     let is_array = |p: &Param| !p.by_value() && ["MPI_Count", "MPI_Aint"].contains(&&*p.base);
     !large.params.iter().any(is_array)
 }
 
-/// Generates the body of a large-count function that the library lacks: programs that ask the loader for it find the one here.
+/// Generates the body that calls the small-count function if the library lacks `large`.
+/// Programs that look the name up with `dlsym` find this library's symbol.
 fn narrowed(small: &Function, large: &Function) -> String {
     let of = small.params.iter().zip(&large.params);
     let arguments: Vec<String> = of
@@ -191,7 +194,7 @@ fn in_fortran(f: &Function, says: &str, number: usize) -> Result<String, String>
     Ok(all.concat())
 }
 
-/// Generates a value for a pointer into the program's memory.
+/// Generates a `Statuses`, `Integers` or `HandlePtr` value for a pointer argument.
 fn place(p: &Param, language: &str, name: &str) -> String {
     let kind = match p.base.as_str() {
         "MPI_Status" => "Statuses",
@@ -201,7 +204,7 @@ fn place(p: &Param, language: &str, name: &str) -> String {
     format!("{kind}::of_{language}({name}.cast())")
 }
 
-/// Returns the expression of a call with its parameters substituted.
+/// Returns the expression `says` with each `{parameter}` replaced by its value.
 fn filled(f: &Function, says: &str, value: impl Fn(&Param) -> String) -> Result<String, String> {
     let mut says = says.to_owned();
     for p in &f.params {
@@ -210,7 +213,7 @@ fn filled(f: &Function, says: &str, value: impl Fn(&Param) -> String) -> Result<
             says = says.replace(&name, &value(p));
         }
     }
-    // A brace remains if the function has no parameter of that name.
+    // A brace remains if `says` names a parameter that the function lacks.
     match says.contains('{') {
         true => Err(format!("{} has not all parameters of {says}", f.name)),
         false => Ok(says),

@@ -1,10 +1,12 @@
 //! The table of the watched functions, and the arguments that each passes to the recorder.
 //!
-//! The text after a name is an expression of `crate::watch::call_args`. A name in braces stands for the function's parameter of
-//! that name: an integer, a C handle, or a pointer into the program's memory. Each entry applies to C and
-//! Fortran, and to the large-count variant, whose name ends in `_c`, unless that one has arrays of counts.
+//! The text after a name is an expression of `crate::watch::call_args`.
+//! A name in braces is the function's parameter of that name:
+//! an integer, a C handle, or a pointer into the program's memory.
+//! Each entry applies to C and Fortran, and to the large-count variant `NAME_c`,
+//! unless the variant has arrays of counts.
 
-/// Names without `MPI_`, and their expressions.
+/// Names of the functions without `MPI_`, each with its recorder expression.
 pub const WATCHED: &[(&str, &str)] = &[
     ("Send Ssend Rsend Bsend", SEND),
     ("Recv", RECV),
@@ -214,7 +216,8 @@ pub const WATCHED: &[(&str, &str)] = &[
         "Ireduce_scatter_block",
         "CallArgs::Round(round!(ReduceScatterBlock, {comm}).op({op}).of({recvcount}, {datatype}), Some({request}))",
     ),
-    // In a neighbourhood collective a rank waits only for its neighbours, so it is not recorded as a collective of all members.
+    // A rank in a neighbourhood collective waits only for its neighbours,
+    // so the call is not recorded as a collective of all members.
     (
         "Neighbor_allgather Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw \
          Ineighbor_allgather Ineighbor_allgatherv Ineighbor_alltoall Ineighbor_alltoallv Ineighbor_alltoallw",
@@ -250,10 +253,10 @@ pub const WATCHED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Written by hand in the library; with names and numbers like the others.
+/// Functions whose wrappers are written by hand; the build assigns their numbers.
 pub const BY_HAND: &[&str] = &["Barrier", "Init", "Init_thread", "Finalize"];
 
-/// Functions with character arguments in Fortran, whose lengths are hidden arguments.
+/// Functions wrapped only in C: their Fortran form has hidden string-length arguments.
 pub const C_ALONE: &[&str] = &["File_set_view"];
 
 const SEND: &str = "CallArgs::Send(message!({count}, {datatype}, {dest}, {tag}, {comm}))";

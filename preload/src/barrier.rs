@@ -15,10 +15,10 @@ use std::sync::OnceLock;
 
 static NEXT: Next = Next::new(c"MPI_Barrier");
 
-/// Performs the barrier, and records its end if the exit skew is configured.
+/// Performs the barrier and records its exit time if the exit skew is configured.
 fn pass(library: &'static Library, comm: Handle) -> c_int {
     let code = pass_on(library, comm);
-    // The clock is read first: the comparison of the communicators takes time.
+    // The clock is read before the comparison of the communicators, which takes time.
     if let Some(at) = watch::exit_time()
         && code == 0
         && barrier::is_like_world(library, comm)
@@ -28,7 +28,7 @@ fn pass(library: &'static Library, comm: Handle) -> c_int {
     code
 }
 
-/// Performs the barrier by the hardware, or calls the next function.
+/// Performs the barrier in hardware, or calls the next `MPI_Barrier`.
 fn pass_on(library: &'static Library, comm: Handle) -> c_int {
     static WANTED: OnceLock<bool> = OnceLock::new();
     if *WANTED.get_or_init(barrier::is_wanted) && barrier::is_like_world(library, comm) {
@@ -41,24 +41,25 @@ fn pass_on(library: &'static Library, comm: Handle) -> c_int {
     let Some(next) = NEXT.get() else {
         return absent(NEXT.name());
     };
-    // SAFETY: the standard defines the signature of the function with this name; a handle is one register in all ABIs.
+    // SAFETY: the standard defines the signature of the function with this name;
+    // a handle fits one register in all ABIs.
     let next =
         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Handle) -> c_int>(next) };
-    // SAFETY: the program's call with its own argument.
+    // SAFETY: the MPI standard obliges the program to pass a valid communicator.
     unsafe { next(comm) }
 }
 
 fn barrier(library: &'static Library, comm: Handle) -> c_int {
     let said = |_: &_| CallArgs::Round(Round::new(CallId::Barrier, comm), None);
-    // SAFETY: a barrier has no statuses, and `said` points to no memory.
+    // SAFETY: a barrier has no statuses, and its `CallArgs` contain no pointers.
     unsafe { record::around(names::BARRIER, null_mut(), said, |_| pass(library, comm)) }
 }
 
 /// `int MPI_Barrier(MPI_Comm)`.
 ///
 /// # Safety
-/// As for `MPI_Barrier` in the MPI standard.
-// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
+/// The arguments meet the requirements of `MPI_Barrier` in the MPI standard.
+// SAFETY: the symbol must interpose the library function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
     match of_program() {
@@ -73,7 +74,7 @@ pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
 /// `comm` is readable; `error` is writable, or null where the argument is absent.
 unsafe fn of_fortran(comm: *const c_int, error: *mut c_int) {
     let code = match of_program() {
-        // SAFETY: by the caller, `comm` is readable.
+        // SAFETY: the caller guarantees that `comm` is readable.
         Ok(library) => match of_integer(library, unsafe { comm.read() }) {
             Ok(comm) => barrier(library, comm),
             Err(reason) => {
@@ -84,7 +85,7 @@ unsafe fn of_fortran(comm: *const c_int, error: *mut c_int) {
         Err(_) => absent(NEXT.name()),
     };
     if !error.is_null() {
-        // SAFETY: by the caller, `error` is writable; it is not null here.
+        // SAFETY: the caller guarantees that a non-null `error` is writable.
         unsafe { error.write(code) };
     }
 }
@@ -92,7 +93,7 @@ unsafe fn of_fortran(comm: *const c_int, error: *mut c_int) {
 /// Converts a Fortran handle to a C handle.
 fn of_integer(library: &Library, comm: c_int) -> Result<Handle, String> {
     match library.family {
-        // In MPICH's ABI both have the same bits.
+        // In MPICH's ABI, Fortran and C handles have the same bits.
         Family::Mpich => Ok(library.handle(comm as Handle)),
         Family::OpenMpi => fortran::converter(library, c"PMPI_Comm_f2c")
             // SAFETY: the library's conversion function takes the integer and returns the handle.
@@ -108,12 +109,13 @@ macro_rules! fortran {
         /// A Fortran symbol of `MPI_Barrier`.
         ///
         /// # Safety
-        /// As for `MPI_Barrier` in the MPI standard.
-        // SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
+        /// The arguments meet the requirements of `MPI_Barrier` in the MPI standard.
+        // SAFETY: the symbol must interpose the library function of the same name and signature.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $name(comm: *const c_int, error: *mut c_int) {
-            // SAFETY: the program's arguments: `comm` is readable, and `error` is writable or null.
+            // SAFETY: the MPI standard obliges the program to pass a readable `comm`;
+            // `error` is writable or null.
             unsafe { of_fortran(comm, error) }
         }
     )*};

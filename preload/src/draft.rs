@@ -1,8 +1,9 @@
-//! Detection of a library with the constants of an ABI draft instead of those of the standard ABI.
+//! Detection of a library with the constants of an ABI draft instead of the standard ABI.
 //!
-//! Some libraries were built before the constants were final and report version 1.0 all the same. The error handler of
-//! `MPI_FILE_NULL` is `MPI_ERRORS_RETURN` in every library (MPI 5.0, section 14.7), so its value decides: 0x143 in the standard,
-//! 0x142 in the draft. Other differences of the draft: `MPI_ERRORS_ABORT`, file seek positions, three attributes.
+//! Some libraries were built before the constants were final, but report ABI version 1.0.
+//! The error handler of `MPI_FILE_NULL` is `MPI_ERRORS_RETURN` in every library
+//! (MPI 5.0, section 14.7). Its value is 0x143 in the standard ABI and 0x142 in the draft.
+//! The draft also differs in `MPI_ERRORS_ABORT`, file seek positions and three attributes.
 #![allow(unsafe_code)]
 
 use coll_hwbarr_foreign::library::{Family, Library, of_program};
@@ -13,7 +14,7 @@ use std::path::Path;
 const FILE_NULL: usize = 0x118;
 const ERRORS_RETURN: usize = 0x143;
 
-/// Checks the library after `MPI_Init`; rank 0 prints a warning.
+/// Compares the library's constants after `MPI_Init`; rank 0 warns about a draft.
 pub fn look() {
     let Ok(library) = of_program() else { return };
     if library.family != Family::Standard || !is_first(library) {
@@ -29,7 +30,7 @@ pub fn look() {
 
 fn is_first(library: &Library) -> bool {
     let mut rank: c_int = -1;
-    // SAFETY: MPI is initialised, the world is the library's own constant, and `rank` is a live local.
+    // SAFETY: MPI is initialised, `comm_world` is the library's, and `rank` is a live local.
     let code =
         unsafe { (library.functions.comm_rank)(library.constants.comm_world, &raw mut rank) };
     code == 0 && rank == 0

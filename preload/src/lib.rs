@@ -1,5 +1,7 @@
-//! `libportcullis-preload.so`: the hardware barrier, the hang report and traces for unmodified programs on Open MPI, MPICH, Intel MPI and
-//! libraries of the standard ABI, under their own launcher, by `LD_PRELOAD`.
+//! `libportcullis-preload.so`: hardware barrier, hang report and traces for unmodified programs.
+//!
+//! `LD_PRELOAD` loads the library under the MPI library's own launcher:
+//! Open MPI, MPICH, Intel MPI, or another library of the standard ABI.
 //!
 //! ```text
 //! LD_PRELOAD=libportcullis-preload.so PORTCULLIS_MCA_coll_hwbarr_port=sim:tcp://127.0.0.1:7700 mpirun -n 4 ./a.out
@@ -8,12 +10,14 @@
 //!
 //! # Protocol
 //!
-//! The library interposes MPI functions in C and in Fortran. It passes each call unchanged to the
-//! function of the same name that the loader finds next: the MPI library's or a profiler's (`next`).
-//! A barrier of `MPI_COMM_WORLD`, or of a communicator of the same processes in the same order, is passed to the hardware's component
-//! (`coll_hwbarr_foreign`) if a port is configured. If a trace or a report is configured, each call is recorded (`watch`).
-//! Fortran interfaces differ in the C functions that they call, and some call the profiling names. So the Fortran
-//! names are interposed too, and a call from inside another call is passed on without being counted or recorded.
+//! The library interposes MPI functions in C and in Fortran.
+//! Each call is passed unchanged to the next function of the same name:
+//! the MPI library's or a profiler's (`next`).
+//! If a port is configured, a barrier of `MPI_COMM_WORLD` is performed in hardware
+//! (`coll_hwbarr_foreign`), as is that of a congruent communicator.
+//! If a trace or a report is configured, each call is recorded (`watch`).
+//! Fortran interfaces differ in the C functions that they call; some call the profiling names.
+//! The Fortran names are therefore interposed too, and nested calls are not recorded.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -1,7 +1,8 @@
-//! `MPI_Init`, `MPI_Init_thread` and `MPI_Finalize`: watching starts after the first two and ends before the last.
+//! `MPI_Init`, `MPI_Init_thread` and `MPI_Finalize`, which start and stop the recorder.
 //!
-//! A Fortran function calls the library's Fortran function, which does more than the C function. That one may call the C function
-//! interposed here, so one call of the program may arrive twice, nested; the inner call is passed on unchanged.
+//! A Fortran wrapper calls the library's Fortran function, which does more than the C function.
+//! The Fortran function may call the interposed C function: one call then arrives twice, nested.
+//! The inner call is passed on without being recorded.
 #![allow(unsafe_code)]
 
 use crate::draft;
@@ -12,7 +13,7 @@ use crate::watch::depth;
 use mpi_base::clock::now_ns;
 use std::ffi::{c_int, c_void};
 
-/// Wraps the library's initialisation.
+/// Calls `init`, then starts the recorder unless the call is nested.
 fn begins(call: u16, init: impl FnOnce() -> c_int) -> c_int {
     let Some(inside) = depth::enter() else {
         return init();
@@ -27,7 +28,7 @@ fn begins(call: u16, init: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// Wraps the library's finalisation.
+/// Stops the recorder unless the call is nested, then calls `finalize`.
 fn ends(finalize: impl FnOnce() -> c_int) -> c_int {
     let Some(inside) = depth::enter() else {
         return finalize();
@@ -39,13 +40,13 @@ fn ends(finalize: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// Stores the error code in the last argument of a Fortran function, which may be absent.
+/// Stores the error code in the last argument of a Fortran function, unless `error` is null.
 ///
 /// # Safety
 /// `error` is writable or null.
 unsafe fn told(error: *mut c_int, code: c_int) {
     if !error.is_null() {
-        // SAFETY: by the caller, `error` is writable; it is not null here.
+        // SAFETY: the caller guarantees that a non-null `error` is writable.
         unsafe { error.write(code) };
     }
 }
@@ -53,8 +54,8 @@ unsafe fn told(error: *mut c_int, code: c_int) {
 /// `int MPI_Init(int *, char ***)`.
 ///
 /// # Safety
-/// As for `MPI_Init` in the MPI standard.
-// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
+/// The arguments meet the requirements of `MPI_Init` in the MPI standard.
+// SAFETY: the symbol must interpose the library function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init(argc: *mut c_void, argv: *mut c_void) -> c_int {
     static NEXT: Next = Next::new(c"MPI_Init");
@@ -64,15 +65,15 @@ pub unsafe extern "C" fn MPI_Init(argc: *mut c_void, argv: *mut c_void) -> c_int
     type Init = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
     // SAFETY: the standard defines the signature of the function with this name.
     let next = unsafe { std::mem::transmute::<*mut c_void, Init>(next) };
-    // SAFETY: the program's own arguments.
+    // SAFETY: the MPI standard obliges the program to pass valid arguments.
     begins(INIT, || unsafe { next(argc, argv) })
 }
 
 /// `int MPI_Init_thread(int *, char ***, int, int *)`.
 ///
 /// # Safety
-/// As for `MPI_Init_thread` in the MPI standard.
-// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
+/// The arguments meet the requirements of `MPI_Init_thread` in the MPI standard.
+// SAFETY: the symbol must interpose the library function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init_thread(
     argc: *mut c_void,
@@ -87,7 +88,7 @@ pub unsafe extern "C" fn MPI_Init_thread(
     type Init = unsafe extern "C" fn(*mut c_void, *mut c_void, c_int, *mut c_int) -> c_int;
     // SAFETY: the standard defines the signature of the function with this name.
     let next = unsafe { std::mem::transmute::<*mut c_void, Init>(next) };
-    // SAFETY: the program's own arguments.
+    // SAFETY: the MPI standard obliges the program to pass valid arguments.
     begins(INIT_THREAD, || unsafe {
         next(argc, argv, required, provided)
     })
@@ -96,15 +97,15 @@ pub unsafe extern "C" fn MPI_Init_thread(
 /// `int MPI_Finalize(void)`.
 ///
 /// # Safety
-/// As for `MPI_Finalize` in the MPI standard.
-// SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
+/// The arguments meet the requirements of `MPI_Finalize` in the MPI standard.
+// SAFETY: the symbol must interpose the library function of the same name and signature.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     static NEXT: Next = Next::new(c"MPI_Finalize");
     let Some(next) = NEXT.get() else {
         return absent(NEXT.name());
     };
-    // SAFETY: the standard defines the signature of the function with this name.
+    // SAFETY: the standard defines the signature of `MPI_Finalize`.
     let next = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(next) };
     // SAFETY: the function has no arguments.
     ends(|| unsafe { next() })
@@ -118,8 +119,8 @@ macro_rules! fortran {
         /// A Fortran symbol of the function.
         ///
         /// # Safety
-        /// As for the function of this name in the MPI standard.
-        // SAFETY: the symbol interposes, on purpose, the library's function of the same name and signature.
+        /// The arguments meet the requirements of the function of this name in the MPI standard.
+        // SAFETY: the symbol must interpose the library function of the same name and signature.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $name($($argument: *mut c_int,)* error: *mut c_int) {
@@ -127,17 +128,18 @@ macro_rules! fortran {
             let code = match NEXT.get() {
                 None => absent(NEXT.name()),
                 Some(next) => {
-                    // SAFETY: the library's function of the same name has the same arguments.
+                    // SAFETY: the library's function of the same name has the same signature.
                     let next = unsafe { std::mem::transmute::<*mut c_void, $kind>(next) };
                     $around($($call,)? || {
                         let mut code: c_int = 0;
-                        // SAFETY: the program's own arguments; `code` is a live local.
+                        // SAFETY: the program must pass valid arguments (MPI standard);
+                        // `code` is a live local.
                         unsafe { next($($argument,)* &raw mut code) };
                         code
                     })
                 }
             };
-            // SAFETY: the program's argument is writable or null.
+            // SAFETY: the MPI standard requires a writable argument; an absent one is null.
             unsafe { told(error, code) };
         }
     };

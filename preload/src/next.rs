@@ -1,10 +1,12 @@
-//! Lookup of the next function: the one of the same name that the loader finds after the one here.
+//! Lookup of the next function: the loader's next symbol of the same name.
 //!
-//! That is the MPI library's own, or a profiler's, which calls the library by its profiling name. If the program has opened the
-//! library with local scope, the loader finds none; then the library's function with the profiling name is used.
+//! The symbol belongs to the MPI library, or to a profiler that calls the profiling name (`PMPI_`).
+//! If the program opened the library with local scope, the lookup finds no symbol;
+//! the library's function with the profiling name is used then.
 //!
-//! Programs that ask the loader for optional functions find the names here. So this library has only names that MPI libraries
-//! have since MPI 3.1, and the large-count functions; if the library lacks one of those, the small-count function serves.
+//! Programs that look optional functions up with `dlsym` find this library's symbols.
+//! So this library defines only names of MPI 3.1 and the large-count functions;
+//! a small-count function replaces a large-count function that the library lacks.
 #![allow(unsafe_code)]
 
 use coll_hwbarr_foreign::library::of_program;
@@ -13,10 +15,10 @@ use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The error code of a call to a function that the library lacks: `MPI_ERR_OTHER` in most libraries.
+/// Error code of a function that the library lacks: `MPI_ERR_OTHER` in most libraries.
 pub const NOT_THERE: c_int = 16;
 
-/// Instead of an address: the lookup found none.
+/// Value of `found` after a lookup without a result.
 const ABSENT: usize = 1;
 
 pub struct Next {
@@ -36,7 +38,7 @@ impl Next {
         self.name
     }
 
-    /// Returns the function's address; the first call searches for it.
+    /// Returns the function's address; the first call looks the address up.
     #[inline(always)]
     pub fn get(&self) -> Option<*mut c_void> {
         let found = self.found.load(Relaxed);
@@ -49,7 +51,7 @@ impl Next {
 
     #[cold]
     fn find(&self) -> Option<*mut c_void> {
-        // SAFETY: looks up a zero-terminated name in the files after this one.
+        // SAFETY: the name is zero-terminated, and `RTLD_NEXT` is a valid handle for `dlsym`.
         let mut found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
         if found.is_null() {
             let name = CString::new([b"P", self.name.to_bytes()].concat()).ok()?;
@@ -74,7 +76,8 @@ pub fn absent(name: &CStr) -> c_int {
     NOT_THERE
 }
 
-/// Prints that a count is too large for a library without large-count functions, and returns the error code.
+/// Prints that a count exceeds `int` and the library lacks large-count functions;
+/// returns the error code.
 #[cold]
 pub fn too_large(name: &CStr) -> c_int {
     let name = name.to_string_lossy();

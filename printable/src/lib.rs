@@ -1,13 +1,15 @@
 //! Escaping of untrusted text for terminals.
 //!
-//! A terminal executes the control characters that it receives: they set its window title, hide lines and forge others.
-//! Arguments, host names, environment variables, file names, names of programs and of communicators may contain any of them,
-//! and may come from another user.
+//! A terminal executes control characters: they can set its title, hide lines and forge others.
+//! Arguments, host names, environment variables and all other names may contain such characters.
+//! Another user may have chosen these names.
 //!
-//! * [`name`] escapes one piece of such text inside a sentence; a newline in it becomes `\n`, so that it starts no new line.
-//! * [`text`] escapes a whole sentence or table, but keeps its newlines and tabs.
-//! * [`eprintln!`] prints one sentence on one line, [`to_stderr`] and [`to_stdout`] print several lines.
-//!   All messages of this project to a terminal use them.
+//! * [`name`] escapes untrusted text within a sentence.
+//!   A newline becomes `\n`, and starts no new line.
+//! * [`text`] escapes a whole sentence or table, without its newlines and tabs.
+//! * [`eprintln!`] prints one sentence on one line.
+//!   [`to_stderr`] and [`to_stdout`] print several lines.
+//!   All messages of this project to a terminal are printed by these functions.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -17,11 +19,11 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::io::{self, Write as _};
 
-/// A piece of untrusted text, to be displayed inside a sentence.
+/// Untrusted text, to be displayed within a sentence.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a>(&'a OsStr);
 
-/// Escapes a name, an argument, a path or a value that this program has not generated itself.
+/// Escapes a name, an argument, a path or a value that comes from outside this program.
 pub fn name<T: AsRef<OsStr> + ?Sized>(text: &T) -> Name<'_> {
     Name(text.as_ref())
 }
@@ -32,7 +34,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// Shows whole sentences: all control characters but newlines, tabs and the ends of lines of CSV as escapes.
+/// Escapes whole sentences: all control characters except newlines, tabs and CSV line ends.
 pub fn text(text: &str) -> Cow<'_, str> {
     /// RFC 4180, section 2.
     const CSV_END: &str = "\r\n";
@@ -45,13 +47,13 @@ pub fn text(text: &str) -> Cow<'_, str> {
         if number > 0 {
             out.push_str(CSV_END);
         }
-        // Writing into a String cannot fail.
+        // A write to a `String` cannot fail.
         let _ = show(part.as_bytes(), is_layout, &mut out);
     }
     Cow::Owned(out)
 }
 
-/// Like [`text`], with JSON's escapes, so that the result is valid JSON.
+/// Escapes whole sentences as [`text`] does, with JSON escapes, so that JSON stays valid.
 pub fn json(text: &str) -> Cow<'_, str> {
     let is_escaped = |c: char| is_special(c) && !is_layout(c);
     if !text.chars().any(is_escaped) {
@@ -60,7 +62,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match is_escaped(c) {
-            // All of them are below U+10000.
+            // All escaped characters are below U+10000.
             true => out += &format!("\\u{:04x}", u32::from(c)),
             false => out.push(c),
         }
@@ -68,20 +70,20 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Prints sentences on standard error with one write, since other processes may print at the same time.
+/// Prints sentences on standard error by one write, since other processes may print concurrently.
 ///
-/// A closed standard error is not an error: no process reads it.
+/// A closed standard error is ignored: no process reads it.
 pub fn to_stderr(sentences: &str) {
     let _ = io::stderr().write_all(text(sentences).as_bytes());
 }
 
-/// Prints on standard output; the caller decides what an error means: a closed pipe often is none.
+/// Prints on standard output. The caller handles errors: a closed pipe is often not an error.
 pub fn to_stdout(answer: &str) -> io::Result<()> {
     io::stdout().write_all(text(answer).as_bytes())
 }
 
-/// Like the standard library's `eprintln!`, but with control characters escaped, newlines too, in one write,
-/// and without a panic if standard error is closed.
+/// Prints like the standard library's `eprintln!`, with control characters and newlines escaped.
+/// The text is one write. If standard error is closed, the macro does not panic.
 #[macro_export]
 macro_rules! eprintln {
     ($($arg:tt)*) => {{
@@ -90,13 +92,13 @@ macro_rules! eprintln {
     }};
 }
 
-/// Returns true for the characters that lay out tables.
+/// Returns true for the characters that format tables.
 fn is_layout(c: char) -> bool {
     matches!(c, '\n' | '\t')
 }
 
-/// Returns true for control characters, including those above 0x7f, which terminals execute,
-/// and for characters that change the display order of the following text (Unicode, UAX #9).
+/// Returns true for control characters, which terminals execute, also those above 0x7f.
+/// Returns true for characters that change the display order of later text (Unicode, UAX #9).
 fn is_special(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -130,9 +132,9 @@ mod tests {
             ("a\x1b]0;title\x07b", "a\\u{1b}]0;title\\u{7}b"),
             ("a\nmpirun: forged", "a\\nmpirun: forged"),
             ("a\r\tb\x7f", "a\\r\\tb\\u{7f}"),
-            // CSI as a single character.
+            // The control sequence introducer (CSI) as a single character.
             ("\u{9b}2J", "\\u{9b}2J"),
-            // Right-to-left override.
+            // The right-to-left override.
             ("txt.\u{202e}exe", "txt.\\u{202e}exe"),
             ("Grüße, 世界", "Grüße, 世界"),
         ] {

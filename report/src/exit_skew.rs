@@ -1,28 +1,29 @@
-//! Exit skew of an operation: the time between the first and the last rank's exit, over many repetitions.
+//! Exit skew: the time from the first to the last rank's exit from a repeated operation.
 
 use std::fmt;
 
-/// The distribution of the skew, in nanoseconds.
+/// The distribution of the exit skew in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExitSkew {
-    /// Number of repetitions.
+    /// The number of repetitions.
     pub repetitions: usize,
-    /// Half of the repetitions have at most this skew.
+    /// The median of the skews.
     pub median: u64,
-    /// Nine of ten have at most this skew.
+    /// The 90th percentile of the skews.
     pub p90: u64,
-    /// Ninety-nine of a hundred have at most this skew.
+    /// The 99th percentile of the skews.
     pub p99: u64,
-    /// The largest skew.
+    /// The maximum skew.
     pub max: u64,
-    /// The largest error of a difference of two ranks' clocks.
+    /// The maximum error of the difference of two ranks' clocks.
     pub uncertainty: u64,
 }
 
 impl ExitSkew {
-    /// Returns the distribution of these exits: for each rank its exits in order, on one clock. `None` without a common repetition.
+    /// Computes the distribution from each rank's exit times, in order, on one clock.
     ///
-    /// `errors` are the errors of the ranks' clocks on that clock; those with exact clocks may be left out.
+    /// `errors` are the maximum errors of the ranks' clocks; exact clocks may be omitted.
+    /// Returns `None` if there is no repetition that all ranks have.
     pub fn of(exits: &[Vec<u64>], errors: &[u64]) -> Option<ExitSkew> {
         let repetitions = exits.iter().map(Vec::len).min()?;
         let skew = |number: usize| {

@@ -1,9 +1,9 @@
-//! The names of a rank's files, which an event ring stores in pieces.
+//! File names in a rank's event ring, which are stored in pieces.
 
 use mpi_base::node::{Event, EventKind};
 use std::collections::BTreeMap;
 
-/// Returns the names of a rank's files by their numbers.
+/// Returns the names of a rank's files by file number.
 pub fn names(events: &[Event]) -> BTreeMap<u64, String> {
     let mut pieces: BTreeMap<u64, BTreeMap<i32, [u64; 3]>> = BTreeMap::new();
     for event in events.iter().filter(|e| e.kind == EventKind::FileName) {

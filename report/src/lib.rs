@@ -1,14 +1,15 @@
-//! Reports for people and tools from state pages and event rings: pure, so that launchers and libraries share them.
+//! Reports from state pages and event rings, for people and tools; used by launchers and libraries.
 //!
-//! `mpirun` uses it for its own jobs; the library that is preloaded into programs of other MPI libraries uses it in the ranks
-//! themselves. Nothing here runs programs, sends, or reads memory of other processes.
+//! `mpirun` uses this package for its own jobs.
+//! The library that is preloaded into programs of other MPI libraries uses it inside the ranks.
+//! The package is pure: it runs no programs, sends nothing, and reads no memory of other processes.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`rank_snapshot`] | the state of a rank at one moment |
-//! | [`hang`] | which rank waits for which, as text |
-//! | [`trace`] | the event rings of all ranks as one file |
-//! | [`exit_skew`] | how far apart ranks leave an operation |
+//! | [`hang`] | hang reports: which rank waits for which |
+//! | [`trace`] | conversion of the event rings of all ranks to one file |
+//! | [`exit_skew`] | the time between the first and the last exit from an operation |
 //! | [`file_names`] | the names of files in the event ring |
 #![forbid(unsafe_code)]
 
@@ -18,5 +19,5 @@ pub mod hang;
 pub mod rank_snapshot;
 pub mod trace;
 
-/// Returns the name of a call from its number on a state page or an event ring.
+/// A function that returns an MPI call's name from its number on a state page or event ring.
 pub type CallName = fn(u16) -> String;

@@ -1,7 +1,7 @@
-//! A snapshot of a rank's state, which launchers exchange and reports are derived from.
+//! Snapshot of a rank's state, which launchers exchange and reports are derived from.
 //!
-//! It is a rank's state page ([`mpi_base::state`]) with two changes that make it independent of the host:
-//! start times become durations, and a call's number becomes the call's name.
+//! A snapshot is a host-independent form of a rank's state page ([`mpi_base::state`]).
+//! Start times become durations, and call numbers become names.
 
 use mpi_base::state::{self, About, AboutWindow, NO_PEER, Phase, State, Waits};
 use mpi_core::coll::CallSignature;
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// The stage of a rank's life.
+/// The stage of a rank between start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// It has not reached `MPI_Init`, or is no MPI program.
+    /// The rank has not reached `MPI_Init`; its program may not use MPI.
     Before,
     Starting,
     Running,
@@ -25,22 +25,22 @@ pub enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     pub comm: Comm,
-    /// Counted on each communicator from 1.
+    /// The number of the operation on its communicator, counted from 1.
     pub number: u64,
-    /// The arguments that all members must agree on: "MPI_Bcast from rank 0 of 400 bytes".
+    /// The arguments that must match at all members: "MPI_Bcast from rank 0 of 400 bytes".
     pub what: String,
     /// The number of members of the communicator.
     pub members: u32,
-    /// Whether the rank is in a call that returns when the operation is complete.
+    /// Whether the rank is in a call that returns on completion of the operation.
     pub inside: bool,
 }
 
-/// A communicator, by the number that all its members know.
+/// A communicator, by a number that all members know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Comm(pub u64);
 
 impl Comm {
-    /// `MPI_COMM_WORLD` of every job.
+    /// The number of `MPI_COMM_WORLD` in every job.
     pub const WORLD: Comm = Comm(0);
 }
 
@@ -54,43 +54,43 @@ impl fmt::Display for Comm {
     }
 }
 
-/// What a rank waits for.
+/// The event that a rank waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
-    /// The receiver of a message.
+    /// The receiver must receive a message of this rank.
     Send(Partner),
-    /// A message of a given rank.
+    /// A message must arrive from a given rank.
     Recv(Partner),
-    /// A message of any source.
+    /// A message must arrive from any source.
     RecvAny { comm: Comm, tag: Option<i32> },
-    /// The other members, in a nonblocking operation.
+    /// The other members must act in a nonblocking collective operation.
     Collective,
-    /// Any one of this number of requests.
+    /// One of this number of requests must complete.
     Any { requests: u32 },
-    /// A member of a window.
+    /// A member of a window must act.
     Window(Box<AtWindow>),
 }
 
 /// A wait at a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtWindow {
-    /// The window's name; empty if it has none.
+    /// The window's name; empty for a window without a name.
     pub name: String,
-    /// The member that must act.
+    /// The member that must act, by its rank in the window.
     pub rank: u32,
     pub job_rank: u32,
     pub need: WindowNeed,
-    /// The job rank that holds the requested lock.
+    /// The rank in the job of the holder of the requested lock.
     pub holder: Option<u32>,
-    /// The number of calls that the needed rank had entered and left when the wait began, if known:
-    /// the holder of the lock, or else the member.
+    /// The number of calls that the needed rank had entered and left when the wait began, if known.
+    /// The needed rank is the holder of the lock, or without a holder the member.
     pub calls: Option<u64>,
-    /// Whether that rank has made no call since; derived from its snapshot.
+    /// Whether the needed rank has made no call since then, as its snapshot shows.
     pub is_outside: bool,
 }
 
-/// The action that a member of a window must take.
+/// The action of a window's member that ends the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowNeed {
@@ -101,24 +101,24 @@ pub enum WindowNeed {
     Unknown,
 }
 
-/// The other side of a message.
+/// The peer and the properties of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partner {
     pub comm: Comm,
-    /// The rank in that communicator, and in the job.
+    /// The peer's rank in the communicator, and below, in the job.
     pub rank: u32,
     pub job_rank: u32,
     pub tag: Option<i32>,
     pub bytes: u64,
-    /// The number of requests that the call waits for, this one included.
+    /// The number of requests that the call waits for, including this one.
     pub requests: u32,
 }
 
-/// A wire of the hardware barrier, as the rank that drives it sees it.
+/// The state of a hardware-barrier wire, as the rank that drives the wire knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     pub wire: u32,
-    /// The numbers of barriers entered and left at this wire.
+    /// The number of barriers entered, and below, left, at this wire.
     pub entered: u64,
     pub released: u64,
 }
@@ -126,9 +126,9 @@ pub struct Gate {
 /// The system call on a file that a rank is in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFile {
-    /// The system call: "pwrite".
+    /// The name of the system call: "pwrite".
     pub call: String,
-    /// The file's name, or the end of it.
+    /// The file's name, or the end of a long name.
     pub name: String,
     pub since: Duration,
 }
@@ -137,15 +137,16 @@ pub struct InFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quiet {
     pub waits: u64,
-    /// When that poll began and when this snapshot was taken, by the clock of the rank's host.
+    /// The start of the poll and, below, the time of the snapshot, by the host's clock.
     pub checked_ns: u64,
     pub taken_ns: u64,
-    /// Messages accepted and delivered by transports that count them.
+    /// The number of messages sent, and below, received, by transports that count them.
     pub sent: u64,
     pub received: u64,
-    /// Whether something besides the ranks of this job may end the wait.
+    /// Whether an event from outside this job may end the wait.
     pub is_open: bool,
-    /// Whether all other threads of the process wait until another thread of it wakes them; the host of the rank finds that out.
+    /// Whether all other threads of the process wait for a thread of the same process.
+    /// The launcher on the rank's host determines this.
     pub others_sleep: bool,
 }
 
@@ -167,22 +168,22 @@ impl Quiet {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankSnapshot {
     pub stage: Stage,
-    /// The current call.
+    /// The name of the current MPI call.
     pub call: Option<String>,
-    /// The previous call.
+    /// The name of the previous MPI call.
     pub last_call: Option<String>,
-    /// Calls entered plus calls left.
+    /// The number of calls entered plus the number of calls left.
     pub calls: u64,
-    /// What it waits for; `None` if it does not wait, or has only just begun to.
+    /// The event that the rank waits for; `None` if it does not wait or has just begun to wait.
     pub waiting: Option<Waiting>,
-    /// The waiting time in this call.
+    /// The time since the wait in the current call began.
     pub waited: Option<Duration>,
     pub round: Option<Round>,
     pub gate: Option<Gate>,
-    /// The system call on a file in which the rank currently is.
+    /// The system call on a file that the rank is in.
     #[serde(default)]
     pub in_file: Option<Box<InFile>>,
-    /// Counts the progress of the rank's engine.
+    /// The progress counter of the rank's engine.
     pub progress: u64,
     /// The latest poll of a wait that found nothing; `None` if no wait has slept.
     #[serde(default)]
@@ -242,7 +243,7 @@ impl AtWindow {
 }
 
 impl RankSnapshot {
-    /// Converts a state page; `now_ns` is the page's clock, `name` returns a call's name from its number.
+    /// Converts a state page; `now_ns` is the page clock's time, `name` returns a call's name.
     pub fn of(state: &State, now_ns: u64, name: impl Fn(u16) -> String) -> RankSnapshot {
         let call = |number: u16| (number != 0).then(|| name(number));
         let round = &state.collective;
@@ -283,7 +284,7 @@ impl RankSnapshot {
         }
     }
 
-    /// Returns the collective operation that it waits in, blocking or not.
+    /// Returns the blocking or nonblocking collective operation that the rank waits in, if any.
     pub fn in_round(&self) -> Option<&Round> {
         let waits = self.waiting == Some(Waiting::Collective);
         let round = self.round.as_ref()?;

@@ -30,7 +30,7 @@ def named(test):
 class Record(unittest.TextTestResult):
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        # Here and not at the head: main.py chooses how MPI is set up, and has done so by now.
+        # Imported here, after main.py has configured the initialisation of MPI.
         from mpi4py import MPI
 
         path = os.path.join(RECORDS, str(MPI.COMM_WORLD.Get_rank()))
@@ -54,7 +54,7 @@ class Record(unittest.TextTestResult):
         if isinstance(test, unittest.TestCase):
             self.failed = True
         else:
-            # A fixture has no start and no end.
+            # The runner reports no start and no end of a fixture.
             self.write("fail", test)
 
     def addError(self, test, error):

@@ -1,16 +1,16 @@
 /* Random one-sided accesses against a sequential oracle.
  *
- * Every rank generates the same program for all ranks from one seed and executes its own part.
- * Part of each window is private to pairs: only origin `o` accesses block `o`, so its exact contents are known,
- * also after several accumulates within one epoch, which are ordered.
- * The rest is shared by all: commutative accumulates, with one type and one operator in each phase.
- * The form of a call, with or without a request and with large counts, is each rank's own choice.
+ * Every rank generates the same accesses for all ranks from one seed and executes its own.
+ * Block `o` of each window is private: only origin `o` accesses it, so its contents are known,
+ * also after several accumulates in one epoch, which are ordered.
+ * The rest is shared: commutative accumulates, with one type and one operator per phase.
+ * Each rank chooses the form of a call: with or without a request, with or without large counts.
  * Arguments: the number of phases for each kind of window, and the seed. */
 #include "layouts.h"
 
 enum { BLOCK = 2048, SHARED = 2048, MOST_RANKS = 32, MOST_KEPT = 4096 };
 
-/* Generator states: shared by all ranks, and of each rank. */
+/* Generator states: one is equal on all ranks, the other belongs to this rank. */
 static uint64_t common, own;
 
 static unsigned next(uint64_t *state, unsigned below)
@@ -54,7 +54,7 @@ static MPI_Info hints(void)
     return info;
 }
 
-/* Makes a window; returns false where this kind of window is impossible. */
+/* Creates a window; returns false if this kind of window is impossible. */
 static int make_window(void)
 {
     static const int units[] = {1, 1, 2, 8, 32};
@@ -81,7 +81,7 @@ static int make_window(void)
     else if (kind == UNALIGNED)
         base = (given = malloc(bytes + 64)) + 3;
     if (!together) {
-        /* Members without shared memory cannot share a window. */
+        /* Members on different nodes cannot share a window's memory. */
     } else if (kind == ALLOCATE)
         OK(MPI_Win_allocate(bytes, unit[rank], info, MPI_COMM_WORLD, &base, &win));
     else if (kind == CONTIGUOUS || kind == NONCONTIGUOUS)
@@ -119,7 +119,7 @@ static void unmake_window(int made)
 
 enum { FENCE, PSCW, LOCK_ALL, LOCKS, LOCK_EACH, SYNCS };
 static int sync_kind, nocheck;
-/* By origin: the targets that it may access in this phase. */
+/* The targets that each origin may access in this phase, as a bit mask. */
 static unsigned may_access[MOST_RANKS];
 
 static int is_passive(void) { return sync_kind >= LOCK_ALL; }
@@ -163,7 +163,7 @@ typedef struct {
     MPI_Op op;
 } Access;
 
-/* One of the four forms of a call; those with a request only where allowed. */
+/* Calls one of the four forms of a function; forms with a request only where allowed. */
 #define FORMS(name, ...) \
     switch (coin(is_passive() ? 4 : 2)) { \
     case 0: OK(MPI_##name(__VA_ARGS__, win)); break; \
@@ -180,7 +180,7 @@ typedef struct {
 #define MPI_RGet_c MPI_Rget_c
 #define MPI_RAccumulate_c MPI_Raccumulate_c
 #define MPI_RGet_accumulate_c MPI_Rget_accumulate_c
-#else /* There are no large counts yet. */
+#else /* Before MPI 4.0 there are no large-count functions. */
 #define MPI_Put_c MPI_Put
 #define MPI_Get_c MPI_Get
 #define MPI_Accumulate_c MPI_Accumulate
@@ -191,7 +191,7 @@ typedef struct {
 #define MPI_RGet_accumulate_c MPI_Rget_accumulate
 #endif
 
-/* Carries out an access; returns true if its result is already available. */
+/* Executes an access; returns true if the result is already available. */
 static int perform(const Access *a)
 {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -202,7 +202,7 @@ static int perform(const Access *a)
     case GET: FORMS(Get, a->result, r->count, r->type, a->target, a->disp, t->count, t->type); break;
     case ACCUMULATE: FORMS(Accumulate, a->origin, f->count, f->type, a->target, a->disp, t->count, t->type, a->op); break;
     case GET_ACCUMULATE:
-        /* An operator that ignores its origin needs none. */
+        /* An operator that ignores the origin gets no origin buffer. */
         FORMS(Get_accumulate, reads ? NULL : a->origin, reads ? 0 : f->count, reads ? MPI_BYTE : f->type,
             a->result, r->count, r->type, a->target, a->disp, t->count, t->type, a->op);
         break;
@@ -219,7 +219,8 @@ static int perform(const Access *a)
     return a->what == GET || a->what == GET_ACCUMULATE;
 }
 
-/* Generates an access of `o` to elements at byte `start` of a target's window, executes it if `o` is this rank, and applies it to the model. */
+/* Generates an access of `o` to elements at byte `start` of a target's window.
+ * Rank `o` executes the access; every rank applies it to the model. */
 static void access_model(int o, int target, int what, const Type *t, int n, MPI_Op op, int start)
 {
     Access a = {.what = what, .target = target, .disp = displacement(target, start), .type = t, .op = op};
@@ -235,7 +236,7 @@ static void access_model(int o, int target, int what, const Type *t, int n, MPI_
         memcpy(due + a.into.place[i] * t->extent, cells + a.there.place[i] * t->extent, t->extent);
     }
     if (what == SWAP) {
-        /* Equal to the window's contents, or not. */
+        /* The compare value equals the window's contents, or differs. */
         memcpy(compare, cells, t->extent);
         if (draw(2))
             compare[0] ^= 1;
@@ -262,7 +263,8 @@ static void access_model(int o, int target, int what, const Type *t, int n, MPI_
     drop_layout(&a.from, t), drop_layout(&a.there, t), drop_layout(&a.into, t);
 }
 
-/* Chooses a number of elements, four times as many of which fit into `room` bytes, and their start. */
+/* Chooses a number of elements; four times this number fits into `room` bytes.
+ * Returns the offset of the first element. */
 static int place(const Type *t, int target, int room, int *n, int from)
 {
     int most = room / (4 * t->extent), step = t->extent > unit[target] ? t->extent : unit[target];
@@ -270,7 +272,7 @@ static int place(const Type *t, int target, int room, int *n, int from)
     return from + step * draw((room - 4 * *n * t->extent) / step + 1);
 }
 
-/* Half a block of `o`: one put or get, or several accumulates. */
+/* Accesses half of block `o`: one put or get, or several accumulates. */
 static void half_block(int o, int target, int half)
 {
     const Type *t = &types[draw(TYPES)];
@@ -279,7 +281,8 @@ static void half_block(int o, int target, int half)
         access_model(o, target, draw(2) ? PUT : GET, t, n, MPI_NO_OP, start);
         return;
     }
-    /* The block has arbitrary contents; set it to elements of this type first, so that adding to it is defined. */
+    /* The block has arbitrary contents.
+     * Elements of this type are stored first, so that an addition is defined. */
     char *ones = room_for(t);
     for (int i = 0; i < 4 * n; i++) {
         t->number(ones + i * t->extent, 1);
@@ -299,7 +302,7 @@ static void half_block(int o, int target, int half)
     }
 }
 
-/* Accesses to the shared part, whose result is the same in any order. */
+/* Accesses to the shared part whose result does not depend on their order. */
 static void shared_part(int o, int target, const Type *t, MPI_Op op)
 {
     int n, start = place(t, target, SHARED, &n, size * BLOCK), shape = draw(LAYOUTS), gap = 2 + draw(2);
@@ -318,7 +321,7 @@ static void shared_part(int o, int target, const Type *t, MPI_Op op)
     drop_layout(&a.from, t), drop_layout(&a.there, t), drop_layout(&a.into, t);
 }
 
-/* A target that `o` may access, or -1. */
+/* Returns a target that `o` may access, or -1. */
 static int some_target(int o)
 {
     int first = draw(size);
@@ -349,7 +352,7 @@ static void begin_epoch(int asserts)
     case PSCW:
         origins = group_of(0), targets = group_of(1);
         OK(MPI_Win_post(origins, nocheck ? MPI_MODE_NOCHECK : 0, win));
-        /* Without a check the program must make the post come first. */
+        /* With MPI_MODE_NOCHECK the program must ensure that the post precedes the start. */
         if (nocheck)
             OK(MPI_Barrier(MPI_COMM_WORLD));
         OK(MPI_Win_start(targets, nocheck ? MPI_MODE_NOCHECK : 0, win));
@@ -378,7 +381,7 @@ static void end_epoch(int asserts)
     }
 }
 
-/* Between these two calls a rank may read and write its own part locally. */
+/* Between these two calls a rank may access its own part with loads and stores. */
 static void take_hold(void)
 {
     if (has_locks)
@@ -419,7 +422,7 @@ static void compare(int phase, const Type *t)
     let_go();
 }
 
-/* Accesses of one origin, in an open epoch or in epochs of their own. */
+/* Executes the accesses of one origin, in an open epoch or in separate epochs. */
 static void accesses_of(int o, const Type *t, MPI_Op op)
 {
     for (int half = 0; half < 2; half++) {
@@ -442,7 +445,7 @@ static void phase(int number)
 {
     const Type *t = &types[draw(TYPES)];
     MPI_Op op = operator_of(t, draw(60), 1);
-    /* Characters can only be replaced, and after several replacements the last one is unspecified. */
+    /* Characters support only replacement; after several replacements the result is unspecified. */
     while (t->kind == LETTER)
         t = &types[draw(TYPES)], op = operator_of(t, draw(60), 1);
     sync_kind = draw(has_locks ? SYNCS : LOCK_ALL);

@@ -1,6 +1,7 @@
-/* A sequence of agreements, single and several at once, while processes die at any moment (mpi-ext.h; ULFM):
- * agreements SEED MILLISECONDS [DYING], started by mpirun --with-ft ulfm; of 100 ranks DYING die in that time, but never rank 0.
- * All survivors have the same outcomes, and those without an error combine the values of the survivors. */
+/* A sequence of agreements, one or several at a time, while processes die (mpi-ext.h; ULFM).
+ * Usage: agreements SEED MILLISECONDS [DYING], started by mpirun --with-ft ulfm.
+ * Of 100 ranks, DYING die in that time, but never rank 0.
+ * All survivors have the same outcomes; an outcome without an error combines their values. */
 #include "check.h"
 #include <mpi-ext.h>
 #include <signal.h>
@@ -24,7 +25,8 @@ static uint64_t mixed(uint64_t x)
     return x ^ x >> 33;
 }
 
-/* A rank's value in a round: most bits are set, so that a few ranks leave some. The lowest bit signals the end. */
+/* Returns a rank's value in a round. Most bits are set, so the AND of a few ranks is not zero.
+ * The lowest bit signals the end. */
 static int says(int of, int in)
 {
     uint64_t a = mixed((uint64_t)of << 32 | (uint64_t)in), b = mixed(a);
@@ -51,7 +53,7 @@ static int is_out(int other)
 
 static int out[64], any_out;
 
-/* Checks one outcome; returns true if all ranks continue. */
+/* Checks one outcome; returns true if all ranks agree to continue. */
 static int outcome(int error, int flag, int in)
 {
     int class;
@@ -101,7 +103,7 @@ int main(int argc, char **argv)
     for (int goes_on = 1; goes_on;) {
         int flags[AT_ONCE], errors[AT_ONCE], many = round_number % 7 == 3 ? AT_ONCE : 1;
         MPI_Request requests[AT_ONCE];
-        /* The others fall asleep meanwhile. */
+        /* The other ranks fall asleep while this rank is late. */
         if (round_number % 400 == 399 && (round_number / 400) % size == rank)
             usleep(3000);
         for (int at = 0; at < many; at++)

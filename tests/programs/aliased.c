@@ -1,4 +1,4 @@
-/* Aliased buffers of a collective call are rejected in every form of every call, and valid calls still work. */
+/* Aliased buffers are rejected in every form of every collective call; valid calls still work. */
 #include "check.h"
 
 static int both[64], other[64];
@@ -25,7 +25,7 @@ static void refused(int code, const char *call)
         REFUSED(MPI_##name##_init(__VA_ARGS__, MPI_INFO_NULL, &request));        \
     } while (0)
 
-/* The same with large counts; calls without arrays of counts take the same arguments. */
+/* Also with large counts; calls without arrays of counts take the same arguments. */
 #define BOTH(name, first, ...)                                                   \
     do {                                                                         \
         FORMS(name, first, __VA_ARGS__);                                         \
@@ -65,7 +65,7 @@ static void refusals(MPI_Comm comm)
     FORMS(Allgatherv, allgatherv, own, 2, MPI_INT, both, counts, places, MPI_INT, comm);
     REFUSED(MPI_Allgatherv_c(own, 2, MPI_INT, both, wide, far, MPI_INT, comm));
 
-    /* In rooted calls only the root has both buffers; the others have not called yet. */
+    /* In rooted calls only the root has both buffers; the other ranks make the call later. */
     for (int root = 0; root < size; root++) {
         if (rank != root)
             continue;
@@ -94,11 +94,11 @@ static void among_neighbours(void)
     FORMS(Neighbor_alltoallw, neighbor_alltoallw, both, counts, bytes, types, both, counts, bytes, types, ring);
     BOTH(Neighbor_allgather, neighbor_allgather, both, 2, MPI_INT, both, 2, MPI_INT, ring);
     FORMS(Neighbor_allgatherv, neighbor_allgatherv, both + 2, 2, MPI_INT, both, counts, places, MPI_INT, ring);
-    /* Buffers of their own still work. */
+    /* Separate buffers still work. */
     OK(MPI_Neighbor_alltoall(both, 2, MPI_INT, other, 2, MPI_INT, ring));
     OK(MPI_Comm_free(&ring));
 
-    /* There is no rank beyond an open end, so nothing is read or written there. */
+    /* Beyond an open end there is no rank, so no block is read or written there. */
     int alone = 1;
     OK(MPI_Cart_create(MPI_COMM_SELF, 1, &alone, (int[]){0}, 0, &ring));
     OK(MPI_Neighbor_alltoall(both, 2, MPI_INT, both, 2, MPI_INT, ring));
@@ -106,7 +106,7 @@ static void among_neighbours(void)
     OK(MPI_Comm_free(&ring));
 }
 
-/* Calls that look similar and are valid. */
+/* Valid calls that look like calls with aliased buffers. */
 static void allowed(MPI_Comm comm)
 {
     int counts[16] = {0}, places[16], none[16] = {0};
@@ -114,7 +114,7 @@ static void allowed(MPI_Comm comm)
     for (int r = 0; r < size; r++)
         places[r] = 2 * r;
 
-    /* No data. */
+    /* The counts are zero. */
     OK(MPI_Allreduce(both, both, 0, MPI_INT, MPI_SUM, comm));
     OK(MPI_Alltoall(both, 0, MPI_INT, both, 0, MPI_INT, comm));
     OK(MPI_Allgather(both, 0, MPI_INT, both, 0, MPI_INT, comm));
@@ -123,7 +123,7 @@ static void allowed(MPI_Comm comm)
     OK(MPI_Reduce_local(both, both, 0, MPI_INT, MPI_SUM));
     OK(MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, comm));
 
-    /* The same address in another role: arguments that are not significant, and adjacent blocks. */
+    /* The same address in arguments that are not significant, and in adjacent blocks. */
     both[0] = rank;
     OK(MPI_Reduce(rank == 0 ? MPI_IN_PLACE : both, both, 1, MPI_INT, MPI_SUM, 0, comm));
     CHECK(rank != 0 || both[0] == sum, "the sum is %d", both[0]);
@@ -144,7 +144,7 @@ static void allowed(MPI_Comm comm)
     for (int r = 0; r < size; r++)
         CHECK(both[size + r] == 100 * r + rank, "from %d came %d", r, both[size + r]);
 
-    /* The halves of a structure begin at the same address but do not overlap. */
+    /* The two halves of a structure begin at the same address but do not overlap. */
     MPI_Datatype low, high;
     OK(MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &low));
     OK(MPI_Type_create_hindexed(1, (int[]){1}, (MPI_Aint[]){sizeof(int)}, MPI_INT, &high));

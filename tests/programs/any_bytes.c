@@ -1,6 +1,7 @@
 /*
-  * Names, arguments, variables and info values are bytes: they are returned unchanged in any encoding.
-  * Arguments: "job", every byte except zero, a folder for files. The spawned process gets "child" and the same.
+ * Names, arguments, variables and info values are bytes and are returned unchanged.
+ * Arguments: "job", every byte except zero, a folder for files.
+ * The spawned process gets "child" and the same two arguments.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -9,9 +10,9 @@
 #define VALUES 255
 #define VARIABLE "ANY_BYTES"
 
-/* Each byte except zero, once. */
+/* A string of each byte except zero, once. */
 static char every[VALUES + 1];
-/* A private-use character in UTF-8, which a library may use internally to represent invalid bytes. */
+/* A private-use character in UTF-8; a library may represent invalid bytes by such characters. */
 static const char private_use[] = "\xef\x9f\xa4\xe4";
 
 static void arguments(int argc, char **argv)
@@ -23,7 +24,7 @@ static void arguments(int argc, char **argv)
     CHECK(!*argv[6], "an empty argument is \"%s\"", argv[6]);
 }
 
-/* A file whose name has every byte that a file name may have. */
+/* Creates a file whose name contains every byte that is valid in a file name. */
 static void files(const char *folder)
 {
     char path[4096], name[VALUES + 1], *end = name;
@@ -47,7 +48,7 @@ static void files(const char *folder)
     OK(MPI_File_close(&file));
     CHECK(access(path, F_OK), "the file is there after it was closed");
 
-    /* A file made by another program. */
+    /* Opens a file that another program has created. */
     snprintf(path, sizeof path, "%s/\xe4-%s", folder, private_use);
     int made = creat(path, 0600);
     CHECK(made >= 0 && !close(made), "no file \"%s\"", path);
@@ -85,7 +86,7 @@ static void values(void)
     CHECK(!strcmp(found, port), "the port \"%s\" was published as \"%s\"", port, found);
     OK(MPI_Unpublish_name(service, MPI_INFO_NULL, port));
 
-    /* What the process reports about itself. */
+    /* The process's own working folder, arguments and variables. */
     char here[1024];
     CHECK(getcwd(here, sizeof here), "no working folder");
     length = sizeof told;
@@ -93,7 +94,7 @@ static void values(void)
     CHECK(flag && !strcmp(told, here), "the working folder is \"%s\"", told);
 }
 
-/* Spawns the program itself from a folder with an unusual name. */
+/* Spawns this program from a folder with an unusual name. */
 static void spawn(char **argv)
 {
     char variable[VALUES + 32];
@@ -101,7 +102,7 @@ static void spawn(char **argv)
     int code = -1;
     MPI_Info info;
     MPI_Comm children;
-    /* A newline ends a variable in the value of "env". */
+    /* In the value of "env", a newline ends a variable. */
     snprintf(variable, sizeof variable, VARIABLE "=%s", every + 10);
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "wdir", argv[3]));

@@ -1,4 +1,5 @@
-/* Persistent collectives that each rank starts in a different order, with other collectives in between (section 6.13). */
+/* Persistent collectives that each rank starts in a different order (section 6.13).
+ * Other collectives run between the starts. */
 #include "check.h"
 
 enum { OPERATIONS = 6, ROUNDS = 20, N = 300 };
@@ -12,7 +13,7 @@ static void make(MPI_Comm comm, MPI_Request *requests)
     OK(MPI_Barrier_init(comm, MPI_INFO_NULL, &requests[1]));
     OK(MPI_Allreduce_init(one[2], all[2], N, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[2]));
     OK(MPI_Allgather_init(one[3], 3, MPI_INT, all[3], 3, MPI_INT, comm, MPI_INFO_NULL, &requests[3]));
-    /* The same operation with the same arguments, twice. */
+    /* Two requests of the same operation with the same arguments. */
     OK(MPI_Bcast_init(one[4], N, MPI_INT, last, comm, MPI_INFO_NULL, &requests[4]));
     OK(MPI_Bcast_init(one[5], N, MPI_INT, last, comm, MPI_INFO_NULL, &requests[5]));
 }
@@ -37,7 +38,8 @@ static void look(int round)
         CHECK(all[3][3 * r] == 1000 * round + 300 + r, "rank %d gave %d", r, all[3][3 * r]);
 }
 
-/* Starts all, beginning with a different one on each rank and in each round; if `promised`, in the same order everywhere. */
+/* Starts all requests, first a different one on each rank and in each round;
+ * if `promised`, in the same order on all ranks. */
 static void run(MPI_Comm comm, int promised)
 {
     MPI_Request requests[OPERATIONS];
@@ -46,7 +48,7 @@ static void run(MPI_Comm comm, int promised)
         int sum, first = promised ? round : round + rank, up = promised || rank % 2;
         prepare(round);
         for (int i = 0; i < OPERATIONS; i++) {
-            /* A blocking call in between, after a different number of starts on each rank. */
+            /* A blocking call, after a different number of starts on each rank. */
             if (i == (promised ? 3 : rank % OPERATIONS))
                 OK(MPI_Allreduce(&round, &sum, 1, MPI_INT, MPI_SUM, comm));
             OK(MPI_Start(&requests[(up ? first + i : first + OPERATIONS - i) % OPERATIONS]));

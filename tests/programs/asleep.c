@@ -1,5 +1,6 @@
-/* A rank that waits for long sleeps: while rank 0 makes no call for 300 ms, the others wait for it in several ways,
- * and must use less than a third of that time as processor time. */
+/* A rank that waits for a long time sleeps. While rank 0 makes no MPI call for 300 ms,
+ * the other ranks wait for it in several ways and use less than a third of that time as CPU time.
+ * */
 #include "check.h"
 #include <sys/resource.h>
 
@@ -13,7 +14,7 @@ static double used(void)
         + 1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-/* What rank 0 does meanwhile. */
+/* Rank 0 makes no MPI call for 300 ms. */
 static void dream(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
@@ -46,7 +47,7 @@ int main(int argc, char **argv)
     int last = size - 1, word = rank, done = 0;
     MPI_Request request;
     CHECK(data && size > 1, "needs two ranks or more, and memory");
-    /* Connections are made now, so that no rank must be awake for that later. */
+    /* All connections are made now, so that no rank must respond to a later connect. */
     OK(MPI_Alltoall(data, 1, MPI_CHAR, data + size, 1, MPI_CHAR, MPI_COMM_WORLD));
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
@@ -77,7 +78,7 @@ int main(int argc, char **argv)
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* Rank 0 receives the beginning, and pauses. */
+    /* Rank 0 receives the beginning of the message, and then pauses. */
     if (rank == 0) {
         OK(MPI_Irecv(data, LONG, MPI_CHAR, last, 3, MPI_COMM_WORLD, &request));
         for (double start = MPI_Wtime(); !done && MPI_Wtime() - start < 0.003;)

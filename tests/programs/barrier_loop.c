@@ -1,11 +1,11 @@
 /*
-  * Many barriers, each timed, and the essential claim: no rank leaves before all have entered.
+ * Many timed barriers; the claim is that no rank leaves before all ranks have entered.
  *
  *     barrier_loop [BARRIERS [MAXIMUM_RANDOM_DELAY_MICROSECONDS]]
  *
- * All ranks must share one machine: enter and leave times are compared on its monotonic clock.
-  * The last lines are the total number of barriers, and the median and maximum time of a barrier.
-  * The time of a barrier is measured on a rank from leaving the previous one to leaving this one.
+ * All ranks must run on one machine: its monotonic clock compares enter and leave times.
+ * The last lines are the number of barriers, and the median and maximum time of a barrier.
+ * The time of a barrier is the time between two consecutive exits of a rank.
  */
 #include "check.h"
 
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     if (rank == 0) {
         size_t n = (size_t)barriers * size;
         qsort(all, n, sizeof *all, ascending);
-        /* One before the loop, the loop, and one in finish(). */
+        /* One barrier before the loop, those of the loop, and one in finish(). */
         printf("barriers %d\n", barriers + 2);
         printf("median %.3f us\n", all[n / 2] / 1e3);
         printf("worst %.3f us\n", all[n - 1] / 1e3);

@@ -1,4 +1,4 @@
-/* A program that begins and ends, and calls nothing else. */
+/* A program that calls only MPI_Init and MPI_Finalize. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,5 +1,7 @@
-/* A target that computes without MPI calls still receives puts: on one node since they need no help of the target,
- * by messages with the help of a thread (osc_am_progress_thread). The argument chooses the kind of window. */
+/* A target that computes without MPI calls still receives puts:
+ * on one node without the target's help,
+ * and by messages with the help of a thread (osc_am_progress_thread).
+ * The argument chooses the kind of window. */
 #include "check.h"
 
 int main(int argc, char **argv)
@@ -31,7 +33,7 @@ int main(int argc, char **argv)
             CHECK(old == 0, "%ld", old);
         }
     } else {
-        /* No MPI call until the data have arrived. */
+        /* The target makes no MPI call until the data have arrived. */
         while (base[0] == 0) {
             struct timespec moment = {0, 100000};
             nanosleep(&moment, NULL);

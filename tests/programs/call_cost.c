@@ -1,5 +1,6 @@
-/* The cost of calls on one process: MPI_Comm_rank, and a receive, a send and the wait for both; prints the medians of many runs.
- * Compiled with another library's compiler it is the native figure, with ours the figure of `mpirun --on` (docs/compat.md). */
+/* Times of MPI_Comm_rank, and of a receive, a send and their wait, on one process.
+ * The program prints medians of many runs. Compiled by another library's compiler,
+ * it measures the native time; compiled by mpicc, that of `mpirun --on` (docs/compat.md). */
 #include "check.h"
 
 #define RUNS 201

@@ -1,5 +1,5 @@
 /*
-  * Rank 0 cancels a receive from rank 1, whose message is sent before (cancelled) or after (cancelled late).
+ * Rank 0 cancels a receive; rank 1 sends before (cancelled) or after the cancel (cancelled late).
  */
 #include "check.h"
 

@@ -1,4 +1,5 @@
-/* Requests that cannot be cancelled: MPI_Cancel refuses each, and the operation completes as if it had not been called. */
+/* Requests that cannot be cancelled.
+ * MPI_Cancel refuses each request, and its operation completes normally. */
 #include "check.h"
 
 static MPI_Comm comm;
@@ -12,7 +13,8 @@ static void refused(const char *what, MPI_Request *request)
     CHECK(*request == before, "%s: the handle has changed", what);
 }
 
-/* Each rank sends to the next one; refused before the start, while the operation is active, and after its end. */
+/* Each rank sends to the next rank.
+ * MPI_Cancel is refused before the start, during the operation and after its end. */
 static void partitioned(void)
 {
     int sent[2] = {rank, rank + 1}, received[2] = {-1, -1}, last = (rank + size - 1) % size;
@@ -41,7 +43,7 @@ static void partitioned(void)
     OK(MPI_Request_free(&receive));
 }
 
-/* What a library says of its own collective operations is its own matter. */
+/* MPI_Cancel of another library's collective request: the result is that library's choice. */
 static void collective(void)
 {
     int one = 1, sum = 0;

@@ -1,12 +1,12 @@
 /*
-  * Many communicators that execute barriers at the same time, possibly on hardware channels.
+ * Many communicators that execute barriers at the same time, possibly on hardware channels.
  *
  *     channels [NAP_MILLISECONDS]
  *
-  * The world and its halves alternate, then more duplicates of the world than a board has channels have barriers all at once,
-  * and duplicates are made and freed. With an argument the last rank is that late to one barrier of a duplicate, and no rank may leave before it.
- * All ranks must share one machine: enter and leave times are compared on its monotonic clock.
- */
+ * Barriers of the world and its halves alternate. Then more duplicates of the world than a board
+ * has channels execute barriers concurrently; further duplicates are created and freed.
+ * With an argument, the last rank enters one barrier that much later; no rank may leave before it.
+ * All ranks must run on one machine: its monotonic clock compares enter and leave times. */
 #include "check.h"
 
 enum { TWINS = 7, ROUNDS = 20, GUESTS = 12 };
@@ -34,7 +34,7 @@ static void meet_once(MPI_Comm comm, enum form form)
     }
 }
 
-/* Checks that no rank leaves a barrier before all have entered it. */
+/* Checks that no rank leaves a barrier before all ranks have entered it. */
 static void meet(MPI_Comm comm, enum form form, long microseconds, const char *where)
 {
     long long entered, left, last, first;
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &twins[i]));
     for (int i = 0; i < ROUNDS; i++)
         meet(twins[i % TWINS], i % FORMS, rand_r(&seed) % 300, "a twin");
-    /* All at once, started in one order and completed in another. */
+    /* All barriers at once, started in one order and completed in another. */
     for (int i = 0; i < TWINS; i++)
         OK(MPI_Ibarrier(twins[i], &requests[i]));
     for (int i = TWINS; i-- > 0;)

@@ -1,4 +1,5 @@
-/* Shared code of the test programs: claims that end the job with a message when they fail, and the final line that reports that all held. */
+/* Shared code of the test programs: claims that end the job with a message if they fail,
+ * and the final line that reports that all claims hold. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -25,7 +26,7 @@ static void refute(const char *file, int line, const char *what, const char *for
     abort();
 }
 
-/* CHECK(claim, "what was seen", ...) */
+/* CHECK(claim, "format of the observed values", ...) */
 #define CHECK(claim, ...) \
     do { if (!(claim)) refute(__FILE__, __LINE__, "not true: " #claim, __VA_ARGS__); } while (0)
 
@@ -33,7 +34,7 @@ static void refute(const char *file, int line, const char *what, const char *for
 #define OK(call) \
     do { int ok_code = (call); if (ok_code != MPI_SUCCESS) refute(__FILE__, __LINE__, #call, "returned %d", ok_code); } while (0)
 
-/* Sets rank and size, for messages; called after MPI_Init or MPI_Init_thread. */
+/* Sets `rank` and `size` for messages; called after MPI_Init or MPI_Init_thread. */
 static void introduce(void)
 {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -46,7 +47,7 @@ __attribute__((unused)) static void begin(int *argc, char ***argv)
     introduce();
 }
 
-/* Returns true if the library is Portcullis: claims about unspecified behaviour are checked for it only. */
+/* Returns true if the library is Portcullis; unspecified behaviour of others may differ. */
 __attribute__((unused)) static int is_portcullis(void)
 {
     char name[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -55,7 +56,7 @@ __attribute__((unused)) static int is_portcullis(void)
     return strstr(name, "Portcullis") != NULL;
 }
 
-/* After all ranks have got here, rank 0 prints the line that the test runner expects. */
+/* After a barrier, rank 0 prints the line that the test runner expects. */
 static void announce(const char *name)
 {
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -72,7 +73,7 @@ __attribute__((unused)) static int finish(const char *name)
     return 0;
 }
 
-/* Nanoseconds of a clock shared by all processes of a machine. */
+/* Returns the time in nanoseconds of a clock that all processes of a machine share. */
 __attribute__((unused)) static long long now(void)
 {
     struct timespec t;
@@ -86,7 +87,7 @@ __attribute__((unused)) static void nap(long microseconds)
     nanosleep(&t, NULL);
 }
 
-/* A byte that depends on its position and its owner. */
+/* Returns a byte that depends on its position and its owner. */
 __attribute__((unused)) static unsigned char pattern(size_t i, unsigned salt)
 {
     return (unsigned char)(i * 31 + (i >> 8) * 7 + salt * 131 + 5);
@@ -98,7 +99,7 @@ __attribute__((unused)) static void fill(void *data, size_t n, unsigned salt)
         ((unsigned char *)data)[i] = pattern(i, salt);
 }
 
-/* The index of the first byte that differs, or -1. */
+/* Returns the index of the first byte that differs, or -1. */
 __attribute__((unused)) static long differs(const void *data, size_t n, unsigned salt)
 {
     for (size_t i = 0; i < n; i++)

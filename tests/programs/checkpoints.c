@@ -1,17 +1,19 @@
-/* A job that is stopped and taken up again: a stencil with halos, reductions, a window and a file. Its last line depends on every step.
+/* A job with checkpoint and restart: a stencil with halos, reductions, a window and a file.
+ * The last line of output depends on every step.
  *
  * checkpoints STEPS [protect | handlers] [file NAME] [threads 1]
- *     protect   the library saves the memory (the default); handlers: the program's functions do
- *     file NAME each step writes a line of NAME, through a shared file
- *     threads 1 initializes at MPI_THREAD_MULTIPLE
- * The variable CHECKPOINTS has what a restart does not repeat:
- *     request N the program asks for a checkpoint before step N, and waits there until it is taken or refused
- *     await N   it waits before step N until a checkpoint is taken; stop N: until it is asked to stop
+ *     protect   the library saves the memory (default)
+ *     handlers  functions of the program save the memory
+ *     file NAME each step writes a line of NAME, a file shared by all ranks
+ *     threads 1 initializes with MPI_THREAD_MULTIPLE
+ * The variable CHECKPOINTS has the options that a restart does not repeat:
+ *     request N before step N, requests a checkpoint and waits until it is taken or refused
+ *     await N   before step N, waits until a checkpoint is taken
+ *     stop N    before step N, waits until the program is asked to stop
  *     die N     a rank dies by SIGKILL before step N
  *     pause US  each rank sleeps after each step
- *     fault N   at the step of the request: what is not quiet, see `disturb`
- * A job that it has spawned has the argument "child" and ends with the connection.
- */
+ *     fault N   a pending operation at the step of the request, see `disturb`
+ * A spawned job has the argument "child" and ends with the connection. */
 #include "check.h"
 #include <mpi-ext.h>
 #include <pthread.h>
@@ -32,7 +34,7 @@ struct state {
 static struct state state;
 static int saves, loads;
 
-/* A number of the variable CHECKPOINTS. */
+/* Returns a number of the variable CHECKPOINTS. */
 static long option(const char *name, long otherwise)
 {
     const char *text = getenv("CHECKPOINTS"), *found = text ? strstr(text, name) : NULL;
@@ -76,7 +78,7 @@ static int load(const char *folder, void *extra_state)
     return fclose(file);
 }
 
-/* A second thread inside MPI: its receive is active from the moment at which `inside` is set. */
+/* A second thread inside MPI: its receive is active once `inside` is set. */
 static atomic_int inside;
 
 static void *waits_inside(void *number)
@@ -88,7 +90,7 @@ static void *waits_inside(void *number)
     return NULL;
 }
 
-/* What a checkpoint cannot hold. */
+/* Starts an operation that a checkpoint cannot save. */
 static void disturb(long what, MPI_Win win, char *program)
 {
     static int sent, received;
@@ -98,7 +100,7 @@ static void disturb(long what, MPI_Win win, char *program)
     static char *child[] = {"1", "child", NULL};
     int next = (rank + 1) % size;
     switch (what) {
-    case 1: /* a message that no receive takes */
+    case 1: /* a message without a receive */
         if (rank == 0)
             OK(MPI_Send(&sent, 1, MPI_INT, next, 9, MPI_COMM_WORLD));
         break;
@@ -117,7 +119,7 @@ static void disturb(long what, MPI_Win win, char *program)
                 usleep(100);
         }
         break;
-    case 5: /* a job that this one has spawned */
+    case 5: /* a spawned job */
         OK(MPI_Comm_spawn(program, child, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE));
         break;
     case -1:
@@ -157,7 +159,7 @@ static void step(MPI_Win win, double *shared, MPI_File file)
     OK(MPI_Isend(&cells[1], 1, MPI_DOUBLE, down, 2, MPI_COMM_WORLD, &halos[3]));
     OK(MPI_Waitall(4, halos, MPI_STATUSES_IGNORE));
     double before = cells[0];
-    /* Whole numbers, whose sum is the same however the ranks are placed. */
+    /* Integers, whose sum does not depend on the placement of the ranks. */
     int64_t mine = 0, sum;
     for (int i = 1; i <= CELLS; i++) {
         double here = cells[i];
@@ -168,7 +170,7 @@ static void step(MPI_Win win, double *shared, MPI_File file)
     OK(MPI_Allreduce(&mine, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD));
     double all = (double)sum / 65536;
     state.total += all / (1 + state.step);
-    /* Each rank adds to the window of the next one. */
+    /* Each rank adds to the window of the next rank. */
     OK(MPI_Win_fence(0, win));
     OK(MPI_Accumulate(&all, 1, MPI_DOUBLE, (rank + 1) % size, state.step % 8, 1, MPI_DOUBLE, MPI_SUM, win));
     OK(MPI_Win_fence(0, win));
@@ -242,7 +244,7 @@ int main(int argc, char **argv)
                 if (rank == 0)
                     OK(MPIX_Checkpoint_request(comm));
             }
-            /* mpirun refuses a request while another job lives, and does not stop the ranks for that. */
+            /* mpirun refuses a request while another job lives, and does not pause the ranks. */
             int waits = what == MPIX_CHECKPOINT_NONE && (state.step == await || (state.step == request && fault != 5));
             if (stopped || !(waits || state.step == stop))
                 break;

@@ -1,4 +1,4 @@
-/* An MPI program started by a rank is a singleton, and the job continues undisturbed. */
+/* An MPI program that a rank starts is a singleton; the rank's job continues undisturbed. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-! What module mpi_f08 promises: sections of arrays, sentinels, statuses, strings, callbacks and attributes.
+! Claims about module mpi_f08: array sections, sentinels, statuses, strings, callbacks, attributes.
 module claims
   use mpi_f08
   implicit none
@@ -78,7 +78,7 @@ contains
       end do
     end do
     got = -1
-    ! Every second line and column, backwards.
+    ! Every second row and column, in reverse order.
     call MPI_Sendrecv(matrix(6:1:-2, 1:8:2), 12, MPI_INTEGER, next, 1, &
                       got(1:5:2, 8:1:-2), 12, MPI_INTEGER, previous, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
     do j = 1, 8
@@ -90,7 +90,7 @@ contains
         end if
       end do
     end do
-    ! Nonblocking, into a line of a matrix from a vector with a stride.
+    ! Nonblocking: from a vector with a stride into a row of a matrix.
     line = [(100 * rank + i, i = 0, 9)]
     call MPI_Irecv(got(3, 2:5), 4, MPI_INTEGER, previous, 2, MPI_COMM_WORLD, requests(1))
     call MPI_Isend(line(9:0:-3), 4, MPI_INTEGER, next, 2, MPI_COMM_WORLD, requests(2))
@@ -98,7 +98,7 @@ contains
     column = got(3, 2:5)
     call claim(all(column == [(100 * previous + i, i = 9, 0, -3)]), 'a nonblocking section arrives')
     call claim(requests(1) == MPI_REQUEST_NULL, 'a completed request is null')
-    ! A prefix of a section, and no elements at all.
+    ! A prefix of a section, and a section without elements.
     got = 0
     call MPI_Sendrecv(matrix(1, :), 3, MPI_INTEGER, next, 3, got(2, :), 3, MPI_INTEGER, previous, 3, &
                       MPI_COMM_WORLD, MPI_STATUS_IGNORE)
@@ -122,7 +122,7 @@ contains
     call claim(all_are(pair, [ranks - 1, 1 - ranks]), 'a broadcast with a large count')
     pair = [rank, -rank]
     rows = 7
-    ! Each rank's pair goes to a column of the first line and of the second one.
+    ! Each rank's pair is received into a column of the first row and of the second row.
     call MPI_Gather(pair, 2, MPI_INTEGER, rows, 2, MPI_INTEGER, 0, MPI_COMM_WORLD)
     if (rank == 0) call claim(all_are(rows(1, :), [(i, i = 0, ranks - 1)]), 'a gather has all ranks')
     call MPI_Iallreduce(rank, total, 1, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD, request)

@@ -1,10 +1,11 @@
-/* Every collective against a local computation of each rank, blocking and nonblocking, in place and not, with every root, several sizes, overlapping on two communicators. */
+/* Every collective is compared with a local computation: blocking and nonblocking, in place or not,
+ * with every root, with several sizes, and overlapping on two communicators. */
 #include "check.h"
 
 static const int counts[] = {0, 1, 2, 7, 100, 1000, 5000, 40000};
 enum { COUNTS = sizeof counts / sizeof *counts };
 
-/* Number i of rank r's contribution in test `salt`. */
+/* Returns number i of rank r's contribution in test `salt`. */
 static int value(int r, int i, int salt)
 {
     return (r + 1) * 1000003 + i * 17 + salt * 101;
@@ -34,7 +35,7 @@ static void intact(int *a, int n, const char *what)
     free(a);
 }
 
-/* Completes a nonblocking call either by waiting or by testing. */
+/* Completes a nonblocking call by MPI_Wait or by MPI_Test. */
 static void complete(MPI_Request *request, int by_test)
 {
     int flag = 0;
@@ -45,7 +46,7 @@ static void complete(MPI_Request *request, int by_test)
     CHECK(*request == MPI_REQUEST_NULL, "a completed collective is still there");
 }
 
-/* Runs the blocking form when `way` is 0, else the nonblocking one. */
+/* Runs the blocking form if `way` is 0, otherwise the nonblocking form. */
 #define EITHER(blocking, nonblocking, ...) \
     do { \
         if (way == 0) { OK(blocking(__VA_ARGS__, MPI_COMM_WORLD)); } \
@@ -86,7 +87,7 @@ static void rooted(int n, int root, int way, int salt)
     EITHER(MPI_Gather, MPI_Igather, a, n, MPI_INT, all, n, MPI_INT, root);
     for (int k = 0; rank == root && k < n * size; k++)
         CHECK(all[k] == value(k / n, k % n, salt), "gather: number %d is %d", k, all[k]);
-    /* Scatter in the reverse direction: rank r gets what rank r contributed to the gather. */
+    /* A scatter returns the gathered blocks: rank r receives the block that rank r sent. */
     for (int k = 0; rank == root && k < n * size; k++)
         all[k] = value(k / n, k % n, salt + 1);
     EITHER(MPI_Scatter, MPI_Iscatter, all, n, MPI_INT, a, n, MPI_INT, root);
@@ -142,7 +143,7 @@ static void all_cases(int n, int way, int salt)
     for (int k = 0; k < n * size; k++)
         CHECK(all[k] == value(k / n, k % n, salt), "allgather in place: number %d is %d", k, all[k]);
 
-    /* Block j of rank r holds r * size + j in its values. */
+    /* The values of block j of rank r depend on r * size + j. */
     for (int k = 0; k < n * size; k++)
         out[k] = value(rank * size + k / n, k % n, salt);
     EITHER(MPI_Alltoall, MPI_Ialltoall, out, n, MPI_INT, all, n, MPI_INT);
@@ -212,7 +213,7 @@ static void uneven(int n, int way, int salt)
         for (int i = 0; i < to[r]; i++)
             CHECK(in[to_at[r] + i] == value(r * size + rank, i, salt), "alltoallv: number %d of %d is %d", i, r, in[to_at[r] + i]);
 
-    /* The same with a datatype per partner and displacements in bytes. */
+    /* Also with a datatype per partner and displacements in bytes. */
     MPI_Datatype *types = malloc(size * sizeof *types);
     for (int r = 0; r < size; r++) {
         types[r] = MPI_INT;

@@ -1,7 +1,7 @@
 /* Groups and communicators: creation, comparison, split, use and free. */
 #include "check.h"
 
-/* Checks that a communicator works: sums over all members. */
+/* Checks that a communicator works: a sum over all members. */
 static void works(MPI_Comm comm)
 {
     int r, n, one = 1, sum = 0;
@@ -98,7 +98,8 @@ static void attributes(void)
     OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, key, &kept, &flag));
     CHECK(!flag && deletions == 2, "deleted %d times", deletions);
-    /* Freed while in use: other copies of the key value still read, free it again, and delete with it. */
+    /* A key value is freed while in use: its other copies remain readable, can be freed,
+     * and are passed to the delete function. */
     int again = key, last = key;
     OK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, name));
     OK(MPI_Comm_free_keyval(&key));
@@ -110,7 +111,7 @@ static void attributes(void)
     CHECK(deletions == 3, "deleted %d times", deletions);
 }
 
-/* Parts of the machine: by resource name, and by the next level. */
+/* Split by hardware resource: by resource name, and by the next level. */
 static void hardware(void)
 {
     MPI_Info here, wanted;
@@ -183,7 +184,7 @@ int main(int argc, char **argv)
     OK(MPI_Comm_free(&other));
     OK(MPI_Comm_free(&comm));
 
-    /* Three colours, keys in reverse. */
+    /* Three colours; the keys reverse the rank order. */
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 3, -rank, &comm));
     OK(MPI_Comm_rank(comm, &r));
     OK(MPI_Comm_size(comm, &n));
@@ -191,7 +192,7 @@ int main(int argc, char **argv)
     CHECK(n == members, "%d members instead of %d", n, members);
     CHECK(r == members - 1 - rank / 3, "rank %d", r);
     works(comm);
-    /* Equal keys keep the old order; split of a split. */
+    /* Equal keys preserve the rank order; this is a split of a split. */
     OK(MPI_Comm_split(comm, r / 2, 0, &other));
     OK(MPI_Comm_rank(other, &n));
     CHECK(n == r % 2, "rank %d", n);
@@ -210,7 +211,7 @@ int main(int argc, char **argv)
     works(comm);
     OK(MPI_Comm_free(&comm));
 
-    /* By group: all ranks call create, only members call create_group. */
+    /* Creation by group: all ranks call MPI_Comm_create, only members call create_group. */
     MPI_Group world, first;
     int half = (size + 1) / 2, range[1][3] = {{half - 1, 0, -1}};
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
@@ -229,7 +230,7 @@ int main(int argc, char **argv)
     OK(MPI_Group_free(&first));
     OK(MPI_Group_free(&world));
 
-    /* Many, one after another: freed ones are reused. */
+    /* Many communicators one after another: freed context ids are reused. */
     for (int i = 0; i < 300; i++) {
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
         if (i % 50 == 0)

@@ -1,4 +1,4 @@
-/* Each rank has a communicator that no other rank is a member of. */
+/* Each rank duplicates MPI_COMM_SELF, so no other rank is a member. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,11 +1,12 @@
-/* Derived datatypes: sizes, extents, packing, and messages with different layouts on both sides. */
+/* Derived datatypes: sizes, extents, packing, and messages with different layouts at both ends. */
 #include "check.h"
 
 #include <stddef.h>
 
 static int partner;
 
-/* Sends `count` of `type` from `data` to the partner, which receives `bytes` packed bytes, and the reverse. */
+/* Sends `count` of `type` from `data` to the partner, which receives `bytes` packed bytes;
+ * then sends in the reverse direction. */
 static void through(const void *data, int count, MPI_Datatype type, const void *packed, int bytes, const char *name)
 {
     MPI_Aint lower, extent;
@@ -21,7 +22,7 @@ static void through(const void *data, int count, MPI_Datatype type, const void *
     OK(MPI_Get_count(&status, type, &seen));
     CHECK(seen == count, "%s: counted %d of %d", name, seen, count);
 
-    /* Unpacking writes only where the type has data. */
+    /* Unpacking writes only the bytes that belong to the type. */
     size_t span = (size_t)extent * count + 64;
     unsigned char *spread = malloc(span), *mask = malloc(span);
     memset(spread, 0xAB, span);
@@ -45,7 +46,7 @@ static void through(const void *data, int count, MPI_Datatype type, const void *
     free(ones); free(mask); free(spread); free(got);
 }
 
-/* Packs manually: the offsets of one item's bytes, repeated with the extent. */
+/* Packs without MPI: copies the bytes at `offsets` of each item; items are `extent` bytes apart. */
 static char *by_hand(const void *data, int count, MPI_Aint extent, const int *offsets, int n, int *bytes)
 {
     *bytes = n * count;
@@ -75,7 +76,7 @@ static void check_type(MPI_Datatype *type, const void *data, int count, const in
     CHECK(*type == MPI_DATATYPE_NULL, "%s: a freed type is still there", name);
 }
 
-/* The offsets of the bytes of items of `width` bytes at `starts`. */
+/* Stores the offsets of all bytes of items of `width` bytes at `starts`. */
 static int spell(int *offsets, const int *starts, int items, int width)
 {
     int n = 0;
@@ -85,7 +86,8 @@ static int spell(int *offsets, const int *starts, int items, int width)
     return n;
 }
 
-/* external32, the portable representation: packed data have the standard's bytes, and unpack to the original. */
+/* external32, the portable representation: packed data have the standard's bytes.
+ * Unpacking restores the original data. */
 static void check_external(void)
 {
     struct { long l; double d; short s; } out[2] = {{-2, 1.0, 0x1234}, {3, -2.0, -1}}, in[2];
@@ -184,10 +186,10 @@ int main(int argc, char **argv)
             starts[n++] = i * 37 + j;
     check_type(&type, data, 100, offsets, spell(offsets, starts, n, 1), 5 * 37 + 2, "hvector");
 
-    /* Blocks in list order, not in memory order. */
+    /* The blocks are in list order, which differs from memory order. */
     OK(MPI_Type_indexed(3, (int[]){2, 1, 4}, (int[]){10, 0, 3}, MPI_INT, &type));
     static const int list[] = {40, 44, 0, 12, 16, 20, 24};
-    /* The extent ends with the last byte in memory: 12 ints. */
+    /* The extent ends after the last byte in memory: 12 ints. */
     check_type(&type, data, 9, offsets, spell(offsets, list, 7, 4), 48, "indexed");
     OK(MPI_Type_create_indexed_block(3, 2, (int[]){4, 0, 8}, MPI_SHORT, &type));
     static const int blocks[] = {8, 10, 0, 2, 16, 18};
@@ -196,7 +198,7 @@ int main(int argc, char **argv)
     static const int odd[] = {0, 9, 10, 11};
     check_type(&type, data, 33, offsets, spell(offsets, odd, 4, 1), 12, "hindexed");
 
-    /* A structure with holes, in an array. */
+    /* An array of structures with padding. */
     struct item { char c; double d; short s[3]; int i; };
     MPI_Aint places[] = {offsetof(struct item, c), offsetof(struct item, d), offsetof(struct item, s), offsetof(struct item, i)};
     MPI_Datatype kinds[] = {MPI_CHAR, MPI_DOUBLE, MPI_SHORT, MPI_INT};
@@ -210,7 +212,7 @@ int main(int argc, char **argv)
             offsets[n++] = (int)places[p] + b;
     check_type(&type, data, 1000, offsets, n, sizeof(struct item), "struct");
 
-    /* Deeply nested types: a sub-cube, and a transposition by resizing. */
+    /* Deeply nested types: a sub-cube, and a transposition by resized types. */
     OK(MPI_Type_create_subarray(3, (int[]){6, 7, 8}, (int[]){2, 3, 4}, (int[]){1, 2, 3}, MPI_ORDER_C, MPI_INT, &type));
     n = 0;
     for (int x = 1; x < 3; x++)
@@ -232,13 +234,13 @@ int main(int argc, char **argv)
     for (int i = 0; i < EDGE; i++)
         for (int j = 0; j < EDGE; j++)
             CHECK(turned[j][i] == matrix[i][j], "row %d, column %d is %d", j, i, turned[j][i]);
-    /* Also in a collective. */
+    /* The type also works in a collective. */
     OK(MPI_Bcast(turned, EDGE, type, 0, MPI_COMM_WORLD));
     CHECK(turned[3][5] == 5003, "after the broadcast %d", turned[3][5]);
     OK(MPI_Type_free(&type));
     OK(MPI_Type_free(&column));
 
-    /* Large and strided, beyond every eager limit, received with another stride. */
+    /* A large strided message, beyond every eager limit, received with another stride. */
     enum { LARGE = 60000 };
     MPI_Datatype two, three;
     int *from = calloc(2 * LARGE, sizeof *from), *to = calloc(3 * LARGE, sizeof *to);
@@ -258,7 +260,7 @@ int main(int argc, char **argv)
     free(from);
     free(to);
 
-    /* Half an item: MPI_Get_elements counts elements, MPI_Get_count is undefined. */
+    /* Half an item: MPI_Get_elements returns its elements, MPI_Get_count is undefined. */
     OK(MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 4}, (MPI_Datatype[]){MPI_INT, MPI_INT}, &type));
     OK(MPI_Type_commit(&type));
     char few[24];

@@ -1,8 +1,9 @@
-/* Errors of calls that involve a dead rank, and what still works without it: deaths WHAT SEED, started by mpirun --with-ft ulfm. */
+/* Errors of calls that involve a dead rank, and calls that still work without the rank.
+ * Usage: deaths WHAT SEED, started by mpirun --with-ft ulfm. */
 #include "survival.h"
 #include <unistd.h>
 
-/* The error of each call that involves a dead rank. */
+/* Checks the error of each call that involves a dead rank. */
 static void dead(void)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -17,7 +18,7 @@ static void dead(void)
     double begun = MPI_Wtime();
     CHECK(class_of(MPI_Recv(in, 1, MPI_CHAR, victim, 1, world, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%g s", MPI_Wtime() - begun);
     if (rank == 0) {
-        /* Messages that it sent before it died arrive. */
+        /* Messages that the rank sent before its death arrive. */
         OK(MPI_Recv(in, 5, MPI_CHAR, victim, 9, world, MPI_STATUS_IGNORE));
         CHECK(!strcmp(in, "last"), "%s", in);
     }
@@ -39,7 +40,7 @@ static void dead(void)
     int error = MPI_Test(&any, &flag, MPI_STATUS_IGNORE);
     if (size > 2)
         CHECK(error == MPI_SUCCESS && !flag, "class %d, %d", class_of(error), flag);
-    else /* no rank is left that could send */
+    else /* no rank is left that could send a message */
         CHECK(flag && class_of(error) == MPIX_ERR_PROC_FAILED && any == MPI_REQUEST_NULL, "class %d, %d", class_of(error), flag);
     flag = 1;
     OK(MPIX_Comm_agree(world, &flag));
@@ -48,7 +49,7 @@ static void dead(void)
         OK(MPI_Issend(big, 1, MPI_CHAR, next, 3, world, &request));
         OK(MPI_Wait(&any, MPI_STATUS_IGNORE));
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        /* The survivors still communicate. */
+        /* The survivors still communicate with each other. */
         OK(MPI_Sendrecv(big, sizeof big, MPI_CHAR, next, 4, in, sizeof in, MPI_CHAR, (rank + size - 2) % (size - 1), 4, world, MPI_STATUS_IGNORE));
     }
     CHECK(class_of(MPI_Barrier(world)) == MPIX_ERR_PROC_FAILED, "acknowledging does not heal, %d", victim);
@@ -60,7 +61,7 @@ static void dead(void)
     CHECK(flag == wanted, "%x is not %x", flag, wanted);
 }
 
-/* A rank dies while the others are in a barrier; each form of barrier ends. */
+/* A rank dies while the other ranks are in a barrier; each form of barrier ends. */
 static void barrier(void)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -101,7 +102,7 @@ static void works(MPI_Comm comm, const char *made_by)
     OK(MPI_Comm_free(&comm));
 }
 
-/* A rank dies during a split; groups without it make working communicators. */
+/* A rank dies during a split; groups without the rank create working communicators. */
 static void groups(void)
 {
     MPI_Comm world = MPI_COMM_WORLD, part = MPI_COMM_NULL;
@@ -111,7 +112,7 @@ static void groups(void)
         nap(20000);
         die();
     }
-    /* Some members may have their part and others not, but none hangs. */
+    /* Some members may have their new communicator and others an error, but no call hangs. */
     int error = MPI_Comm_split(world, 0, rank, &part);
     CHECK(!error || class_of(error) == MPIX_ERR_PROC_FAILED, "MPI_Comm_split gives class %d", class_of(error));
     CHECK(class_of(MPI_Recv(&in, 1, MPI_INT, victim, 1, world, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%d", victim);
@@ -126,7 +127,8 @@ static void groups(void)
     OK(MPI_Group_free(&living));
 }
 
-/* Windows and files of which a member dies: calls that need all members fail, and the objects are freed. */
+/* A member of a window and a file dies: calls that need all members fail.
+ * The survivors then free the window and the file. */
 static void memory(char **argv)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -162,7 +164,7 @@ static void memory(char **argv)
     error = MPI_File_write_at_all(file, rank, &rank, 1, MPI_CHAR, MPI_STATUS_IGNORE);
     CHECK(class_of(error) == MPIX_ERR_PROC_FAILED, "a collective write gives class %d", class_of(error));
     OK(MPI_File_write_at(file, rank, &rank, 1, MPI_CHAR, MPI_STATUS_IGNORE));
-    TRY(MPIX_Comm_agree(world, &go)); /* all have seen that */
+    TRY(MPIX_Comm_agree(world, &go)); /* all survivors have seen the death */
     OK(MPIX_Win_revoke(fenced));
     OK(MPIX_Win_is_revoked(fenced, &go));
     CHECK(go, "%d", go);
@@ -173,7 +175,7 @@ static void memory(char **argv)
     CHECK(access(argv[3], F_OK), "%s was to be deleted", argv[3]);
 }
 
-/* A rank dies without having read its messages, so that buffers are full. */
+/* A rank dies without having received its messages, so buffers are full. */
 static void full(void)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -203,7 +205,7 @@ static void full(void)
     TRY(MPIX_Comm_agree(world, &flag));
 }
 
-/* A rank whose calls fail at once: another one revokes the communicator. */
+/* All calls of a rank fail immediately; another rank revokes the communicator. */
 static void heard(void)
 {
     int victim = size - 1, error;
@@ -216,7 +218,7 @@ static void heard(void)
     do
         error = MPI_Barrier(comm);
     while (!error);
-    /* The others have noticed the death before the revocation, and make no blocking call. */
+    /* The other ranks detected the death before the revocation, and make no blocking call. */
     for (int i = 1; i < victim; i++)
         if (rank == i)
             OK(MPI_Send(&i, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
@@ -235,7 +237,8 @@ static void knows(int dead)
     CHECK(class == MPIX_ERR_PROC_FAILED, "a receive from rank %d, which is dead, gives class %d", dead, class);
 }
 
-/* Groups with a dead member, or with a revoked bridge, form no intercommunicator: all survivors get the reason, in both groups. */
+/* Groups with a dead member, or with a revoked bridge, create no intercommunicator:
+ * all survivors of both groups get the reason. */
 static void between(void)
 {
     MPI_Comm world = MPI_COMM_WORLD, half, peer, broken, inter;
@@ -258,7 +261,7 @@ static void between(void)
     OK(MPI_Barrier(world));
     if (rank == last)
         die();
-    /* A group has lost a member other than its leader, which the other group need not know. */
+    /* A group has lost a member other than its leader; the other group need not detect this. */
     if (side == 0)
         knows(last);
     class = class_of(MPI_Intercomm_create(half, 0, peer, !side, 2, &inter));
@@ -268,7 +271,7 @@ static void between(void)
     TRY(MPIX_Comm_agree(world, &flag));
     if (rank == 1)
         die();
-    /* The leader of a group has died; the members of the other group are notified by their own leader. */
+    /* A group's leader has died; the other group's leader notifies its members. */
     knows(1);
     OK(MPI_Group_excl(members, side == 0, &(int){2}, &living));
     OK(MPI_Comm_free(&half));
@@ -279,7 +282,7 @@ static void between(void)
     TRY(MPIX_Comm_agree(world, &flag));
 }
 
-/* The attribute that programs query: whether the job survives the death of ranks. */
+/* The attribute by which programs query whether the job survives the death of ranks. */
 static void asked(void)
 {
     int *survives, found;

@@ -1,4 +1,5 @@
-/* Device memory of programs that test: the driver's library, loaded from a file, and copies to and from its memory. */
+/* Device memory for test programs: the driver's library, loaded from a file,
+ * and copies between host memory and device memory. */
 #ifndef DEVICE_H
 #define DEVICE_H
 
@@ -31,7 +32,7 @@ __attribute__((unused)) static void load_cuda(const char *file)
     CHECK(cuda.init && cuda.retain && cuda.set_current && cuda.alloc && cuda.to_host && cuda.to_device, "%s lacks functions", file);
 }
 
-/* Makes the first device usable in this thread. */
+/* Makes the first device current in this thread. */
 __attribute__((unused)) static void use_device(void)
 {
     void *context;
@@ -73,7 +74,7 @@ __attribute__((unused)) static void discard(void *at)
     CHECK(code == 0, "cuMemFree returned %d", code);
 }
 
-/* Device memory with the pattern of its owner. */
+/* Returns device memory with the pattern of its owner. */
 __attribute__((unused)) static void *device_pattern(size_t length, unsigned salt)
 {
     char *host = malloc(length), *device = device_memory(length);
@@ -83,7 +84,7 @@ __attribute__((unused)) static void *device_pattern(size_t length, unsigned salt
     return device;
 }
 
-/* The index of the first byte of device memory that differs, or -1. */
+/* Returns the index of the first byte of device memory that differs, or -1. */
 __attribute__((unused)) static long device_differs(const void *device, size_t length, unsigned salt)
 {
     char *host = malloc(length);

@@ -1,7 +1,7 @@
 /*
- * Long messages between the devices of one node, and messages that are copied while they are sent.
- * Arguments: the driver's library, and what must have happened: "between" (the devices copied), "pieces" (several pieces were in flight) or
- * "neither" (only whole copies).
+ * Long messages between the devices of a node, and messages that are copied while being sent.
+ * Arguments: the driver's library, and the required copy: "between" (by the devices),
+ * "pieces" (several pieces in flight) or "neither" (whole copies only).
  */
 #include "device.h"
 
@@ -16,7 +16,7 @@ static int count_of(const char *what)
     return count();
 }
 
-/* From device to device, into a longer buffer, and from device to host and back. */
+/* From device to device, into a longer buffer, and between device and host in both directions. */
 static void messages(char *from, char *to, size_t length, int tag)
 {
     MPI_Request requests[2];
@@ -35,7 +35,8 @@ static void messages(char *from, char *to, size_t length, int tag)
     OK(MPI_Issend(host, (int)length, MPI_BYTE, next, tag, MPI_COMM_WORLD, &requests[1]));
     OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
     CHECK(device_differs(to, length, before + 50) < 0, "a message from the host");
-    /* The part after the middle of an allocation; to this process itself; and one that arrives before its receive. */
+    /* The second half of an allocation, sent to this process;
+     * and a message that arrives before its receive is posted. */
     OK(MPI_Isend(from + length / 2, (int)(length / 2), MPI_BYTE, rank, tag, MPI_COMM_WORLD, &requests[0]));
     OK(MPI_Recv(to, (int)(length / 2), MPI_BYTE, rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
@@ -73,7 +74,8 @@ int main(int argc, char **argv)
     if (!strcmp(expected, "pieces"))
         CHECK(pending >= 2, "%d pieces were in flight at once", pending);
 
-    /* The address of freed memory is used again, by memory with another number; and managed memory, which has no handle. */
+    /* New memory at the address of freed memory, which has another id;
+     * and managed memory, which has no handle. */
     OK(MPI_Barrier(MPI_COMM_WORLD));
     setenv("FAKE_CUDA_AGAIN", "1", 1);
     discard(from);

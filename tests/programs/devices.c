@@ -1,7 +1,8 @@
 /*
- * Buffers in the memory of a CUDA device. Arguments: the driver's library, "early" or "late", for loading it before or after MPI_Init,
- * and "kinds", for the kinds of memory of the world.
- * The functions one by one are in the program that tests/tests/devices.rs generates; here is what they do together.
+ * Buffers in the memory of a CUDA device.
+ * Arguments: the driver's library; "early" or "late" to load it before or after MPI_Init;
+ * and "kinds" for the memory kinds of the world.
+ * tests/tests/devices.rs generates a program with single functions; this one combines them.
  */
 #include "device.h"
 #include <pthread.h>
@@ -36,7 +37,7 @@ static void answers(int expected)
 }
 
 #ifndef OTHER_LIBRARY
-/* A checkpoint holds no device memory: the call fails with a sentence, and the job goes on. */
+/* A checkpoint cannot save device memory: the call fails with a message, and the job continues. */
 static void protected_memory(void)
 {
     char *device = device_memory(64), text[MPI_MAX_ERROR_STRING], host[64];
@@ -53,7 +54,7 @@ static void protected_memory(void)
 }
 #endif
 
-/* The first message after the library was loaded, which is short. */
+/* The first message after the library was loaded; the message is short. */
 static void first_message(void)
 {
     char *from = device_pattern(8, rank), *to = device_memory(8);
@@ -62,7 +63,7 @@ static void first_message(void)
     discard(from), discard(to);
 }
 
-/* Messages of all protocols, from device to device, host and managed memory. */
+/* Messages of all protocols from a device to device, host and managed memory. */
 static void messages(size_t length)
 {
     char *from = device_pattern(length, rank), *to = device_memory(length), *managed = managed_memory(length), *host = malloc(length);
@@ -79,7 +80,7 @@ static void messages(size_t length)
     OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
     CHECK(differs(host, length, (unsigned)((before + size - 1) % size)) < 0, "a message to the host");
 
-    /* A shorter message than the buffer: the rest of it stays. */
+    /* The message is shorter than the buffer; the rest of the buffer is unchanged. */
     char *pattern = malloc(length);
     fill(pattern, length, 77);
     put(managed, pattern, length);
@@ -94,7 +95,7 @@ static void messages(size_t length)
     free(host), free(pattern);
 }
 
-/* Two receives into interleaved columns of one matrix; neither may touch the other's. */
+/* Two receives into interleaved columns of a matrix; neither may write the other's column. */
 static void columns(void)
 {
     enum { ROWS = 500, WIDTH = 6 };
@@ -112,7 +113,8 @@ static void columns(void)
         OK(MPI_Irecv(device + 2 * c, 1, column, rank, c, MPI_COMM_WORLD, &requests[c]));
     for (int c = 1; c >= 0; c--) {
         OK(MPI_Send(data[c], ROWS, MPI_INT, rank, c, MPI_COMM_WORLD));
-        /* Complete one by one, in the other order; a status that is only looked at means complete as well. */
+        /* Each is completed alone, in reverse order;
+           MPI_Request_get_status also reports completion. */
         int done = 0;
         while (!done)
             OK(MPI_Request_get_status(requests[c], &done, MPI_STATUS_IGNORE));
@@ -121,7 +123,7 @@ static void columns(void)
             CHECK(host[i][2 * c] == data[c][i] && host[i][1] == -1 && host[i][3] == -1, "row %d", i);
         OK(MPI_Wait(&requests[c], MPI_STATUS_IGNORE));
     }
-    /* A column to be sent, and an irregular type. */
+    /* A strided column is sent, and then an irregular type. */
     int got[ROWS], lengths[3] = {1, 3, 2}, places[3] = {0, 5, 11}, some[6];
     OK(MPI_Sendrecv(device + 2, 1, column, rank, 5, got, ROWS, MPI_INT, rank, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK(!memcmp(got, data[1], sizeof got), "a column that was sent");
@@ -136,7 +138,7 @@ static void columns(void)
     discard(device);
 }
 
-/* Reductions, in place as well, and persistent: each start reads what the device holds then. */
+/* Reductions, also in place and persistent: each start reads the device's current data. */
 static void reductions(void)
 {
     enum { N = 3000 };
@@ -170,7 +172,7 @@ static void reductions(void)
     discard(from), discard(to);
 }
 
-/* Origins of windows: a get is complete at the flush, and only those of the flushed rank. */
+/* Origin buffers of window accesses: a flush completes only the gets from the flushed rank. */
 static void windows(void)
 {
     int *base, host[4] = {1, 2, 3, rank}, *from = device_memory(sizeof host), *to = device_memory(sizeof host), code;
@@ -203,7 +205,8 @@ static void windows(void)
     discard(from), discard(to);
 }
 
-/* Memory of a pool and of a handle, which has no context and the type of the host; and a thread without a context. */
+/* Memory of a pool and of a handle has no context and reports the type of the host.
+ * A thread without a current context accesses both. */
 static void *in_thread(void *at)
 {
     OK(MPI_Sendrecv_replace(at, 100, MPI_BYTE, next, 9, before, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -218,7 +221,7 @@ static void contexts(void)
     for (int kind = 0; kind < 2; kind++) {
         int code = kind ? (cuda.map ? cuda.map(&mapped, sizeof host, 0) : 1) : cuda.alloc_async(&pooled, sizeof host, NULL);
         if (code != 0)
-            continue; /* A real card without such memory. */
+            continue; /* A real device may lack this kind of memory. */
         void *at = (void *)(uintptr_t)(kind ? mapped : pooled);
         put(at, host, sizeof host);
         pthread_t thread;
@@ -228,7 +231,8 @@ static void contexts(void)
     }
 }
 
-/* Several nonblocking operations at once, taken by all the calls that take requests; a freed one and a cancelled one. */
+/* Several nonblocking operations at once, completed by every completion call;
+ * also a freed and a cancelled request. */
 static void requests(void)
 {
     char host_byte[1];
@@ -264,7 +268,7 @@ static void requests(void)
     OK(MPI_Recv(to, LENGTH, MPI_BYTE, before, 50, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK(device_differs(to, LENGTH, before) < 0, "a freed send");
 
-    /* A freed send-receive: its send completes before its receive. */
+    /* MPI_Isendrecv with a freed request: its send completes before its receive. */
     char *late = device_memory(LENGTH);
     int token = 0;
     OK(MPI_Isendrecv(from, 4, MPI_BYTE, rank, 60, late, LENGTH, MPI_BYTE, next, 61, MPI_COMM_WORLD, &unused));
@@ -283,7 +287,7 @@ static void requests(void)
     discard(from), discard(to);
 }
 
-/* Errors of the library reach the program as errors of the call. */
+/* A failure of the driver is an error of the MPI call. */
 static void failed(int code, const char *words)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -309,13 +313,13 @@ static void failures(void)
         failed(MPI_Allreduce(MPI_IN_PLACE, at, 25, MPI_INT, MPI_SUM, MPI_COMM_SELF), "");
         unsetenv("FAKE_CUDA");
     }
-    /* Memory that the program frees before the receive is complete. */
+    /* The program frees the buffer before its receive is complete. */
     OK(MPI_Irecv(early, 1, MPI_BYTE, rank, 8, MPI_COMM_WORLD, &request));
     discard(early);
     OK(MPI_Send(&byte, 1, MPI_BYTE, rank, 8, MPI_COMM_WORLD));
     failed(MPI_Wait(&request, MPI_STATUS_IGNORE), "");
     CHECK(request == MPI_REQUEST_NULL, "a request that has failed");
-    /* The others go on. */
+    /* The other operations continue. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Sendrecv(at, 1, MPI_BYTE, rank, 7, &byte, 1, MPI_BYTE, rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

@@ -1,5 +1,6 @@
-/* A library with the standard ABI's name and a constant of an ABI draft, for one process and with few functions, for the check that reports drafts.
- * Real libraries with such constants are large and not always available; this one has only what the check needs. */
+/* A minimal library with the standard ABI's name and a constant of an ABI draft.
+ * Real libraries with such constants are large and not always available;
+ * this library has only the functions that the check for drafts needs, for one process. */
 
 #define NOTHING(name) int name(void) { return 0; }
 
@@ -42,7 +43,7 @@ int PMPI_Get_library_version(char *text, int *length)
     return 0;
 }
 
-/* The null file's error handler is by definition MPI_ERRORS_RETURN. */
+/* By definition, the error handler of MPI_FILE_NULL is MPI_ERRORS_RETURN. */
 int PMPI_File_get_errhandler(void *file, void **handler)
 {
     *handler = (void *)(file == (void *)0x118 ? 0x142UL : 0x140UL);

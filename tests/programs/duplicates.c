@@ -1,8 +1,9 @@
 /*
-  * Barriers on the world, on its duplicates, and on communicators that are not duplicates.
+ * Barriers on the world, on its duplicates, and on other communicators.
  *
-  * The barriers of the world, of a duplicate, of a duplicate's duplicate, and the last one in finish() have all
-  * processes in world order: 5 + 5 + 5 + 1. The others have a subset of the processes or another order.
+ * Four kinds of barriers have all processes in world order: those of the world (5),
+ * of a duplicate (5), of a duplicate's duplicate (5), and the barrier in finish() (1).
+ * The other communicators have fewer processes or another order.
  */
 #include "check.h"
 
@@ -23,7 +24,7 @@ int main(int argc, char **argv)
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &half));
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned));
 
-    /* A duplicate comes first, so it initialises the hardware. */
+    /* The first barrier is that of a duplicate, so the duplicate initialises the hardware. */
     barriers(second);
     barriers(MPI_COMM_WORLD);
     barriers(half);

@@ -1,4 +1,4 @@
-/* Dynamic processes (chapter 11): spawn, ports, published names, join, and communication between jobs.
+/* Dynamic processes (chapter 11): spawn, ports, published names, join, and messages between jobs.
  * A spawned job runs the same program; its first argument names the parent's test. */
 #include "check.h"
 #include <arpa/inet.h>
@@ -41,7 +41,8 @@ static void exchange(MPI_Comm inter, int me)
     free(in);
 }
 
-/* The communicators made from an intercommunicator between jobs, in the same order on both sides. */
+/* Checks communicators created from an intercommunicator between jobs;
+ * both sides create them in the same order. */
 static void communicators(MPI_Comm inter, int parent_side, int one_job)
 {
     int mine, theirs, flag, me;
@@ -74,12 +75,12 @@ static void communicators(MPI_Comm inter, int parent_side, int one_job)
         OK(MPI_Allreduce(&at, &sum, 1, MPI_INT, MPI_SUM, all));
         CHECK(sum == total * (total - 1) / 2, "%d", sum);
 
-        /* Halves with members of both jobs, and an intercommunicator between them. */
+        /* Halves with members of both jobs, and an intercommunicator between the halves. */
         OK(MPI_Comm_split(all, at % 2, -at, &half));
         OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, half));
         CHECK(sum == (total + 1 - at % 2) / 2, "%d", sum);
         if (total > 1) {
-            int left = 0; /* ranks of a half are in the reverse order, so its leader has the highest rank */
+            int left = 0; /* a half reverses the rank order, so its leader has the highest rank */
             int first = (total - 1) / 2 * 2, second = total / 2 * 2 - 1;
             OK(MPI_Intercomm_create(half, left, all, at % 2 ? first : second, 3, &again));
             int h;
@@ -89,13 +90,14 @@ static void communicators(MPI_Comm inter, int parent_side, int one_job)
         }
         OK(MPI_Comm_free(&half));
 
-        /* Processes of different jobs do not share memory; processes of one job do, since all are on one node here. */
+        /* Processes of different jobs share no memory;
+           processes of one job do, as all are on one node. */
         OK(MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &half));
         OK(MPI_Comm_size(half, &sum));
         CHECK(sum == (one_job ? total : mine), "%d", sum);
         OK(MPI_Comm_free(&half));
 
-        /* Windows and files of both jobs. */
+        /* Windows and files whose members are processes of both jobs. */
         int *memory;
         MPI_Win win;
         OK(MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, all, &memory, &win));
@@ -145,7 +147,7 @@ static void as_parent(const char *program)
     OK(MPI_Comm_disconnect(&inter));
     CHECK(inter == MPI_COMM_NULL, "still there");
 
-    /* Two programs, one with a soft number of processes. */
+    /* Two programs; the number of processes of one is soft. */
     char *commands[] = {(char *)program, (char *)program};
     char *first[] = {"multiple", "one", NULL}, *second[] = {"multiple", NULL};
     char **arguments[] = {first, second};
@@ -208,7 +210,8 @@ static int open_descriptors(const char *whose)
     return n;
 }
 
-/* The minimum within a second: a disconnected process keeps its end of a connection until the other end has disconnected, too. */
+/* Returns the minimum number of descriptors within a second: a process closes its end
+ * of a connection only after the other end has disconnected too. */
 static int fewest_descriptors(const char *whose)
 {
     int fewest = open_descriptors(whose);
@@ -222,13 +225,13 @@ static int fewest_descriptors(const char *whose)
     return fewest;
 }
 
-/* Resident memory in KiB. */
+/* Resident memory, in KiB. */
 struct resident {
-    long private; /* anonymous memory; pages of its files appear whenever code runs for the first time */
+    long private; /* anonymous memory; the number of file pages grows with executed code */
     long shared;
 };
 
-/* The resident memory of this process, or of its mpirun. */
+/* Returns the resident memory of this process, or of its mpirun. */
 static struct resident resident(const char *whose)
 {
     char path[64], line[256];
@@ -249,7 +252,8 @@ static struct resident resident(const char *whose)
     return now;
 }
 
-/* The kilobytes of freed shared memory that a process keeps for the next communicator; these rounds end with some 2.4 MB. */
+/* Freed shared memory, in kilobytes, that a process may keep for its next communicator;
+ * these rounds end with about 2.4 MB. */
 enum { KEPT = 8 * 1024 };
 
 static void has_not_grown(const char *name, struct resident before, struct resident now, long most)
@@ -258,10 +262,10 @@ static void has_not_grown(const char *name, struct resident before, struct resid
     CHECK(now.shared <= before.shared + KEPT, "%s has %ld kB of shared memory, after ten rounds %ld", name, now.shared, before.shared);
 }
 
-/* Checks that ended jobs leave nothing behind. */
+/* Checks that jobs that have ended leave no memory and no descriptors in use. */
 static void rounds(const char *program, int how_many)
 {
-    enum { MOST = 1024 }; /* kilobytes, for a hundred rounds */
+    enum { MOST = 1024 }; /* kilobytes for a hundred rounds */
     char parent[32];
     snprintf(parent, sizeof parent, "%d", getppid());
     struct resident own = {0, 0}, launcher = {0, 0};
@@ -296,7 +300,8 @@ static void as_guest(MPI_Comm parent)
     OK(MPI_Comm_disconnect(&parent));
 }
 
-/* A child that dies while its parent waits for it, and one that survives its parent's end, signalled by a file. */
+/* A child that dies while its parent waits for it, and a child that survives its parent;
+ * the file `sign` signals the child's end. */
 static void bear(const char *program, char *what, char *sign)
 {
     char *arguments[] = {what, sign, NULL};
@@ -322,7 +327,7 @@ static void be_born(const char *what, const char *sign, MPI_Comm parent)
     fclose(fopen(sign, "w"));
 }
 
-/* The lower half accepts, the upper half connects: ports also work within a job. */
+/* The lower half of the ranks accepts, the upper half connects: ports also work within a job. */
 static void ports(void)
 {
     char port[MPI_MAX_PORT_NAME] = "", other[MPI_MAX_PORT_NAME];
@@ -351,7 +356,7 @@ static void ports(void)
     }
     OK(MPI_Comm_free(&half));
 
-    if (rank < 2) { /* a socket that two processes have in common */
+    if (rank < 2) { /* a socket that connects two processes */
         struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t length = sizeof address;
         int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -372,7 +377,7 @@ static void ports(void)
         OK(MPI_Comm_disconnect(&inter));
     }
 
-    /* Failures are reported with the reason, on all members. */
+    /* Failures are reported on all members, with the reason. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 #define FAILS(expected, call) \
@@ -409,7 +414,7 @@ static void ports(void)
     announce("dynamic");
 }
 
-/* Two independent jobs that share only a file name. */
+/* Two independent jobs that share only the name of a file. */
 static void meet(const char *file, int accepts)
 {
     char port[MPI_MAX_PORT_NAME] = "", draft[1024];
@@ -437,7 +442,7 @@ static void meet(const char *file, int accepts)
     announce("dynamic");
 }
 
-/* A process that publishes a name and accepts two jobs that look it up. */
+/* A process that publishes a port name and accepts two jobs that look the name up. */
 static void serve(const char *name)
 {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -467,7 +472,7 @@ static void visit(const char *name)
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     while (rank == 0 && MPI_Lookup_name(name, MPI_INFO_NULL, port) != MPI_SUCCESS)
         usleep(10000);
-    if (rank == 0) /* only the process that has published a name takes it back */
+    if (rank == 0) /* only the process that has published a name may unpublish it */
         FAILS(MPI_ERR_SERVICE, MPI_Unpublish_name(name, MPI_INFO_NULL, port));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
     OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));

@@ -1,4 +1,5 @@
-/* Elements of every predefined datatype: writing small numbers, comparing elements, and the operators that apply to them. */
+/* Elements of every predefined datatype: small numbers are written and compared.
+ * The operators of each datatype are applied to them. */
 #ifndef ELEMENTS_H
 #define ELEMENTS_H
 
@@ -42,13 +43,14 @@ enum { LONGEST_ELEMENT = 32 };
     X(C_FLOAT_COMPLEX, COMPLEX, float complex) X(C_DOUBLE_COMPLEX, COMPLEX, double complex) \
     X(C_LONG_DOUBLE_COMPLEX, COMPLEX, long double complex) X(COMPLEX, COMPLEX, float complex) X(DOUBLE_COMPLEX, COMPLEX, double complex)
 
-/* Small enough that sums and products of a few stay exact; logicals are 0 or 1, complex numbers have two parts. */
+/* Numbers are small, so that sums and products of a few are exact;
+ * logicals are 0 or 1, and complex numbers have two parts. */
 #define WRITER(tag, group, ctype) \
     static void number_##tag(void *to, int value) \
     { \
         ctype x = (ctype)(group == LOGICAL ? value % 2 : value); \
         memset(to, 0, sizeof x); \
-        /* Of a long double ten bytes are the number. */ \
+        /* Only ten bytes of a long double hold the number. */ \
         memcpy(to, &x, group == REAL && sizeof x == 16 ? 10 : sizeof x); \
     }
 NUMBERS(WRITER)
@@ -80,7 +82,7 @@ PAIRS(PAIR_WRITER)
 static Type types[] = {NUMBERS(NUMBER_ROW) COMPLEX_NUMBERS(NUMBER_ROW) PAIRS(PAIR_ROW)};
 enum { TYPES = sizeof types / sizeof *types };
 
-/* Handles need not be constants in C. */
+/* MPI handles need not be compile-time constants in C. */
 static void name_types(void)
 {
 #define NUMBER_HANDLE(tag, group, ctype) MPI_##tag,
@@ -94,13 +96,13 @@ static void name_types(void)
     }
 }
 
-/* Returns true if the type has padding bytes, whose contents after an operator are unspecified. */
+/* Returns true if the type has padding; an operator leaves padding bytes unspecified. */
 static int has_padding(const Type *t)
 {
     return strstr(t->name, "LONG_DOUBLE") != NULL;
 }
 
-/* Compares two elements without padding: neither holes nor the last six bytes of a long double. */
+/* Compares two elements without padding, including the last six bytes of a long double. */
 static int same_element(const Type *t, const void *a, const void *b)
 {
     if (!strcmp(t->name, "MPI_LONG_DOUBLE"))
@@ -116,7 +118,7 @@ static int same_element(const Type *t, const void *a, const void *b)
     return at == bt && memcmp(pa, pb, at) == 0;
 }
 
-/* `inout = in op inout` as for accumulates; only data bytes change. */
+/* Computes `inout = in op inout` as for accumulates; only data bytes change. */
 static void apply_element(const Type *t, MPI_Op op, const void *in, void *inout)
 {
     char element[LONGEST_ELEMENT], packed[LONGEST_ELEMENT];
@@ -132,7 +134,8 @@ static void apply_element(const Type *t, MPI_Op op, const void *in, void *inout)
     OK(MPI_Unpack(packed, end, &at, inout, 1, t->type, MPI_COMM_SELF));
 }
 
-/* Operator number `which` of a type, modulo their number; if `exact`, one whose result does not depend on the order. */
+/* Returns operator `which` of a type, modulo the number of its operators;
+ * if `exact`, an operator whose result does not depend on the order. */
 static MPI_Op operator_of(const Type *t, unsigned which, int exact)
 {
     MPI_Op bits[] = {MPI_BAND, MPI_BOR, MPI_BXOR};

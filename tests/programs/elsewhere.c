@@ -1,7 +1,11 @@
-/* Windows over memory that the program allocated itself: with malloc, on the stack, static, shared and read-only mappings.
- * Each rank puts to each other's memory, accumulates to it and gets it, with every access method of the library.
- * Memory that is attached, detached, freed and attached again is the new memory, and if a target forks, the parent's memory is accessed.
- * With the arguments "dies" and kill, segv, exit or abort, rank 1 ends in that way while the others access its memory. */
+/* Windows over memory that the program allocated: malloc, stack, static memory,
+ * shared mappings and read-only mappings.
+ * Each rank puts to, accumulates to and gets from each other rank's memory.
+ * All access methods of the library are used.
+ * Memory that is detached, freed, reallocated and attached again is accessed at its new contents.
+ * If a target forks, the parent's memory is accessed.
+ * With "dies" and kill, segv, exit or abort, rank 1 ends in that way.
+ * The other ranks access its memory at that time. */
 #include "check.h"
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,7 +16,7 @@ enum { WORDS = 6000, PAGE = 4096, TIMES = 200, ROUNDS = 20 };
 
 static long in_static[WORDS];
 
-/* Each rank adds to a counter on every rank, puts to a slot of its own there and gets it. */
+/* Each rank adds to a counter on every rank, and puts to and gets from its own slot there. */
 static void use(MPI_Win win, const long *mine, const MPI_Aint *at, int unit)
 {
     MPI_Aint middle = 2500, last = WORDS - 1;
@@ -29,7 +33,7 @@ static void use(MPI_Win win, const long *mine, const MPI_Aint *at, int unit)
             OK(MPI_Get(&back, 1, MPI_LONG, target, at[target] + rank * unit, 1, MPI_LONG, win));
             OK(MPI_Win_flush(target, win));
             CHECK(back == value, "rank %d has %ld, not %ld", target, back, value);
-            /* Two-byte elements that share a word, and one of 16 bytes. */
+            /* Two-byte elements that share a word, and an element of 16 bytes. */
             short two = 1;
             OK(MPI_Accumulate(&two, 1, MPI_SHORT, target, at[target] + (last - 1) * unit, 1, MPI_SHORT, MPI_SUM, win));
             OK(MPI_Accumulate(&one, 1, MPI_LONG, target, at[target] + last * unit, 1, MPI_LONG, MPI_SUM, win));
@@ -88,7 +92,7 @@ static void attached(void)
     MPI_Aint mine_at, *at = calloc(size, sizeof *at);
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     for (int round = 0; round < ROUNDS; round++) {
-        /* Large blocks are returned to the system when freed, and are allocated again at the same address. */
+        /* The C library unmaps freed large blocks and reallocates the same address. */
         long *mine = round % 3 == 0 ? mapped(MAP_PRIVATE) : round % 3 == 1 ? calloc(WORDS, sizeof *mine) : mapped(MAP_SHARED);
         OK(MPI_Win_attach(win, mine, WORDS * sizeof *mine));
         OK(MPI_Get_address(mine, &mine_at));
@@ -104,7 +108,7 @@ static void attached(void)
     free(at);
 }
 
-/* A child has a copy of its parent's memory; accesses go to the parent's. */
+/* A child has a copy of its parent's memory; accesses reach the parent's memory. */
 static void forked(void)
 {
     MPI_Win win;
@@ -176,11 +180,11 @@ int main(int argc, char **argv)
     created(in_static);
     created(on_stack);
     long *from_malloc = malloc(WORDS * sizeof *from_malloc + 8);
-    /* Less aligned than its element type. */
+    /* The memory is less aligned than its element type. */
     created((long *)((char *)from_malloc + 4));
     created(from_malloc);
     long *shared = mapped(MAP_SHARED);
-    /* Some ranks' memory can be mapped by others, that of rank 1 cannot. */
+    /* Other ranks can map the memory of some ranks, but not that of rank 1. */
     created(rank == 1 ? shared : from_malloc);
     created(shared);
     free(from_malloc);

@@ -1,10 +1,14 @@
-/* Jobs that connect and disconnect repeatedly, and the effect of one job's death on the other. The roles, after the file with the port's name:
- * accept, connect N: N connections one after the other; in each, every rank sends to every rank of the other side;
- * await, perish: all ranks wait for the last one of the other side, which has never communicated with any of them, and which dies;
- * await, lose: the same, where the other ranks of that side survive (--with-ft) and can still communicate;
- * survive: a spawned job dies after it has disconnected from its parent, which continues (the file is a signal between the two);
- * futile: impossible spawns fail on all members, and the job continues (the file is a program that the system cannot start);
- * far HOST: the same with spawns on another host. */
+/* Jobs that connect and disconnect repeatedly, and the effect of one job's death on the other.
+ * Arguments: a file with the port's name, and the role:
+ * accept, connect N: N consecutive connections; every rank sends to every rank of the other side;
+ * await, perish: all ranks wait for the other side's last rank; this rank dies
+ *     and has never communicated with them;
+ * await, lose: as above, but the other ranks of that side survive (--with-ft) and communicate;
+ * survive: a spawned job disconnects from its parent and dies; the parent continues
+ *     (the file is a signal between the two);
+ * futile: impossible spawns fail on all members, and the job continues
+ *     (the file is a program that the system cannot start);
+ * far HOST: impossible spawns on another host. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <dirent.h>
@@ -44,7 +48,8 @@ static void meet(const char *port, int accepts, MPI_Comm *inter)
         OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, inter));
 }
 
-/* In every third connection all ranks receive from all of the other side, in the next only the last rank, in the third none. */
+/* Rounds differ modulo three: all ranks receive from the whole other side,
+ * only the last rank receives, or no rank receives. */
 static int listens(int round, int who, int of)
 {
     return round % 3 == 0 || (round % 3 == 1 && who == of - 1);
@@ -106,7 +111,7 @@ static void perish(const char *file, int others_live)
     find_at(file, port);
     meet(port, 0, &inter);
     OK(MPI_Comm_remote_size(inter, &others));
-    /* All are connected; the barrier's outcome when a rank dies after it is not checked. */
+    /* All ranks are connected. A rank may die after this barrier, so its outcome is not checked. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == size - 1)
@@ -142,7 +147,7 @@ static void survive(const char *program, const char *sign)
         while (kill(pid, 0) == 0)
             usleep(1000);
     }
-    /* The launcher has registered the end of the child before it handles the next request. */
+    /* The launcher handles the end of the child before the next request. */
     come(program);
     announce("encounters");
 }
@@ -157,7 +162,7 @@ static void die_alone(const char *sign, MPI_Comm parent)
     raise(SIGKILL);
 }
 
-/* A spawn that must fail on all members with this message. */
+/* A spawn that must fail on all members with the message `says`. */
 static void in_vain(const char *program, int many, MPI_Info info, const char *says)
 {
     enum { MOST = 64 };
@@ -173,7 +178,7 @@ static void in_vain(const char *program, int many, MPI_Info info, const char *sa
         CHECK(codes[i] == MPI_ERR_SPAWN, "process %d has the code %d", i, codes[i]);
 }
 
-/* Limits the launcher's descriptors so that it can start some processes of a job, but not all. */
+/* Limits the launcher's descriptors, so that it can start only some processes of a job. */
 static void limit_launcher(struct rlimit *before)
 {
     char path[40];

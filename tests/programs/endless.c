@@ -1,7 +1,7 @@
 /*
-  * An endless sequence of messages of every protocol and collectives, until the job is killed.
+ * An endless sequence of messages of every protocol and of collectives, until the job is killed.
  *
- * "ready PID" is printed before MPI_Init.
+ * Each rank prints "ready PID" before MPI_Init.
  */
 #include "check.h"
 

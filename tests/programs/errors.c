@@ -1,4 +1,5 @@
-/* Errors are returned if requested, have a class and a text, are passed to the user's handler, and leave the library usable. */
+/* Errors are returned on request, have a class and a text, and call the user's handler.
+ * The library stays usable after each error. */
 #include "check.h"
 
 static int handled, last_code;
@@ -31,7 +32,8 @@ static void expect(int code, int class_, const char *what)
     CHECK(length > 0 && (size_t)length == strlen(text), "%s has no sentence", what);
 }
 
-/* The status of a failed receive has the message's source and tag, and the number of elements in the buffer. */
+/* The status of a failed receive has the source and tag of its message.
+ * The status also has the number of elements in the buffer. */
 static void names(const MPI_Status *status, int source, int tag, int ints)
 {
     int count;
@@ -79,7 +81,7 @@ int main(int argc, char **argv)
     names(&status, partner, 3, 10);
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 
-    /* Of several requests, the failed one has its error in its status. */
+    /* If one of several requests fails, its status contains its error. */
     MPI_Request two[2];
     MPI_Status statuses[2];
     static int in[2][100];
@@ -98,7 +100,7 @@ int main(int argc, char **argv)
     names(&statuses[1], partner, 5, 1);
     CHECK(code != MPI_SUCCESS, "a failed receive was accepted");
 
-    /* Also a large message longer than its buffer. */
+    /* A large message is longer than its receive buffer. */
     static int large[200000];
     OK(MPI_Irecv(large, 1000, MPI_INT, partner, 6, MPI_COMM_WORLD, &request));
     MPI_Request send;
@@ -108,7 +110,7 @@ int main(int argc, char **argv)
     names(&status, partner, 6, 1000);
     OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
 
-    /* A group that is not a subset of the communicator's, on members of it and on others. */
+    /* A group that is not a subset of the communicator's group, at members and at other ranks. */
     MPI_Comm part;
     MPI_Group all, first, others, own;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
@@ -133,7 +135,8 @@ int main(int argc, char **argv)
         if (*groups[i] != MPI_GROUP_EMPTY)
             OK(MPI_Group_free(groups[i]));
 
-    /* A broadcast of another length than a buffer, either way, is reported on the buffer's rank, and nothing is written beyond the buffer. */
+    /* A broadcast whose length differs from a buffer's is an error on the buffer's rank;
+     * no byte beyond the buffer is written. */
     for (int i = 0; i < 4; i++) {
         int more = i % 2, mine = (rank == 0) == more ? 10 : 3;
         memset(small, 7, sizeof small);
@@ -159,14 +162,14 @@ int main(int argc, char **argv)
     expect(last_code, MPI_ERR_RANK, "what the handler was told");
     OK(MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER));
     CHECK(handled == 2 && last_code == MPI_ERR_OTHER, "the handler was called %d times", handled);
-    /* Duplicates inherit it. */
+    /* Duplicates inherit the error handler. */
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     OK(MPI_Comm_get_errhandler(comm, &seen));
     CHECK(seen == mine, "a duplicate has another handler");
     OK(MPI_Errhandler_free(&seen));
     OK(MPI_Comm_free(&comm));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    /* A new communicator inherits the handler that its parent has at creation, and keeps it (section 9.3). */
+    /* A new communicator inherits and keeps its parent's current handler (section 9.3). */
     MPI_Group world_group;
     MPI_Comm made[4];
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world_group));
@@ -188,14 +191,14 @@ int main(int argc, char **argv)
     OK(MPI_Group_free(&world_group));
     OK(MPI_Errhandler_free(&mine));
 
-    /* An error of a call without a communicator is passed to the handler of MPI_COMM_SELF (section 9.3), once it has been set. */
+    /* A call without a communicator raises errors on MPI_COMM_SELF (section 9.3). */
     OK(MPI_Comm_create_errhandler(alone, &mine));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, mine));
     OK(MPI_Errhandler_free(&mine));
     expect(MPI_Type_commit(&(MPI_Datatype){MPI_DATATYPE_NULL}), MPI_ERR_TYPE, "a null datatype");
     CHECK(alone_handled == 1, "the handler of MPI_COMM_SELF was called %d times", alone_handled);
 
-    /* The user's own classes and codes. */
+    /* Error classes and codes that the program defines. */
     int own_class, own_code;
     char text[MPI_MAX_ERROR_STRING];
     OK(MPI_Add_error_class(&own_class));
@@ -206,7 +209,7 @@ int main(int argc, char **argv)
     OK(MPI_Error_class(own_code, &class_));
     CHECK(class_ == own_class, "class %d", class_);
 
-    /* Everything still works. */
+    /* All communication still works. */
     for (int i = 0; i < 20; i++) {
         int token = rank;
         OK(MPI_Sendrecv_replace(&token, 1, MPI_INT, partner, 9, partner, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

@@ -1,11 +1,11 @@
 /*
-  * The eureka line: early termination of a parallel search with one global flag (mpi-ext.h).
+ * The eureka line: early termination of a parallel search by one global flag (mpi-ext.h).
  *
-  *     eureka line [ROUNDS]    MPI_COMM_WORLD and communicators derived from it have a line
-  *     eureka world [ROUNDS]   MPI_COMM_WORLD has one
-  *     eureka none             MPI_COMM_WORLD has none, and reports it; communicators within a host have one
-  *     eureka recorded         the run is recorded, but not the line, which the library reports
-  *     eureka death            the last rank dies in a round (mpirun --with-ft ulfm)
+ *     eureka line [ROUNDS]    MPI_COMM_WORLD and communicators derived from it have a line
+ *     eureka world [ROUNDS]   MPI_COMM_WORLD has a line
+ *     eureka none             MPI_COMM_WORLD reports no line; communicators within a host have one
+ *     eureka recorded         the run is recorded without the line, which the library reports
+ *     eureka death            the last rank dies in a round (mpirun --with-ft ulfm)
  */
 #include "check.h"
 #include <mpi-ext.h>
@@ -31,7 +31,7 @@ static int sum(MPI_Comm comm, int mine)
     return all;
 }
 
-/* Polls the line once; returns true if it is high. `first` is set on the rank that was first. */
+/* Polls the line once and returns true if it is high; `first` is set at the rank that raised it. */
 static int looks(MPI_Comm comm, int *first)
 {
     int flag = -1;
@@ -48,7 +48,7 @@ static void wait_for_it(MPI_Comm comm)
         ;
 }
 
-/* Without a round there is no line, and only one round at a time is allowed. */
+/* Without a round there is no line; a second open round is an error. */
 static void mistakes(MPI_Comm comm)
 {
     int flag = 7, first = 7;
@@ -64,7 +64,8 @@ static void mistakes(MPI_Comm comm)
     CHECK(first == MPI_UNDEFINED, "no rank has found it, and %d was first", first);
 }
 
-/* Some ranks raise the line at about the same time: exactly one is first, all are notified, and all learn which one. */
+/* Some ranks raise the line at about the same time: exactly one rank is first,
+ * and all ranks are notified of the line and of the first rank. */
 static void round_of(MPI_Comm comm, int me, int members, int round)
 {
     int finders = round % 4 == 3 ? members : round % 4, told = -1, first = 0;
@@ -78,7 +79,7 @@ static void round_of(MPI_Comm comm, int me, int members, int round)
         CHECK(looks(comm, &first), "round %d: low after this rank has raised it", round);
     if (finders)
         wait_for_it(comm);
-    /* Raising it again has no effect. */
+    /* A second raise has no effect. */
     if (finds)
         OK(MPIX_Eureka_raise(comm));
     int is_high = looks(comm, &first);
@@ -94,7 +95,8 @@ static void round_of(MPI_Comm comm, int me, int members, int round)
     CHECK(lowest == told, "round %d: told %d here and %d elsewhere", round, told, lowest);
 }
 
-/* What a rank wrote before it raised the line is visible to every rank that sees the line, however that is notified. */
+/* All writes of a rank before its raise are visible to every rank that sees the line.
+ * The way in which that rank is notified does not matter. */
 static void handed_on(MPI_Comm comm, int me, int members)
 {
     int first, told;
@@ -110,7 +112,7 @@ static void handed_on(MPI_Comm comm, int me, int members)
     CHECK(told == 0, "%d", told);
 }
 
-/* Barriers of all kinds do not end a round; barriers in progress when it begins complete before it. */
+/* Barriers of all kinds do not end a round; barriers in progress at its begin complete first. */
 static void among_barriers(MPI_Comm comm, int me, int members)
 {
     int first, told;
@@ -149,7 +151,7 @@ static void all_of(MPI_Comm comm, int rounds)
         OK(MPI_Barrier(comm));
 }
 
-/* Rank `one` waits until all members have called this; the other ranks do not wait. */
+/* Rank `one` waits until all members have called this function; the other ranks do not wait. */
 static void gathered_at(MPI_Comm comm, int one)
 {
     int me, members;
@@ -162,12 +164,14 @@ static void gathered_at(MPI_Comm comm, int one)
             OK(MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, comm, MPI_STATUS_IGNORE));
 }
 
-/* A rank that might have raised the line dies: no other polls indefinitely, and the survivors continue in a communicator of their own. */
+/* A rank that could have raised the line dies: no other rank polls indefinitely.
+ * The survivors continue in a new communicator. */
 static void one_dies(void)
 {
     int flag = 0, first, code = MPI_SUCCESS;
     OK(MPIX_Eureka_begin(MPI_COMM_WORLD));
-    /* The last rank dies after all ranks have returned from MPIX_Eureka_begin, which may return MPIX_ERR_PROC_FAILED as well. */
+    /* The last rank dies after all ranks have returned from MPIX_Eureka_begin.
+     * That call may also return MPIX_ERR_PROC_FAILED. */
     gathered_at(MPI_COMM_WORLD, size - 1);
     if (rank == size - 1)
         raise(SIGKILL);
@@ -179,7 +183,8 @@ static void one_dies(void)
     MPI_Comm living;
     OK(MPIX_Comm_shrink(MPI_COMM_WORLD, &living));
     all_of(living, 8);
-    /* Rank 0 revokes the communicator after all ranks have returned from MPIX_Eureka_begin, which may return MPIX_ERR_REVOKED as well. */
+    /* Rank 0 revokes the communicator after all ranks have returned from MPIX_Eureka_begin.
+     * That call may also return MPIX_ERR_REVOKED. */
     OK(MPIX_Eureka_begin(living));
     gathered_at(living, 0);
     if (rank == 0)
@@ -215,7 +220,7 @@ int main(int argc, char **argv)
             printf("%s\n", text);
         if (what[0] == 'r')
             return finish("eureka");
-        /* Communicators within a host have one. */
+        /* Communicators within a host have a line. */
         MPI_Comm host;
         OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
         all_of(host, 8);
@@ -228,7 +233,7 @@ int main(int argc, char **argv)
         return finish("eureka");
     all_of(MPI_COMM_SELF, 4);
 
-    /* Two halves at the same time, in memory, while a round is open on the whole. */
+    /* Two halves use lines in shared memory while a round of the whole communicator is open. */
     MPI_Comm half, twin;
     int told;
     OK(MPIX_Eureka_begin(MPI_COMM_WORLD));

@@ -1,4 +1,5 @@
-/* Events of the tool interface: messages, rendezvous and communicators, in order, with their times, and the count of those that were dropped. */
+/* Events of the tool interface: messages, rendezvous and communicators, ordered and timed.
+ * The number of dropped events is reported too. */
 #include "check.h"
 
 #define WORKS(call) CHECK((call) == MPI_SUCCESS, "%s", #call)
@@ -75,7 +76,7 @@ static void expect(struct seen *seen, int at, MPI_Count a, MPI_Count b, MPI_Coun
             (long long)found[1], (long long)found[2]);
 }
 
-/* Every event and the source can be described, and a name leads back to its index. */
+/* Every event and its source have a description, and a name yields its index. */
 static void list(void)
 {
     int events, sources, categories, found, in_categories = 0;
@@ -119,7 +120,7 @@ static void list(void)
     CHECK(in_categories == events, "%d of %d events are in categories", in_categories, events);
 }
 
-/* Enumerations name the values of variables. */
+/* Enumerations name the values of a variable. */
 static void enumerations(void)
 {
     int variables, named = 0;
@@ -208,7 +209,7 @@ static void messages(void)
     OK(MPI_Comm_free(&other));
 }
 
-/* A tool that is too slow learns how many events it has missed. */
+/* A tool that reads too slowly gets the number of missed events. */
 static void many(void)
 {
     static MPI_Request requests[2 * MANY];

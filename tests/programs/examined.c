@@ -1,4 +1,4 @@
-/* Messages and collectives of lengths for every protocol, with every byte checked, for runs under valgrind. */
+/* Messages and collectives of lengths for every protocol; every byte is checked, under valgrind. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,12 +1,12 @@
 /*
- * A library in front of libucp.so.0, which it needs: its reads and writes of registered memory fail as FAILING_GET says,
- * and all other functions are UCX's.
+ * A wrapper of libucp.so.0 whose accesses to registered memory fail according to FAILING_GET.
+ * All other functions are those of UCX.
  *
- *     refuse    at once
- *     late      some polls later
- *     count     not at all
+ *     refuse    accesses fail immediately
+ *     late      accesses fail after some polls
+ *     count     accesses succeed
  *
- * It prints the numbers of reads and writes when the process ends.
+ * The library prints the numbers of reads and writes when the process ends.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -39,7 +39,7 @@ static void *real(const char *name)
     return dlsym(ucx, name);
 }
 
-/* Returns the result of an access that fails; NULL for one that does not. */
+/* Returns the result of a failing access, or NULL for an access that succeeds. */
 static void *failure(const void *params)
 {
     if (is("refuse"))
@@ -89,7 +89,7 @@ unsigned ucp_worker_progress(void *worker)
     return progress(worker);
 }
 
-/* A process does not sleep while the end of a read is due, since no descriptor announces it. */
+/* The process must not sleep while a read's failure is pending: no descriptor signals it. */
 status ucp_worker_arm(void *worker)
 {
     for (int n = 0; n < MOST; n++)

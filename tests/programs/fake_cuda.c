@@ -1,8 +1,8 @@
 /*
- * A library with functions of libcuda.so.1 whose devices are memory that the host can neither read nor write:
- * the addresses that the program gets are reserved with PROT_NONE, and the library has the data elsewhere.
- * So an access that does not go through the library ends the process.
- * Copies of the asynchronous functions are made when the stream is synchronized. FAKE_CUDA says how it behaves:
+ * A fake libcuda.so.1 whose device memory the host can neither read nor write.
+ * The addresses that the program gets are reserved with PROT_NONE; the data are elsewhere.
+ * So an access that does not use the library's functions ends the process.
+ * Asynchronous copies are made when the stream is synchronized. Values of FAKE_CUDA:
  *
  *     start      no asynchronous copy can be started
  *     late       asynchronous copies fail when the stream is synchronized
@@ -11,10 +11,11 @@
  *     handles    no memory has a handle for other processes
  *     open       no handle of another process can be opened
  *
- * Memory of cuMemAlloc is shared: another process opens it by a handle. A process that opens a handle twice, keeps one open whose memory was freed
- * when it opens the next one at that address, copies from freed memory, or ends with open handles is ended with a sentence.
- * Copies behind an event are made when the event is asked about for the second time.
- * Compiled with -DWITHOUT it lacks the last function.
+ * Other processes open memory of cuMemAlloc by a handle. The library prints a message and ends
+ * a process that opens a handle twice, opens new memory at an address while a handle of
+ * freed memory there is open, copies from freed memory, or ends with open handles.
+ * Copies before an event are made at the event's second query.
+ * Compiled with -DWITHOUT, the library lacks its last function.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -48,15 +49,15 @@ static struct allocation {
     void *context;
     unsigned long id;
     int file;
-    /* The page before the data of shared memory. */
+    /* The page before the data of memory that can be opened by other processes. */
     volatile struct shared { int freed; } *shared;
-    /* Of memory that was opened: its process and its address there. */
+    /* For opened memory: the process that allocated it, and its address there. */
     int process;
     address base;
 } all[MOST];
 static unsigned long ids;
 
-/* What cuIpcGetMemHandle makes. */
+/* The handle that cuIpcGetMemHandle returns. */
 struct handle { int process, file; unsigned long id; size_t length; address base; char rest[32]; };
 
 static void broken(const char *rule)
@@ -68,15 +69,15 @@ static int used, initialized, pinned, opened, copied_between;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char contexts[DEVICES][2], pool;
 
-/* The contexts of a thread, the last one current. */
+/* The contexts of a thread; the last one is current. */
 static __thread struct { void *stack[16]; int depth; } here;
 
 static void *current(void) { return here.depth ? here.stack[here.depth - 1] : NULL; }
 
-/* A copy that has been started. */
+/* Copies that were started and not yet made. */
 static __thread struct { char *to; const char *from; size_t length; } queue[MOST];
 static __thread int queued, base_of_queue;
-/* Events that were recorded and have not been reached, and the most at any time. */
+/* Events that were recorded and not reached, and their maximum number at any time. */
 static __thread int pending;
 static int most_pending;
 
@@ -88,7 +89,7 @@ static struct allocation *find(address at)
     return NULL;
 }
 
-/* The library's own address of device memory, or NULL. */
+/* Returns the library's own address of device memory, or NULL. */
 static char *data_at(address at, size_t length)
 {
     pthread_mutex_lock(&lock);
@@ -153,7 +154,8 @@ static result discard(address at)
             close(a->file);
         } else
             munmap(a->data, whole);
-        /* The address stays reserved, so that an access after this one ends the process as well, unless the program wants it to be used again. */
+        /* The address stays reserved, so that a later access also ends the process.
+         * FAKE_CUDA_AGAIN requests the reuse of the address instead. */
         if (a->kind != OPENED && getenv("FAKE_CUDA_AGAIN"))
             munmap(a->at, whole);
         a->at = NULL;
@@ -212,7 +214,7 @@ result cuMemAllocManaged(address *at, size_t length, unsigned flags)
 }
 result cuMemFree_v2(address at) { return discard(at); }
 
-/* Memory of a pool, and of a handle: it belongs to no context. */
+/* Memory of a pool or of a handle belongs to no context. */
 result cuMemAllocAsync(address *at, size_t length, void *stream) { (void)stream; return make(at, length, POOLED, device_of(current())); }
 result cuMemFreeAsync(address at, void *stream) { (void)stream; return discard(at); }
 result cuMemPoolGetAccess(int *flags, void *of, const int *location)
@@ -222,7 +224,7 @@ result cuMemPoolGetAccess(int *flags, void *of, const int *location)
     *flags = 3;
     return OK;
 }
-/* What cuMemAddressReserve, cuMemCreate, cuMemMap and cuMemSetAccess do in a real program. */
+/* Combines cuMemAddressReserve, cuMemCreate, cuMemMap and cuMemSetAccess. */
 result fakeMap(address *at, size_t length, int device) { return make(at, length, MAPPED, device); }
 result cuMemRetainAllocationHandle(uint64_t *handle, void *at)
 {
@@ -261,7 +263,7 @@ static result attribute(void *value, int which, address at)
         return INVALID_VALUE;
     switch (which) {
     case 1: *(void **)value = a->context; return OK;
-    /* As with some drivers: memory of a pool or of a handle has the type of the host. */
+    /* As with some drivers, memory of a pool or of a handle reports the type of the host. */
     case 2: *(unsigned *)value = a->kind == POOLED || a->kind == MAPPED ? HOST : DEVICE; return OK;
     case 7: *(unsigned long long *)value = a->id; return OK;
     case 8: *(unsigned *)value = a->kind == MANAGED; return OK;
@@ -291,7 +293,7 @@ result cuPointerGetAttributes(unsigned count, int *which, void **values, address
     return OK;
 }
 
-/* Handles for other processes. */
+/* Functions for handles that other processes open. */
 result cuMemGetAddressRange_v2(address *base, size_t *length, address at)
 {
     pthread_mutex_lock(&lock);
@@ -377,7 +379,7 @@ int fakeOpened(void) { return opened; }
 int fakeCopiedBetween(void) { return copied_between; }
 int fakeMostPending(void) { return most_pending; }
 
-/* Copies, at once or when the stream is synchronized. */
+/* Starts a copy, which is made immediately or when the stream is synchronized. */
 static result enqueue(char *to, const char *from, size_t length)
 {
     if (!current())
@@ -421,7 +423,7 @@ result cuMemcpy2DAsync_v2(const struct copy_2d *copy, void *stream)
     }
     return OK;
 }
-/* A device reaches its own memory, that of other processes and that of the host by one function. */
+/* One function copies between device memory, opened memory and host memory. */
 result cuMemcpyAsync(address to, address from, size_t length, void *stream)
 {
     (void)stream;
@@ -429,7 +431,7 @@ result cuMemcpyAsync(address to, address from, size_t length, void *stream)
     copied_between++;
     return enqueue(target ? target : (char *)(uintptr_t)to, source ? source : (const char *)(uintptr_t)from, length);
 }
-/* Makes the first copies of the queue. */
+/* Makes the first `count` copies of the queue. */
 static result run(int count)
 {
     if (count > queued)
@@ -446,7 +448,7 @@ result cuStreamSynchronize(void *stream)
     (void)stream;
     return run(queued);
 }
-/* Events of one thread's stream. */
+/* An event of a thread's stream. */
 struct event { int until, asked, is_recorded; pthread_t thread; };
 result cuEventCreate(struct event **event, unsigned flags)
 {
@@ -478,7 +480,7 @@ result cuEventDestroy_v2(struct event *event)
     free(event);
     return OK;
 }
-/* For the program that tests: at once. */
+/* Synchronous copy for the test program. */
 result cuMemcpyDtoH_v2(void *to, address from, size_t length)
 {
     const char *data = data_at(from, length);

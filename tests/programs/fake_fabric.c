@@ -1,13 +1,13 @@
 /*
- * A library with the functions of libfabric.so.1 and one provider that reaches no process. FAKE_FABRIC says how it behaves:
+ * A fake libfabric.so.1 with one provider that reaches no process. Values of FAKE_FABRIC:
  *
  *     getinfo, fabric, endpoint   that call fails
  *     short                       the table of message functions ends before fi_send, as in an older version
- *     again                       no message is ever taken
- *     late                        each message is taken, and fails some polls later
+ *     again                       no message is ever accepted
+ *     late                        each message is accepted, and fails after some polls
  *
- * Compiled with -DWITHOUT it lacks the last function.
- * Its queue has no descriptor.
+ * Compiled with -DWITHOUT, the library lacks its last function.
+ * The completion queue has no file descriptor.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ static int is(const char *how)
     return set && !strcmp(set, how);
 }
 
-/* A table begins with its size; an object refers to tables at the offsets of its type. */
+/* A table begins with its size.
+ * An object has pointers to tables; the object's type defines their offsets. */
 struct table {
     size_t size;
     void *functions[8];
@@ -134,7 +135,7 @@ static struct table messages = {sizeof messages, {(void *)receive, NULL, NULL, (
 
 unsigned fi_version(void) { return 1u << 16 | 99; }
 
-/* A structure with all of its parts: tx_attr, rx_attr, ep_attr, domain_attr and fabric_attr are at 72 to 104. */
+/* A structure with all parts: tx_attr, rx_attr, ep_attr, domain_attr, fabric_attr at 72 to 104. */
 void *fi_dupinfo(const void *info)
 {
     char *made = calloc(1, 256);

@@ -1,14 +1,15 @@
 /*
- * A library with the functions of libucp.so.0 that reaches no process. FAKE_UCP says how it behaves:
+ * A fake libucp.so.0 that reaches no process. Values of FAKE_UCP:
  *
  *     init, worker, address   that call fails
- *     unreachable             no endpoint can be made
- *     again                   no message is ever taken
- *     late                    each message is taken, and fails some polls later
- *     dead                    each message is taken, and then its peer fails
+ *     unreachable             no endpoint can be created
+ *     again                   no message is ever accepted
+ *     late                    each message is accepted, and fails after some polls
+ *     dead                    each message is accepted, and then its peer fails
  *
- * Compiled with -DWITHOUT it lacks the last function.
- * It reads each structure beyond its end in today's versions, as a newer one would, and ends the process if anything is set there.
+ * Compiled with -DWITHOUT, the library lacks its last function.
+ * Like a newer version, the library reads beyond the end of each current structure,
+ * and ends the process if a byte there is set.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -32,7 +33,7 @@ static uint64_t word(const void *at, size_t offset)
     return value;
 }
 
-/* All fields of the mask are known, and nothing is set behind `size`. */
+/* Checks that all fields of the mask are known, and that no byte after `size` is set. */
 static void check(const char *what, const void *at, uint64_t known, size_t size, size_t longest)
 {
     int bad = (word(at, 0) & ~known) != 0;
@@ -44,7 +45,7 @@ static void check(const char *what, const void *at, uint64_t known, size_t size,
     }
 }
 
-/* The one active send, and the failure that is due. */
+/* The single active send, and its pending failure. */
 static struct {
     void (*sent)(void *, status, void *);
     void *argument;

@@ -1,5 +1,6 @@
-/* A fatal error ends the job with a message that names both sides: the last rank receives from rank 0 into a buffer that is too small;
- * with an argument, by a receive whose handle it has freed, which only MPI_Finalize checks. */
+/* A fatal error ends the job with a message that names both sides.
+ * The last rank receives from rank 0 into a buffer that is too small.
+ * With an argument, the receive's request is freed: only MPI_Finalize detects the error then. */
 #include "check.h"
 
 int main(int argc, char **argv)

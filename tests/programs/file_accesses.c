@@ -1,7 +1,9 @@
 /*
-  * Random file accesses against an array of bytes: views, memory layouts, offsets, counts and families of calls are drawn in each round.
-  * All ranks draw the same numbers, so each knows what every other writes; some ranks write nothing.
- * Arguments: rounds, seed.
+ * Random file accesses are compared with an array of bytes.
+ * Each round draws views, memory layouts, offsets, counts and kinds of calls.
+ * All ranks draw the same numbers, so each rank knows the data that every other rank writes;
+ * some ranks write no data.
+ * Arguments: the number of rounds, and the seed.
  */
 #include "check.h"
 #include <unistd.h>
@@ -17,7 +19,8 @@ static unsigned draw(unsigned below)
     return (unsigned)(state >> 33) % below;
 }
 
-/* One rank's view of the file: blocks of `unit * length` bytes, `stride` units apart, from `disp` on. */
+/* A rank's view of the file: blocks of `unit * length` bytes, `stride` units apart.
+ * The first block is at offset `disp`. */
 struct view {
     int unit, length, stride, blocks;
     long disp;
@@ -50,7 +53,7 @@ static void look_through(MPI_File file, const struct view *v)
     OK(MPI_Type_free(&filetype));
 }
 
-/* A datatype of `bytes` bytes: contiguous, or each byte followed by two that are not touched. */
+/* Returns a datatype of `bytes` bytes: contiguous, or each byte followed by two unused bytes. */
 static MPI_Datatype memory(long bytes, int holes)
 {
     MPI_Datatype datatype;
@@ -66,7 +69,7 @@ static void moved(MPI_Status *status, long bytes)
     CHECK(got == bytes, "%d of %ld bytes", got, bytes);
 }
 
-/* All ranks write with one family of calls, from etype `from` of their views on. */
+/* All ranks write with one kind of calls, from etype `from` of their views on. */
 static void write_by(MPI_File file, int family, long from, void *data, MPI_Datatype datatype, long bytes)
 {
     MPI_Status status;
@@ -129,7 +132,8 @@ static void read_by(MPI_File file, int family, long from, void *data, MPI_Dataty
 
 static void one_round(MPI_File file, int round)
 {
-    /* The ranks' blocks interleave: rank r has block r of every `size`, with some unused units in between. */
+    /* The ranks' blocks interleave: rank r has blocks r, r + size, ...
+     * Unused units lie between the blocks. */
     int unit = 1 + draw(16), length = 1 + draw(40), gap = draw(3), stride = (length + gap) * size;
     int blocks = 1 + draw(BYTES / (unit * stride) > 200 ? 200 : BYTES / (unit * stride) + 1);
     long skipped = draw(8), most = (long)unit * stride * blocks;
@@ -158,7 +162,7 @@ static void one_round(MPI_File file, int round)
     OK(MPI_File_sync(file));
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* Read through another view: the data of another rank, or of all ranks. */
+    /* Reads through another view: the data of another rank, or of all ranks. */
     struct view seen = { 1, BYTES, BYTES, 1, 0 };
     if (draw(2)) {
         seen = mine;

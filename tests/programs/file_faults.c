@@ -1,7 +1,7 @@
 /*
-  * Failures of the file system: every rank gets the same error class, no rank hangs, no file is left besides the data file,
-  * and bytes that no rank should write are unchanged.
-  * Arguments: the kind of failure, and a folder.
+ * Failures of the file system: every rank gets the same error class, no rank hangs,
+ * only the data file is left, and bytes that no rank writes are unchanged.
+ * Arguments: the kind of failure, and a folder.
  */
 #include "check.h"
 #include <dirent.h>
@@ -14,7 +14,7 @@
 static char path[512];
 static const char *folder;
 
-/* Checks that the class is the same on all ranks, and is `wanted`. */
+/* Checks that the error class equals `wanted` on all ranks. */
 static void same_class(int code, int wanted, const char *what)
 {
     int class, all[64];
@@ -24,7 +24,7 @@ static void same_class(int code, int wanted, const char *what)
         CHECK(all[i] == wanted, "%s: rank %d has class %d, not %d", what, i, all[i], wanted);
 }
 
-/* Checks that the folder contains only this file. */
+/* Checks that the folder contains only the file `name`. */
 static void only(const char *name)
 {
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -49,7 +49,7 @@ static void interleave(MPI_File file, int piece, int pieces)
 
 enum { PIECE = 1000, PIECES = 4000 };
 
-/* Every family of collective access to a disk that fills up, then smaller accesses that fit again. */
+/* Every kind of collective access to a disk without enough space, then accesses that fit. */
 static void full(void)
 {
     MPI_File file;
@@ -73,7 +73,8 @@ static void full(void)
     free(data);
 }
 
-/* One rank's file size limit, in the middle of an aggregated access; data of others before the limit remain. */
+/* One rank's file size limit lies within an aggregated access;
+ * other ranks' data before the limit are written. */
 static void limit(void)
 {
     MPI_File file;
@@ -91,7 +92,8 @@ static void limit(void)
             CHECK(setrlimit(RLIMIT_FSIZE, &less) == 0, "the limit cannot be set");
         int code = MPI_File_write_all(file, data, PIECE * PIECES, MPI_CHAR, &status), class, sum, failed;
         CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "the limit cannot be set back");
-        /* Whether the rank itself writes to the file depends on the choice of aggregators; all ranks agree in either case. */
+        /* The choice of aggregators decides whether the limited rank itself writes;
+         * all ranks have the same outcome in either case. */
         OK(MPI_Error_class(code, &class));
         failed = class != MPI_SUCCESS;
         OK(MPI_Allreduce(&failed, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
@@ -105,8 +107,9 @@ static void limit(void)
     free(data);
 }
 
-/* One rank has a separate piece after the interleaved ones, and may not write that far, or reads beyond the end:
- * all bytes are in their place, counts are each rank's own, and the class is the same on all ranks. */
+/* One rank has a separate piece after the interleaved ones, which it may not write,
+ * or which lies beyond the end of the file.
+ * All other bytes are written, counts are per rank, and all ranks get the same error class. */
 static void apart(void)
 {
     enum { EACH = PIECE * 100 };
@@ -131,7 +134,7 @@ static void apart(void)
             CHECK(setrlimit(RLIMIT_FSIZE, &less) == 0, "the limit cannot be set");
         same_class(MPI_File_write_all(file, data, EACH, MPI_CHAR, &status), limited ? MPI_ERR_QUOTA : MPI_SUCCESS, "written");
         CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "the limit cannot be set back");
-        /* There are no data beyond the end. */
+        /* The file has no data beyond its end. */
         if (rank == 0)
             CHECK(truncate(path, behind + (limited ? 0 : EACH / 4)) == 0, "it cannot be cut");
         OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -201,7 +204,7 @@ static void names(void)
     }
 }
 
-/* The file is unlinked while it is open: accesses continue, and delete on close finds nothing to delete. */
+/* The file is unlinked while it is open: accesses continue, and delete on close finds no file. */
 static void removed(void)
 {
     MPI_File file;
@@ -221,7 +224,8 @@ static void removed(void)
     only(NULL);
 }
 
-/* Truncated by another process while it is open: each rank gets the true count, and the rest of its buffer is unchanged. */
+/* Another process truncates the open file.
+ * Each rank gets the true count, and the rest of its buffer is unchanged. */
 static void cut(void)
 {
     MPI_File file;
@@ -232,7 +236,7 @@ static void cut(void)
     OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
     interleave(file, PIECE, 100);
     OK(MPI_File_write_all(file, data, PIECE * 100, MPI_CHAR, &status));
-    /* In the middle of the last rank's piece of block 50. */
+    /* The new end lies within the last rank's piece of block 50. */
     long end = (50L * size + size - 1) * PIECE + PIECE / 2;
     if (rank == 0)
         CHECK(truncate(path, end) == 0, "it cannot be cut");
@@ -251,7 +255,8 @@ static void cut(void)
     free(back);
 }
 
-/* Two handles on one file, and two files with the same base name, each with its own shared pointer. */
+/* Two handles of one file, and two files with the same base name;
+ * each handle has a separate shared file pointer. */
 static void twice(void)
 {
     MPI_File first, second, other;
@@ -291,7 +296,7 @@ static void twice(void)
     only(NULL);
 }
 
-/* Endless collective writes, in the middle of which the test kills a rank. */
+/* Endless collective writes, during which the test kills a rank. */
 static void forever(void)
 {
     MPI_File file;

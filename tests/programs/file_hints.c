@@ -1,6 +1,7 @@
 /*
-  * Hints: effective ones are returned with the values in use, others are not; one that differs between ranks has no effect and causes no hang;
-  * a file has the same contents with any hints.
+ * Hints: supported ones are returned with their effective values, others are not.
+ * A hint that differs between ranks has no effect and causes no hang.
+ * A file's contents do not depend on its hints.
  */
 #include "check.h"
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 static char path[300];
 
-/* The value of a hint in use, or "" if it is not returned. */
+/* Returns the effective value of a hint, or "" if the hint is not returned. */
 static const char *used(MPI_File file, const char *key)
 {
     static char value[MPI_MAX_INFO_VAL + 1];
@@ -33,7 +34,7 @@ static MPI_File opened(MPI_Info info)
     return file;
 }
 
-/* Interleaved pieces with a hole after each group of all ranks' pieces, written and read back; the holes are unchanged. */
+/* Writes and reads interleaved pieces with a hole after each group; the holes are unchanged. */
 static void pieces(MPI_File file, int piece)
 {
     enum { EACH = 300 };
@@ -89,7 +90,7 @@ static void with(const char *key, const char *value)
     OK(MPI_File_close(&file));
 }
 
-/* A created file has the returned mode, less the process's umask; each rank passes a hint, and rank 0's is used. */
+/* A created file has the returned mode, less the process's umask; rank 0's hint is used. */
 static void mode(const char *wanted, const char *given)
 {
     struct stat is;
@@ -113,7 +114,7 @@ static void mode(const char *wanted, const char *given)
     OK(MPI_File_close(&file));
 }
 
-/* Arguments: the mode that the file of hints sets, if it does. */
+/* Argument: the mode in the file of hints, if there is such a file. */
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);

@@ -1,7 +1,8 @@
 /*
-  * Long nonblocking reads progress while the program computes, whether the file is cached or must be read from the disk:
-  * they return the right bytes and count, leave the rest of the buffer unchanged, and may be freed early.
- * Arguments: a folder.
+ * Long nonblocking reads progress while the program computes, from the page cache or the disk.
+ * They return the right bytes and count, and leave the rest of the buffer unchanged.
+ * Requests may be freed early.
+ * Argument: a folder.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -54,7 +55,7 @@ int main(int argc, char **argv)
             if (cold)
                 forget();
             OK(MPI_Barrier(MPI_COMM_WORLD));
-            /* Every rank from a different byte on, and all of them beyond the end. */
+            /* Every rank reads from a different byte on, and beyond the end of the file. */
             long from = 1000003L * (rank % 4) + how, wanted = LENGTH - (rank % 4) * 4096, there = LENGTH - from;
             if (there > wanted)
                 there = wanted;
@@ -70,7 +71,7 @@ int main(int argc, char **argv)
             if (how == 1)
                 OK(MPI_Wait(&request, &status));
             if (how == 2) {
-                /* Messages progress meanwhile. */
+                /* Messages progress during the read. */
                 int mine = rank, sum;
                 OK(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
                 CHECK(sum == size * (size - 1) / 2, "%d", sum);
@@ -79,7 +80,7 @@ int main(int argc, char **argv)
             CHECK(request == MPI_REQUEST_NULL, "the request is still there");
             came(&status, data, from, wanted, there);
         }
-    /* Several at once, and one whose request the program frees. */
+    /* Several reads at once, and a read whose request the program frees. */
     forget();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     MPI_Request both[2];

@@ -1,13 +1,13 @@
 /*
-  * A rank's memory does not grow with the number of pieces of its view: a thousand and ten million pieces, in independent and
-  * collective accesses.
+ * A rank's memory does not grow with the number of pieces of its view:
+ * a thousand and ten million pieces, in independent and collective accesses.
  */
 #include "check.h"
 #include <unistd.h>
 
 enum { PIECE = 2 };
 
-/* The peak memory of this process, in KiB, since the last reset. */
+/* Returns the peak memory of this process since the last reset, in KiB. */
 static long most(int reset)
 {
     if (reset) {
@@ -25,7 +25,7 @@ static long most(int reset)
     return kib;
 }
 
-/* The additional memory that an access needs. */
+/* Returns the additional memory of an access, in KiB. */
 static long needs(const char *path, long pieces, int collective)
 {
     MPI_File file;
@@ -72,12 +72,13 @@ int main(int argc, char **argv)
     const char *folder = getenv("TMPDIR");
     snprintf(path, sizeof path, "%s/portcullis-file-memory-%d", folder ? folder : "/tmp", id);
     for (int collective = size > 1; collective >= 0; collective--) {
-        /* Ranks that write back the gaps between their pieces would undo concurrent writes of others. */
+        /* A rank that writes back the gaps between its pieces would undo concurrent writes. */
         if (!collective && size > 1)
             break;
         long few = needs(path, 1000, collective);
         long many = needs(path, 10000000, collective);
-        /* Twice the buffers of an aggregator; a list of ten million pieces would take 240 MiB. */
+        /* The limit is twice an aggregator's buffers;
+           a list of ten million pieces would take 240 MiB. */
         CHECK(many < few + (40 << 10), "%ld KiB for a thousand pieces, %ld for ten million", few, many);
     }
     return finish("file_memory");

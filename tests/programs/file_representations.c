@@ -1,13 +1,14 @@
 /*
-  * Data representations in which data have other sizes in the file than in memory, with views that have holes:
-  * element counts follow the sizes in the file, and offsets given in bytes are unchanged (MPI 5.0, section 14.5.1).
+ * Data representations in which data have other sizes in the file than in memory.
+ * The views have holes. Element counts use the sizes in the file,
+ * and offsets in bytes are unchanged (MPI 5.0, section 14.5.1).
  */
 #include "check.h"
 #include <unistd.h>
 
 static char path[4096];
 
-/* The number of elements of one rank in a row of the file, and the number of rows. */
+/* The number of elements of a rank in a row of the file, and the number of rows. */
 enum { PART = 3, ROWS = 4, MINE = PART * ROWS };
 
 static MPI_File opened(void)
@@ -18,7 +19,7 @@ static MPI_File opened(void)
     return file;
 }
 
-/* This rank's part of a row of all ranks, in elements. */
+/* Returns the datatype of this rank's part of a row, in elements. */
 static MPI_Datatype row_of(MPI_Datatype element)
 {
     int all = PART * size, part = PART, first = PART * rank;
@@ -28,7 +29,7 @@ static MPI_Datatype row_of(MPI_Datatype element)
     return row;
 }
 
-/* Reads the raw bytes of the file. */
+/* Reads the file's bytes without conversion. */
 static void look(MPI_File file, void *bytes, int count)
 {
     MPI_Status status;
@@ -42,7 +43,7 @@ static void look(MPI_File file, void *bytes, int count)
     CHECK(length == count, "the file has %lld bytes, not %d", (long long)length, count);
 }
 
-/* The index in the file of element `i` of a rank. */
+/* Returns the index in the file of element `i` of rank `who`. */
 static int place(int who, int i)
 {
     return i / PART * PART * size + who * PART + i % PART;
@@ -53,7 +54,7 @@ static long value(int who, int i)
     return (i % 2 ? -1 : 1) * (0x010203L + 1000 * who + i);
 }
 
-/* A long has four bytes in external32. */
+/* In external32 a long has four bytes. */
 static void longs(int collective)
 {
     MPI_File file = opened();
@@ -82,7 +83,7 @@ static void longs(int collective)
     OK(MPI_File_seek(file, 0, MPI_SEEK_END));
     OK(MPI_File_get_position(file, &at));
     CHECK(at == MINE, "the view ends at %lld", (long long)at);
-    /* More than the file has. */
+    /* The count exceeds the data in the file. */
     memset(back, 0x5a, sizeof back);
     OK(MPI_File_read_at(file, PART, back, MINE, MPI_LONG, &status));
     OK(MPI_Get_count(&status, MPI_LONG, &got));
@@ -111,7 +112,7 @@ static void longs(int collective)
     OK(MPI_File_close(&file));
 }
 
-/* Displacements in bytes refer to the file. */
+/* Displacements in bytes are those of the file. */
 static void bytes_stay(void)
 {
     MPI_File file = opened();
@@ -133,7 +134,7 @@ static void bytes_stay(void)
     OK(MPI_File_close(&file));
 }
 
-/* A user-defined representation: a double is a float in the file. */
+/* A user-defined representation, which stores a double as a float. */
 static int sizes_asked;
 
 static int extent_there(MPI_Datatype datatype, MPI_Aint *extent, void *extra)

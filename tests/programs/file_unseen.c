@@ -1,6 +1,6 @@
 /*
-  * A program that continues after a file error; with a second argument it queries the error class.
-  * Arguments: a folder, and optionally any word.
+ * A program that continues after a file error; with a second argument it queries the error class.
+ * Arguments: a folder, and optionally any word.
  */
 #include "check.h"
 
@@ -10,7 +10,7 @@ int main(int argc, char **argv)
     char path[600];
     begin(&argc, &argv);
     snprintf(path, sizeof path, "%s/missing", argv[1]);
-    /* An error here is expected if the file does not exist. */
+    /* The deletion fails if the file does not exist; the error is ignored. */
     MPI_File_delete(path, MPI_INFO_NULL);
     int code = MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file), class;
     if (argc > 2)

@@ -1,6 +1,6 @@
 /*
-  * Files: every family of access against the expected file contents.
-  * The ranks' patterns interleave, memory has holes, and some ranks have no data.
+ * Files: every kind of access is compared with the expected file contents.
+ * The ranks' patterns interleave, memory has holes, and some ranks have no data.
  */
 #include "check.h"
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ static MPI_File opened(int amode)
     return file;
 }
 
-/* Checks the file's contents from an int on, on all ranks. */
+/* Checks on all ranks `count` ints of the file, from int `from` on. */
 static void holds(MPI_File file, MPI_Offset from, int count)
 {
     int *seen = malloc(sizeof(int) * (count + 1));
@@ -35,7 +35,7 @@ static void holds(MPI_File file, MPI_Offset from, int count)
     free(seen);
 }
 
-/* Each rank's ints interleave with those of the others in the file, and have holes in memory. */
+/* Each rank's ints interleave with those of other ranks in the file, and have holes in memory. */
 static void interleaved(int block, int each, int collective)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -80,7 +80,7 @@ static void interleaved(int block, int each, int collective)
     OK(MPI_File_close(&file));
 }
 
-/* The shared pointer: every rank's ints once, and in rank order. */
+/* The shared file pointer: every rank writes its ints once, and in rank order. */
 static void shared(void)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -101,7 +101,7 @@ static void shared(void)
         CHECK(!seen[all[i]]++, "%d twice", all[i]);
     }
     OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
-    /* Rank r has r ints. */
+    /* Rank r writes r ints. */
     int *part = malloc(sizeof(int) * (rank + 1));
     for (int i = 0; i < rank; i++)
         part[i] = value_at(rank * (rank - 1) / 2 + i);
@@ -115,7 +115,7 @@ static void shared(void)
     OK(MPI_File_close(&file));
 }
 
-/* Reads beyond the end of the file return what exists and leave the rest unchanged. */
+/* A read beyond the end of the file returns the existing data and leaves the rest unchanged. */
 static void ends(void)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -178,7 +178,7 @@ static void mistakes(void)
     CLASS(MPI_File_write(file, &data, 1, MPI_INT, &status), MPI_ERR_READ_ONLY);
     CLASS(MPI_File_read_at(file, -1, &data, 1, MPI_INT, &status), MPI_ERR_ARG);
     CLASS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "nonsense", MPI_INFO_NULL), MPI_ERR_UNSUPPORTED_DATAREP);
-    /* Only one rank passes an invalid offset: all ranks fail with its class. */
+    /* One rank passes an invalid offset: the call fails on all ranks with its error class. */
     CLASS(MPI_File_read_at_all(file, rank == size - 1 ? -5 : 0, &data, 1, MPI_BYTE, &status), MPI_ERR_ARG);
     OK(MPI_File_close(&file));
     file = opened(MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE);
@@ -190,7 +190,8 @@ static void mistakes(void)
         CLASS(MPI_File_delete(path, MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
 }
 
-/* A failure of the system on one rank ends the call with the same class on all ranks, and no rank is killed. */
+/* A system failure on one rank kills no rank and fails the call on all ranks.
+ * All ranks get the same error class. */
 static void refused(void)
 {
     enum { LIMIT = 1 << 20 };

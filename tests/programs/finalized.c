@@ -1,8 +1,8 @@
-/* A process that continues after MPI_Finalize has no listening TCP socket; while MPI is in use it has one. */
+/* A process has a listening TCP socket while MPI is in use, and none after MPI_Finalize. */
 #include "check.h"
 #include <unistd.h>
 
-/* Returns true if a socket with this inode listens, by the kernel's table of one family. */
+/* Returns true if the kernel's table of one address family lists this inode as listening. */
 static int listens(const char *table, const char *inode)
 {
     char line[512], state[8], owner[32];
@@ -17,7 +17,7 @@ static int listens(const char *table, const char *inode)
     return found;
 }
 
-/* The number of listening TCP sockets among the first 1024 descriptors of this process. */
+/* Returns the number of listening TCP sockets among the process's first 1024 descriptors. */
 static int listening(void)
 {
     int count = 0;

@@ -1,9 +1,9 @@
-/* A flood of eager messages: rank 0 sends the number of messages in the second argument to rank 1,
- * which probes for another message until its memory has stopped growing, and then receives them all.
+/* A flood of eager messages from rank 0 to rank 1; the second argument is their number.
+ * Rank 1 probes for another message until its memory stops growing, then receives all messages.
  * The first argument is the allowed growth of rank 1's memory, in KiB. */
 #include "check.h"
 
-/* The peak memory of this process, in KiB. */
+/* Returns the peak memory of this process, in KiB. */
 static long peak(void)
 {
     FILE *status = fopen("/proc/self/status", "r");
@@ -18,7 +18,7 @@ static long peak(void)
     return kib;
 }
 
-/* Progresses without receiving until the peak has not changed for half a second. */
+/* Makes progress without a receive until the peak has not changed for half a second. */
 static void look_elsewhere(void)
 {
     long before = 0;

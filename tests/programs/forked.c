@@ -1,9 +1,10 @@
 /*
-  * A process that forks after MPI_Init; both processes continue.
+ * A process that forks after MPI_Init; both processes continue.
  *
  *     forked asks|sends|executes
  *
-  * The child calls functions that are always allowed and exits; sends a message; or executes a program without MPI.
+ * The child calls functions that are always allowed and exits; or sends a message;
+ * or executes a program without MPI.
  */
 #include "check.h"
 
@@ -25,7 +26,7 @@ int main(int argc, char **argv)
         if (!flag)
             _exit(3);
         MPI_Finalized(&flag);
-        /* With the C library's exit handlers. */
+        /* `exit` runs the C library's exit handlers. */
         exit(flag ? 3 : 0);
     }
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status), "status %d", status);

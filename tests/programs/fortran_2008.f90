@@ -1,4 +1,4 @@
-! The same of the interface of Fortran 2008: handles and statuses have types of their own, and errors need no argument.
+! The Fortran 2008 interface: handles and statuses have derived types, and ierror is optional.
 program fortran_2008
   use mpi_f08
   implicit none

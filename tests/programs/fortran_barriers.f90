@@ -1,4 +1,4 @@
-! Twenty barriers by the names that Fortran has for them: ten of the world, ten of its duplicate.
+! Twenty barriers by Fortran's names: ten on the world, ten on its duplicate.
 program fortran_barriers
   use mpi_f08
   implicit none

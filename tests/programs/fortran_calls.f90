@@ -1,11 +1,12 @@
-! A program in Fortran as users of Open MPI and MPICH compile it: messages, types, operators, attributes, windows, files, groups, persistent requests, a communicator of its own,
+! A Fortran program as users of Open MPI and MPICH compile it: messages, types, operators,
+! attributes, windows, files, groups, persistent requests, a new communicator,
 ! a generalized request.
 program fortran_calls
   use mpi
   implicit none
   integer :: code, me, n, total, largest, dup, op, key, slot, request, win, file, i
   integer :: status(MPI_STATUS_SIZE), left, right
-  ! Persistent requests reach both while no argument names them.
+  ! Persistent requests access both arrays although no argument names them.
   integer, allocatable, volatile :: numbers(:), theirs(:)
   logical :: found
   integer(kind=MPI_ADDRESS_KIND) :: value, expected, size_of_window
@@ -175,7 +176,7 @@ subroutine greater(mine, both, length, kind)
   both = max(mine, both)
 end subroutine
 
-! The copy is the sum of the value and the extra state.
+! The copied value is the sum of the value and the extra state.
 subroutine copied(comm, key, extra, value, copy, flag, code)
   use mpi
   integer :: comm, key, code

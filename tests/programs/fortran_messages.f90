@@ -1,4 +1,4 @@
-! Messages by the names that Fortran has for them; with the word "hang" both ranks receive what is never sent.
+! Messages by Fortran's names; with "hang" both ranks wait for a message that is never sent.
 program fortran_messages
   use mpi
   implicit none
@@ -15,7 +15,7 @@ program fortran_messages
   other = 1 - rank
   if (way == 'hang') call MPI_Recv(word, 1, MPI_INTEGER, other, 40 + rank, copy, MPI_STATUS_IGNORE, code)
 
-  ! One way and back, with a status and without one.
+  ! A message in each direction, with and without a status.
   if (rank == 0) then
     call MPI_Send(7, 1, MPI_INTEGER, 1, 11, MPI_COMM_WORLD, code)
     call MPI_Recv(word, 1, MPI_INTEGER, MPI_ANY_SOURCE, MPI_ANY_TAG, copy, MPI_STATUS_IGNORE, code)
@@ -27,7 +27,7 @@ program fortran_messages
     call MPI_Send(8, 1, MPI_INTEGER, 0, 12, copy, code)
   end if
 
-  ! Both at once, completed in three ways.
+  ! Two nonblocking messages at once, completed in three ways.
   call MPI_Irecv(word, 1, MPI_INTEGER, other, 13, copy, requests(1), code)
   call MPI_Isend(rank, 1, MPI_INTEGER, other, 13, copy, requests(2), code)
   call MPI_Waitall(2, requests, statuses, code)

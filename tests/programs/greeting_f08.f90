@@ -1,4 +1,4 @@
-! The smallest program of module mpi_f08: every rank sends a greeting, and rank 0 checks that it has received all of them.
+! The smallest program of module mpi_f08: every rank sends a greeting, and rank 0 checks them all.
 program greeting
   use mpi_f08
   implicit none

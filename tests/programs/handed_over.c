@@ -1,6 +1,7 @@
 /*
-  * Two threads of each rank pass a buffer to each other with messages alone: one writes it and sends, the other receives and
-  * uses it. Only the library orders them, so a race detector that does not know its lock reports a race.
+ * Two threads of each rank pass a buffer to each other by messages alone:
+ * one thread writes it and sends, the other receives and uses it.
+ * Only the library orders the accesses, so a race detector without its lock reports a race.
  */
 #include "check.h"
 #include <pthread.h>

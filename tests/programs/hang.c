@@ -1,9 +1,9 @@
 /*
-  * Programs that hang, each because of a common mistake, for the hang report.
+ * Programs that hang because of a common mistake, for the hang report.
  *
  *     hang crossed|tag|missing|part|computes|exception|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering
  *
-  * None of them ends by itself, except "buffering", which ends if sends are buffered; run with a time limit.
+ * No program ends by itself, except "buffering" if sends are buffered; run with a time limit.
  */
 #include "check.h"
 
@@ -30,14 +30,14 @@ int main(int argc, char **argv)
             OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "part")) {
-        /* Two of three ranks wait for each other, and the third goes on for a while. */
+        /* Two of three ranks wait for each other; the third rank continues for a while. */
         if (rank < 2)
             OK(MPI_Recv(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         for (;;)
             usleep(1000);
     }
     if (!strcmp(way, "buffering")) {
-        /* Both send first. */
+        /* Both ranks send before they receive. */
         OK(MPI_Send(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD));
         OK(MPI_Recv(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         MPI_Finalize();
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
         OK(MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
     if (!strcmp(way, "exception")) {
-        /* A Python program ends by an exception: mpi4py finalizes, and the other rank waits for a message. */
+        /* A Python exception: mpi4py finalizes, and the other rank waits for a message. */
         if (rank == 0)
             OK(MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         fputs("Traceback (most recent call last):\n  File \"prog.py\", line 3, in <module>\n    main()\nValueError: bad\n", stderr);
@@ -76,12 +76,12 @@ int main(int argc, char **argv)
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "root")) {
-        /* Each waits for the other's broadcast. */
+        /* Each rank waits for the other rank's broadcast. */
         OK(MPI_Barrier(MPI_COMM_WORLD));
         OK(MPI_Bcast(&word, 1, MPI_INT, other, MPI_COMM_WORLD));
     }
     if (!strcmp(way, "absent")) {
-        /* The last rank is in another operation than the others, and one rank computes. */
+        /* The last rank is in another operation than the other ranks, and rank 1 computes. */
         while (rank == 1)
             pause();
         if (rank == size - 1)
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
             pause();
     }
     if (!strcmp(way, "second")) {
-        /* The first of two messages arrives, the second is never sent. */
+        /* The first of two messages arrives; the second message is never sent. */
         MPI_Request requests[2];
         if (rank == 0) {
             OK(MPI_Irecv(&word, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &requests[0]));
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
             pause();
     }
     if (!strcmp(way, "polls")) {
-        /* One rank polls for a message that the other never sends. */
+        /* One rank polls for a message that the other rank never sends. */
         MPI_Request request;
         int there = 0;
         if (rank == 0) {
@@ -129,13 +129,13 @@ int main(int argc, char **argv)
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "shift")) {
-        /* All except the last shift a word along, and the last one waits for all. */
+        /* All ranks except the last shift a word; the last rank waits for all. */
         if (rank < size - 1)
             OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 5, &word, 1, MPI_INT, (rank + size - 1) % size, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "inner")) {
-        /* Ranks of a communicator are not those of the job: its rank 0 is rank 2 of the job. */
+        /* A communicator with reversed ranks: its rank 0 is the last rank of the job. */
         MPI_Comm turned;
         OK(MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &turned));
         if (rank == 0)

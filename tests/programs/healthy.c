@@ -1,9 +1,10 @@
 /*
- * Jobs that stand still for a while and then go on, each for a reason that no state of MPI shows. None of them may be ended.
+ * Jobs that pause and then continue, each for a reason that is invisible to MPI.
+ * mpirun must end none of them.
  *
  *     healthy sleeps|pipe|file|stops|thread|lock|polls|accepts|spawns|shared [MILLISECONDS]
  *
- * All ranks but one wait inside MPI meanwhile.
+ * During the pause all ranks but one wait inside MPI.
  */
 #include "check.h"
 
@@ -22,7 +23,7 @@ static void rest(void)
         ;
 }
 
-/* A message around the ring, which ends at the rank where it began. */
+/* A message around the ring, from rank `first` back to rank `first`. */
 static void ring(int first)
 {
     int word = 7, next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -53,7 +54,7 @@ static void *computes_then_flags(void *flag)
     return NULL;
 }
 
-/* A word that is passed by the system and not by MPI. */
+/* A word is passed by the system (a pipe or a file) and not by MPI. */
 static void through(const char *kind)
 {
     const char *folder = getenv("TMPDIR");
@@ -85,7 +86,7 @@ static void through(const char *kind)
         unlink(path);
 }
 
-/* A child that is no rank stops rank 1 in the middle of its messages. */
+/* A child process that is no rank stops rank 1 in the middle of its messages. */
 static void stops(void)
 {
     long pids[64];
@@ -129,7 +130,8 @@ static void locks(void)
     OK(MPI_Win_free(&win));
 }
 
-/* Rank 0 stores into memory that all ranks map, after a while; rank 1 reads it, and all others wait for rank 1. */
+/* After a pause, rank 0 stores into memory that all ranks map.
+ * Rank 1 reads the memory, and all other ranks wait for rank 1. */
 static void shared(void)
 {
     volatile int *memory;
@@ -182,7 +184,7 @@ static void spawns(char *program)
     OK(MPI_Comm_disconnect(&inter));
 }
 
-/* Sleeps before it begins and once more before it sends. */
+/* A spawned process sleeps before its MPI_Init and before its send. */
 static int child(int *argc, char ***argv)
 {
     MPI_Comm parent;
@@ -220,7 +222,7 @@ int main(int argc, char **argv)
     if (is_threaded) {
         pthread_t thread;
         int word = 0, flag = 0;
-        /* A thread that has not called MPI yet, and one that computes first. */
+        /* A thread that has not yet called MPI, and a thread that first computes. */
         CHECK(pthread_create(&thread, NULL, sends_later, NULL) == 0, "no thread");
         OK(MPI_Recv(&word, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         pthread_join(thread, NULL);
@@ -234,7 +236,7 @@ int main(int argc, char **argv)
     if (!strcmp(way, "shared"))
         shared();
     if (!strcmp(way, "polls")) {
-        /* Only the polls could end this; the last one cancels. */
+        /* Only the polls can end this wait; the last poll cancels the receive. */
         MPI_Request request;
         int there = 0, word;
         long long until = now() + milliseconds * 1000000LL;

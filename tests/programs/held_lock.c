@@ -1,5 +1,7 @@
-/* A mistake for the hang report: rank 1 locks rank 0's window and waits for a message that rank 2 never sends, while rank 2 waits for the lock.
- * With "computes" rank 1 makes no further calls; with "post" rank 2 waits for its post, with "complete" rank 2 waits until rank 1 has completed its accesses. */
+/* A deadlock for the hang report. Rank 1 locks rank 0's window and waits for a message.
+ * Rank 2 never sends that message, as it waits for the lock.
+ * With "computes", rank 1 makes no further calls. With "post", rank 2 waits for rank 1's post.
+ * With "complete", rank 2 waits until rank 1 has completed its accesses. */
 #include "check.h"
 
 int main(int argc, char **argv)

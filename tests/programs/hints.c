@@ -1,7 +1,8 @@
-/* Hints: unsupported ones are not returned, given ones are kept; memory kinds, thread levels of sessions, buffers of sends. */
+/* Hints: unsupported ones are not returned, supported ones are kept;
+ * memory kinds, thread levels of sessions, and buffers of sends. */
 #include "check.h"
 
-/* The value of a hint, or an empty string. */
+/* Returns the value of a hint, or an empty string. */
 static const char *value(MPI_Info info, const char *key)
 {
     static char text[100];
@@ -24,7 +25,7 @@ static MPI_Info given(void)
     return info;
 }
 
-/* A communicator made with [given]. */
+/* Checks the hints of a communicator that was created with [given]. */
 static void knows(MPI_Comm comm, const char *order)
 {
     MPI_Info info;
@@ -69,7 +70,8 @@ static void sessions(const char *level)
     IS(used, "thread_level", level);
     OK(MPI_Info_free(&used));
 
-    /* A buffered send on a session's communicator uses the process's buffer if the session has none (section 3.6). */
+    /* If a session has no buffer, a buffered send on its communicator uses
+     * the process's buffer (section 3.6). */
     static char buffer[1000 + MPI_BSEND_OVERHEAD], *back;
     MPI_Group group;
     MPI_Comm comm;

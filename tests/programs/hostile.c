@@ -1,6 +1,8 @@
 /*
-  * Rank 1 writes random data into the memory that it shares with the others, which exchange messages of every protocol until the job is ended.
-  * It continues from a timer while it waits in a call, so that the job ends even if a corrupted message is lost.
+ * Rank 1 writes random data into the memory that it shares with the other ranks.
+ * The other ranks exchange messages of every protocol until the job is ended.
+ * While rank 1 waits in a call, a timer continues the writes.
+ * So the job ends even if a corrupted message is lost.
  *
  *     hostile SEED
  */
@@ -23,7 +25,7 @@ static uint64_t next(void)
     return z ^ (z >> 31);
 }
 
-/* The part of the node's memory with the rings: after one page for the node and one per rank. */
+/* Returns the rings in the node's memory, after a page for the node and a page per rank. */
 static uint64_t *rings(size_t *words)
 {
     char line[512];
@@ -35,7 +37,7 @@ static uint64_t *rings(size_t *words)
     fclose(maps);
     CHECK(end > begin, "there is no shared memory");
     size_t head = 4096 * (1 + (size_t)size);
-    /* A ring for each ordered pair, about 1 MiB each. */
+    /* Each ordered pair of ranks has a ring of about 1 MiB. */
     size_t bytes = (size_t)size * size * ((1 << 20) + 256 * 64);
     *words = bytes / 8;
     return (uint64_t *)(begin + head);

@@ -1,4 +1,5 @@
-/* A job that hangs with something in each queue, for a debugger to show: every rank prints "ready PID" and then waits until it is ended. */
+/* A job that hangs with an entry in each queue, for a debugger.
+ * Every rank prints "ready PID" and then waits until it is ended. */
 #include "check.h"
 #include <unistd.h>
 

@@ -1,12 +1,13 @@
 /*
-  * Ends while ranks are in a barrier that rank 0 never enters, or keeps them waiting there.
+ * Ranks wait in a barrier that rank 0 enters late or never.
  *
  *     in_barrier abort|kill|wait
  *     in_barrier late RANK
  *
-  * "abort", "kill": rank 1 enters with MPI_Ibarrier and calls MPI_Abort or kills itself. "wait": all ranks wait for a signal.
-  * "late": a normal end: this rank enters after two seconds, and all claims hold.
-  * "ready PID" is printed before.
+ * "abort", "kill": rank 1 enters by MPI_Ibarrier and then calls MPI_Abort or kills itself.
+ * "wait": all ranks wait for a signal.
+ * "late": RANK enters after two seconds, the program ends normally, and all claims hold.
+ * Each rank prints "ready PID" before the barrier.
  */
 #include "check.h"
 
@@ -30,7 +31,7 @@ int main(int argc, char **argv)
     }
     if (rank == 1 && strcmp(way, "wait")) {
         OK(MPI_Ibarrier(MPI_COMM_WORLD, &entered));
-        /* The others enter meanwhile. */
+        /* The other ranks enter during this pause. */
         usleep(100000);
         if (!strcmp(way, "kill"))
             raise(SIGKILL);

@@ -3,10 +3,10 @@
 
 #define TAG 77
 
-static int here, there, mine; /* sizes of both groups and the rank in the own one */
+static int here, there, mine; /* sizes of the local and the remote group; rank in the local group */
 static int side;              /* 0 for the even ranks of the world, 1 for the odd ones */
 
-/* The world's rank of rank r of a side. */
+/* Returns the world rank of rank r of a side. */
 static int world_rank(int s, int r) { return 2 * r + s; }
 
 static void shape(MPI_Comm inter)
@@ -53,7 +53,7 @@ static void messages(MPI_Comm inter)
     int me = rank;
     for (int r = 0; r < there; r++)
         OK(MPI_Isend(&me, 1, MPI_INT, r, TAG, inter, &sends[r]));
-    /* The even ones by rank, then the others with a wildcard. */
+    /* Messages from even remote ranks are received by rank, the others by a wildcard. */
     for (int i = 0; i < there; i++) {
         MPI_Status status;
         int got, named = 2 * i < there;
@@ -64,7 +64,7 @@ static void messages(MPI_Comm inter)
     OK(MPI_Waitall(there, sends, MPI_STATUSES_IGNORE));
 }
 
-/* The root argument of a rooted operation whose root is the last rank of side `rooted`. */
+/* Returns the root argument of an operation whose root is the last rank of side `rooted`. */
 static int root_of(int rooted)
 {
     int size = rooted == side ? here : there, root = size - 1;
@@ -101,7 +101,7 @@ static void rooted(MPI_Comm inter, int to)
 
     int sum = -1;
     one = rank + 1;
-    /* On non-root ranks nothing is significant, not even the datatype. */
+    /* On non-root ranks no argument is significant, not even the datatype. */
     MPI_Datatype mine_too = root == MPI_PROC_NULL ? MPI_DATATYPE_NULL : MPI_INT;
     OK(MPI_Reduce(&one, &sum, 1, mine_too, MPI_SUM, root, inter));
     int expected = 0;
@@ -144,7 +144,8 @@ static void symmetric(MPI_Comm inter)
     for (int i = 0; i < there; i++)
         CHECK(all[i] == 100 * world_rank(!side, i) + mine, "rank %d gave %d", i, all[i]);
 
-    /* Both groups contribute the same number of elements, and each scatters the other's sum over its own members. */
+    /* Both groups contribute the same number of elements;
+     * each group scatters the other group's sum over its members. */
     int total = here * there, whole[1024], part[64];
     for (int i = 0; i < total; i++)
         whole[i] = i;
@@ -160,7 +161,7 @@ static void symmetric(MPI_Comm inter)
 
 static void children(MPI_Comm inter)
 {
-    /* The first of each side. */
+    /* A group of the first rank of each side. */
     MPI_Group local, first;
     MPI_Comm small, part, whole;
     OK(MPI_Comm_group(inter, &local));
@@ -178,7 +179,7 @@ static void children(MPI_Comm inter)
     OK(MPI_Group_free(&local));
     OK(MPI_Group_free(&first));
 
-    /* Colours that only one side uses produce no communicator. */
+    /* Colours that occur on one side only create no communicator. */
     int lonely = mine == 0 && here > there, color = lonely ? 99 : mine % 2;
     OK(MPI_Comm_split(inter, color, -mine, &part));
     int others = color == 0 ? (there + 1) / 2 : color == 1 ? there / 2 : 0;
@@ -207,7 +208,7 @@ static void children(MPI_Comm inter)
     }
 }
 
-/* A wrong argument of a leader makes the call fail in the whole group, and no rank hangs. */
+/* A leader's wrong argument fails the call on the whole group, and no rank hangs. */
 static void astray(MPI_Comm half)
 {
     MPI_Comm none = MPI_COMM_NULL;
@@ -226,7 +227,7 @@ static void astray(MPI_Comm half)
     OK(MPI_Comm_set_errhandler(half, before));
     OK(MPI_Errhandler_free(&before));
 
-    /* Without a communicator the handler of MPI_COMM_SELF is called. */
+    /* Without a communicator, the handler of MPI_COMM_SELF is called. */
     MPI_Group ours;
     OK(MPI_Comm_group(half, &ours));
     OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &before));
@@ -240,7 +241,8 @@ static void astray(MPI_Comm half)
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
     OK(MPI_Errhandler_free(&before));
 
-    /* An empty group on either side: a local call that makes no communicator (section 7.6.2), even if only one rank calls. */
+    /* With an empty group on either side, the call is local (section 7.6.2).
+     * It creates no communicator, even if only one rank makes the call. */
     MPI_Comm made = half;
     OK(MPI_Intercomm_create_from_groups(ours, 0, MPI_GROUP_EMPTY, 0, "empty", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
     CHECK(made == MPI_COMM_NULL, "the remote group is empty");

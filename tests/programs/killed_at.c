@@ -1,5 +1,7 @@
-/* Loaded by LD_PRELOAD: kills the process at the N-th step of writing below a folder (KILLED_BELOW, KILLED_AT): before the call, or after it
- * if KILLED_AFTER is set. Steps are the calls by which a checkpoint is written: mkdir, open for writing, write, fsync, rename. */
+/* An LD_PRELOAD library that kills its process at step KILLED_AT of writing below KILLED_BELOW,
+ * before the step's system call, or after the call if KILLED_AFTER is set.
+ * Steps are the system calls that write a checkpoint:
+ * mkdir, open for writing, write, fsync, rename. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

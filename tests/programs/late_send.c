@@ -1,4 +1,5 @@
-/* A barrier does not stop point-to-point progress: a rank with a large send pending enters the barrier, its peer receives first and enters afterwards. */
+/* A barrier does not stop point-to-point progress.
+ * A rank with a large pending send enters; its peer enters after the receive of that message. */
 #include "check.h"
 
 enum { BYTES = 8 << 20, ROUNDS = 5 };
@@ -9,7 +10,7 @@ int main(int argc, char **argv)
     unsigned char *data = malloc(BYTES);
     CHECK(data, "no memory");
     for (int round = 0; round < ROUNDS; round++) {
-        /* The even rank sends, the odd one receives late; a rank without a partner only enters the barrier. */
+        /* The even rank sends, the odd rank receives late; a rank without a partner only enters. */
         int partner = rank ^ 1;
         if (partner >= size) {
             OK(MPI_Barrier(MPI_COMM_WORLD));

@@ -1,4 +1,4 @@
-/* Datatypes of many shapes with a given number of elements, and the position of each element. */
+/* Datatypes of many shapes with a given number of elements, and each element's position. */
 #ifndef LAYOUTS_H
 #define LAYOUTS_H
 
@@ -6,10 +6,11 @@
 
 enum { MOST_ELEMENTS = 64, LAYOUTS = 8 };
 
-/* `place[i]` is the position of element i in packed order, in elements; all are within the first `room` elements, four times the maximum number. */
+/* `place[i]` is the position of element i of the packed order, in elements.
+ * All positions are below `room`, which is four times the maximum number of elements. */
 typedef struct { MPI_Datatype type; int count, n, place[MOST_ELEMENTS], room; } Layout;
 
-/* A layout of the given shape; `gap` is 2 or 3. */
+/* Returns a layout of the given shape; `gap` is 2 or 3. */
 static Layout make_layout(const Type *t, int n, int shape, int gap)
 {
     Layout l = {.count = 1, .n = n, .room = n};
@@ -28,16 +29,16 @@ static Layout make_layout(const Type *t, int n, int shape, int gap)
         OK(MPI_Type_vector(n, 1, gap, t->type, &l.type));
         for (int i = 0; i < n; i++) l.place[i] = i * gap;
         break;
-    case 3: /* backwards, so that packed order is not memory order */
+    case 3: /* reversed, so that packed order is not memory order */
         for (int i = 0; i < n; i++) lens[i] = 1, starts[i] = l.place[i] = n - 1 - i;
         OK(MPI_Type_indexed(n, lens, starts, t->type, &l.type));
         break;
-    case 4: /* several of a resized one */
+    case 4: /* several items of a resized type */
         OK(MPI_Type_create_resized(t->type, 0, (MPI_Aint)gap * t->extent, &l.type));
         l.count = n;
         for (int i = 0; i < n; i++) l.place[i] = i * gap;
         break;
-    case 5: /* blocks that do not begin at the beginning */
+    case 5: /* blocks with a first displacement above zero */
         for (int i = 0, at = 3; i < n; blocks++, at++) {
             int len = 1 + (i + gap) % 3;
             len = len < n - i ? len : n - i;
@@ -46,13 +47,13 @@ static Layout make_layout(const Type *t, int n, int shape, int gap)
         }
         OK(MPI_Type_create_hindexed(blocks, lens, bytes, t->type, &l.type));
         break;
-    case 6: { /* the middle of an array of two dimensions */
+    case 6: { /* the middle of a two-dimensional array */
         int rows = n % 4 == 0 ? 4 : n % 3 == 0 ? 3 : n % 2 == 0 ? 2 : 1, columns = n / rows;
         OK(MPI_Type_create_subarray(2, (int[]){rows, columns + 2}, (int[]){rows, columns}, (int[]){0, 1}, MPI_ORDER_C, t->type, &l.type));
         for (int i = 0; i < n; i++) l.place[i] = i / columns * (columns + 2) + 1 + i % columns;
         break;
     }
-    default: { /* a structure around a vector, whose bounds lie elsewhere */
+    default: { /* a structure around a vector, with other bounds */
         MPI_Datatype inner, whole;
         OK(MPI_Type_vector(n, 1, gap, t->type, &inner));
         bytes[0] = t->extent;

@@ -1,9 +1,9 @@
 /*
-  * One rank leaves in the given way, the others wait for a message that never arrives.
+ * One rank ends in the given way; the other ranks wait for a message that never arrives.
  *
  *     leave abort|exit|quiet|kill|segv|wait|fork|deaf RANK
  *
-  * "ready PID" is printed by every rank before, so that a test knows which processes to kill and to look for.
+ * Before that, every rank prints "ready PID": a test then kills or searches these processes.
  */
 #include "check.h"
 
@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* As long as a thread sleeps, the job is not proved to be dead: these jobs wait until a test ends them. */
+/* While a thread sleeps, the job cannot be proved dead: it waits until a test ends it. */
 static void *sleeps(void *unused)
 {
     for (;;)
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < 4; i++)
             signal((int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT}[i], SIG_IGN);
     if (!strcmp(way, "fork") && fork() == 0) {
-        /* A child that holds the rank's files open and would outlive it. */
+        /* A child process that has the rank's files open and would outlive the rank. */
         printf("ready %d\n", (int)getpid());
         fflush(stdout);
         for (;;)

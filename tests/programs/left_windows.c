@@ -1,4 +1,5 @@
-/* Reports about windows: names, targets and displacements in a trace; and at the end the windows that were not freed, one of them with a lock held. */
+/* Windows in a trace: names, targets, displacements.
+ * The report at the end lists windows that were not freed; a lock of one is still held. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,5 @@
-/* Lifetimes: what a duplicate inherits and at which time, and what continues after its handle was freed. */
+/* Lifetimes of objects: a duplicate inherits its parent's state at the time of the call.
+ * Operations continue after their handle was freed. */
 #include "check.h"
 
 enum { LONG = 1 << 20, TAG = 5 };
@@ -8,7 +9,7 @@ static const char *const assertions[] = {
     "mpi_assert_strict_persistent_collective_ordering",
 };
 
-/* The value of a communicator's hint, or NULL. */
+/* Returns the value of a communicator's hint, or NULL. */
 static const char *hint(MPI_Comm comm, const char *key)
 {
     static char value[MPI_MAX_INFO_VAL];
@@ -26,7 +27,8 @@ static void expect_hint(MPI_Comm comm, const char *key, const char *value)
     CHECK(value ? found && strcmp(found, value) == 0 : !found, "%s is %s and not %s", key, found ? found : "not there", value ? value : "absent");
 }
 
-/* Hints belong to one communicator: a duplicate has the hints it is given, and defaults for the others (7.4.2, 7.4.4). */
+/* Hints belong to one communicator: a duplicate has only the hints of its call.
+ * All other hints of the duplicate have their defaults (7.4.2, 7.4.4). */
 static void hints_are_given_and_not_inherited(void)
 {
     MPI_Info info;
@@ -74,7 +76,8 @@ static int drop(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* A nonblocking duplicate inherits its parent's state at the time of the call; an error of a copy function is returned. */
+/* A nonblocking duplicate inherits its parent's state at the time of the call;
+ * the error of a copy function is returned. */
 static void a_duplicate_is_of_the_time_of_the_call(void)
 {
     int keyval, there, one, two, code;
@@ -113,7 +116,8 @@ static void a_duplicate_is_of_the_time_of_the_call(void)
     OK(MPI_Comm_free_keyval(&keyval));
 }
 
-/* A persistent buffered send uses its communicator's buffer (3.6), and one to MPI_PROC_NULL needs none. */
+/* A persistent buffered send uses its communicator's buffer (3.6);
+ * a send to MPI_PROC_NULL needs no buffer. */
 static void buffers_belong_to_communicators(void)
 {
     static char room[4096 + MPI_BSEND_OVERHEAD];
@@ -137,7 +141,7 @@ static void buffers_belong_to_communicators(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* Sends whose requests were freed complete, and MPI_Comm_disconnect waits for them (11.10.4). */
+/* Sends whose requests were freed complete; MPI_Comm_disconnect waits for them (11.10.4). */
 static void disconnecting_waits_for_what_was_freed(void)
 {
     if (size < 2)
@@ -158,7 +162,7 @@ static void disconnecting_waits_for_what_was_freed(void)
     }
     OK(MPI_Comm_disconnect(&comm));
     CHECK(comm == MPI_COMM_NULL, "the handle stays");
-    /* The data have left, so the program may reuse the buffer. */
+    /* The data are sent, so the program may reuse the buffer. */
     memset(data, 0, sizeof data);
 }
 
@@ -172,7 +176,8 @@ static void hear(MPI_Comm *comm, int *code, ...)
     heard_on = *comm;
 }
 
-/* A failure on a communicator that was freed meanwhile is passed to its handler (7.4.3: it lives until pending operations have completed). */
+/* A failure on a freed communicator calls its error handler.
+ * The communicator exists until its pending operations have completed (7.4.3). */
 static void a_freed_communicator_hears_of_its_failures(void)
 {
     int data[2] = {1, 2}, code;
@@ -193,7 +198,8 @@ static void a_freed_communicator_hears_of_its_failures(void)
     OK(MPI_Errhandler_free(&handler));
 }
 
-/* A matched receive has no communicator argument, but its message came on one (9.3); a message from MPI_PROC_NULL needs none. */
+/* A matched receive has no communicator argument: errors are raised on its message's communicator
+ * (9.3); a message from MPI_PROC_NULL has none. */
 static void a_matched_receive_fails_on_the_communicator_of_its_message(void)
 {
     int data[2] = {1, 2}, code;
@@ -216,7 +222,8 @@ static void a_matched_receive_fails_on_the_communicator_of_its_message(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* Several requests completed together: a failure is MPI_ERR_IN_STATUS, and all statuses are filled in (3.2.5). */
+/* If one of several requests fails, the call returns MPI_ERR_IN_STATUS.
+ * All statuses are set then (3.2.5). */
 static void failures_are_in_the_statuses_that_are_looked_at(void)
 {
     int data[4] = {1, 2, 3, 4}, flag, code, n, indices[3];
@@ -246,7 +253,7 @@ static void failures_are_in_the_statuses_that_are_looked_at(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* A rank with MPI_UNDEFINED need not know how the others split (7.4.2). */
+/* A rank with MPI_UNDEFINED need not know the other ranks' arguments of the split (7.4.2). */
 static void nobody_need_know_how_the_others_split(void)
 {
     const int types[] = {MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_HW_GUIDED};
@@ -260,7 +267,7 @@ static void nobody_need_know_how_the_others_split(void)
     }
 }
 
-/* Text need not be UTF-8: it is returned as it was set (7.8, 10.1). */
+/* Text need not be UTF-8: the library returns the bytes that were set (7.8, 10.1). */
 static void text_is_bytes(void)
 {
     MPI_Info info;
@@ -311,7 +318,8 @@ static int cancel(void *extra, int complete)
     return MPI_SUCCESS;
 }
 
-/* A generalized request that the program has freed must still be completed by it, and is deallocated then (13.2). */
+/* A freed generalized request must still be completed by the program;
+ * it is then deallocated (13.2). */
 static void a_freed_generalized_request_is_completed_later(void)
 {
     MPI_Request request, kept;
@@ -327,7 +335,7 @@ static void small_things(void)
 {
     int arrived = 0, n, dims[1] = {size}, periods[1] = {0}, code;
     char name[2 * MPI_MAX_OBJECT_NAME], found[MPI_MAX_OBJECT_NAME];
-    /* Nothing is left to arrive. */
+    /* A null request has no partition that could be missing. */
     OK(MPI_Parrived(MPI_REQUEST_NULL, 0, &arrived));
     CHECK(arrived, "a partition of no message has not arrived");
     /* Names are truncated (7.8). */
@@ -344,7 +352,7 @@ static void small_things(void)
     OK(MPI_Type_get_name(type, found, &n));
     CHECK(n == MPI_MAX_OBJECT_NAME - 1, "%d characters are kept", n);
     OK(MPI_Type_free(&type));
-    /* Memory with the requested alignment (9.2). */
+    /* Memory is allocated with the requested alignment (9.2). */
     MPI_Info info;
     char *memory;
     OK(MPI_Info_create(&info));
@@ -353,7 +361,7 @@ static void small_things(void)
     CHECK((size_t)memory % 4096 == 0, "%p", (void *)memory);
     OK(MPI_Free_mem(memory));
     OK(MPI_Info_free(&info));
-    /* Packing needs a communicator. */
+    /* Packing requires a valid communicator. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     n = 0;

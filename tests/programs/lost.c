@@ -1,5 +1,6 @@
-/* Rank 0 waits for messages that no rank is left to send: ranks 1 and 2 send something, and then their connections to it are cut.
- * The errors go to standard output, one line for each form of waiting. */
+/* Rank 0 waits for messages that no rank is left to send:
+ * ranks 1 and 2 send a message, then their connections to rank 0 are cut.
+ * Rank 0 prints the error of each form of waiting on standard output. */
 #include "check.h"
 
 enum { ENOUGH = 60000 };

@@ -1,11 +1,12 @@
 /*
-  * Ranks end by SIGBUS, as when they access memory of a rank that is dying.
+ * Ranks end by SIGBUS, as if they accessed memory of a rank that is dying.
  *
  *     memory_gone kill|exit|alone RANK
  *
-  * The rank kills itself or exits with status 3, and holds memory that takes the system some time to free.
-  * The others on its host detect that it is dying and access missing memory, so most of them end before it does.
-  * With "alone" the rank does that itself. All others wait to be ended.
+ * RANK kills itself or exits with status 3, and holds memory that the kernel takes time to free.
+ * The other ranks of its host detect that it is dying and access missing memory.
+ * So most of them end before RANK does.
+ * With "alone", RANK accesses missing memory. All other ranks wait until they are ended.
  */
 #include "check.h"
 
@@ -16,7 +17,7 @@
 
 enum { HELD = 256 << 20, PAGE = 4096 };
 
-/* Accesses the mapping of an empty file. */
+/* Accesses the mapping of an empty file, which raises SIGBUS. */
 static void touch_nothing(void)
 {
     FILE *file = tmpfile();

@@ -1,4 +1,4 @@
-/* The errors of members that do not call the same collective operation: --mca coll_base_check true, four ranks. */
+/* Errors of members that call different collectives: --mca coll_base_check true, four ranks. */
 #include "check.h"
 
 static void say(const char *what, int code)

@@ -1,6 +1,7 @@
 /*
- * Messages whose type signature is not that of their receive, and others that match in ways that are less obvious:
- * --mca pml_ob1_check_types true, two ranks. With the argument "unchecked" no difference is expected to be reported.
+ * Messages whose type signature differs from that of their receive, and valid messages
+ * whose match is less obvious: --mca pml_ob1_check_types true, two ranks.
+ * With the argument "unchecked", the library must report no difference.
  */
 #include "check.h"
 
@@ -8,7 +9,7 @@
 
 static int is_checked = 1;
 
-/* The receive must fail with a sentence, or without the check succeed. */
+/* The receive must fail with a message; without the check it must succeed. */
 static void say(const char *what, int code)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -92,7 +93,7 @@ static void matches(MPI_Datatype particle)
             OK(MPI_Bsend(integers, 2, MPI_INT, 1, 5, MPI_COMM_WORLD));
             OK(MPI_Buffer_detach(&buffer, &flag));
             free(buffer);
-            /* A message that is cancelled, or received, before others with its tag. */
+            /* Before other messages with the same tag, a message is cancelled or received. */
             OK(MPI_Issend(integers, LONG, MPI_INT, 1, 6, MPI_COMM_WORLD, &request));
             OK(MPI_Cancel(&request));
             OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
@@ -104,13 +105,13 @@ static void matches(MPI_Datatype particle)
             OK(MPI_Waitall(2, both, MPI_STATUSES_IGNORE));
         } else {
             OK(MPI_Recv(integers, 3, pair, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-            /* The receive has more elements than the message. */
+            /* The receive has more elements than its message. */
             OK(MPI_Recv(particles, 2, particle, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             CHECK(particles[0].at[2] == 3 && particles[0].kind == 4, "%d", particles[0].kind);
             OK(MPI_Recv(integers, 3, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(reals, 3, MPI_FLOAT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(integers, 2, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-            /* The cancelled message is gone before a receive could match it. */
+            /* The message was cancelled before a receive could match it. */
             OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(reals, 1, MPI_FLOAT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             MPI_Message first, second;

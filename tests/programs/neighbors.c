@@ -1,10 +1,11 @@
-/* Neighbourhood collectives on grids, graphs and distributed graphs: blocking, nonblocking, persistent, with large counts. */
+/* Neighbourhood collectives on grids, graphs and distributed graphs.
+ * The forms are blocking, nonblocking, persistent, and with large counts. */
 #include "check.h"
 
-/* The form of a call; every test runs with each of them. */
+/* The form of a call; every test runs in each form. */
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, LARGE, FORMS };
 
-/* Completes an operation; a persistent one is started twice. */
+/* Completes an operation; a persistent operation is started twice. */
 static void conclude(enum form form, MPI_Request *request)
 {
     if (form == NONBLOCKING)
@@ -42,7 +43,8 @@ static void alltoall(enum form form, const void *s, int n, MPI_Datatype t, void 
     conclude(form, &request);
 }
 
-/* Checks the source of each block of a rank of a grid: the neighbour's block for the opposite direction of the same dimension. */
+/* Checks the blocks that a rank of a grid has received.
+ * Each block is the neighbour's block for the opposite direction of the same dimension. */
 static void halo(MPI_Comm cart, int ndims)
 {
     enum { EACH = 300 };
@@ -79,7 +81,8 @@ static void halo(MPI_Comm cart, int ndims)
     free(in);
 }
 
-/* Grids of all processes, rings and lines; in a ring of one or two the same process is the neighbour on both sides. */
+/* Grids of all processes, rings and lines. In a ring of one or two processes,
+ * both neighbours of a process are the same process. */
 static void grids(void)
 {
     for (int periodic = 0; periodic < 2; periodic++) {
@@ -131,7 +134,8 @@ static void star(void)
     OK(MPI_Comm_free(&graph));
 }
 
-/* A distributed graph: every rank sends to all higher ranks, as many elements as there are ranks between; counts and types differ. */
+/* A distributed graph: every rank sends to all higher ranks; the number of elements
+ * is the rank difference. Counts and types differ between the two sides. */
 static void above(void)
 {
     int in = rank, out = size - 1 - rank;
@@ -172,7 +176,7 @@ static void above(void)
             for (int i = 0; i <= total; i++)
                 received[i] = -1;
             if (w) {
-                /* The same data in pairs on one side and singly on the other. */
+                /* The same data, in pairs on one side and as single elements on the other. */
                 for (int d = 0; d < out; d++)
                     outcounts[d] = d + 1;
                 switch (form) {
@@ -195,7 +199,7 @@ static void above(void)
             }
         }
 
-    /* All blocks have the same size here, but the receiver's displacements are reversed. */
+    /* All blocks have the same size, but the receiver's displacements are reversed. */
     for (int s = 0; s < in; s++)
         incounts[s] = 2, indispls[s] = 2 * (in - 1 - s);
     for (enum form form = BLOCKING; form < LARGE; form++) {

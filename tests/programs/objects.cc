@@ -1,4 +1,5 @@
-/* A typical C++ program: containers as buffers, a struct as datatype, a lambda as operator and an error that is thrown. */
+/* A typical C++ program: containers as buffers, a struct as a datatype, a lambda as an operator.
+ * Errors are converted to exceptions. */
 #include "check.h"
 #include <cstddef>
 #include <numeric>
@@ -13,7 +14,7 @@ struct Best {
     int rank;
 };
 
-/* A datatype with the lifetime of its scope. */
+/* A datatype that is freed at the end of its scope. */
 class Type {
     MPI_Datatype type = MPI_DATATYPE_NULL;
 
@@ -64,7 +65,7 @@ void strings_of_any_length()
     CHECK(all[0] == 'a' && all.compare(places[rank], mine.size(), mine) == 0, "%s", all.c_str());
 }
 
-/* Returned errors converted to exceptions. */
+/* Converts returned error codes to exceptions. */
 void errors_are_returned_and_thrown()
 {
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

@@ -1,6 +1,8 @@
-/* Loads the MPI library, or a module that needs one, named by its first argument, like interpreters, which are not linked with one.
+/* Loads the MPI library, or a module that needs one, by the name in its first argument,
+ * like interpreters, which are not linked with an MPI library.
  *
- * With a second argument it makes no MPI call: it reports that the library of this rank is open, and ends at the end of its standard input. */
+ * With a second argument the program makes no MPI call.
+ * It prints that the rank's library is open, and ends at the end of its standard input. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -33,7 +35,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s is no MPI library\n", argv[1]);
         return 3;
     }
-    /* A handle of Open MPI is the address of an object, and one of MPICH is a number. */
+    /* Open MPI's handles are addresses of objects; MPICH's handles are numbers. */
     void *world = dlsym(library, "ompi_mpi_comm_world");
     int size = 0;
     if (init(NULL, NULL) || comm_size(world ? world : (void *)(intptr_t)0x44000000, &size) || finalize())

@@ -12,7 +12,7 @@
 
 enum { N = 5 };
 
-/* Number i of rank r: small enough that products of eight stay exact. */
+/* Returns number i of rank r, small enough that products of eight numbers are exact. */
 static int seed(int r, int i)
 {
     return (r * 3 + i) % 4 + 1;

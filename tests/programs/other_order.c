@@ -1,5 +1,6 @@
 /*
-  * Blocking sends of short messages, more than the receiver buffers, which it receives from the last to the first.
+ * Blocking sends of more short messages than the receiver buffers;
+ * the receives are in the reverse order.
  *
  *     other_order BYTES MESSAGES
  */

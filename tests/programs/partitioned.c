@@ -1,10 +1,12 @@
-/* Partitioned communication: partitions in any order, different numbers on both sides, several starts. */
+/* Partitioned communication: partitions in any order, and several starts.
+ * The two sides have different numbers of partitions. */
 #include "check.h"
 
 #define ROUNDS 5
 #define TAG 21
 
-/* Sends `out` partitions to the next rank and receives `in` from the previous one, `elements` in total. */
+/* Sends `out` partitions to the next rank and receives `in` from the previous rank;
+ * `elements` is the total number of elements. */
 static void exchange(int out, int in, int elements)
 {
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -25,7 +27,7 @@ static void exchange(int out, int in, int elements)
             for (int p = 1; p < out; p++)
                 odd[n++] = p;
             OK(MPI_Pready_list(n, odd, requests[1]));
-            /* The first partition is missing, so the send cannot be complete. */
+            /* The first partition is not ready, so the send cannot be complete. */
             OK(MPI_Test(&requests[1], &flag, MPI_STATUS_IGNORE));
             CHECK(!flag, "a send is complete without its first part");
             OK(MPI_Pready_range(0, 0, requests[1]));
@@ -33,7 +35,7 @@ static void exchange(int out, int in, int elements)
         } else {
             OK(MPI_Pready_range(0, out - 1, requests[1]));
         }
-        /* The last partition may arrive before the others. */
+        /* The last partition may arrive before the other partitions. */
         do
             OK(MPI_Parrived(requests[0], in - 1, &flag));
         while (!flag);
@@ -96,7 +98,7 @@ static void typed(void)
             to[i][j] = rank * 1000 + i * N + j, from[i][j] = -1;
     MPI_Request requests[2];
     OK(MPI_Psend_init(to, 6, 2, shifted, next, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
-    /* Four times three rows; the sender's partitions have other boundaries. */
+    /* Four partitions of three rows; the sender's partitions have other boundaries. */
     OK(MPI_Precv_init(from, 4, 3 * N, MPI_INT, before, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
     OK(MPI_Startall(2, requests));
     for (int p = 0; p < 6; p++)
@@ -150,7 +152,7 @@ static void unequal(int sent, int room)
             OK(MPI_Pready_range(0, 1, request));
         int code = MPI_Wait(&request, &status);
         OK(MPI_Error_class(code, &class));
-        /* The sender need not be notified. */
+        /* The sender need not be notified of the truncation. */
         int may_not_know = rank == 0 && class == MPI_SUCCESS && !is_portcullis();
         CHECK(may_not_know || class == (sent > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "%d bytes into %d: class %d at start %d", sent, room, class, start);
         if (rank == 1 && sent <= room) {

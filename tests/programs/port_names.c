@@ -1,4 +1,4 @@
-/* Port names fit the header's limit, and a lookup returns what was published. */
+/* Port names fit MPI_MAX_PORT_NAME, and a lookup returns the published name. */
 #include "check.h"
 
 /* Opens a port with these hints, publishes its name, and looks it up. */

@@ -1,9 +1,9 @@
 /*
-  * The output of a program that ends in the given way without flushing:
+ * Output of a program that ends in the given way without a flush:
  *
  *     printed killed-before|killed|aborts|fails|waits FILE
  *
-  * "aborts" and "fails" also leave an incomplete line, and a line in a stdio file.
+ * "aborts" and "fails" also leave an incomplete line and a line in a stdio file.
  */
 #include "check.h"
 

@@ -1,4 +1,5 @@
-/* Probing: the size is known before the receive, and a matched message can only be received by the rank's matching handle. */
+/* Probes: the message size is known before the receive.
+ * Only the handle of a matched probe can receive its message. */
 #include "check.h"
 
 static const int lengths[] = {0, 1, 5, 100, 5000, 70000, 300000};
@@ -66,7 +67,7 @@ int main(int argc, char **argv)
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
 
-    /* A matched message is removed from the order: the next receive gets the following one. */
+    /* A matched message is removed from the queue: the next receive gets the following message. */
     int a = 1, b = 2, got;
     MPI_Request r[2];
     OK(MPI_Isend(&a, 1, MPI_INT, right, 99, MPI_COMM_WORLD, &r[0]));

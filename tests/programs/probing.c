@@ -1,5 +1,5 @@
 /*
-  * A program that queries the loader for large-count functions, as Python's mpi4py does, and then uses them.
+ * A program that looks large-count functions up by dlsym, as mpi4py does, and then calls them.
  */
 #define _GNU_SOURCE
 #include "check.h"

@@ -1,7 +1,7 @@
 /*
-  * A typical profiler: a library for LD_PRELOAD that counts the messages a rank sends and prints the number at the end.
+ * A typical profiler: an LD_PRELOAD library that counts and prints a rank's sent messages.
  *
-  * It calls the library by the standard's profiling names.
+ * The profiler calls the library by the profiling names (PMPI_).
  */
 #include <mpi.h>
 #include <stdio.h>

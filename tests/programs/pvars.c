@@ -1,11 +1,12 @@
-/* Performance variables of a running program: queues of a communicator, and messages and bytes to each of its ranks, as a tool reads them. */
+/* Performance variables as a tool reads them in a running program.
+ * The variables are queues of a communicator, and messages and bytes to each of its ranks. */
 #include "check.h"
 
 #define WORKS(call) CHECK((call) == MPI_SUCCESS, "%s", #call)
 
 static MPI_T_pvar_session session;
 
-/* A handle of a variable on an object; also stores the number of its values. */
+/* Returns a handle of a variable on an object; also stores the number of its values. */
 static MPI_T_pvar_handle of(const char *name, int class, void *object, int *count)
 {
     MPI_T_pvar_handle handle;
@@ -29,7 +30,7 @@ int main(int argc, char **argv)
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half));
     MPI_Comm world = MPI_COMM_WORLD;
 
-    /* The queues of two communicators are apart. */
+    /* Two communicators have separate queues. */
     posted = of("pml_ob1_posted_receives", MPI_T_PVAR_CLASS_LEVEL, &world, &one);
     CHECK(one == 1, "%d", one);
     unexpected = of("pml_ob1_unexpected_messages", MPI_T_PVAR_CLASS_LEVEL, &half, &one);
@@ -61,7 +62,7 @@ int main(int argc, char **argv)
     WORKS(MPI_T_pvar_read(session, unexpected, &number));
     CHECK(number == 0, "%llu", number);
 
-    /* Arrays over ranks count from the start on, each handle for itself. */
+    /* Arrays over ranks count from a handle's start; each handle counts separately. */
     bytes = of("mpi_base_matrix_p2p_bytes", MPI_T_PVAR_CLASS_AGGREGATE, &world, &count);
     messages = of("mpi_base_matrix_p2p_messages", MPI_T_PVAR_CLASS_COUNTER, &world, &count);
     again = of("mpi_base_matrix_p2p_messages", MPI_T_PVAR_CLASS_COUNTER, &world, &count);
@@ -88,7 +89,7 @@ int main(int argc, char **argv)
     CHECK(MPI_T_pvar_readreset(session, messages, values) == MPI_T_ERR_PVAR_NO_ATOMIC, "not refused");
     CHECK(MPI_T_pvar_start(session, posted) == MPI_T_ERR_PVAR_NO_STARTSTOP, "not refused");
 
-    /* A collective operation counts by what it brings to whom. */
+    /* A collective operation counts the bytes that it sends to each rank. */
     MPI_T_pvar_handle collective = of("mpi_base_matrix_collective_bytes", MPI_T_PVAR_CLASS_AGGREGATE, &world, &count);
     WORKS(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     OK(MPI_Bcast(words, 25, MPI_INT, 0, MPI_COMM_WORLD));
@@ -96,7 +97,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < size; i++)
         CHECK(values[i] == (rank == 0 && i != 0 ? 100 : 0), "%llu bytes to rank %d", values[i], i);
 
-    /* Totals count from the start on, messages by their protocol. */
+    /* Totals count from the start; messages are counted by protocol. */
     static char lots[4 << 20];
     MPI_T_pvar_handle eager = of("pml_ob1_eager_sent", MPI_T_PVAR_CLASS_COUNTER, NULL, &one);
     MPI_T_pvar_handle announced = of("pml_ob1_rendezvous_sent", MPI_T_PVAR_CLASS_COUNTER, NULL, &one);
@@ -144,7 +145,7 @@ int main(int argc, char **argv)
     CHECK(number == 20, "%llu", number);
     OK(MPI_File_close(&file));
 
-    /* A communicator that was freed has no values. */
+    /* The variables of a freed communicator have no values. */
     waits = of("pml_ob1_posted_receives", MPI_T_PVAR_CLASS_LEVEL, &half, &one);
     OK(MPI_Comm_free(&half));
     CHECK(MPI_T_pvar_read(session, waits, &number) != MPI_SUCCESS, "a value of a freed communicator");

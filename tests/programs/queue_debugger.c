@@ -1,5 +1,6 @@
-/* A small debugger: attaches to a rank, loads the library that the rank names, and prints the rank's message queues.
-   It offers that library the callbacks of the debuggers' interface over /proc/PID/mem. Usage: queue_debugger PID */
+/* A small debugger that attaches to a rank and prints the rank's message queues.
+ * It loads the debugger library that the rank names.
+ * The library's callbacks read /proc/PID/mem. Usage: queue_debugger PID */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -49,7 +50,7 @@ static int no_size(void *type) { (void)type; return 0; }
 static int global_rank(process *of) { (void)of; return 0; }
 static image *image_of(process *of) { return of->image; }
 
-/* Finds a symbol among the exported ones of the rank's MPI library. */
+/* Finds an exported symbol of the rank's MPI library. */
 static int symbol(image *of, char *name, taddr *at)
 {
     struct stat st;
@@ -89,7 +90,7 @@ static int to_host(process *of, const void *from, void *to, int size)
     return 0;
 }
 
-/* Finds the file of the rank's MPI library, and where it is loaded. */
+/* Finds the file of the rank's MPI library, and its load address. */
 static void find_library(int pid, image *of)
 {
     char path[64], line[8192];

@@ -1,9 +1,10 @@
 /*
-  * Rank 0's results depend on timing: wildcards, probes, and which of several requests is complete. It prints all of them in one line.
+ * Rank 0's results depend on timing: wildcards, probes, and the order in which requests complete.
+ * Rank 0 prints all results in one line.
  *
-  *     race        every rank sleeps for random times
-  *     race other  rank 0 calls in another order, so that it cannot follow a recording of the first form
-  *     race die    rank 0 ends by a signal at its end
+ *     race        every rank sleeps for random times
+ *     race other  rank 0 makes other calls, so that it cannot follow a recording of `race`
+ *     race die    rank 0 dies by a signal at its end
  */
 #include "check.h"
 
@@ -86,7 +87,7 @@ static void test_some(void)
     }
 }
 
-/* Tests whether a receive can still be cancelled; the message of a cancelled one goes to another receive. */
+/* Tries to cancel receives; the message of a cancelled receive goes to another receive. */
 static void cancel_some(void)
 {
     for (int i = 0; i < EACH; i++) {

@@ -1,6 +1,6 @@
 /*
-  * A program that may be set-user-ID: it opens a file, publishes a name and spawns.
-  * Arguments: the file. Its last line reports whether it could spawn.
+ * A program that may be set-user-ID: it opens a file, publishes a name and spawns a process.
+ * Argument: the file. The last line reports whether the spawn succeeded.
  */
 #include "check.h"
 
@@ -13,7 +13,7 @@ int main(int argc, char **argv)
 
     begin(&argc, &argv);
     if (argc < 2) {
-        /* A child. */
+        /* This process was spawned. */
         OK(MPI_Comm_get_parent(&child));
         OK(MPI_Comm_disconnect(&child));
         OK(MPI_Finalize());

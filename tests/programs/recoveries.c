@@ -1,5 +1,6 @@
-/* Programs that continue without dead ranks, or with replacements, after the tutorials of the ULFM project:
- * recoveries WHAT SEED, started by mpirun --with-ft ulfm. Which ranks die and when depends on SEED. */
+/* Programs that continue without dead ranks, or with replacements, like ULFM's tutorials.
+ * Usage: recoveries WHAT SEED, started by mpirun --with-ft ulfm.
+ * SEED determines which ranks die, and when. */
 #include "survival.h"
 
 static void loop(void)
@@ -12,7 +13,7 @@ static void loop(void)
     for (int round = 0; round < rounds; round++) {
         OK(MPI_Comm_rank(comm, &now_me));
         OK(MPI_Comm_size(comm, &now_size));
-        /* All ranks draw the same numbers, so all know which rank dies, but none uses that knowledge. */
+        /* All ranks draw the same numbers, but no rank uses its knowledge of the victim. */
         uint64_t draw = below(rounds), whom = below(size), how = below(3);
         int dies = died < deaths && draw < (uint64_t)deaths * 3 && now_size > 1;
         died += dies;
@@ -20,7 +21,7 @@ static void loop(void)
             if (how == 0)
                 die();
             if (how == 1) {
-                /* In the middle of the others' operation. */
+                /* The rank dies in the middle of the other ranks' operation. */
                 int in = 1, out;
                 MPI_Request request;
                 MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm, &request);
@@ -52,7 +53,8 @@ static void loop(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* A communicator in which spawned processes replace the dead, and every rank has its former place. */
+/* Returns a communicator in which spawned processes replace the dead ranks.
+ * All rank numbers are those before the deaths. */
 static MPI_Comm replaced(MPI_Comm broken, char **argv, int place)
 {
     MPI_Comm shrunk, inter, merged, whole;
@@ -97,7 +99,8 @@ static MPI_Comm replaced(MPI_Comm broken, char **argv, int place)
     }
 }
 
-/* Each rank's right neighbour has a copy of its state; a dead rank is replaced, and its state is restored from there. */
+/* Each rank's right neighbour keeps a copy of its state;
+ * a replaced rank restores its state from that copy. */
 static void checkpoint(char **argv, int again)
 {
     enum { ROUNDS = 12, LENGTH = 1000 };
@@ -116,7 +119,8 @@ static void checkpoint(char **argv, int again)
     OK(MPI_Comm_size(comm, &n));
     int left = (me + n - 1) % n, right = (me + 1) % n, fresh = again;
     for (;;) {
-        /* All continue with the round of the ranks that have a state; a new rank gets its state from its right neighbour. */
+        /* All ranks continue with the round of the surviving ranks;
+         * a new rank gets its state from its right neighbour. */
         int furthest = fresh ? 0 : round;
         OK(MPI_Allreduce(MPI_IN_PLACE, &furthest, 1, MPI_INT, MPI_MAX, comm));
         int neighbour_fresh;
@@ -133,7 +137,8 @@ static void checkpoint(char **argv, int again)
         while (round < ROUNDS) {
             for (int i = 0; i < LENGTH; i++)
                 CHECK(mine[i] == me * 1000 + round, "place %d, round %d: %d", me, round, mine[i]);
-            /* The neighbour stores the state of this round; either all have done that, or no rank continues. */
+            /* The neighbour stores the state of this round.
+               If not all ranks have stored it, no rank continues. */
             int kept[LENGTH], flag;
             error = TRY(MPI_Sendrecv(mine, LENGTH, MPI_INT, right, 4, kept, LENGTH, MPI_INT, left, 4, comm, MPI_STATUS_IGNORE));
             flag = !error;
@@ -172,7 +177,7 @@ static void checkpoint(char **argv, int again)
     OK(MPI_Comm_free(&comm));
 }
 
-/* Rank 0 distributes tasks to workers that die; every task is done at least once. */
+/* Rank 0 distributes tasks to workers that may die; every task is executed at least once. */
 static void pool(void)
 {
     enum { TASKS = 200 };

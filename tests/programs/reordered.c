@@ -1,12 +1,14 @@
-/* Ranks distributed over two cores are reordered next to their neighbours where the program allows it, with their topology's edges.
- * Each rank binds itself before MPI_Init, as a launcher would; with only one usable core no order is better than another. */
+/* Ranks on two cores are reordered next to their neighbours if the program allows it;
+ * the topology's edges move with them.
+ * Each rank binds itself before MPI_Init, as a launcher would.
+ * With one usable core all orders are equal. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <sched.h>
 
 static int core;
 
-/* Binds to the first or the second usable processor, alternately. */
+/* Binds even ranks to the first usable processor and odd ranks to the second. */
 static void bind_in_turn(void)
 {
     const char *number = getenv("PMI_RANK");
@@ -24,7 +26,7 @@ static void bind_in_turn(void)
     sched_setaffinity(0, sizeof one, &one);
 }
 
-/* The number of ranks whose successor in a ring is on another core. */
+/* Returns the number of ranks whose successor in a ring is on another core. */
 static int crossings(MPI_Comm comm)
 {
     int me, members, next, crosses, all;
@@ -43,7 +45,8 @@ static void is_gathered(MPI_Comm ring, const char *what)
     CHECK(left <= 2, "a %s of %d still crosses cores %d times", what, size, left);
 }
 
-/* Checks that the query returns the order that the call uses, and that an order as good as any is kept. */
+/* Checks that MPI_Cart_map returns the order that the call uses.
+ * An order that is as good as any other must be kept. */
 static void is_as_mapped(MPI_Comm ring, int mapped, const char *what)
 {
     int me, kept;
@@ -62,7 +65,7 @@ static void grid(void)
     is_gathered(ring, "grid");
     is_as_mapped(ring, mapped, "grid");
     OK(MPI_Comm_free(&ring));
-    /* Without reordering the order is unchanged. */
+    /* Without reordering, the ranks keep their order. */
     OK(MPI_Cart_create(MPI_COMM_WORLD, 1, &size, periods, 0, &ring));
     OK(MPI_Comm_compare(ring, MPI_COMM_WORLD, &mapped));
     CHECK(mapped == MPI_CONGRUENT, "without reordering it compares as %d", mapped);
@@ -112,7 +115,7 @@ static void own_edges(void)
     OK(MPI_Comm_free(&ring));
 }
 
-/* The last rank specifies all edges; every second one is heavy. */
+/* The last rank specifies all edges; every second edge is heavy. */
 static void edges_of_others(void)
 {
     int all = rank == size - 1, sources[size], degrees[size], destinations[size], weights[size];
@@ -131,7 +134,7 @@ static void edges_of_others(void)
     OK(MPI_Dist_graph_neighbors(ring, 1, &source, &into, 1, &destination, &from));
     CHECK(source == (me + size - 1) % size && destination == (me + 1) % size, "%d and %d are next to %d", source, destination, me);
     CHECK(from == (me % 2 ? 1 : 9), "%d weighs what leads from %d", from, me);
-    /* Heavy edges stay on one core if each core has an even number of ranks. */
+    /* Heavy edges stay within one core if each core has an even number of ranks. */
     OK(MPI_Sendrecv(&core, 1, MPI_INT, source, 1, &next, 1, MPI_INT, destination, 1, ring, MPI_STATUS_IGNORE));
     if (size % 4 == 0)
         CHECK(from == 1 || next == core, "the heavy edge from %d crosses cores", me);

@@ -1,4 +1,5 @@
-/* Requests: every form of wait and test, persistent requests, cancelling, freeing, and empty statuses of inactive requests. */
+/* Requests: every form of wait and test, persistent requests, cancel, free,
+ * and the empty statuses of inactive requests. */
 #include "check.h"
 
 enum { N = 8, ROUNDS = 20 };
@@ -151,18 +152,19 @@ static void cancelling(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* Only sends and receives can be cancelled (sections 3.8.4 and 6.12); a program that believed a barrier cancelled would hang. */
+/* Only sends and receives can be cancelled (sections 3.8.4 and 6.12).
+ * A program whose barrier were cancelled would hang. */
 static void not_cancelled(void)
 {
     int class, token = 0;
     MPI_Comm comm;
     MPI_Request request;
-    /* Other libraries raise the error elsewhere. */
+    /* Other libraries raise this error in another call. */
     if (size < 2 || !is_portcullis())
         return;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-    /* No other rank enters the barrier before rank 0 has tried. */
+    /* No other rank enters the barrier before rank 0 has tried to cancel it. */
     if (rank != 0)
         OK(MPI_Bcast(&token, 1, MPI_INT, 0, MPI_COMM_WORLD));
     OK(MPI_Ibarrier(comm, &request));

@@ -33,7 +33,7 @@ static void agreements(MPI_Comm comm, int me)
         OK(MPIX_Comm_agree(comm, &flag));
         CHECK(flag == wanted, "%x is not %x", flag, wanted);
     }
-    /* The last rank contributes after all others have begun. */
+    /* The last rank contributes after all other ranks have begun. */
     int flag = 7, done = 0;
     MPI_Request request;
     if (size > 1) {
@@ -50,7 +50,8 @@ static void agreements(MPI_Comm comm, int me)
     }
 }
 
-/* Blocking calls while another member revokes: each ends, however it waits. */
+/* Another member revokes the communicator during blocking calls;
+   each call ends, however it waits. */
 static void revoke_under_way(MPI_Comm world, int me)
 {
     enum { RECV, PROBE, SSEND, BARRIER, ALLREDUCE, LONG, IBARRIER, WAYS };
@@ -103,7 +104,7 @@ static void revoke(MPI_Comm world, int me)
     OK(MPIX_Comm_is_revoked(comm, &flag));
     if (me == size - 1)
         OK(MPIX_Comm_revoke(comm));
-    /* No message will arrive. */
+    /* No message will arrive for these receives. */
     for (int i = 0; i < REQUESTS; i++)
         {
             IS(MPI_Wait(&pending[i], MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
@@ -156,7 +157,7 @@ static void revoke(MPI_Comm world, int me)
     sum_is(world, size);
 }
 
-/* Both sides of an intercommunicator. */
+/* The members of both groups of an intercommunicator. */
 static void between(MPI_Comm world, int me)
 {
     if (size < 2)

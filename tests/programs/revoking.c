@@ -1,5 +1,7 @@
-/* Fault tolerance without failures (ULFM): a revoked communicator is unusable, and shrinks to one that is usable; all agree.
- * It is also compiled with other libraries' compilers, and uses only what all ULFM implementations have. */
+/* Fault tolerance without failures (ULFM): a revoked communicator is unusable.
+ * It shrinks to a usable one, and all members agree.
+ * Other libraries' compilers compile this program too.
+ * So the program uses only functions that all ULFM implementations have. */
 #include "check.h"
 #if !defined(MPICH_VERSION)
 #include <mpi-ext.h>
@@ -43,7 +45,7 @@ int main(int argc, char **argv)
     OK(MPI_Bcast(&flag, 1, MPI_INT, 0, MPI_COMM_WORLD));
     if (flag) {
         int error, got;
-        /* The notification may take a while, and a receive waits for it. */
+        /* The notification may take some time; the receive waits for it. */
         error = MPI_Recv(&got, 1, MPI_INT, rank, 9, whole, MPI_STATUS_IGNORE);
         CHECK(class_of(error) == MPIX_ERR_REVOKED, "class %d", class_of(error));
 #if !defined(MPICH_VERSION)

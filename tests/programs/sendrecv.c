@@ -1,4 +1,5 @@
-/* Every send mode, blocking and nonblocking, at sizes around every protocol's limits; contents, order and counts are preserved. */
+/* Every send mode, blocking and nonblocking, at sizes around every protocol's limits;
+ * contents, order and counts are preserved. */
 #include "check.h"
 
 static const int sizes[] = {0, 1, 7, 8, 31, 63, 64, 65, 255, 256, 1000, 4095, 4096, 4097, 8191, 8192, 8193, 16384,
@@ -40,7 +41,8 @@ int main(int argc, char **argv)
             MPI_Status status;
             MPI_Request request;
             memset(in, 0xEE, n + 1);
-            /* The lower rank sends first; a ready send may start only after its receive is posted, so each waits for a go. */
+            /* The lower rank sends first. Each sender waits for a go message,
+             * since a ready send may start only after its receive is posted. */
             for (int turn = 0; turn < 2; turn++) {
                 if ((rank < partner) == (turn == 0)) {
                     fill(out, n, salt + rank);
@@ -61,7 +63,7 @@ int main(int argc, char **argv)
                 }
             }
         }
-        /* Both at once, and unexpected: the message arrives before its receive is posted. */
+        /* Both ranks send at once, and the message arrives before its receive is posted. */
         int n = sizes[s];
         MPI_Status status;
         MPI_Request request;
@@ -75,13 +77,13 @@ int main(int argc, char **argv)
         OK(MPI_Recv(in, n, MPI_BYTE, partner, 6, MPI_COMM_WORLD, &status));
         check_received(n, partner, &status, partner, 6);
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        /* A receive may be larger than its message. */
+        /* The receive buffer may be larger than its message. */
         memset(in, 0xEE, largest + 1);
         OK(MPI_Sendrecv(out, n, MPI_BYTE, partner, 8, in, largest, MPI_BYTE, partner, 8, MPI_COMM_WORLD, &status));
         check_received(n, partner, &status, partner, 8);
     }
 
-    /* To the rank itself, and to MPI_PROC_NULL. */
+    /* Messages to the rank itself and to MPI_PROC_NULL. */
     MPI_Request request;
     MPI_Status status;
     for (int s = 0; s < SIZES; s++) {

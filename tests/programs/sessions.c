@@ -1,4 +1,4 @@
-/* Sessions: communicators without, before, beside and after the world, in several rounds. */
+/* Sessions: communicators without, before, during and after the world, in several rounds. */
 #include "check.h"
 
 static int errors;
@@ -9,7 +9,7 @@ static void count(MPI_Session *session, int *code, ...)
     errors++;
 }
 
-/* Checks with a sum that a communicator of a process set works. */
+/* Checks by a sum that the communicator of a process set works. */
 static void works(MPI_Comm comm, int members)
 {
     int n, r, one = 1, sum = 0;
@@ -30,7 +30,7 @@ static void count_unmade(MPI_Comm *comm, int *code, ...)
     unmade += *comm == MPI_COMM_NULL;
 }
 
-/* The error handler argument of a session or communicator is called if that cannot be made. */
+/* The error handler argument of a session or communicator is called if its creation fails. */
 static void the_handler_of_what_is_not_made_hears_of_it(void)
 {
     MPI_Info info, gone;
@@ -63,7 +63,7 @@ static void the_handler_of_what_is_not_made_hears_of_it(void)
     OK(MPI_Errhandler_free(&handler));
 }
 
-/* Everything that one session can do; `world` is the size of the job, or 0 if not known yet. */
+/* All operations of one session; `world` is the size of the job, or 0 if it is not known yet. */
 static int one_turn(int world, int turn)
 {
     MPI_Session session;
@@ -84,7 +84,7 @@ static int one_turn(int world, int turn)
     CHECK(flag && !strcmp(value, turn % 2 ? "MPI_THREAD_MULTIPLE" : "MPI_THREAD_SINGLE"), "level %s", value);
     OK(MPI_Info_free(&info));
 
-    /* The process sets that every job has. */
+    /* Every job has these process sets. */
     int sets, world_seen = 0, self_seen = 0;
     OK(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &sets));
     for (int i = 0; i < sets; i++) {
@@ -105,7 +105,7 @@ static int one_turn(int world, int turn)
     CHECK(flag && job > 0 && (!world || job == world), "the set has %s members", value);
     OK(MPI_Info_free(&info));
 
-    /* Errors are passed to the session's handler. */
+    /* Errors call the session's error handler. */
     MPI_Group group, self;
     int before = errors, code = MPI_Group_from_session_pset(session, "mpi://nowhere", &group), class;
     OK(MPI_Error_class(code, &class));
@@ -139,7 +139,7 @@ static int one_turn(int world, int turn)
     OK(MPI_Session_detach_buffer(session, &back, &bytes));
     CHECK(back == buffer && bytes == sizeof buffer, "%d bytes came back", bytes);
 
-    /* Two groups that have not communicated before. */
+    /* Communication between two groups that have not communicated before. */
     if (job > 1) {
         MPI_Group mine, other;
         int evens[3] = {0, job - 1, 2}, odds[3] = {1, job - 1, 2}, odd = rank % 2;
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
     OK(MPI_Initialized(&flag));
     CHECK(!flag, "sessions have initialized the world");
 
-    /* Beside the world, and beyond its end. */
+    /* The session exists together with the world, and after MPI_Finalize. */
     begin(&argc, &argv);
     CHECK(size == job, "the world has %d members, the set %d", size, job);
     one_turn(job, 3);

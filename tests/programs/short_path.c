@@ -1,7 +1,8 @@
 /* Short messages make no system call, no allocation and no atomic read-modify-write.
  *
- * The processor single-steps the calls (trap flag), and every instruction is examined before it runs.
- * A message has arrived before its receive, so waiting is not covered; ranks synchronise through shared memory of their own. */
+ * The processor single-steps the calls (trap flag); every instruction is decoded before it runs.
+ * Each message arrives before its receive, so waits are not covered.
+ * The ranks synchronise through private shared memory. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -15,7 +16,7 @@
 
 enum { ROUNDS = 8, TAG = 5 };
 
-/* The first pass is not examined, so that one-time set-up is complete. */
+/* The first pass is not examined; it completes the one-time set-up. */
 static int watched;
 
 /* The counts since the last reset. */
@@ -48,7 +49,7 @@ static void step(int signal, siginfo_t *info, void *context)
 #define TRAP(change) \
     __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " change ", (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "memory", "cc")
 
-/* Single-steps a call and checks the counts. */
+/* Single-steps a call; checks its locked instructions, system calls and allocations. */
 #define STEP_BY_STEP(call) \
     do { \
         memset(&seen, 0, sizeof seen); \
@@ -64,7 +65,7 @@ static void step(int signal, siginfo_t *info, void *context)
         CHECK(seen.locked == 0, "%ld locked instructions in %s", seen.locked, #call); \
     } while (0)
 
-/* Each rank's progress, in memory that rank 1 has made. */
+/* Each rank's stage, in memory that rank 1 has created. */
 static volatile long *progress;
 
 static void share_memory(void)
@@ -86,7 +87,7 @@ static void share_memory(void)
     CHECK(progress != MAP_FAILED, "cannot map the memory of rank 1");
 }
 
-/* Announces this rank's stage, and waits outside MPI until the other has reached it. */
+/* Publishes this rank's stage, and waits outside MPI until the other rank has reached the stage. */
 static void meet(long stage)
 {
     progress[rank] = stage;
@@ -149,7 +150,7 @@ int main(int argc, char **argv)
 #else
 int main(int argc, char **argv)
 {
-    /* Instruction decoding exists for x86-64 only. */
+    /* The instruction decoder supports x86-64 only. */
     begin(&argc, &argv);
     return finish("short_path");
 }

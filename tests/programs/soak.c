@@ -1,13 +1,14 @@
-/* Any process dies at any moment, also in MPI_Init, in a spawn and in the recovery from another death, and the dead are replaced:
- * soak soak SEED SECONDS RANKS, started by mpirun --with-ft ulfm. */
+/* Any process may die at any moment; dead processes are replaced.
+ * Processes also die in MPI_Init, in a spawn, and during the recovery from another death.
+ * Usage: soak soak SEED SECONDS RANKS, started by mpirun --with-ft ulfm. */
 #include "survival.h"
 #include <sys/time.h>
 #include <unistd.h>
 
-/* The end of the soak, on a clock that all processes share; an argument of processes spawned later. */
+/* The end of the soak on a clock that all processes share; an argument of spawned processes. */
 static char ends[64];
 
-/* Rebuilds the communicator, even if processes die meanwhile; returns NULL on a process that is surplus. */
+/* Rebuilds the communicator, even if processes die meanwhile; returns NULL on a surplus process. */
 static MPI_Comm rebuilt(MPI_Comm broken, char **argv, int *place, int wanted)
 {
     int child = broken == MPI_COMM_NULL;
@@ -77,7 +78,8 @@ static MPI_Comm rebuilt(MPI_Comm broken, char **argv, int *place, int wanted)
     }
 }
 
-/* For the given number of seconds, any process may die anywhere; the dead are replaced and the data are right. */
+/* For the given number of seconds, any process may die anywhere;
+ * dead processes are replaced, and the data remain right. */
 static void soak(char **argv, int again)
 {
     enum { LENGTH = 5000 };
@@ -93,7 +95,7 @@ static void soak(char **argv, int again)
         return;
     int *mine = malloc(LENGTH * sizeof *mine), *theirs = malloc(LENGTH * sizeof *theirs);
     for (int stop = 0;;) {
-        /* The current round, which new processes do not know. */
+        /* Agrees on the current round, which new processes do not know. */
         int word[2] = {round, place == 0 && now() * 1e-9 > until};
         int error = TRY(MPI_Allreduce(MPI_IN_PLACE, word, 2, MPI_INT, MPI_MAX, comm));
         if (!error) {
@@ -113,7 +115,7 @@ static void soak(char **argv, int again)
                 CHECK(all[i] == i * 7 + round * 3, "round %d, place %d: %d", round, i, all[i]);
         }
         int all = !error;
-        if (error) /* some may wait for this rank */
+        if (error) /* other ranks may wait for this rank */
             OK(MPIX_Comm_revoke(comm));
         if (!TRY(MPIX_Comm_agree(comm, &all)) && all) {
             round++;
@@ -138,7 +140,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s soak SEED SECONDS RANKS\n", argv[0]);
         return 2;
     }
-    /* About one process dies per second; the initial ones begin to die later. */
+    /* About one process dies per second; the initial processes start to die later. */
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     chance += (uint64_t)t.tv_nsec * (uint64_t)getpid();

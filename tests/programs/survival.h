@@ -1,4 +1,5 @@
-/* Shared code of programs that survive process failures (mpi-ext.h; ULFM): random numbers, dying, and calls that may fail because of a death. */
+/* Shared code of programs that survive process failures (mpi-ext.h; ULFM): random numbers,
+ * deaths, and calls that may fail because of a death. */
 #ifndef SURVIVAL_H
 #define SURVIVAL_H
 
@@ -59,7 +60,7 @@ __attribute__((unused)) static int failures_of(MPI_Comm comm)
     return n;
 }
 
-/* Initialises MPI with returned errors, and the random numbers from the second argument: PROGRAM WHAT SEED. */
+/* Initialises MPI with returned errors, and the random numbers from SEED: PROGRAM WHAT SEED. */
 static void survive(int *argc, char ***argv)
 {
     begin(argc, argv);

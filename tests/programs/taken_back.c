@@ -1,11 +1,12 @@
-/* A cancelled send completes without a receive (section 3.8.4); a cancelled message never arrives, and any other does. */
+/* A cancelled send completes without a receive (section 3.8.4).
+ * A cancelled message never arrives; every other message arrives. */
 #include "check.h"
 
 enum { LARGEST = 1 << 20, DATA = 3, SENT = 4 };
 
 static char data[LARGEST], room[LARGEST];
 
-/* Starts a send in one of five ways. */
+/* Starts a send in one of five modes. */
 static MPI_Request begun(int way, int n, int to)
 {
     MPI_Request request;
@@ -23,7 +24,7 @@ static MPI_Request begun(int way, int n, int to)
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
-    /* Each rank sends to the next; a single rank sends to itself. */
+    /* Each rank sends to the next rank; a single rank sends to itself. */
     int to = (rank + 1) % size, from = (rank + size - 1) % size;
     static char attached[LARGEST + MPI_BSEND_OVERHEAD];
     OK(MPI_Buffer_attach(attached, sizeof attached));
@@ -50,7 +51,7 @@ int main(int argc, char **argv)
             OK(MPI_Barrier(MPI_COMM_WORLD));
             OK(MPI_Iprobe(MPI_ANY_SOURCE, DATA, MPI_COMM_WORLD, &arrives, MPI_STATUS_IGNORE));
             CHECK(!arrives, "%d bytes arrived although they were cancelled, way %d", n, way);
-            /* No rank starts again before all have checked. */
+            /* No rank starts the next round before all ranks have checked. */
             OK(MPI_Barrier(MPI_COMM_WORLD));
         }
     void *buffer;

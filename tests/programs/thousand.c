@@ -1,5 +1,6 @@
-/* A thousand messages of many lengths from rank 0 to rank 1, every byte of which is checked.
- * Rank 1 prints "ready PID" after a fifth of them, so that a test can disconnect a network while the others are on their way. */
+/* A thousand messages of many lengths from rank 0 to rank 1; every byte is checked.
+ * After a fifth of the messages, rank 1 prints "ready PID".
+ * A test can then disconnect a network while the other messages are in flight. */
 #include "check.h"
 #include <unistd.h>
 

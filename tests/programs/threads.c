@@ -1,4 +1,5 @@
-/* Threads that all call MPI at once: each communicates with the same thread of the next rank, blocking and nonblocking, while one executes barriers on its own communicator. */
+/* Threads that all call MPI at once: each communicates with the same thread of the next rank,
+ * blocking and nonblocking, while one thread executes barriers on a separate communicator. */
 #include "check.h"
 
 #include <pthread.h>

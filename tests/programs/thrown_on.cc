@@ -1,4 +1,5 @@
-// Exceptions thrown by callbacks while another library calls them: the program catches what that library lets pass, and continues with MPI.
+// Exceptions that callbacks throw inside another library.
+// The program catches the exceptions that the library passes on, and continues with MPI.
 #include <mpi.h>
 
 #include <cstdio>
@@ -13,7 +14,7 @@ struct Mine : std::runtime_error {
     explicit Mine(const char *what) : std::runtime_error(what) {}
 };
 
-// Made on each call, to show that what lies between the throw and the catch is unwound.
+// An object of each call, whose destructor shows that the stack is unwound.
 struct Held {
     static int alive;
     Held() { alive++; }
@@ -21,7 +22,7 @@ struct Held {
 };
 int Held::alive = 0;
 
-// MPI calls in a callback are calls of the program, with its constants.
+// MPI calls in a callback use the program's constants.
 static void check_constants()
 {
     int result;
@@ -100,7 +101,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     throws("error handler", [&] { MPI_Send(&x, 1, MPI_INT, all + 5, 0, MPI_COMM_WORLD); });
     throws("error handler", [&] { MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER); });
-    // An error class that only later versions of the standard have, which some libraries lack.
+    // An error class of a later standard version, which some libraries lack.
     throws("error handler", [&] { MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_SESSION); });
     throws("error handler", [&] {
         MPI_Request request = MPI_REQUEST_NULL;

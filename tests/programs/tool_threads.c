@@ -1,4 +1,4 @@
-/* A tool reads variables in a thread of its own while the program, which has one thread, waits in MPI. */
+/* A tool's thread reads variables while the program's only thread waits in MPI. */
 #include "check.h"
 #include <pthread.h>
 

@@ -1,7 +1,8 @@
-/* Cartesian, graph and distributed graph topologies: coordinates, neighbours, and what duplicates keep. */
+/* Cartesian, graph and distributed graph topologies: coordinates and neighbours.
+ * A duplicate has the topology of its parent. */
 #include "check.h"
 
-/* A grid of all processes, periodic in the first dimension, not in the second. */
+/* A grid of all processes, periodic in the first dimension only. */
 static void grid(void)
 {
     int dims[2] = {0, 0}, periods[2] = {1, 0}, kind, ndims;
@@ -19,13 +20,13 @@ static void grid(void)
     OK(MPI_Cart_rank(cart, here, &back));
     CHECK(back == me, "rank %d at (%d, %d) is said to be %d", me, here[0], here[1], back);
 
-    /* Around the ring: the message of the upper neighbour arrives here. */
+    /* Around the ring: the message of the upper neighbour arrives at this rank. */
     int up, down, got = -1;
     OK(MPI_Cart_shift(cart, 0, 1, &up, &down));
     OK(MPI_Sendrecv(&me, 1, MPI_INT, down, 1, &got, 1, MPI_INT, up, 1, cart, MPI_STATUS_IGNORE));
     CHECK(got == up, "from %d came %d", up, got);
 
-    /* Beyond the ends of the open dimension is MPI_PROC_NULL. */
+    /* Beyond the ends of the open dimension, the neighbour is MPI_PROC_NULL. */
     int left, right;
     OK(MPI_Cart_shift(cart, 1, 1, &left, &right));
     CHECK((left == MPI_PROC_NULL) == (here[1] == 0), "left of column %d is %d", here[1], left);
@@ -48,7 +49,7 @@ static void grid(void)
     OK(MPI_Comm_free(&cart));
 }
 
-/* A grid smaller than the world omits the last process. */
+/* A grid that is smaller than the world excludes the last process. */
 static void too_small(void)
 {
     int dims[1] = {size > 1 ? size - 1 : 1}, periods[1] = {0}, newrank;
@@ -87,7 +88,7 @@ static void star(void)
     free(edges);
 }
 
-/* A ring specified by other processes: each specifies the weighted edge of its successor. */
+/* A ring that other processes specify: each process gives the weighted edge of its successor. */
 static void told(void)
 {
     int source = (rank + 1) % size, degree = 1, destination = (rank + 2) % size, weight = 10 + source;

@@ -1,4 +1,4 @@
-/* A known number of messages and bytes of each kind, for the communication matrix. */
+/* A known number of messages and bytes of each kind, for `mpirun --matrix`. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,5 @@
-/* Each rank's results from a window of rank 0 depend on timing: locks, fetches, gets under a shared lock, and a test of an epoch. Every rank prints all of them in one line. */
+/* Results that each rank gets from a window of rank 0 and that depend on timing: locks, fetches,
+ * gets under a shared lock, and a test of an epoch. Every rank prints its results in one line. */
 #include "check.h"
 
 static char line[4096] = "seen";
@@ -40,7 +41,7 @@ int main(int argc, char **argv)
         saw(old);
     }
     OK(MPI_Win_unlock_all(win));
-    /* How often the epoch is not complete yet. */
+    /* The number of tests in which the epoch is not complete yet. */
     MPI_Group world, first;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
     OK(MPI_Group_incl(world, 1, (int[]){0}, &first));

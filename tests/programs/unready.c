@@ -1,4 +1,5 @@
-/* A window is used as soon as its call returns, while other members may still be creating it: unready WINDOWS. */
+/* A window is used as soon as its call returns, although other members may still be creating it.
+ * Usage: unready WINDOWS. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,5 @@
-/* Between MPI_Init and MPI_Finalize it writes to NAME.there and waits for a line in NAME, both named pipes. */
+/* Between MPI_Init and MPI_Finalize, the program uses two named pipes.
+ * It writes to NAME.there and waits for a line in NAME. */
 #include "check.h"
 
 int main(int argc, char **argv)

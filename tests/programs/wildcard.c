@@ -1,4 +1,5 @@
-/* Matching: wildcards, tags out of order, receives posted before and after the message, and no overtaking. */
+/* Matching: wildcards, tags in another order, receives posted before and after the message,
+ * and messages that do not overtake each other. */
 #include "check.h"
 
 enum { EACH = 200 };
@@ -29,7 +30,7 @@ int main(int argc, char **argv)
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* Tags are received in the reverse order of sending. */
+    /* Tags are received in the reverse order of their sends. */
     if (size > 1 && rank == 1)
         for (int tag = 0; tag < 50; tag++)
             OK(MPI_Send(&tag, 1, MPI_INT, 0, tag, MPI_COMM_WORLD));
@@ -41,7 +42,7 @@ int main(int argc, char **argv)
         }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* Posted receives match in the order of posting, wildcard or not. */
+    /* Posted receives match in the order of their posting, with and without wildcards. */
     if (size > 1 && rank == 0) {
         int got[6], go = 1;
         MPI_Request r[6];
@@ -88,7 +89,7 @@ int main(int argc, char **argv)
     }
     free(large);
 
-    /* Communicators are separate, even with wildcards. */
+    /* Communicators match separately, even with wildcards. */
     MPI_Comm other;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
     if (size > 1 && rank == 1) {

@@ -1,5 +1,6 @@
-/* Bugs reported for other libraries' windows, each as a claim with the right outcome: wrong values, spurious errors, hangs, memory growth.
- * Argument: the factor by which loops are shortened, 1, 2 or 4. */
+/* Bugs reported for windows of other libraries, each as a claim with the right outcome:
+ * wrong values, spurious errors, hangs, memory growth.
+ * Argument: the factor by which loops are shortened (1, 2 or 4). */
 #include "check.h"
 #include <pthread.h>
 #include <stdint.h>
@@ -9,7 +10,7 @@ static int shorter = 1;
 
 typedef struct { MPI_Win win; char *base; int creates; } Window;
 
-/* A window on the program's memory or the library's, with a displacement unit of one byte. */
+/* Creates a window on the program's or the library's memory; the displacement unit is one byte. */
 static Window make(int creates, MPI_Aint bytes, MPI_Comm comm)
 {
     Window w = {.creates = creates};
@@ -40,7 +41,8 @@ static long peek(MPI_Win win, int target, MPI_Aint disp)
     return value;
 }
 
-/* Valid for any kind of window: the memory of the given rank, or of the lowest rank with any if none is given (4.1). */
+/* MPI_Win_shared_query is valid for any kind of window (4.1).
+ * Without a rank, it returns the memory of the lowest rank with any memory. */
 static void shared_query(int creates)
 {
     Window w = make(creates, rank == 0 && size > 1 ? 0 : 64, MPI_COMM_WORLD);
@@ -63,7 +65,7 @@ static void shared_query(int creates)
     unmake(&w);
 }
 
-/* Memory has the requested alignment, in every process that maps it. */
+/* Memory has the requested alignment in every process that maps the memory. */
 static void alignment(void)
 {
     for (int bytes = 16; bytes <= 4096; bytes *= 4) {
@@ -91,7 +93,7 @@ static void alignment(void)
     }
 }
 
-/* Sums with derived datatypes, for which their own bounds count and not those of their data. */
+/* Sums with derived datatypes, whose own bounds are significant, not those of their data. */
 static void derived(int creates)
 {
     Window w = make(creates, 40 * sizeof(double), MPI_COMM_WORLD);
@@ -112,7 +114,7 @@ static void derived(int creates)
     OK(MPI_Win_fence(0, w.win));
     OK(MPI_Accumulate(out, 1, late, next, 8 * sizeof(double), 1, gaps, MPI_SUM, w.win));
     OK(MPI_Win_fence(0, w.win));
-    /* The result has gaps, which are unchanged, and the operator reads no origin. */
+    /* The gaps of the result are unchanged, and the operator reads no origin buffer. */
     OK(MPI_Get_accumulate(NULL, 0, MPI_BYTE, old, 1, gaps, next, 0, 3, MPI_DOUBLE, MPI_NO_OP, w.win));
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win));
     for (int i = 0; i < 3; i++) {
@@ -126,7 +128,7 @@ static void derived(int creates)
     unmake(&w);
 }
 
-/* Fetch-and-update is atomic also for many elements, with an operator that only reads, and from the target itself. */
+/* Fetch-and-update is atomic also for many elements, with MPI_NO_OP, and at the target itself. */
 static void one_step(int creates)
 {
     enum { N = 100 };
@@ -155,7 +157,8 @@ static void one_step(int creates)
     unmake(&w);
 }
 
-/* Neighbouring ranks replace each other's numbers, in both directions at once; every number is in exactly one place. */
+/* Neighbouring ranks replace each other's numbers in both directions at once;
+ * every number is in exactly one place. */
 static void replacing(int creates)
 {
     Window w = make(creates, sizeof(long), MPI_COMM_WORLD);
@@ -194,7 +197,7 @@ static void replacing(int creates)
         CHECK(was == 6, "nothing was written: %d", (int)was); \
     } while (0)
 
-/* Compare-and-swap works with every size, on the last element, and on a rank's own memory. */
+/* Compare-and-swap works for every size, on the last element, and on a rank's own memory. */
 static void swapping(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);
@@ -205,7 +208,8 @@ static void swapping(int creates)
     unmake(&w);
 }
 
-/* The data of a request are available when it is complete, for any layout; it is a request like any other. */
+/* A request's data are available when it is complete, for any layout;
+ * every completion call accepts the request. */
 static void requests(int creates)
 {
     enum { N = 20000 };
@@ -250,7 +254,7 @@ static void requests(int creates)
     unmake(&w);
 }
 
-/* A loop of local flushes lets other ranks progress, and so does a flush of another window. */
+/* A loop of local flushes lets other ranks progress, as does a flush of another window. */
 static void progress(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD), v = make(creates, 64, MPI_COMM_WORLD);
@@ -262,14 +266,16 @@ static void progress(int creates)
     OK(MPI_Accumulate(&one, 1, MPI_LONG, next, 0, 1, MPI_LONG, MPI_SUM, v.win));
     OK(MPI_Win_flush(next, v.win));
     OK(MPI_Win_flush(next, w.win));
-    /* Until the neighbour has added to this rank's window, for which it needs the lock first. */
+    /* Loops until the neighbour has added to this rank's window;
+       the neighbour first needs the lock. */
     while (peek(w.win, rank, 0) == 0 || peek(v.win, rank, 0) == 0)
         OK(MPI_Win_flush_local(next, w.win));
     OK(MPI_Win_unlock_all(v.win));
     OK(MPI_Win_unlock_all(w.win));
-    /* An exclusive request blocks later shared ones, which other ranks may still need in this loop. */
+    /* An exclusive request blocks later shared requests.
+     * Other ranks may still need shared locks in this loop. */
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    /* Waiting on one window for a rank that waits on another. */
+    /* A rank waits on one window for a rank that waits on another window. */
     if (rank == 0) {
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, size - 1, 0, w.win));
         OK(MPI_Put(&one, 1, MPI_LONG, size - 1, 8, 1, MPI_LONG, w.win));
@@ -283,7 +289,8 @@ static void progress(int creates)
     unmake(&w);
 }
 
-/* Locks on two neighbours each, in one global order, shared and exclusive alternately, with and without a check. */
+/* Each rank locks two neighbours in a global order, alternately shared and exclusive.
+ * Some locks pass MPI_MODE_NOCHECK. */
 static void neighbours(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);
@@ -307,7 +314,7 @@ static void neighbours(int creates)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Allreduce(w.base, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
     CHECK(sum == 40L / shorter * size, "%ld", sum);
-    /* One without a check beside one with it; each is released as it was acquired. */
+    /* A lock with MPI_MODE_NOCHECK beside one without; each is released in its own mode. */
     for (int i = 0; i < 20 / shorter; i++) {
         for (int r = 0; r < size; r++)
             OK(MPI_Win_lock(MPI_LOCK_SHARED, r, (r + i) % 2 ? MPI_MODE_NOCHECK : 0, w.win));
@@ -317,14 +324,14 @@ static void neighbours(int creates)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w.win));
     OK(MPI_Win_unlock(0, w.win));
-    /* A lock after a fence. */
+    /* A lock epoch follows a fence. */
     OK(MPI_Win_fence(0, w.win));
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (rank + 1) % size, 0, w.win));
     OK(MPI_Win_unlock((rank + 1) % size, w.win));
     unmake(&w);
 }
 
-/* A shared request beside an exclusive holder is neither lost nor granted. */
+/* A shared request during an exclusive lock is queued: it is not lost and not granted. */
 static void readers_and_writers(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);
@@ -347,7 +354,8 @@ static void readers_and_writers(int creates)
     unmake(&w);
 }
 
-/* A post for the next epoch does not count for the current one: rank 0 exposes its window to each in turn, and the others may be late. */
+/* A post for the next epoch is not counted for the current epoch.
+ * Rank 0 exposes its window to each rank in turn, and the other ranks may be late. */
 static void turns(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);
@@ -376,7 +384,7 @@ static void turns(int creates)
     unmake(&w);
 }
 
-/* Each rank attaches a different number of pieces, large and small, side by side; some attach none. */
+/* Each rank attaches a different number of adjacent pieces, large and small; some attach none. */
 static void attaching(void)
 {
     enum { PIECE = 64 };
@@ -394,7 +402,7 @@ static void attaching(void)
     for (int to = 0; to < size; to++) {
         int theirs = to * 70 % 150;
         MPI_Aint one = 1;
-        /* Across the border of two pieces. */
+        /* The access crosses the border of two pieces. */
         for (int i = 0; i + 1 < theirs; i += 7) {
             char both[PIECE];
             OK(MPI_Get(both, PIECE, MPI_CHAR, to, bases[to] + i * PIECE + PIECE / 2, PIECE, MPI_CHAR, win));
@@ -417,7 +425,7 @@ static void attaching(void)
     free(large);
 }
 
-/* Every supported hint is returned, with the effective value. */
+/* Every supported hint is returned with its effective value. */
 static void hints(void)
 {
     static const char *const keys[] = {"no_locks", "accumulate_ordering", "accumulate_ops", "same_size", "same_disp_unit", "mpi_accumulate_granularity"};
@@ -434,7 +442,7 @@ static void hints(void)
     unmake(&w);
 }
 
-/* A stream of gets does not accumulate memory. */
+/* Memory use does not grow during a stream of gets. */
 static void streams(int creates)
 {
     enum { BYTES = 1 << 18 };
@@ -451,7 +459,7 @@ static void streams(int creates)
     }
     getrusage(RUSAGE_SELF, &after);
     OK(MPI_Win_unlock_all(w.win));
-    /* Half of the data since then. */
+    /* The limit is half of the data since the first measurement. */
     long most = (200 / shorter - 20) * (BYTES / 2 / 1024L);
     CHECK(after.ru_maxrss - before.ru_maxrss < most, "%ld KiB, then %ld", before.ru_maxrss, after.ru_maxrss);
     free(in);
@@ -475,7 +483,7 @@ static void *of_its_own(void *argument)
     return NULL;
 }
 
-/* Threads with windows of their own do not wait for each other. */
+/* Threads with separate windows do not wait for each other. */
 static void threads(int creates)
 {
     enum { THREADS = 3 };

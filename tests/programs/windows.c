@@ -1,15 +1,16 @@
-/* One-sided communication, claim by claim: every kind of window, every access, every epoch, and every error with a class of its own. */
+/* One-sided communication, claim by claim: every kind of window, access and epoch,
+ * and every error with its own error class. */
 #include "check.h"
 #include <stdint.h>
 
 #define ALL(kind) for (int kind = 0; kind < 4; kind++)
 
-/* The parts of a window of each kind; a dynamic one has its memory attached. */
+/* The parts of a window of each kind; the memory of a dynamic window is attached. */
 typedef struct {
     MPI_Win win;
-    char *base;       /* our part */
-    MPI_Aint *at;     /* what to add to a displacement in bytes, by rank */
-    void *given;      /* to be freed by us */
+    char *base;       /* memory of this rank */
+    MPI_Aint *at;     /* offsets to be added to displacements in bytes, by rank */
+    void *given;      /* memory that this program must free */
     int kind;
 } Window;
 
@@ -98,7 +99,7 @@ static void put_and_get(int kind)
     for (int i = 0; i < 300; i++)
         CHECK(mine[i] == (i % 3 ? 0 : before * N + i / 3 * 2), "%s: element %d is %d", kinds[kind], i, mine[i]);
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    /* Requests, large counts, MPI_PROC_NULL. */
+    /* Accesses with requests, with large counts, and to MPI_PROC_NULL. */
     MPI_Request both[2];
     OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, w.win));
     OK(MPI_Rput_c(out, (MPI_Count)N, MPI_INT, next, w.at[next], (MPI_Count)N, MPI_INT, w.win, &both[0]));
@@ -119,7 +120,7 @@ static void put_and_get(int kind)
     unmake(&w);
 }
 
-/* All ranks increment one counter; each value is fetched once. */
+/* All ranks increment one counter; each value is fetched exactly once. */
 static void counters(int kind)
 {
     enum { TIMES = 500 };
@@ -142,7 +143,7 @@ static void counters(int kind)
         }
         free(seen);
     }
-    /* Compare-and-swap as a lock around a non-atomic counter. */
+    /* Compare-and-swap serves as a lock around a non-atomic counter. */
     OK(MPI_Win_lock_all(0, w.win));
     for (int i = 0; i < 20; i++) {
         int free_ = 0, taken = 1, was;
@@ -181,7 +182,7 @@ static void locks(int kind)
         OK(MPI_Put(&value, 1, MPI_LONG, target, w.at[target], 1, MPI_LONG, w.win));
         OK(MPI_Win_unlock(target, w.win));
         if (i % 10 == 3) {
-            /* Both numbers of a pair are written under an exclusive lock, so they are equal under a shared lock. */
+            /* A pair is written under an exclusive lock: its numbers agree under a shared lock. */
             long pair[2];
             OK(MPI_Win_lock_all(0, w.win));
             OK(MPI_Get(pair, 2, MPI_LONG, target, w.at[target] + 16, 2, MPI_LONG, w.win));
@@ -203,7 +204,7 @@ static void locks(int kind)
     unmake(&w);
 }
 
-/* A ring of posts and starts whose groups differ between rounds, with some early posts. */
+/* A ring of posts and starts; the groups differ between rounds, and some posts are early. */
 static void post_start(int kind)
 {
     Window w = make(kind, size * sizeof(int));
@@ -228,7 +229,7 @@ static void post_start(int kind)
         OK(MPI_Group_free(&origins));
         OK(MPI_Group_free(&targets));
     }
-    /* All ranks to all ranks. */
+    /* All ranks expose their windows to all ranks. */
     OK(MPI_Win_post(world, 0, w.win));
     OK(MPI_Win_start(world, 0, w.win));
     for (int to = 0; to < size; to++) {
@@ -257,7 +258,7 @@ static void shared_segments(void)
         int *mine, unit;
         MPI_Win win;
         MPI_Aint bytes;
-        /* Rank 0 has no memory, so that the first rank with memory is another. */
+        /* Rank 0 has no memory, so that the first rank with memory is another rank. */
         MPI_Aint own = me == 0 && members > 1 ? 0 : 10 * (MPI_Aint)sizeof(int);
         OK(MPI_Win_allocate_shared(own, sizeof(int), info, node, &mine, &win));
         OK(MPI_Info_free(&info));
@@ -343,7 +344,7 @@ static void mistakes(void)
         CHECK(((int *)w.base)[1] == 7, "%d", ((int *)w.base)[1]);
     FAILS(MPI_Rput(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, w.win, &(MPI_Request){0}), MPI_ERR_RMA_SYNC);
     unmake(&w);
-    /* Memory that is not attached, or has been detached. */
+    /* Accesses to memory that is not attached, or that has been detached. */
     w = make(2, 64);
     OK(MPI_Win_set_errhandler(w.win, MPI_ERRORS_RETURN));
     int code, next = (rank + 1) % size;
@@ -375,7 +376,7 @@ static void attached_regions(void)
     OK(MPI_Get_address(memory, &mine));
     OK(MPI_Allgather(&mine, 1, MPI_AINT, bases, 1, MPI_AINT, MPI_COMM_WORLD));
     OK(MPI_Win_lock_all(0, win));
-    /* Each other region is still attached, and no other one is. */
+    /* Every second region is still attached, and the others are not. */
     for (int i = 0; i < REGIONS; i += 97) {
         int none = 0, to = (rank + 1) % size;
         MPI_Aint at = MPI_Aint_add(bases[to], i * sizeof(int));
@@ -467,7 +468,7 @@ static void what_hangs_on_windows(void)
     unmake(&w);
     CHECK(deleted == 2, "%d", deleted);
     OK(MPI_Win_free_keyval(&keyval));
-    /* The requested alignment. */
+    /* The memory has the requested alignment. */
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", "8192"));
     MPI_Win win;
@@ -478,7 +479,7 @@ static void what_hangs_on_windows(void)
     OK(MPI_Info_free(&info));
 }
 
-/* A null origin buffer, with an operator that ignores it (section 12.3.4). */
+/* A null origin buffer with an operator that ignores the origin (section 12.3.4). */
 static void reads_by_accumulating(int kind)
 {
     Window w = make(kind, 400);

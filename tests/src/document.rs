@@ -1,8 +1,10 @@
-//! Documents whose programs and consoles a test runs.
+//! Documents whose files and console sessions a test executes.
 //!
-//! A fence with a language and a name (`c hello.c`) is a file. A fence marked `console` is a session: each line that begins with `$ ` is run by `sh`
-//! in the folder of the files, with our programs first in the path, the installation in `PREFIX` and the sources in `PORTCULLIS`;
-//! the lines after it are what it must print on both outputs.
+//! A fence with a language and a name (`c hello.c`) is a file. A fence `console` is a session:
+//! `sh` runs each line that begins with `$ ` in the folder of the files.
+//! The installation's `bin` is first in `PATH`;
+//! `PREFIX` is the installation, `PORTCULLIS` the source.
+//! The lines after a command are its expected standard output and standard error.
 
 use std::ffi::OsString;
 use std::fs;
@@ -27,7 +29,7 @@ pub struct Document {
     folder: TempDir,
 }
 
-/// What a test has done with a document.
+/// The number of files and commands of a document that were executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Files that were written.
@@ -46,17 +48,18 @@ impl Document {
         }
     }
 
-    /// The folder in which its commands run.
+    /// Returns the folder in which the document's commands run.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The text of one of its files.
+    /// Returns the text of the document's file `name`.
     pub fn file(&self, name: &str) -> String {
         fences::file(&self.text, name).unwrap_or_else(|| panic!("the document has no file {name}"))
     }
 
-    /// Writes its files and runs its commands in order; panics if one prints another text than the document shows.
+    /// Writes the files and runs the commands in order;
+    /// panics if an output differs from the document.
     pub fn holds(&self) -> Counts {
         let (mut files, mut commands) = (0, 0);
         for block in fences::blocks(&self.text) {
@@ -80,7 +83,7 @@ impl Document {
         Counts { files, commands }
     }
 
-    /// Writes the file of a block, executable for all users.
+    /// Writes the file of a fence, executable for all users.
     fn write(&self, name: &str, lines: &[&str]) {
         let path = self.folder().join(name);
         let folder = path.parent().unwrap_or(self.folder());
@@ -90,7 +93,7 @@ impl Document {
         fs::set_permissions(&path, all).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 
-    /// The output of a command, standard error after standard output.
+    /// Returns the output of a command, standard error after standard output.
     fn printed(&self, command: &str) -> String {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut ours = OsString::from(installation().join("bin"));

@@ -10,10 +10,10 @@ use xtask::{process, workspace};
 
 use crate::setting::{installation, is_newer, lock, needs};
 
-/// The names of flang in Debian and elsewhere.
+/// The names of the flang program in Debian and elsewhere, in search order.
 const FLANG: &[&str] = &["flang-new-19", "flang-new-16", "flang-new", "flang"];
 
-/// The interface that a program uses, in the numbers of `programs/fortran/ways.h`.
+/// The Fortran interface of a program; the numbers are those of `programs/fortran/ways.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `include 'mpif.h'`.
@@ -24,7 +24,7 @@ pub enum Way {
     F08 = 3,
 }
 
-/// All three.
+/// All three Fortran interfaces.
 pub const WAYS: [Way; 3] = [Way::Header, Way::Mpi, Way::F08];
 
 /// A Fortran compiler.
@@ -37,7 +37,8 @@ impl Compiler {
         needs(on_path("gfortran"), "gfortran").then_some(Compiler("gfortran"))
     }
 
-    /// Returns flang, if it is installed: few machines have it, so its absence is no failure.
+    /// Returns flang, if it is installed;
+    /// a machine without flang skips its tests without a failure.
     pub fn flang() -> Option<Compiler> {
         FLANG
             .iter()
@@ -46,20 +47,21 @@ impl Compiler {
             .map(Compiler)
     }
 
-    /// Returns the compilers of this machine that the tests know.
+    /// Returns the installed Fortran compilers.
     pub fn all() -> Vec<Compiler> {
         Self::gfortran().into_iter().chain(Self::flang()).collect()
     }
 
-    /// Returns its name.
+    /// Returns the name of the compiler's program.
     pub fn name(self) -> &'static str {
         self.0
     }
 }
 
-/// Compiles `programs/fortran/SOURCE` and further sources unless the program is up to date; returns its path, whose last part is the source's name.
+/// Compiles `programs/fortran/SOURCE` and further sources unless the program is up to date.
+/// The returned path ends in the name of the first source.
 pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
-    // Before the lock, since it may take minutes to make.
+    // The installation is made before the lock is taken, since this may take minutes.
     let installation = installation();
     let _alone = lock("programs");
     let from = workspace::programs().join("fortran");
@@ -79,7 +81,7 @@ pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
     if inputs.iter().all(|input| is_newer(&program, input)) {
         return program;
     }
-    // A folder of its own: compilers write the module files of a program to the current folder.
+    // A separate folder, since compilers write the module files of a program to the current folder.
     let scratch = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));
     let mut objects = Vec::new();
     for source in sources.iter().filter(|source| source.ends_with(".c")) {

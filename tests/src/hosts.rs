@@ -1,10 +1,11 @@
-//! Simulated hosts on one machine: network namespaces with addresses, cables and bridges of their own.
+//! Simulated hosts on one machine: network namespaces with private addresses, links and bridges.
 //!
-//! A network is a bridge in a namespace of its own, the switch, with a virtual cable to each host.
-//! Our `mpirun` launches ranks through a wrapper that enters the rank's host; the wrapper unsets the variables about shared memory,
-//! so the ranks find out by themselves which ranks share their host, as under any launcher that does not pass that information.
+//! A network is a bridge in a separate namespace (the switch), with a virtual link to each host.
+//! `mpirun` launches each rank through a wrapper that enters the rank's namespace.
+//! The wrapper unsets the variables about shared memory, so each rank must detect
+//! the ranks of its host, as under a launcher that does not pass this information.
 //!
-//! Needs root, and `ip` and `tc` from Debian's iproute2; everything is removed when the value is dropped.
+//! Requires root, and `ip` and `tc` of Debian's iproute2. Dropping the value removes everything.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,22 +20,22 @@ use xtask::process;
 use crate::job::Job;
 use crate::setting::{compile, installation, needs};
 
-/// A server of calls to a host, killed on drop.
+/// The `far serve` process of a host, killed on drop.
 #[derive(Debug)]
 pub struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already, if its address was in use.
+        // The process may have ended already if its address was in use; the error is ignored.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// A small cluster.
+/// A small cluster of simulated hosts.
 #[derive(Debug)]
 pub struct Hosts {
-    /// Prefix of the names of its namespaces; unique.
+    /// Unique prefix of the names of the cluster's namespaces.
     name: String,
     count: u32,
     wrapper: TempDir,
@@ -54,7 +55,7 @@ fn must(arguments: &str) {
 }
 
 impl Hosts {
-    /// Makes `count` hosts without a network; returns `None` where hosts cannot be made.
+    /// Creates `count` hosts without a network; returns `None` if the machine does not allow this.
     pub fn new(count: u32) -> Option<Hosts> {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -80,12 +81,13 @@ impl Hosts {
         Some(hosts)
     }
 
-    /// The namespace of a host.
+    /// Returns the namespace of a host.
     fn host(&self, number: u32) -> String {
         format!("{}-{number}", self.name)
     }
 
-    /// Connects all hosts by a network: interface `ethN` with the addresses 10.77.N.(host + 1)/24 and fd77:N::(host + 1)/64.
+    /// Connects all hosts by a network: interface `ethN` with the addresses
+    /// 10.77.N.(host + 1)/24 and fd77:N::(host + 1)/64.
     ///
     /// `mtus` are assigned to the hosts cyclically.
     pub fn network(self, number: u32, mtus: &[u32]) -> Hosts {
@@ -112,7 +114,8 @@ impl Hosts {
         self
     }
 
-    /// Gives the hosts different clocks, `seconds` apart from one host to the next, like machines that were booted at different times.
+    /// Offsets the clocks of consecutive hosts by `seconds`.
+    /// Such clocks are those of machines that were booted at different times.
     ///
     /// Processes that `mpirun` starts through the ssh replacement see these clocks.
     pub fn clocks_apart(mut self, seconds: u32) -> Hosts {
@@ -120,7 +123,8 @@ impl Hosts {
         self
     }
 
-    /// Gives every host the same bridge, as container engines do, and one of its own; neither connects to another host.
+    /// Adds to every host a bridge with the same address, like a container engine's, and a bridge
+    /// with a distinct address. Neither bridge connects to another host.
     pub fn decoys(self) -> Hosts {
         for host in 0..self.count {
             let space = self.host(host);
@@ -136,7 +140,7 @@ impl Hosts {
         self
     }
 
-    /// A program on a host.
+    /// Returns a command that runs a program on a host.
     pub fn command(&self, host: u32, program: &Path) -> Command {
         let mut command = Command::new("ip");
         command
@@ -157,7 +161,7 @@ impl Hosts {
         done.map(drop).unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// The number of bytes that a host has sent into a network.
+    /// Returns the number of bytes that a host has sent into a network.
     #[track_caller]
     pub fn sent(&self, host: u32, network: u32) -> u64 {
         let path = format!("/sys/class/net/eth{network}/statistics/tx_bytes");
@@ -190,7 +194,8 @@ impl Hosts {
             .arg(compile(program))
     }
 
-    /// Runs a program with `ranks_per_host` ranks on each host, which our `mpirun` reaches through a script that replaces ssh; hosts are called h0, h1, ...
+    /// Runs a program with `ranks_per_host` ranks on each of the hosts h0, h1, ...
+    /// `mpirun` reaches the hosts through a script that replaces ssh.
     ///
     /// `program` is one of the C programs, or a command of the system by its path.
     pub fn remote_job(&self, program: &Path, ranks_per_host: u32) -> Job {
@@ -206,7 +211,7 @@ impl Hosts {
             .limit(30)
     }
 
-    /// A script that replaces ssh: runs a command on a host.
+    /// Creates a script that replaces ssh and runs a command on a host.
     pub fn in_place_of_ssh(&self) -> PathBuf {
         let clock = match self.clocks_apart {
             0 => String::new(),
@@ -219,9 +224,9 @@ impl Hosts {
         self.script(&script, "in-place-of-ssh")
     }
 
-    /// The same, but hosts are reached over their network, through the program `far`, which serves on each of them.
+    /// Like `remote_job`, but hosts are reached over their network by a `far serve` on each host.
     ///
-    /// `mpirun` runs on the first host. The servers end with the value.
+    /// `mpirun` runs on the first host. Dropping the returned servers ends them.
     pub fn distant_job(&self, far: &Path, program: &Path) -> (Job, Vec<Server>) {
         let servers = (0..self.count).map(|host| {
             let address = format!("10.77.0.{}:7077", host + 1);

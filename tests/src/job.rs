@@ -1,4 +1,4 @@
-//! A job: a program under a launcher.
+//! A job: a program and its launcher.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -27,12 +27,12 @@ pub struct Job {
 }
 
 impl Job {
-    /// One of the C programs, on our library, under our `mpirun`.
+    /// A job of the C program `name`, on this library, under this `mpirun`.
     pub fn of(name: &str) -> Self {
         Self::command(&compile(name)).under(&installation().join("bin/mpirun"))
     }
 
-    /// Any program, without a launcher.
+    /// A job of any program, without a launcher.
     pub fn command(program: &Path) -> Self {
         Self {
             launcher: None,
@@ -46,13 +46,13 @@ impl Job {
         }
     }
 
-    /// With this launcher.
+    /// Sets the launcher.
     pub fn under(mut self, launcher: &Path) -> Self {
         self.launcher = Some(launcher.to_owned());
         self
     }
 
-    /// Without a launcher.
+    /// Removes the launcher.
     pub fn alone(mut self) -> Self {
         self.launcher = None;
         self
@@ -63,14 +63,14 @@ impl Job {
         self
     }
 
-    /// Arguments of the launcher.
+    /// Adds arguments of the launcher.
     pub fn with<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.launcher_arguments
             .extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
         self
     }
 
-    /// An argument of the program.
+    /// Adds an argument of the program.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
@@ -82,7 +82,8 @@ impl Job {
         self
     }
 
-    /// Uses the library of this prefix, regardless of where the program was linked.
+    /// Selects the library of this prefix.
+    /// The library that the program was linked with is ignored.
     pub fn on_library_of(self, prefix: &Path) -> Self {
         self.env("LD_LIBRARY_PATH", prefix.join("lib"))
     }
@@ -100,7 +101,7 @@ impl Job {
     #[track_caller]
     pub fn start(self) -> Started {
         let temporary = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));
-        // The folder's name is unique, so it also marks the job's processes.
+        // The unique name of this folder is also the mark of the job's processes.
         let mark = temporary.path().display().to_string();
         let mut command = match &self.launcher {
             Some(launcher) => {
@@ -133,7 +134,7 @@ impl Job {
         }
     }
 
-    /// Runs to the end, with any outcome.
+    /// Runs the job to its end and accepts every outcome.
     #[track_caller]
     pub fn run(self) -> Outcome {
         self.start().wait()
@@ -153,7 +154,7 @@ impl Job {
         outcome
     }
 
-    /// Runs one of the C programs, which must print that all its claims hold.
+    /// Runs a C program, which must print that all its claims hold.
     #[track_caller]
     pub fn holds(self) -> Outcome {
         let (ranks, name) = (
@@ -185,7 +186,8 @@ pub struct Started {
 }
 
 impl Started {
-    /// Waits until `processes` processes have printed `ready PID`; returns their process ids in the order of the output.
+    /// Waits until `processes` processes have printed `ready PID`.
+    /// Returns their process ids in the order of the output.
     #[track_caller]
     pub fn ready(&self, processes: usize) -> Vec<i32> {
         let begin = Instant::now();
@@ -207,13 +209,13 @@ impl Started {
         }
     }
 
-    /// Waits for a line with this prefix; returns the rest of it.
+    /// Waits for a line that begins with this prefix; returns the rest of the line.
     #[track_caller]
     pub fn says(&self, beginning: &str) -> String {
         let begin = Instant::now();
         loop {
             let printed = self.running.stdout_so_far();
-            // A line without a newline may still grow.
+            // A line without a newline may still be incomplete.
             let whole = printed.rfind('\n').map_or("", |end| &printed[..end]);
             if let Some(rest) = whole.lines().find_map(|line| line.strip_prefix(beginning)) {
                 return rest.to_owned();
@@ -248,23 +250,23 @@ impl Started {
         send(i32::try_from(self.process()).unwrap_or(0), signal);
     }
 
-    /// The process of the launcher.
+    /// Returns the launcher's process id.
     pub fn process(&self) -> u32 {
         self.running.id()
     }
 
-    /// The mark that all processes of the job have in their environment.
+    /// Returns the mark that all processes of the job have in their environment.
     pub fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// Waits for the end and checks for leftovers.
+    /// Waits for the job's end and checks for leftover processes and files.
     #[track_caller]
     pub fn wait(self) -> Outcome {
         self.wait_with_grace(leftovers::GRACE)
     }
 
-    /// The same where another launcher may leave files.
+    /// Like `wait`, but accepts leftover files of another launcher.
     #[track_caller]
     pub fn wait_for_processes(self, grace: Duration) -> Outcome {
         let nothing = self.temporary.path().join("nothing");
@@ -274,13 +276,13 @@ impl Started {
         outcome.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The same where processes may live for `grace` after the launcher has ended.
+    /// Like `wait`, but processes may live for `grace` after the launcher has ended.
     #[track_caller]
     pub fn wait_with_grace(self, grace: Duration) -> Outcome {
         let outcome = match self.running.wait(self.limit) {
             Ok(outcome) => outcome,
             Err(error @ ProcessError::TimedOut { .. }) => {
-                // The launcher was killed; its job must be gone too before the next test starts.
+                // The launcher was killed; its ranks must have ended before the next test starts.
                 leftovers::assert_none(&self.mark, self.temporary.path());
                 panic!("{error}");
             }
@@ -291,7 +293,7 @@ impl Started {
     }
 }
 
-/// Sends a signal to one process; it is no error if that has ended already.
+/// Sends a signal to one process; a process that has already ended is no error.
 pub fn send(process: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(process) {
         let _ = kill_process(pid, signal);

@@ -1,4 +1,4 @@
-//! Leftovers of a job: processes, found by a mark in their environment, and files in their private temporary folder.
+//! Leftovers of a job: processes with the job's mark, and files in the private temporary folder.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 /// The variable that every process of a job inherits.
 pub const MARK: &str = "PORTCULLIS_TEST_JOB";
 
-/// How long after a job's end its last process may live.
+/// Maximum time from a job's end to the end of its last process.
 pub const GRACE: Duration = Duration::from_secs(1);
 
-/// Processes with this mark: process id and command line.
+/// Returns process id and command line of each process with this mark.
 pub fn processes(mark: &str) -> Vec<String> {
     let wanted = format!("{MARK}={mark}");
     let mut found = Vec::new();
@@ -19,7 +19,7 @@ pub fn processes(mark: &str) -> Vec<String> {
         if name.parse::<u32>().is_err() {
             continue;
         }
-        // A process that ends meanwhile, or is a zombie, has no environment any more.
+        // A zombie, or a process that ended during the scan, has no environment.
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         if environment
             .split(|&byte| byte == 0)
@@ -41,7 +41,7 @@ pub fn assert_none(mark: &str, temporary: &Path) {
     assert_none_after(mark, temporary, GRACE);
 }
 
-/// The same with another grace period.
+/// Like `assert_none`, with another grace period.
 #[track_caller]
 pub fn assert_none_after(mark: &str, temporary: &Path, grace: Duration) {
     let begin = Instant::now();
@@ -95,7 +95,7 @@ mod tests {
             .env(MARK, &mark)
             .spawn()
             .unwrap();
-        // The new program's environment can be read only a moment after the spawn returns.
+        // The environment of the new program becomes readable only a moment after `spawn` returns.
         let limit = Instant::now() + Duration::from_secs(10);
         while processes(&mark).len() != 1 {
             assert!(Instant::now() < limit, "the process was not found");

@@ -1,11 +1,12 @@
-//! The integration test harness: real programs under real launchers.
+//! The integration test harness, which runs real programs under real launchers.
 //!
-//! The tests make one installation in the target folder, with the code of `cargo xtask install`, compile the C programs in `programs/` with its `mpicc`, and run them under its `mpirun`.
+//! The tests make one installation in the target folder with the code of `cargo xtask install`,
+//! compile the C programs of `programs/` with its `mpicc`, and run them under its `mpirun`.
 //! Each program checks its own claims and prints a final line if they hold.
 //!
-//! Guarantee: a test never waits longer than its limit, and after each job the harness checks for leftover processes and files.
-//!
-//! These are test functions, so they panic where a claim does not hold.
+//! Every wait has a time limit.
+//! After each job the harness checks for leftover processes and files.
+//! The functions are for tests, so they panic if a claim does not hold.
 
 #![deny(unsafe_code)]
 

@@ -1,6 +1,7 @@
-//! Machines: nodes with a parallel port each, served by this process and connected to a simulated board, and jobs that use these ports.
+//! Simulated machines: nodes with one parallel port each, and jobs that use these ports.
 //!
-//! The two versions of the board differ in a [`Kind`]; the tests of jobs over them are written once.
+//! This process serves the ports and connects them to a simulated board.
+//! The trait [`Kind`] covers the two board versions, so each test of a job is written once.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use barrier_emulation::ppdev::Parports;
 
 use crate::{Job, needs};
 
-/// The number of ranks of a job, each on a machine of its own.
+/// The number of ranks of a job; each rank runs on a separate machine.
 pub const RANKS: u32 = 4;
 
 /// A board behind parallel ports.
@@ -22,16 +23,16 @@ pub trait Kind: Sized {
     /// The suffix of the port's name in the parameter `coll_hwbarr_port`.
     const LINES: &str;
 
-    /// A board after power-on, with the ports of its nodes, at least [`RANKS`] of them.
+    /// Returns a board after power-on, and the ports of its nodes (at least [`RANKS`]).
     fn power_on() -> (Self, Vec<ParallelPort>);
 
-    /// The number of barriers that it has released.
+    /// Returns the number of barriers that the board has released.
     fn releases(&self) -> u64;
 
     /// Returns true if exactly these nodes have entered a barrier.
     fn has_arrived(&self, nodes: u64) -> bool;
 
-    /// Panics unless no node has entered and no channel is taken.
+    /// Panics if a node has entered a barrier or a channel is in use.
     fn must_rest(&self);
 }
 
@@ -70,7 +71,7 @@ impl Kind for ChannelBoard {
     const VERSION: &str = "2";
     const LINES: &str = "";
 
-    /// A board with one more node than ranks; that node takes no part in the job.
+    /// A board with one more node than ranks; the additional node takes no part in the job.
     fn power_on() -> (Self, Vec<ParallelPort>) {
         let nodes = RANKS as usize + 1;
         let board = ChannelBoard::power_on(nodes).expect("a board");
@@ -96,14 +97,14 @@ impl Kind for ChannelBoard {
     }
 }
 
-/// The machines with their ports.
+/// The simulated machines with their ports.
 pub struct Machines<B> {
     pub board: B,
     files: Parports,
 }
 
 impl<B: Kind> Machines<B> {
-    /// Returns `None` if this process may not mount.
+    /// Creates the machines; returns `None` if this process may not mount.
     pub fn new() -> Option<Self> {
         let (board, ports) = B::power_on();
         let files = match Parports::mount(ports) {
@@ -129,13 +130,14 @@ impl<B: Kind> Machines<B> {
             .with(["--mca", "coll_hwbarr_port", &port])
     }
 
-    /// Runs a job whose barriers use the board, and checks that the board is idle afterwards.
+    /// Runs a job of at least fifty barriers on the board; the board must be idle afterwards.
     #[track_caller]
     pub fn pass_fifty_barriers(&self) {
         let before = self.board.releases();
         self.job("barrier_loop").arg("50").arg("0").holds();
         let made = self.board.releases() - before;
-        // The self-test makes some, and the program one before and one after its loop.
+        // The self-test makes some barriers;
+        // the program makes 50, plus one before and one after its loop.
         assert!(made >= 52, "{made} releases");
         self.board.must_rest();
     }

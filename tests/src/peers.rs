@@ -1,4 +1,4 @@
-//! Peers: programs of other MPI libraries under their own launchers, Debian's Open MPI and MPICH from its wheel.
+//! Programs of other MPI libraries under their own launchers: Debian's Open MPI, and MPICH's wheel.
 
 use crate::{installation, mpich, needs};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use xtask::{packages, workspace};
 /// The time limit of every job.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// A variable in the environment of the ranks: (name, value).
+/// An environment variable of the ranks, as (name, value).
 pub type Setting<'a> = (&'a str, &'a str);
 
-/// A program of another library, in a folder of its own.
+/// A program linked with another library, in a separate folder.
 #[derive(Debug)]
 pub struct Program {
     folder: tempfile::TempDir,
@@ -25,7 +25,7 @@ impl Program {
         Program::with(compiler, file, &[])
     }
 
-    /// The same with further compiler options.
+    /// Like `new`, with further compiler options.
     pub fn with(compiler: &Path, file: &str, options: &[&str]) -> Program {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(compiler);
@@ -58,7 +58,7 @@ pub fn debian_open_mpi() -> bool {
     needs(there, "Debian's Open MPI (openmpi-bin, libopenmpi-dev)")
 }
 
-/// An MPI library of others.
+/// Another MPI library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     OpenMpi,
@@ -66,7 +66,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// The installed ones.
+    /// Returns the installed libraries.
     pub fn all() -> Vec<Peer> {
         let open_mpi = debian_open_mpi().then_some(Peer::OpenMpi);
         let mpich = mpich().map(|_| Peer::Mpich);
@@ -80,7 +80,7 @@ impl Peer {
         }
     }
 
-    /// The command of its launcher; usually oversubscribed.
+    /// Returns the launch command of a program; the ranks are usually oversubscribed.
     pub fn launch(self, program: &Path, ranks: u32, settings: &[Setting]) -> Command {
         let mut command = match self {
             Peer::OpenMpi => Command::new("mpirun.openmpi"),
@@ -101,7 +101,7 @@ impl Peer {
     }
 }
 
-/// The library for LD_PRELOAD.
+/// Returns the path of `libportcullis-preload.so`, for LD_PRELOAD.
 pub fn preload() -> String {
     let file = installation().join("lib/portcullis/libportcullis-preload.so");
     file.to_string_lossy().into_owned()
@@ -112,11 +112,12 @@ pub fn succeeds(command: &mut Command) -> Outcome {
     process::output(command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Waits until a job has printed these words on standard error and then nothing for a while, then ends it; returns the output.
+/// Waits until a job has printed these words on standard error and then nothing for `QUIET`;
+/// ends the job and returns its output.
 pub fn complains(command: &mut Command, words: &str) -> String {
-    /// A launcher forwards the ranks' output in pieces.
+    /// Time without output after which the output is complete: launchers forward it in pieces.
     const QUIET: Duration = Duration::from_millis(300);
-    // A launcher that is killed leaves a folder of its own, which is removed with this one.
+    // A killed launcher leaves its session folder, which is removed with this folder.
     let scratch = tempfile::tempdir().unwrap_or_else(|e| panic!("no folder: {e}"));
     command.env("TMPDIR", scratch.path());
     let running = Running::start(command).unwrap_or_else(|e| panic!("{e}"));
@@ -132,7 +133,8 @@ pub fn complains(command: &mut Command, words: &str) -> String {
     }
     let process = i32::try_from(running.id()).expect("a process");
     crate::job::send(process, rustix::process::Signal::TERM);
-    // Its exit status is not checked: Open MPI's launcher 4.1 sometimes hangs in `PMIx_server_finalize` and is killed then.
+    // The exit status is not checked: the launcher of Open MPI 4.1 sometimes hangs
+    // in `PMIx_server_finalize` and is killed after the time limit.
     let _ = running.wait(Duration::from_secs(10));
     said
 }

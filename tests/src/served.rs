@@ -1,4 +1,4 @@
-//! `hwbarr serve` as a process, on this host or on one of [`Hosts`].
+//! A `hwbarr serve` process, on this host or on one of [`Hosts`].
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
@@ -16,7 +16,7 @@ pub struct Server {
     process: Child,
     /// The value of the parameter `coll_hwbarr_port`.
     pub address: String,
-    /// Kept open, since the server writes a log.
+    /// The server's log is kept open, since the server writes to it.
     _log: BufReader<ChildStdout>,
 }
 
@@ -58,7 +58,7 @@ impl Server {
         }
     }
 
-    /// Stops the process: it keeps its connections but does not reply.
+    /// Stops the server with SIGSTOP: connections stay open, but no reply is sent.
     pub fn freeze(&self) {
         let pid = i32::try_from(self.process.id())
             .ok()
@@ -71,7 +71,7 @@ impl Server {
         }
     }
 
-    /// The output of `hwbarr watch`, with the command `watch`.
+    /// Returns the output of `hwbarr watch`, run by the command `watch`.
     #[track_caller]
     fn seen(&self, mut watch: Command) -> String {
         watch.args(["watch", &self.address, "--once", "--json"]);
@@ -79,7 +79,7 @@ impl Server {
         seen.unwrap_or_else(|e| panic!("{e}")).stdout
     }
 
-    /// The board's number of releases, as `hwbarr watch` on one of these hosts reports it.
+    /// Returns the number of released barriers that `hwbarr watch` reports on one of these hosts.
     #[track_caller]
     pub fn releases_seen_from(&self, hosts: &Hosts, host: u32) -> u64 {
         let seen = self.seen(hosts.command(host, &program()));
@@ -96,7 +96,7 @@ fn program() -> std::path::PathBuf {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Both fail only for a process that has ended already.
+        // Both calls fail only if the process has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

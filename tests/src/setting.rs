@@ -1,4 +1,6 @@
-//! The environment of the tests: the installation, compiled programs, and other MPI libraries that may be missing.
+//! The environment of the tests: the installation, compiled programs, and other MPI libraries.
+//!
+//! Other MPI libraries may be missing; their tests are skipped then.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -12,10 +14,11 @@ use xtask::cargo::Profile;
 use xtask::install::Contents;
 use xtask::{install, process, test_installation, venv, workspace};
 
-/// Set by `cargo xtask test`, which has installed everything: then a missing dependency is a failure and not a reason to skip.
+/// Set by `cargo xtask test`, which has installed all dependencies.
+/// A test with a missing dependency then fails instead of being skipped.
 const NO_SKIPS: &str = xtask::test::NO_SKIPS;
 
-/// The prefix of an installation made from the current sources, once per test program, or of the one that was made before it.
+/// Returns the prefix of an installation of the current sources, made once per test program.
 pub fn installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| match std::env::var_os(test_installation::MADE) {
@@ -27,9 +30,10 @@ pub fn installation() -> &'static Path {
     })
 }
 
-/// An installation that is compiled and linked like the distributed packages, though not optimised.
+/// Returns an installation compiled and linked like the distributed packages, but not optimised.
 ///
-/// The shared [`installation`] uses the tests' own build: it contains the builder's paths, and its launcher needs the C library.
+/// The shared [`installation`] uses the tests' own build, which contains build paths.
+/// Its launcher is linked dynamically with the C library.
 pub fn shipped_installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -44,7 +48,7 @@ pub fn shipped_installation() -> &'static Path {
     })
 }
 
-/// An installation whose library was built without the hardware barrier, and without plugin files.
+/// Returns an installation without the hardware barrier and without plugin files.
 pub fn bare_installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -67,7 +71,7 @@ fn make(prefix: PathBuf, contents: &Contents) -> PathBuf {
     prefix
 }
 
-/// Locks out other test programs, also of other processes; released when the file is closed.
+/// Takes an exclusive lock against other threads and test processes; closing the file releases it.
 pub(crate) fn lock(what: &str) -> File {
     let folder = workspace::target();
     fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
@@ -79,24 +83,25 @@ pub(crate) fn lock(what: &str) -> File {
     file
 }
 
-/// Compiles `programs/NAME.c` with our `mpicc`, unless it is up to date; returns the program's path.
+/// Compiles `programs/NAME.c` with `mpicc` unless the program is up to date; returns its path.
 pub fn compile(name: &str) -> PathBuf {
     compile_with(name, name, &[])
 }
 
-/// The same with further compiler options, and another name for the program.
+/// Like `compile`, with further compiler options and another name for the program.
 pub fn compile_with(name: &str, program: &str, options: &[&str]) -> PathBuf {
     let source = workspace::programs().join(name).with_extension("c");
     let options = [&["-std=gnu11"], options].concat();
     compile_by("bin/mpicc", &source, program, &options)
 }
 
-/// Compiles a program that a test has generated, with the headers of `programs/`, unless it is up to date.
+/// Compiles a program that a test has generated, unless the program is up to date.
+/// The headers of `programs/` are available to the program.
 pub fn compile_source(name: &str, text: &str) -> PathBuf {
     let folder = workspace::target().join("test-programs");
     fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
     let source = folder.join(name).with_extension("c");
-    // An unchanged file keeps its time, so the program stays up to date.
+    // An unchanged file keeps its modification time, so the program stays up to date.
     if fs::read_to_string(&source).ok().as_deref() != Some(text) {
         fs::write(&source, text)
             .unwrap_or_else(|e| panic!("cannot write {}: {e}", source.display()));
@@ -105,7 +110,7 @@ pub fn compile_source(name: &str, text: &str) -> PathBuf {
     compile_by("bin/mpicc", &source, name, &["-std=gnu11", &headers])
 }
 
-/// Compiles `programs/NAME.cc` with our `mpicxx`, unless it is up to date; returns the program's path.
+/// Compiles `programs/NAME.cc` with `mpicxx` unless the program is up to date; returns its path.
 pub fn compile_cpp(name: &str) -> PathBuf {
     let source = workspace::programs().join(name).with_extension("cc");
     compile_by("bin/mpicxx", &source, name, &[])
@@ -145,7 +150,7 @@ pub(crate) fn is_newer(a: &Path, b: &Path) -> bool {
     matches!((time(a), time(b)), (Some(a), Some(b)) if a > b)
 }
 
-/// MPICH from its wheel, if installed.
+/// Returns the environment of MPICH's wheel, if installed.
 pub fn mpich() -> Option<&'static venv::Venv> {
     let mpich = &venv::MPICH;
     needs(
@@ -155,7 +160,7 @@ pub fn mpich() -> Option<&'static venv::Venv> {
     .then_some(mpich)
 }
 
-/// Open MPI from its wheel, if installed.
+/// Returns the environment of Open MPI's wheel, if installed.
 pub fn open_mpi() -> Option<&'static venv::Venv> {
     let open_mpi = &venv::OPEN_MPI;
     needs(
@@ -165,7 +170,7 @@ pub fn open_mpi() -> Option<&'static venv::Venv> {
     .then_some(open_mpi)
 }
 
-/// The Python that has mpi4py built with our `mpicc`.
+/// Returns the Python interpreter with mpi4py built by this `mpicc`, if installed.
 pub fn mpi4py_python() -> Option<PathBuf> {
     let mpi4py = &venv::MPI4PY;
     needs(
@@ -175,12 +180,13 @@ pub fn mpi4py_python() -> Option<PathBuf> {
     .then(|| mpi4py.bin("python"))
 }
 
-/// If `there` is false, prints what the skipped test is missing, bypassing the test runner's capture. Returns `there`.
+/// Returns `there`. If `there` is false, prints the missing dependency of the skipped test.
+/// The message bypasses the test runner's capture.
 pub fn needs(there: bool, what: &str) -> bool {
     if !there {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
         assert!(std::env::var_os(NO_SKIPS).is_none(), "{test} needs {what}");
-        // The write fails if standard error is closed, which is ignored.
+        // An error is ignored: standard error may be closed.
         let _ = writeln!(std::io::stderr().lock(), "skipped: {test} needs {what}");
     }
     there

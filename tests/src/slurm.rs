@@ -1,9 +1,11 @@
-//! A private Slurm on this machine: a controller and two nodes, with ports and folders of their own.
+//! A private Slurm on this machine: a controller and two nodes, with private ports and folders.
 //!
-//! Both nodes are this machine under two names, given to their `slurmd`; a running system is not affected,
-//! and no key is needed, as everything belongs to one user on the loopback interface.
+//! Both nodes are this machine under two names, which are passed to their `slurmd`.
+//! A running Slurm is not affected. No key is needed,
+//! as all processes belong to one user and use the loopback interface.
 //!
-//! Needs root and Debian's packages; everything is removed when the value is dropped, and ends by itself if this process is killed.
+//! Requires root and Debian's packages. Dropping the value removes everything;
+//! if this process is killed, the daemons end at their time limit.
 
 use std::fs;
 use std::net::TcpListener;
@@ -21,16 +23,16 @@ use crate::job::{Job, send};
 use crate::leftovers;
 use crate::setting::needs;
 
-/// The number of processors that each node claims to have.
+/// The number of processors in the configuration of each node.
 const CPUS: u32 = 8;
 
-/// The maximum lifetime of a daemon in seconds, if it is not ended before.
+/// The maximum lifetime of a daemon, in seconds.
 const LIFE: &str = "300";
 
 /// A small Slurm cluster.
 #[derive(Debug)]
 pub struct Slurm {
-    /// In stop order: the nodes, then the controller.
+    /// The daemons in stop order: first the nodes, then the controller.
     daemons: Vec<Running>,
     folder: TempDir,
 }
@@ -56,7 +58,7 @@ impl Slurm {
         for node in ["n1", "n2"] {
             slurm.start(&["slurmd", "-D", "-N", node]);
         }
-        // Stop in reverse start order.
+        // The daemons are stopped in reverse start order.
         slurm.daemons.reverse();
         slurm.wait_for_nodes();
         Some(slurm)
@@ -107,7 +109,7 @@ impl Slurm {
         make().unwrap_or_else(|e| panic!("cannot configure Slurm in {at}: {e}"));
     }
 
-    /// The configuration file, for `SLURM_CONF` of every command.
+    /// Returns the path of the configuration file, for `SLURM_CONF` of every command.
     pub fn config(&self) -> PathBuf {
         self.folder.path().join("slurm.conf")
     }
@@ -123,12 +125,12 @@ impl Slurm {
         self.daemons.push(running);
     }
 
-    /// The mark in the environment of all daemons and their own processes.
+    /// Returns the mark in the environment of all daemons and their child processes.
     pub fn mark(&self) -> String {
         self.folder.path().display().to_string()
     }
 
-    /// The output of a Slurm command, if it succeeds.
+    /// Returns the output of a Slurm command, or `None` if it fails.
     fn said(&self, command: &str, arguments: &[&str]) -> Option<String> {
         let mut command = Command::new(command);
         command.args(arguments).env("SLURM_CONF", self.config());
@@ -159,7 +161,7 @@ impl Slurm {
             .concat()
     }
 
-    /// A program started by srun with some options.
+    /// A job that srun starts with these options.
     pub fn srun(&self, program: &Path, options: &[&str]) -> Job {
         Job::command(program)
             .under(Path::new("srun"))
@@ -181,7 +183,7 @@ impl Slurm {
 
 impl Drop for Slurm {
     fn drop(&mut self) {
-        // For the controller, a job whose srun was killed is still running.
+        // The controller regards a job whose srun was killed as running.
         let _ = self.said("scancel", &["--user=root"]);
         let begin = Instant::now();
         while self
@@ -192,7 +194,7 @@ impl Drop for Slurm {
             std::thread::sleep(Duration::from_millis(50));
         }
         self.daemons.clear();
-        // Step daemons outlive their controller, to report the step's end to it.
+        // A step daemon outlives its controller, to which it tries to report the step's end.
         for guardian in leftovers::processes(&self.mark()) {
             let number = guardian
                 .split(' ')
@@ -203,15 +205,16 @@ impl Drop for Slurm {
     }
 }
 
-/// Ports on which no process listens now, and which no other cluster of this process gets.
+/// Returns unused ports that no other cluster of this process has taken.
 ///
-/// They are below Linux's range for outgoing connections (`net.ipv4.ip_local_port_range`, from 32768 on),
-/// from which a port could be taken between this check and the daemon's start.
+/// The ports are below Linux's range for outgoing connections
+/// (`net.ipv4.ip_local_port_range`, from 32768 on). The kernel could assign a port of that range
+/// to another process between this check and the daemon's start.
 fn free_ports<const N: usize>() -> [u16; N] {
     const FIRST: u32 = 10_000;
     const COUNT: u32 = 22_000;
     static DRAWN: AtomicU32 = AtomicU32::new(0);
-    // Another test process running at the same time begins at another port.
+    // Concurrent test processes start their search at different ports.
     let start = std::process::id().wrapping_mul(997);
     let mut draws = (0..COUNT).map(|_| {
         let drawn = DRAWN.fetch_add(1, Ordering::Relaxed);

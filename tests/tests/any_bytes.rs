@@ -1,18 +1,19 @@
-//! Arbitrary bytes in names of files and programs, arguments, variables and info values are passed unchanged to the system calls.
+//! Arbitrary bytes reach the system calls unchanged: in file names, program names, arguments,
+//! variables and info values.
 
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use tests::{Job, compile, installation};
 
-/// Latin-1, a space and a newline: neither UTF-8 nor a single word.
+/// Latin-1, a space and a newline: not UTF-8, and more than one word for a shell.
 const ODD: &[u8] = b"\xe4 \n\xff";
 
 fn every_byte_but_zero() -> OsString {
     OsString::from_vec((1..=255).collect())
 }
 
-/// The program in a folder with an unusual name, with arguments and a variable that contain every byte.
+/// A job of the program in a folder named `ODD`; its arguments and a variable contain every byte.
 fn job(folder: &std::path::Path) -> Job {
     let place = folder.join(OsString::from_vec(ODD.to_vec()));
     fs::create_dir_all(&place).expect("a folder");
@@ -45,7 +46,7 @@ fn a_program_without_a_launcher_spawns_with_arguments_of_any_bytes() {
     job(folder.path()).alone().holds();
 }
 
-/// Options of mpirun that name files: a folder for output, and the working directory of the ranks.
+/// The options are a folder for output and the working directory of the ranks.
 #[test]
 fn options_that_name_files_take_any_bytes() {
     let folder = folder();
@@ -64,7 +65,7 @@ fn options_that_name_files_take_any_bytes() {
     job.with(["--hostfile".as_ref(), hosts.as_os_str()]).holds();
 }
 
-/// A parameter that names a file.
+/// The parameter's value is a file name with arbitrary bytes.
 #[test]
 fn a_parameter_names_a_file_by_its_bytes() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! Debuggers: the table of a job's processes in mpirun, and the message queues of a rank.
+//! Debuggers: mpirun's table of a job's processes (MPIR), and the message queues of a rank.
 
 use rustix::process::Signal;
 use std::path::Path;
@@ -9,7 +9,7 @@ use xtask::process;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs gdb with these commands, without the user's settings.
+/// Runs gdb with these commands and without the user's settings.
 fn gdb(commands: &[&str], rest: &[&str]) -> String {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-iex", "set debuginfod enabled off"]);
@@ -69,13 +69,13 @@ fn ranks_wait_in_mpi_init_until_the_debugger_that_started_mpirun_has_seen_them()
     }
     let mpirun = installation().join("bin/mpirun");
     let program = compile("hello");
-    // While mpirun stands in MPIR_Breakpoint no rank can have finished MPI_Init, so none has printed anything.
+    // While mpirun is stopped in MPIR_Breakpoint, no rank can complete MPI_Init or print.
     let shown = gdb(
         &[
             "break main",
             "run",
             "delete 1",
-            // mpirun is no C program, but its table is described as one of C.
+            // mpirun is a Rust program, but its process table has C types.
             "set language c",
             "set variable MPIR_being_debugged = 1",
             "break MPIR_Breakpoint",
@@ -104,7 +104,7 @@ fn a_rank_under_gdb_waits_at_main_in_a_pane_until_the_user_continues_it() {
     if !has_gdb() || !needs(Path::new("/usr/bin/tmux").exists(), "tmux") {
         return;
     }
-    // A tmux server of its own.
+    // A private tmux server.
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let tmux = |arguments: &[&str]| {
         let mut tmux = Command::new("tmux");
@@ -145,7 +145,7 @@ MPI_COMM_SELF: rank 0 of 1, members 0
 backwards: rank 1 of 2, members 1 0
   receive from -1 (-1 in the job), tag any, 20 bytes
 ";
-    // The rank describes its queues before a sleep of its wait, which begins a moment after its line.
+    // The rank publishes its queues before it sleeps in a wait, a moment after it prints its line.
     loop {
         let mut command = Command::new(&debugger);
         let shown = process::output(command.arg(&rank), LIMIT);
@@ -195,7 +195,8 @@ fn the_failure_of_a_rank_is_shown_to_the_debugger_that_started_mpirun() {
     }
 }
 
-/// rr itself needs performance counters, which virtual machines often lack; a program of its name shows how it is called.
+/// rr needs performance counters, which virtual machines often lack.
+/// A script named `rr` shows how mpirun calls it.
 #[test]
 fn a_rank_that_is_recorded_is_a_program_of_rr() {
     let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));

@@ -1,4 +1,5 @@
-//! `MPI_Barrier` with every component that serves it: no rank leaves before all have entered, and the FPGA model counts the program's barriers.
+//! `MPI_Barrier` with every component: no rank leaves before all ranks have entered,
+//! and the FPGA model's barrier count equals the program's.
 
 use std::fs;
 

@@ -1,4 +1,6 @@
-//! Jobs whose ranks are distributed over several simulated boards, cascaded below one root: `--mca coll_hwbarr_boards N`.
+//! Jobs whose ranks are distributed over several simulated boards (`coll_hwbarr_boards`).
+//!
+//! The boards are cascaded below one root.
 
 use rustix::process::Signal;
 use tests::Job;
@@ -12,7 +14,8 @@ fn on_boards(job: Job, boards: &str) -> Job {
 
 #[test]
 fn the_barriers_of_a_program_are_released_by_the_root() {
-    // Boards of three, two and one node, one that is not full, and more ranks than one board has wires.
+    // Boards with three, two and one node; a partly used board;
+    // and more ranks than wires on a board.
     for (ranks, boards, barriers) in [
         (6, "2", "200"),
         (6, "3", "200"),

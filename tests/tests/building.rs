@@ -1,4 +1,6 @@
-//! Building programs: `mpicc`, `mpicxx`, `mpifort`, pkg-config and CMake's FindMPI; Fortran without calling `mpifort` is in `building/fortran.rs`.
+//! Building programs: `mpicc`, `mpicxx`, `mpifort`, pkg-config and CMake's FindMPI.
+//!
+//! `building/fortran.rs` builds Fortran programs without `mpifort`.
 
 #[path = "building/fortran.rs"]
 mod fortran;
@@ -32,7 +34,7 @@ fn cmakes_find_mpi_works_with_our_mpicc() {
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(source).arg("-B").arg(build.path());
     configure.arg(format!("-DPROGRAMS={}", workspace::programs().display()));
-    // Only MPI's compiler wrappers are given; FindMPI must derive everything else from them.
+    // FindMPI gets only the compiler wrappers and must derive all other settings from them.
     for (language, wrapper) in [("C", "mpicc"), ("CXX", "mpicxx"), ("Fortran", "mpifort")] {
         let wrapper = installation().join("bin").join(wrapper);
         configure.arg(format!("-DMPI_{language}_COMPILER={}", wrapper.display()));
@@ -77,7 +79,7 @@ fn pkg_config_knows_the_flags() {
         let mut asked = Command::new("pkg-config");
         asked
             .args(["--cflags", "--libs", name])
-            // The system may have files of these names, for another library.
+            // The system may have .pc files of these names for another library.
             .env("PKG_CONFIG_LIBDIR", installation().join("lib/pkgconfig"));
         let flags = output(&mut asked).stdout;
         let mut build = Command::new(compiler);
@@ -91,7 +93,7 @@ fn pkg_config_knows_the_flags() {
     }
 }
 
-/// Built without `mpicc`, or with cargo, which drops the run path that `mpicc` adds.
+/// The program is built without `mpicc`, or with cargo, which drops the run path of `mpicc`.
 #[test]
 fn a_program_without_a_run_path_gets_the_library_of_its_mpirun() {
     let folder = tempfile::tempdir().unwrap();
@@ -108,7 +110,7 @@ fn a_program_without_a_run_path_gets_the_library_of_its_mpirun() {
             runs(&program);
         }
     }
-    // A program started by a script finds it, too.
+    // A program that a script starts finds the library too.
     let script = format!("{}; exit $?", program.display());
     let said = Job::command(Path::new("/bin/sh"))
         .under(&installation().join("bin/mpirun"))

@@ -1,4 +1,6 @@
-//! Jobs whose communicators use channels of a version 2 board: the simulator in shared memory, and a board behind parallel ports.
+//! Jobs whose communicators use channels of a version 2 board.
+//!
+//! The board is simulated in shared memory, or connected by parallel ports.
 
 use barrier_emulation::channels::ChannelBoard;
 use hdl::tool::Tool;
@@ -13,7 +15,7 @@ fn with_channels(job: Job, port: &str) -> Job {
         .with(["--mca", "coll_hwbarr_port", port])
 }
 
-/// A number in the simulator's report.
+/// Returns a number of the simulator's report.
 fn count(report: &str, name: &str) -> u64 {
     let (_, rest) = report
         .split_once(&format!("\"{name}\":"))
@@ -40,7 +42,7 @@ fn synchronise(job: Job, port: &str, nodes: &str) -> String {
         ])
         .holds();
     let report = fs::read_to_string(&report).unwrap();
-    // At least the world, a duplicate for each other channel, and the guests.
+    // At least one channel of the world, three of duplicates and twelve of the guests.
     let taken = count(&report, "channels_taken");
     assert!(taken >= 1 + 3 + 12, "{report}");
     assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
@@ -68,7 +70,7 @@ fn communicators_synchronise_over_channels_of_the_rtl() {
     let job = Job::of("channels").ranks(4);
     let job = job.with(["--mca", "coll_hwbarr_rtl_cache", &cache]);
     let report = synchronise(job, "rtl", "0");
-    // The Verilog has filtered and shifted each bit of each request for a channel.
+    // The Verilog model has filtered and shifted each bit of each channel request.
     assert!(count(&report, "rtl_edges") > 88 * 8 * 16, "{report}");
 }
 
@@ -96,7 +98,8 @@ type Machines = machines::Machines<ChannelBoard>;
 fn communicators_have_channels_over_parallel_ports() {
     if let Some(machines) = Machines::new() {
         machines.job("channels").holds();
-        // Where all nodes have addressed the board at once for seconds, the next job frees the channel.
+        // All nodes may address the board at the same time for seconds;
+        // the next job frees the channel.
         machines.pass_fifty_barriers();
     }
 }

@@ -1,4 +1,6 @@
-//! Jobs that are stopped and taken up again: results equal to the digit, kills at each step of writing, and what is refused.
+//! Checkpoint and restart of jobs.
+//!
+//! Results are bitwise equal, kills hit each step of a write, and some checkpoints are refused.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,14 +16,14 @@ use tests::{Job, Outcome, compile, installation, mpi4py_python};
 use xtask::demo::{Report, simulator_arguments};
 use xtask::process::{self, Running};
 
-/// The steps of the short jobs.
+/// The number of steps of a short job.
 const STEPS: &str = "30";
 
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"))
 }
 
-/// A job of the program with these arguments, which takes checkpoints in a folder; `once` is what a restart does not repeat.
+/// A job of the program that takes checkpoints in a folder; a restart omits the arguments `once`.
 fn job(dir: &Path, ranks: u32, words: &[&str], once: &str) -> Job {
     let job = Job::of("checkpoints").ranks(ranks).limit(60);
     let job = job.env("CHECKPOINTS", once);
@@ -29,7 +31,7 @@ fn job(dir: &Path, ranks: u32, words: &[&str], once: &str) -> Job {
     words.iter().fold(job, |job, word| job.arg(word))
 }
 
-/// A command that takes a job up again, with these options of mpirun.
+/// Restarts a job from the checkpoints in a folder, with these options of mpirun.
 fn restart(dir: &Path, options: &[&str]) -> Outcome {
     let mut command = Command::new(installation().join("bin/mpirun"));
     command.arg("--restart").arg(dir).args(options);
@@ -37,12 +39,12 @@ fn restart(dir: &Path, options: &[&str]) -> Outcome {
     outcome.unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs a command to its end, with any outcome.
+/// Runs a command to its end and accepts every outcome.
 fn ended(command: &mut Command) -> Result<Outcome, process::ProcessError> {
     Running::start(command)?.wait(Duration::from_secs(60))
 }
 
-/// The line of a job that has reached its end.
+/// Returns the result line that a complete job has printed.
 #[track_caller]
 fn result(outcome: &Outcome) -> String {
     let mut lines = outcome.stdout.lines();
@@ -56,7 +58,7 @@ fn result(outcome: &Outcome) -> String {
     line.unwrap_or_else(said).to_owned()
 }
 
-/// The result of an undisturbed run.
+/// Returns the result of a run without checkpoint and restart.
 fn undisturbed(ranks: u32, words: &[&str]) -> String {
     let job = Job::of("checkpoints").ranks(ranks).limit(60);
     result(&words.iter().fold(job, |job, word| job.arg(word)).succeeds())
@@ -112,7 +114,8 @@ fn a_job_with_threads_a_window_and_a_file_is_stopped_and_taken_up_again() {
     assert_eq!(read(&file), read(&plain));
 }
 
-/// A board outside of the job keeps no memory of it, and one in the job is simulated anew: the restart begins with the port's first reading.
+/// A served board keeps no state of the job, and a simulated board is created anew.
+/// The restart therefore begins with the first reading of the port.
 #[test]
 fn a_job_with_hardware_barriers_is_taken_up_with_hardware_barriers() {
     let kept = folder();
@@ -136,7 +139,7 @@ fn a_job_with_hardware_barriers_is_taken_up_with_hardware_barriers() {
     let releases = Report::read(&file("second"))
         .unwrap_or_else(|e| panic!("{e}"))
         .releases;
-    // Steps 11 to 30 have a barrier each.
+    // Each of the steps 11 to 30 makes one barrier.
     assert!(releases >= 19, "{releases}");
 }
 
@@ -154,7 +157,7 @@ fn a_signal_and_mpi_ctl_take_checkpoints_and_the_job_stops_after_one() {
         let outcome = ended(command.stdin(Stdio::null()));
         outcome.unwrap_or_else(|e| panic!("{e}"))
     };
-    // A request that comes before MPI_Init of all ranks is refused.
+    // mpirun refuses a request that arrives before all ranks have completed MPI_Init.
     let mut taken = ctl(&["checkpoint"]);
     while !taken.status.success() {
         let is_early = ["has not called MPI_Init", "is no mpirun of this user"];
@@ -203,8 +206,9 @@ fn the_timer_takes_checkpoints() {
     assert_eq!(result(&outcome), undisturbed(2, &[STEPS]));
 }
 
-/// Kills a job at each step of writing its second checkpoint, once; returns the checkpoints from which the restarts began.
-/// Each restart comes to the result of an undisturbed run.
+/// Kills a job once at each step of the write of its second checkpoint.
+/// Each restart must print the result of an undisturbed run.
+/// Returns the number of the checkpoint from which each restart began.
 fn kill_at_each_step(after: &[&str]) -> Vec<u64> {
     let expected = undisturbed(2, &[STEPS]);
     let (preload, first) = (preload(), folder());
@@ -239,7 +243,7 @@ fn kill_at_each_step(after: &[&str]) -> Vec<u64> {
 
 #[test]
 fn a_kill_at_any_step_of_writing_leaves_the_checkpoint_before_or_the_new_one() {
-    // Before the call of each step; the last one follows the rename of the folder.
+    // Each kill precedes the call of a step; the last kill follows the rename of the folder.
     let taken = kill_at_each_step(&[]);
     assert!(taken.contains(&1) && taken.contains(&2), "{taken:?}");
 }
@@ -254,7 +258,7 @@ fn two_hundred_kills_at_all_steps_of_writing_leave_a_whole_checkpoint() {
     }
 }
 
-/// Compiles the library that kills.
+/// Compiles `killed_at.c`, the LD_PRELOAD library that kills its process.
 fn preload() -> PathBuf {
     let source = xtask::workspace::programs().join("killed_at.c");
     let target = xtask::workspace::target().join("killed_at.so");
@@ -279,7 +283,7 @@ fn what_a_checkpoint_cannot_hold_is_refused_in_one_sentence_and_the_job_goes_on(
             "3",
             "rank 0 is at a point with a window of 2 processes, where it holds locks",
         ),
-        // A second thread waits inside MPI.
+        // A second thread is inside an MPI call.
         ("4", "rank 1 has an active receive from rank 0 with tag 9"),
     ];
     for (fault, sentence) in cases {
@@ -421,10 +425,10 @@ fn a_file_of_a_checkpoint_that_has_changed_ends_the_restart_with_its_name() {
     fs::write(&path, bytes).expect("written");
     let outcome = restart(kept.path(), &[]);
     assert!(!outcome.status.success());
-    // The rank with the intact file may be the first to end the job; it names rank 1.
+    // The rank with the intact file may be the first to end the job; its message names rank 1.
     let sentence = "rank 1 cannot begin from the checkpoint ";
     assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
-    // A truncated checkpoint is skipped before the job starts.
+    // mpirun skips a truncated checkpoint before it starts the job.
     fs::write(&path, "").expect("written");
     let outcome = restart(kept.path(), &[]);
     assert_eq!(outcome.status.code(), Some(2));
@@ -461,7 +465,7 @@ fn a_job_on_three_hosts_is_taken_up_on_two_and_on_one() {
     assert_eq!(result(&restart(kept.path(), &[])), expected);
 }
 
-/// The options with which mpirun runs a program in Python, with the module of the installation.
+/// Returns mpirun's options for a Python program that imports the installation's module.
 fn python_options() -> [String; 4] {
     let prefix = installation();
     let modules = prefix.join("share/portcullis/python");
@@ -473,7 +477,7 @@ fn python_options() -> [String; 4] {
     ]
 }
 
-/// The program in Python of the page on checkpoints, in a folder, and the Python with mpi4py.
+/// Returns the Python program of the page on checkpoints, in a folder, and Python with mpi4py.
 fn python_program() -> Option<(TempDir, PathBuf, PathBuf)> {
     let python = mpi4py_python()?;
     let kept = folder();
@@ -483,7 +487,7 @@ fn python_program() -> Option<(TempDir, PathBuf, PathBuf)> {
     Some((kept, script, python))
 }
 
-/// Runs the program in Python, with these options and variables of mpirun.
+/// Runs a Python program with these options and variables of mpirun.
 fn run_python(python: &Path, script: &Path, options: &[&str]) -> Outcome {
     let mut command = Command::new(installation().join("bin/mpirun"));
     command.args(["-n", "3"]).args(python_options());
@@ -528,7 +532,7 @@ fn an_exception_in_a_python_function_refuses_the_checkpoint_and_the_job_goes_on(
     let text = fs::read_to_string(&script).expect("read");
     let fails = "        raise OSError(\"no space\")\n";
     let text = text.replace("        json.dump(state, file)\n", fails);
-    // It asks and does not fail itself.
+    // The program then only requests the checkpoint and does not abort.
     let text = text.replace("        world.Abort(3)\n", "");
     fs::write(&script, text).expect("written");
     let dir = kept.path().join("saved").display().to_string();
@@ -553,14 +557,15 @@ fn an_exception_in_a_python_function_refuses_the_checkpoint_and_the_job_goes_on(
     assert_eq!(names(Path::new(&dir)), ["lock".to_owned()].into());
 }
 
-/// A simple sequence of numbers that look random.
+/// A linear congruential generator.
 fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
     *seed >> 33
 }
 
-/// Stops a job at random moments until it has ended; returns its result and the number of restarts.
-/// Each start is placed anew: `placed` gets a random number and adds options of mpirun.
+/// Kills and restarts a job at random moments until it completes.
+/// Returns the job's result and the number of restarts.
+/// `placed` gets a random number and adds mpirun options that place the ranks of each start.
 fn interrupted(
     dir: &Path,
     job: &dyn Fn() -> Job,
@@ -589,7 +594,7 @@ fn interrupted(
     }
 }
 
-/// The program, slow enough to be stopped.
+/// A job of the program with a pause in each step, so that it can be killed.
 fn slow(dir: &Path, ranks: u32, words: &[&str]) -> Job {
     job(dir, ranks, words, "pause 3000")
 }
@@ -609,7 +614,7 @@ fn a_job_that_is_killed_at_random_moments_comes_to_the_same_result() {
     assert_eq!(found, expected);
 }
 
-/// Stops jobs a hundred times, each in a folder of its own; the job and its expected result are made for it.
+/// Kills jobs a hundred times in total; `job` creates each job in a new folder.
 fn a_hundred_stops(
     job: &dyn Fn(&Path, &Path) -> Job,
     expected: &str,
@@ -670,7 +675,8 @@ fn jobs_that_are_killed_a_hundred_times_come_to_the_same_result_on_the_same_fewe
     a_hundred_stops(&job, &expected, &placed);
 }
 
-/// A walk with messages, sums and a broadcast from a rank that changes, with the state in a file of each rank.
+/// A walk with messages, sums and a broadcast from a changing root;
+/// each rank's state is in a file.
 const WALK: &str = r#"
 import json, os, time
 from mpi4py import MPI

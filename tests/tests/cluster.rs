@@ -1,23 +1,27 @@
-//! A cluster of four hosts with several ranks each and a hardware barrier, served by `hwbarr serve` on one of the hosts.
+//! A cluster of four hosts with several ranks each and a hardware barrier.
 //!
-//! The hosts are network namespaces of this machine: ranks share memory within a host and use TCP over a bridge between hosts.
+//! `hwbarr serve` on one of the hosts serves the board.
+//! The hosts are network namespaces of this machine.
+//! Ranks use shared memory within a host, and TCP over a bridge between hosts.
 
 use tests::hosts::Hosts;
 use tests::served::Server;
 
 const HOSTS: u32 = 4;
 
-/// Ranks per host: sixty in total, as in the paper of 2005.
+/// Ranks per host: sixty ranks in total, as in the paper of 2005.
 const MANY: u32 = 15;
-/// Ranks per host for programs that do not need sixty: still oversubscribed, with channels for communicators of several sizes.
+/// Ranks per host of the other programs: still oversubscribed,
+/// with channels for communicators of several sizes.
 const FEW: u32 = 4;
 
 /// The version of the served board.
 #[derive(Clone, Copy)]
 enum Board {
-    /// Version 1: each rank is a node, and only the world uses the barrier.
+    /// Version 1: each rank is a node, and only the world uses the hardware barrier.
     OfRanks,
-    /// Version 2: each host is a node, whose ranks synchronise in shared memory, and any communicator may have a channel.
+    /// Version 2: each host is a node, and any communicator may have a channel.
+    /// The ranks of a host synchronise in shared memory.
     OfHosts,
 }
 
@@ -60,7 +64,7 @@ fn hold(board: Board, each: u32, programs: &[&[&str]]) {
         let (said, warned) = (&outcome.stdout, &outcome.stderr);
         assert!(said.lines().any(|l| l == line), "{said}\n{warned}");
         assert!(!warned.contains("goes on in software"), "{warned}");
-        // The self-test's releases, and the program's own.
+        // The releases of the self-test and of the program.
         let made = server.releases_seen_from(&hosts, 1) - before;
         assert!(made > 2, "{program}: {made} releases");
     }
@@ -82,14 +86,15 @@ fn sixty_ranks_on_four_hosts_agree_in_collectives() {
     hold(Board::OfRanks, MANY, &[&["collectives", "10"]]);
 }
 
-/// With fewer ranks per host, `programs_with_many_barriers_hold_on_ranks_of_four_hosts` has the same claim.
+/// Another test makes the same claim with fewer ranks per host:
+/// `programs_with_many_barriers_hold_on_ranks_of_four_hosts`.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn four_hosts_are_the_nodes_of_a_served_board_and_communicators_have_its_channels() {
     hold(Board::OfHosts, MANY, &[&["barrier_loop", "30", "0"]]);
 }
 
-/// Programs with many barriers, on both boards.
+/// The programs make many barriers and run on both board versions.
 #[test]
 fn programs_with_many_barriers_hold_on_ranks_of_four_hosts() {
     let barriers: [&[&str]; 3] = [&["sessions"], &["lives"], &["barrier_loop", "100", "0"]];
@@ -97,8 +102,9 @@ fn programs_with_many_barriers_hold_on_ranks_of_four_hosts() {
     hold(Board::OfRanks, FEW, &barriers);
 }
 
-/// All programs of messages and collectives except `communicators`, which requires all ranks on one machine.
-/// Apart from barriers their behaviour does not depend on the board, so only one board is used.
+/// All programs of messages and collectives that run on several hosts.
+/// `communicators` requires all ranks on one machine.
+/// Only barriers depend on the board, so one board version is used.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn every_program_holds_on_ranks_of_four_hosts() {

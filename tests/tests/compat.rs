@@ -1,7 +1,7 @@
-//! Programs compiled with MPICH's and Open MPI's own compilers run unchanged on our library, under our mpirun.
+//! Programs compiled by MPICH's and Open MPI's compilers run on this library under its mpirun.
 //!
-//! These are our own test programs, so each claim is checked again with the constants, handles, statuses and
-//! functions of the other ABIs.
+//! The sources are the C programs of these tests, so each claim is checked again with the
+//! constants, handles, statuses and functions of the other ABIs.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -12,12 +12,12 @@ use tempfile::TempDir;
 use tests::{Job, compile_with, installation, mpich, needs, open_mpi};
 use xtask::{process, workspace};
 
-/// Compiles a program in C with another library's compiler, in a folder that is removed with the returned guard.
+/// Compiles a C program with another library's compiler; dropping the folder removes the program.
 fn compile(compiler: &Path, name: &str) -> (TempDir, PathBuf) {
     compile_as(compiler, &format!("{name}.c"), &["-std=gnu11"], &["-lm"])
 }
 
-/// Compiles a program in C++, without the bindings for it that MPI had until its version 3.
+/// Compiles a C++ program without the C++ bindings that MPI 3.0 removed.
 fn compile_cpp(compiler: &Path, name: &str) -> (TempDir, PathBuf) {
     let options = ["-x", "c++", "-DMPICH_SKIP_MPICXX", "-DOMPI_SKIP_MPICXX"];
     compile_as(compiler, &format!("{name}.cc"), &options, &["-lstdc++"])
@@ -41,7 +41,7 @@ fn job(program: &Path) -> Job {
     Job::command(program).under(&installation().join("bin/mpirun"))
 }
 
-/// Runs programs, each with its argument, on each of these numbers of ranks.
+/// Runs each program, with its argument, on each number of ranks.
 fn hold(compiler: &Path, programs: &[(&str, &str)], on: &[u32]) {
     for (name, argument) in programs {
         let (_folder, program) = compile(compiler, name);
@@ -56,7 +56,7 @@ fn hold(compiler: &Path, programs: &[(&str, &str)], on: &[u32]) {
     }
 }
 
-/// Programs for whose functions both headers have declarations.
+/// Programs whose functions both headers declare.
 const BOTH: &[(&str, &str)] = &[
     ("hello", ""),
     ("sendrecv", ""),
@@ -82,7 +82,7 @@ const BOTH: &[(&str, &str)] = &[
     ("revoking", ""),
 ];
 
-/// Programs that need functions of MPI 4.0 and later, which Open MPI 5.0's header does not have.
+/// Programs that call functions of MPI 4.0 and later, which Open MPI 5.0's header lacks.
 const NEWER: &[(&str, &str)] = &[
     ("aliased", ""),
     ("cancels", ""),
@@ -121,7 +121,7 @@ fn programs_of_other_libraries_run_unchanged_on_one_rank_and_on_two() {
     of_open_mpi(&[1, 2]);
 }
 
-/// What the library promises programs of its own ABI: the call that has thrown has completed, with its results.
+/// As with the standard ABI, a call whose callback throws has completed and returned its results.
 #[test]
 fn an_exception_of_a_callback_is_caught_by_a_program_of_another_library() {
     let compilers = [
@@ -136,8 +136,7 @@ fn an_exception_of_a_callback_is_caught_by_a_program_of_another_library() {
     }
 }
 
-/// One binary for three libraries' names: which one serves it is reported only on demand.
-/// Buffers in device memory, and the query for them, in the other ABIs.
+/// Buffers in device memory, and the query for device memory, in the other ABIs.
 #[test]
 fn programs_of_other_libraries_pass_device_memory() {
     let options = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"];
@@ -165,7 +164,7 @@ fn explain_names_the_library_that_replaces_another() {
     assert!(!quiet.stderr.contains("stands in"), "{}", quiet.stderr);
 }
 
-/// The loader requires every name, also those that the program never uses.
+/// The loader requires every name, including names that the program never uses.
 #[test]
 fn the_stand_ins_have_what_the_headers_of_both_families_name() {
     if let Some(mpich) = mpich() {
@@ -176,7 +175,7 @@ fn the_stand_ins_have_what_the_headers_of_both_families_name() {
     }
 }
 
-/// Every name in an installation's headers that its library exports is exported by our replacement, too.
+/// Checks that the replacement exports every name of a library that the library's headers contain.
 fn has_names_of(prefix: &Path, library: &str, family: &str) {
     let theirs = exported(&prefix.join("lib").join(library));
     let stand_in = installation().join("lib/portcullis/compat").join(family);
@@ -197,7 +196,7 @@ fn has_names_of(prefix: &Path, library: &str, family: &str) {
     assert!(missing.is_empty(), "{family}: {missing:?}");
 }
 
-/// The names that a library exports.
+/// Returns the names that a library exports.
 fn exported(library: &Path) -> BTreeSet<String> {
     let mut nm = Command::new("nm");
     nm.args(["--dynamic", "--defined-only", "--format=posix"])
@@ -210,7 +209,7 @@ fn exported(library: &Path) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Collects names that look like MPI's from the headers below a folder.
+/// Collects words like MPI names from the headers below a folder.
 fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
     let is_of_names = |c: char| c.is_ascii_alphanumeric() || c == '_';
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -221,7 +220,7 @@ fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
             let text = std::fs::read_to_string(&path).unwrap();
             let words = text.split(|c| !is_of_names(c));
             let begins = ["MPI_", "PMPI_", "MPIX_", "PMPIX_", "ompi_mpi_"];
-            // A constant may have the name of a Fortran function.
+            // A constant may be spelled like a Fortran function.
             let of_mpi = words.filter(|word| {
                 begins.iter().any(|begin| word.starts_with(begin))
                     && word.chars().any(|c| c.is_ascii_lowercase())
@@ -231,7 +230,7 @@ fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
     }
 }
 
-/// Open MPI has Fortran libraries on top of its C library; here they use our replacement instead.
+/// Open MPI's Fortran libraries use its C library; here they use the replacement.
 #[test]
 fn programs_in_fortran_of_open_mpi_run() {
     let compiler = Path::new("mpif90.openmpi");
@@ -240,7 +239,8 @@ fn programs_in_fortran_of_open_mpi_run() {
     }
 }
 
-/// The same of MPICH's Fortran library. Few machines have it beside Open MPI's, so its absence is no failure.
+/// MPICH's Fortran library on the replacement.
+/// A missing library is no failure, since few machines have both Open MPI's and MPICH's.
 #[test]
 fn programs_in_fortran_of_mpich_run() {
     let compiler = Path::new("mpif90.mpich");
@@ -259,7 +259,7 @@ fn runs(compiler: &Path) -> bool {
     process::output(command.arg("--version"), Duration::from_secs(20)).is_ok()
 }
 
-/// Compiles the programs by this wrapper and runs them.
+/// Compiles the Fortran programs by this wrapper and runs them.
 fn fortran_programs_of(compiler: &Path) {
     for name in ["fortran_calls", "fortran_2008"] {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Jobs that cannot go on are ended with a report, and no other job is (`mpirun --end-dead`).
+//! Deadlocked jobs are ended with a report, and no other job is ended (`mpirun --end-dead`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::hosts::Hosts;
@@ -7,9 +7,9 @@ use xtask::process::Outcome;
 
 const SENTENCE: &str = "the job cannot go on: all";
 
-/// Runs `hang WAY`, which must be ended because it cannot go on.
+/// Runs `hang WAY`, which mpirun must end as deadlocked.
 fn is_ended(job: Job) -> Outcome {
-    // A job that is not ended is ended by the time limit, which is far longer than the proof takes.
+    // If mpirun does not end the job, the timeout does, long after a proof would be complete.
     let outcome = job.with(["--timeout", "60"]).run();
     assert_eq!(outcome.status.code(), Some(125), "{}", outcome.stderr);
     assert!(outcome.stderr.contains(SENTENCE), "{}", outcome.stderr);
@@ -20,7 +20,7 @@ fn hang(way: &str, ranks: u32) -> Job {
     Job::of("hang").arg(way).ranks(ranks)
 }
 
-/// Each with a part of its report.
+/// Deadlocks: the argument of `hang`, the number of ranks, and a part of the report.
 const DEAD: &[(&str, u32, &str)] = &[
     ("crossed", 2, "ranks 0, 1 wait for each other in a circle"),
     ("tag", 2, "their tags differ, so they never meet"),
@@ -92,7 +92,7 @@ fn ranks_that_stand_still_while_another_computes_are_reported_and_the_job_goes_o
 
 #[test]
 fn a_job_with_a_rank_outside_mpi_is_not_ended() {
-    // Each of these has a rank that may go on as far as the library can know.
+    // Each of these jobs has a rank that may still make progress, as far as the library can know.
     let ways = [
         ("computes", 2),
         ("absent", 4),
@@ -115,7 +115,7 @@ fn a_report_of_a_dead_job_is_printed_once_and_a_choice_turns_it_off() {
         let options = ["--end-dead", wanted, "--timeout", limit];
         hang("crossed", 2).with(options).start()
     };
-    // A proof takes 1.5 s, and longer beside other load.
+    // A deadlock proof takes 1.5 s, and longer on a loaded machine.
     let jobs = [start("report", "8s"), start("no", "3500ms")];
     let [reported, silent] = jobs.map(|job| job.wait());
     let count = |outcome: &Outcome| outcome.stderr.matches(SENTENCE).count();
@@ -133,7 +133,7 @@ fn a_report_of_a_dead_job_is_printed_once_and_a_choice_turns_it_off() {
     );
 }
 
-/// The ways of `healthy`, with the number of ranks.
+/// The arguments of `healthy`, with the number of ranks.
 const HEALTHY: &[(&str, u32)] = &[
     ("sleeps", 2),
     ("sleeps", 9),
@@ -148,7 +148,7 @@ const HEALTHY: &[(&str, u32)] = &[
     ("spawns", 2),
 ];
 
-/// Runs all healthy jobs at once with these options.
+/// Runs all healthy jobs concurrently with these options.
 fn no_healthy_job_is_ended(options: &[&str], milliseconds: u32) {
     let start = |(way, ranks): &(&'static str, u32)| {
         let job = Job::of("healthy").arg(way).arg(milliseconds.to_string());
@@ -174,7 +174,7 @@ fn no_healthy_job_is_ended(options: &[&str], milliseconds: u32) {
 
 #[test]
 fn a_job_that_stands_still_and_goes_on_is_not_ended() {
-    // Longer than a proof takes.
+    // The pause is longer than a deadlock proof.
     no_healthy_job_is_ended(&[], 2200);
 }
 
@@ -192,8 +192,9 @@ fn no_healthy_job_is_ended_whatever_carries_its_messages() {
     }
 }
 
-/// The time for which job `number` of a soak stands still: from a moment to far longer than a proof takes, in an order that repeats only after all combinations.
-/// Some of the stopped ranks are stopped for ten seconds.
+/// Returns the pause of job `number` of a soak, in milliseconds.
+/// Pauses range from a moment to far more than a deadlock proof, in a long non-repeating order.
+/// Some of the jobs with stopped ranks pause for ten seconds.
 fn stands_still_ms(number: usize, way: &str) -> usize {
     match way == "stops" && (number / HEALTHY.len()).is_multiple_of(4) {
         true => 10_000,
@@ -201,9 +202,10 @@ fn stands_still_ms(number: usize, way: &str) -> usize {
     }
 }
 
-/// A soak: many healthy jobs that stand still for different times, beside each other so that each has little of the processor.
+/// A soak of many healthy jobs with different pauses, run concurrently on few cores.
 ///
-/// `HEALTHY_JOBS=10000 cargo test -p tests --test dead_jobs -- --ignored soak` runs 10,000; that takes about two hours on two cores.
+/// `HEALTHY_JOBS=10000 cargo test -p tests --test dead_jobs -- --ignored soak` runs 10,000 jobs
+/// and takes about two hours on two cores.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn a_soak_of_healthy_jobs_ends_none_of_them() {

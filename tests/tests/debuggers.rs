@@ -1,4 +1,4 @@
-//! Programs under valgrind: the library causes no errors besides those of the program.
+//! Programs under valgrind: the library adds no errors to those of the program.
 
 use tests::{Job, compile, compile_with, installation, needs};
 
@@ -7,7 +7,7 @@ fn has(tool: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// Runs a program on two ranks under valgrind, over shared memory or TCP; valgrind must not report errors.
+/// Runs a program on two ranks under valgrind; valgrind must not report errors.
 fn examine(program: &str, arguments: &[&str], ways: &[&str]) {
     if !needs(has("valgrind"), "valgrind (cargo xtask test installs it)") {
         return;
@@ -54,7 +54,7 @@ fn valgrind_finds_nothing_in_random_accesses_of_windows() {
     examine("accesses", &["2", "7"], &["self,sm", "self,tcp"]);
 }
 
-/// A race detector that does not know the library's lock reports races on the program's own variables.
+/// A race detector that ignores the library's lock reports races on the program's variables.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn helgrind_knows_that_threads_take_turns_in_the_library() {

@@ -1,4 +1,4 @@
-//! Buffers in device memory, with a library in place of CUDA's driver whose memory the host can neither read nor write.
+//! Buffers in device memory, with a fake CUDA driver whose memory the host cannot access.
 
 #[path = "devices/calls.rs"]
 mod calls;
@@ -7,7 +7,7 @@ use mpi_api_tables::Function;
 use std::path::PathBuf;
 use tests::{Job, compile_source, compile_with};
 
-/// The library; its memory is PROT_NONE, so an access of the host ends the process.
+/// Compiles the fake driver. Its memory is PROT_NONE, so a host access ends the process.
 fn fake_cuda() -> PathBuf {
     let options = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"];
     compile_with("fake_cuda", "libcuda.so.1", &options)
@@ -39,7 +39,7 @@ fn device_memory_is_recognised_whenever_the_library_was_loaded() {
     for when in ["early", "late"] {
         devices(3, when).holds();
     }
-    // Without shared memory and over one process.
+    // Without shared memory, and with a single process.
     devices(2, "early")
         .with(["--mca", "btl", "self,tcp"])
         .holds();
@@ -49,12 +49,12 @@ fn device_memory_is_recognised_whenever_the_library_was_loaded() {
 #[test]
 fn copies_that_fail_fail_the_call_and_nothing_else() {
     devices(2, "early").env("FAKE_CUDA_FAILS", "1").holds();
-    // Memory that cannot be pinned, and rows that are too far apart for one copy: slower.
+    // Memory that cannot be pinned, and a pitch that is too large for one 2D copy: slower paths.
     devices(2, "early").env("FAKE_CUDA", "unpinned").holds();
     devices(2, "early").env("FAKE_CUDA", "pitch").holds();
 }
 
-/// A driver without a function that is needed: a sentence that names it, and no support is claimed.
+/// If the driver lacks a required function, a message names it and no CUDA support is reported.
 #[test]
 fn a_library_that_lacks_a_function_is_named_and_not_used() {
     let options = ["-shared", "-fPIC", "-DWITHOUT", "-Wl,-soname,libcuda.so.1"];
@@ -69,7 +69,8 @@ fn a_library_that_lacks_a_function_is_named_and_not_used() {
     );
 }
 
-/// The selection switches recognition off: no address is asked about, so the host reads device memory and the program ends.
+/// The selection disables device recognition, so no address is queried.
+/// The host then reads device memory, which ends the program.
 #[test]
 fn without_accelerators_no_address_is_asked_about() {
     let job = devices(1, "early").with(["--mca", "accelerator", "^cuda,rocm,level_zero"]);
@@ -81,7 +82,7 @@ fn without_accelerators_no_address_is_asked_about() {
     );
 }
 
-/// The kinds of memory that mpirun requests are answered with those that are supported.
+/// Of the memory kinds that mpirun requests, the job reports the supported ones.
 #[test]
 fn kinds_of_memory_are_requested_by_mpirun() {
     let outcome = devices(1, "early")
@@ -100,14 +101,17 @@ fn between_devices(ranks: u32, expected: &str) -> Job {
         .limit(60)
 }
 
-/// The receiver opens the sender's memory once, copies from it, and closes it before it opens newer memory at the same address.
-/// The library ends a process that opens a handle twice, closes it too late, or copies from freed memory.
+/// The receiver opens the sender's memory handle once, copies from it,
+/// and closes the handle before it opens newer memory at the same address.
+/// The fake driver ends a process for a handle that is opened twice or closed too late.
+/// It also ends a process that copies from freed memory.
 #[test]
 fn long_messages_on_a_node_are_copied_between_devices() {
     between_devices(3, "between").holds();
 }
 
-/// Memory without a handle, a handle that cannot be opened, and a transport without copies between devices.
+/// Memory without a handle, a handle that cannot be opened,
+/// and a transport without copies between devices.
 #[test]
 fn where_devices_cannot_copy_pieces_are_copied_while_the_message_is_sent() {
     let job = || between_devices(2, "pieces");
@@ -116,7 +120,7 @@ fn where_devices_cannot_copy_pieces_are_copied_while_the_message_is_sent() {
     job().with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// A library in place of Level Zero's loader, with two drivers, whose memory is PROT_NONE as well.
+/// A fake Level Zero loader with two drivers; its memory is PROT_NONE as well.
 #[test]
 fn memory_of_level_zero_devices_is_recognised_and_copied() {
     let options = ["-shared", "-fPIC", "-Wl,-soname,libze_loader.so.1"];

@@ -1,4 +1,4 @@
-//! Checks that the commands of documents print what the documents show.
+//! Checks that the commands in documents print the output that the documents show.
 
 use std::fs;
 
@@ -17,14 +17,16 @@ fn the_job_of_the_document_on_checkpoints_is_taken_up_as_it_shows() {
     assert!(counts.files >= 2 && counts.commands >= 3, "{counts:?}");
 }
 
-/// The package of a plugin in Rust on the page is that of the repository, which clippy and other tests compile.
+/// Checks that the Rust plugin on the page equals the package of the repository.
+/// clippy and other tests compile that package.
 fn has_source_of(document: &Document, file: &str, package: &str) {
     let source = workspace::root().join(package).join("src/lib.rs");
     let source = fs::read_to_string(source).expect("the plugin's source");
     assert_eq!(document.file(file), source, "{file}");
 }
 
-/// It compiles two packages in release folders of their own, in more than a minute; `plugin` and `privileged` try plugins in the short form.
+/// The test compiles two packages in release folders, which takes more than a minute.
+/// `plugin` and `privileged` test plugins in the short form.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn the_plugins_of_the_document_serve_as_it_shows_built_outside_of_the_sources() {

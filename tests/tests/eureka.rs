@@ -1,4 +1,4 @@
-//! The eureka line in jobs: with the simulator's hardware, in memory and served, in the node's memory, and where no line is available.
+//! The eureka line in jobs: simulated, served, in the node's shared memory, or unavailable.
 
 use barrier_board::served::{Address, BoardObserver};
 use std::fs;
@@ -14,7 +14,7 @@ fn job(port: &str, ranks: u32, rounds: &str) -> Job {
     }
 }
 
-/// A number in the simulator's report.
+/// Returns a number of the simulator's report.
 fn count(report: &str, name: &str) -> u64 {
     let (_, rest) = report.split_once(&format!("\"{name}\":")).expect("there");
     let rest = rest.trim_start();
@@ -76,7 +76,8 @@ fn ranks_read_it_over_a_served_line() {
         job(&server.address, ranks, rounds).limit(300).holds();
         let address: Address = server.address.parse().expect("an address");
         let mut observer = BoardObserver::connect(&address).expect("served");
-        // The last round was open at the end, and no rank had raised the line in it.
+        // The last round was open at the end of the job.
+        // No rank had raised the line in that round.
         let line = observer.eureka_line().expect("served").expect("a line");
         assert!(!line.found, "{line:?}");
         assert!(observer.look().expect("served").board.releases > 20);
@@ -97,7 +98,7 @@ fn the_waveform_shows_the_line() {
     }
     assert!(save.contains("+{eureka line} barrier.found\n"), "{save}");
     assert!(commands.contains("barrier.node02.says"), "{commands}");
-    // In the eight rounds, and around them, the line has risen as often as it has fallen.
+    // In and around the eight rounds, the line has risen and fallen equally often.
     let id = dump
         .lines()
         .find(|line| line.contains(" found "))
@@ -109,7 +110,7 @@ fn the_waveform_shows_the_line() {
     };
     // Two of the eight rounds have no finder; the forwarded message and the barriers have one each.
     assert_eq!(changes('1'), 6 + 2);
-    // The first value is the initial level.
+    // The first value in the dump is the initial level.
     assert_eq!(changes('0'), 1 + 6 + 2);
 }
 

@@ -1,4 +1,6 @@
-//! `mpirun --explain` and `mpi-info --explain`: what a job selected, and why the other components were not.
+//! `mpirun --explain` and `mpi-info --explain` print the selected components.
+//!
+//! They also print why each other component was not selected.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,7 +8,7 @@ use tests::hosts::Hosts;
 use tests::{Job, compile, installation};
 use xtask::process;
 
-/// The facts of a job, without those that differ between machines.
+/// Returns the explained facts of a job, without those that differ between machines.
 fn explained(job: Job) -> Vec<String> {
     let outcome = job.with(["--explain"]).succeeds();
     let lines = outcome.stderr.lines();
@@ -98,7 +100,7 @@ fn rank_0_speaks_for_all_and_once() {
     };
     assert!(of_copies(&one) > 0, "{one:?}");
     assert_eq!(of_copies(&six), of_copies(&one), "{six:?}");
-    // The installation has the LD_PRELOAD library in the folder of its plugins.
+    // The installation keeps the LD_PRELOAD library in the plugin folder.
     let not_said = ["MPI_COMM_SELF", "is not a plugin"];
     let found = six
         .iter()

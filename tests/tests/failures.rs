@@ -1,6 +1,7 @@
-//! Abnormal ends: the job ends as a whole, quickly, with an error message, and leaves nothing.
+//! Abnormal ends: the whole job ends quickly with an error message.
+//! No processes and no files are left.
 //!
-//! `Job::wait` itself fails if a process or a file is left one second after the end.
+//! `Job::wait` itself fails if a process or a file is left one second after the job's end.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +9,12 @@ use rustix::process::Signal;
 use tests::job::send;
 use tests::{Job, Outcome, Started};
 
-/// The limit from the event to the launcher's end.
+/// Maximum time from the event to the launcher's end.
 const SOON: Duration = Duration::from_secs(1);
 
 const RANKS: u32 = 3;
 
-/// Rank 1 leaves in this way, the others wait.
+/// A job whose rank 1 ends in this way while the other ranks wait.
 fn leaves(way: &str) -> Job {
     Job::of("leave").arg(way).arg("1").ranks(RANKS)
 }
@@ -60,7 +61,8 @@ fn a_rank_that_is_killed_ends_the_job_and_is_named() {
 
 #[test]
 fn a_death_is_reported_and_not_the_reactions_of_other_ranks() {
-    // From before MPI_Init to the middle of messages of every protocol, at times spread with a fixed stride.
+    // The kills range from before MPI_Init to the middle of a message of every protocol;
+    // their times have a fixed stride.
     for round in 0..20_u64 {
         let transports = ["self,sm", "self,tcp"][(round % 2) as usize];
         let job = Job::of("endless")
@@ -109,7 +111,8 @@ fn rubbish_in_shared_memory_crashes_and_blocks_no_process() {
             .limit(30);
         let outcome = job.run();
         let (status, said) = (outcome.status.code(), &outcome.stderr);
-        // A crash would be 128 plus a signal number; a wrong length leads to an error of the program's calls.
+        // A crash exits with 128 plus a signal number;
+        // a wrong length causes an error in the program's calls.
         assert!(
             matches!(status, Some(1..=127)),
             "seed {seed}: {status:?}: {said}"
@@ -155,7 +158,8 @@ fn an_unhandled_error_names_both_sides() {
     let outcome = Job::of("fatal").ranks(2).run();
     assert!(!outcome.status.success());
     names(&outcome, &["MPI_Recv", "rank 1", "tag 7", "400", "40"]);
-    // A call that could have reported the error has returned, whatever the error handler.
+    // The call that could report the error has already returned.
+    // So the job fails under every error handler.
     for (ranks, last) in [(1, "rank 0"), (2, "rank 1")] {
         let outcome = Job::of("fatal").ranks(ranks).arg("freed").run();
         assert!(!outcome.status.success());
@@ -217,13 +221,14 @@ fn children_of_ranks_are_gone_when_a_rank_is_killed() {
     let job = leaves("fork").start();
     let victim = job.ready(2 * RANKS as usize)[0];
     ends_soon(job, |job| {
-        // The first ready process may be a child, which need not be missed; then Ctrl-C ends the job.
+        // The first ready process may be a child, whose loss mpirun need not detect;
+        // the SIGINT then ends the job.
         send(victim, Signal::KILL);
         job.signal(Signal::INT);
     });
 }
 
-/// Stops all ranks with SIGSTOP, as a user or a batch system does to use the machine for something else.
+/// Stops all ranks with SIGSTOP, as a user or a batch system does to free the machine.
 fn stopped(job: &Started) -> Vec<i32> {
     let ranks = job.ready(RANKS as usize);
     for &rank in &ranks {
@@ -259,7 +264,7 @@ fn ranks_that_ignore_the_polite_signal_are_gone_too_when_another_dies() {
     assert_eq!(outcome.status.code(), Some(137), "{}", outcome.stderr);
 }
 
-/// The lines of the stack of rank 1, without the part in front of the first of them.
+/// Returns the outcome, and standard error after the head line of rank 1's stack.
 fn stack_of(way: &str) -> (Outcome, String) {
     let outcome = Job::of("crashes").arg(way).ranks(2).run();
     let said = outcome.stderr.split_once("its stack, the fault first:\n");
@@ -292,7 +297,7 @@ fn a_rank_that_dies_by_a_fault_prints_its_stack() {
         );
     }
     assert_eq!(frames.len(), 3, "{}", outcome.stderr);
-    // A stack without an end, and a signal that another process could have sent.
+    // A stack overflow, and a signal that another process could have sent.
     let (outcome, stack) = stack_of("overflow");
     assert_eq!(outcome.status.code(), Some(128 + 11), "{}", outcome.stderr);
     assert!(

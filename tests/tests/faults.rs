@@ -1,4 +1,4 @@
-//! Fault tolerance (ULFM): revoked communicators, and jobs that survive the death of some of their ranks, in real processes.
+//! Fault tolerance (ULFM): revoked communicators, and jobs that survive the death of ranks.
 
 use tests::hosts::Hosts;
 use tests::{Job, compile};
@@ -11,12 +11,12 @@ fn surviving(program: &str, what: &str, ranks: u32, seed: u32) -> Job {
     job.with(["--with-ft", "ulfm"]).ranks(ranks)
 }
 
-/// Tests of the errors that calls return about a dead rank.
+/// A job that checks the errors of calls that involve a dead rank.
 fn deaths(what: &str, ranks: u32, seed: u32) -> Job {
     surviving("deaths", what, ranks, seed)
 }
 
-/// Tests of programs that continue without dead ranks.
+/// A job that continues without its dead ranks.
 fn recoveries(what: &str, ranks: u32, seed: u32) -> Job {
     surviving("recoveries", what, ranks, seed)
 }
@@ -45,7 +45,7 @@ fn a_loop_of_collectives_is_revoked_and_shrunk_after_each_death() {
     }
 }
 
-/// The first agreements of a communicator use messages, the later ones the node's memory.
+/// A communicator's first agreements use messages; later ones use the node's shared memory.
 #[test]
 fn all_that_live_have_the_same_outcomes_of_thousands_of_agreements() {
     let agreements = |ranks: u32, seed: u32, dying: u32| {
@@ -64,7 +64,7 @@ fn all_that_live_have_the_same_outcomes_of_thousands_of_agreements() {
 
 #[test]
 fn dead_ranks_are_replaced_in_their_places_and_get_their_states_back_from_their_neighbours() {
-    // Ranks that have the last sum leave while others wait for it, which is no failure. The order is random.
+    // Ranks that have the last sum leave while others wait for it; the order is random.
     for ranks in [2, 3, 6, 6, 6, 6, 6, 6] {
         recoveries("checkpoint", ranks, 1).holds();
     }
@@ -93,7 +93,7 @@ fn the_hardware_barrier_names_the_dead_node_and_is_left() {
     }
 }
 
-/// The last survivor writes the simulator's report, with one board and with cascaded boards.
+/// The last survivor writes the simulator's report, for one board and for cascaded boards.
 #[test]
 fn the_report_of_the_hardware_is_written_without_the_dead_node() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -112,7 +112,7 @@ fn the_report_of_the_hardware_is_written_without_the_dead_node() {
     }
 }
 
-/// The board drops the dead member of the world's channel, so that the survivors can free the channel.
+/// The board drops the dead member from the world's channel, so the survivors can free the channel.
 #[test]
 fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -125,7 +125,8 @@ fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {
     assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
 }
 
-/// Three ranks on each of two hosts: shared memory within a host, messages between the leaders; any of them may die.
+/// Three ranks on each of two hosts; a rank of either level may die.
+/// Collectives use shared memory within a host, and messages between the leaders.
 #[test]
 fn collectives_in_levels_end_when_a_rank_of_any_level_dies() {
     let Some(hosts) = Hosts::new(2) else { return };
@@ -161,7 +162,8 @@ fn windows_and_files_of_the_dead_fail_with_the_right_class_and_are_freed() {
     }
 }
 
-/// Calls that make, use or free an object of all members; each call loses one or two members, so eight ranks last for a few calls.
+/// Calls that create, use or free an object of all members.
+/// Each call loses one or two members, so eight ranks suffice for a few calls.
 const CALLS: [&str; 9] = [
     "win_create,file_open,dup",
     "file_close,win_free,split",
@@ -187,7 +189,7 @@ fn members_may_die_at_any_step_of_a_call_and_the_living_end_it_and_what_it_has_m
     }
 }
 
-/// The same with random seeds for an hour.
+/// The same calls with random seeds for an hour.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn members_may_die_at_any_step_of_a_call_whenever_that_is() {
@@ -233,7 +235,7 @@ fn a_program_can_ask_whether_deaths_are_survived() {
     );
 }
 
-/// The dead rank's transports have no address, and the launcher has reported its death.
+/// The other ranks have no address of the dead rank; the launcher reports its death.
 #[test]
 fn a_rank_that_dies_before_it_begins_mpi_does_not_keep_the_others_from_it() {
     for victim in ["0", "2"] {
@@ -247,7 +249,7 @@ fn a_rank_that_dies_before_it_begins_mpi_does_not_keep_the_others_from_it() {
     }
 }
 
-/// Also in MPI_Init, in a spawn, and in the recovery from another death.
+/// Processes also die in MPI_Init, in a spawn, and in the recovery from another death.
 #[test]
 fn any_process_may_die_at_any_moment() {
     let outcome = surviving("soak", "soak", 6, 1).arg("8").arg("6").succeeds();

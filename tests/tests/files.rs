@@ -1,4 +1,5 @@
-//! Files when the system refuses, and the reports about them: `mpirun --io-report`, lanes of `--trace`, errors that the program has not checked.
+//! Failing file operations and their reports: `mpirun --io-report`, file lanes of `--trace`,
+//! and errors that the program has not checked.
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use rustix::process::Signal;
@@ -111,7 +112,7 @@ fn long_nonblocking_reads_go_on_while_the_program_computes() {
     }
 }
 
-/// Docker's default profile blocks io_uring.
+/// Docker's default profile blocks the system calls of io_uring.
 #[test]
 fn long_nonblocking_reads_are_done_at_once_where_the_system_has_no_rings() {
     let folder = folder();
@@ -175,7 +176,8 @@ fn a_report_counts_what_all_ranks_did_to_each_file() {
             .ends_with("/data/data"),
         "{text}"
     );
-    // Each rank writes 100 pieces of 1000 bytes in one call, and reads 51 of them, the last rank half a piece less.
+    // Each rank writes 100 pieces of 1000 bytes in one call and reads 51 of them;
+    // the last rank reads half a piece less.
     assert_eq!(told["ranks"], 3);
     assert_eq!(told["bytes_written"], 300_000);
     assert_eq!(told["bytes_read"], 152_500);
@@ -236,7 +238,7 @@ fn a_trace_has_a_lane_for_each_file_with_its_system_calls() {
     assert_eq!(offsets, [0, 100, 200]);
 }
 
-/// The program calls `MPI_File_sync` once.
+/// The program calls `MPI_File_sync` once; one rank of the node calls fsync.
 #[test]
 fn the_members_of_a_node_bring_a_file_to_the_disk_once_for_all() {
     let folder = folder();
@@ -267,7 +269,8 @@ fn an_ignored_error_of_a_file_is_reported_if_the_parameter_is_set() {
     for part in ["rank 0", "MPI_File_open", "MPI_ERR_NO_SUCH_FILE", "missing"] {
         assert!(line.contains(part), "{part:?} is missing in: {line}");
     }
-    // Comparing the code with MPI_SUCCESS checks the error without calling the library, which cannot notice that.
+    // A program that compares the code with MPI_SUCCESS checks the error
+    // without a library call, so the library cannot detect the check.
     assert_eq!(job().holds().stderr, "");
     let looked_at = Job::of("file_unseen")
         .arg(folder.path())

@@ -1,7 +1,8 @@
-//! The hardware barrier with other MPI libraries, under their own launchers: as a component of Debian's Open MPI, and with LD_PRELOAD.
+//! The hardware barrier in other MPI libraries, under their own launchers.
 //!
-//! The board is that of `hwbarr serve`, whose number of releases is read afterwards; the program checks that no rank
-//! leaves a barrier before all have entered it.
+//! The barrier is a component of Debian's Open MPI, or is preloaded by LD_PRELOAD.
+//! `hwbarr serve` serves the board; the tests then read its number of releases.
+//! The program checks that no rank leaves a barrier before all ranks have entered.
 
 use barrier_board::served::{Address, BoardObserver};
 use std::fs;
@@ -29,7 +30,7 @@ fn run_open_mpi(
     )
 }
 
-/// The component path for Open MPI: ours before its own.
+/// Returns Open MPI's component path, with this installation's folder first.
 fn components() -> String {
     let folder = installation().join("lib/portcullis/openmpi");
     format!("{}:SYSTEM_DEFAULT", folder.display())
@@ -41,7 +42,8 @@ fn releases(server: &Server) -> u64 {
     observer.look().expect("served").board.releases
 }
 
-/// The number of barriers of the program; the releases include its first and last one, and the two of the self-test.
+/// Arguments of the program: 50 barriers.
+/// The releases include the program's first and last barrier and two of the self-test.
 const BARRIERS: &[&str] = &["50", "300"];
 const RELEASES: u64 = 52 + 2;
 
@@ -62,7 +64,7 @@ fn open_mpi_takes_its_barrier_from_the_board() {
     }
 }
 
-/// A file in the user's component folder suffices: no option, no environment except the port.
+/// A file in the user's component folder suffices; only the port's variable must be set.
 #[test]
 fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
     if !debian_open_mpi() {
@@ -86,7 +88,7 @@ fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
     assert_eq!(releases(&server), RELEASES);
 }
 
-/// The board in shared memory, with its report: every node has as many releases as barriers.
+/// A simulated board in shared memory: each node has one release per barrier.
 #[test]
 fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
     if !debian_open_mpi() {
@@ -110,7 +112,7 @@ fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
     assert!(waveform.contains("$enddefinitions"), "{waveform}");
 }
 
-/// A board for another number of ranks: one warning, and Open MPI's own barrier.
+/// The board has another number of ranks: one warning, and Open MPI's own barrier is used.
 #[test]
 fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     if !debian_open_mpi() {
@@ -131,7 +133,7 @@ fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     assert_eq!(releases(&server), 0);
 }
 
-/// The board fails during the run: one warning, no barrier lost, and the rest in software.
+/// The board fails during the run: one warning, no barrier is lost, later barriers use software.
 #[test]
 fn members_leave_a_lost_board_together_and_open_mpi_goes_on() {
     if !debian_open_mpi() {
@@ -200,7 +202,7 @@ fn a_preloaded_library_gives_mpich_the_hardware_on_the_world_and_its_duplicates(
     assert_eq!(releases(&server), DUPLICATES + 2);
 }
 
-/// Twenty barriers by their Fortran names, half of them on a duplicate.
+/// The program makes twenty barriers by their Fortran names, half of them on a duplicate.
 #[test]
 fn a_preloaded_library_serves_programs_in_fortran() {
     let fortran = packages::on_path("gfortran");

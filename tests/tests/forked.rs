@@ -1,4 +1,4 @@
-//! A process that forks after `MPI_Init`: the child is distinguished from its parent.
+//! A process that forks after `MPI_Init`: the library distinguishes the child from its parent.
 
 use tests::Job;
 

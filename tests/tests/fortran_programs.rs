@@ -1,6 +1,7 @@
-//! Fortran programs that check their own claims, in each of the three interfaces, compiled by gfortran and by flang for one and the same library.
+//! Fortran programs that check their own claims, in each of the three interfaces.
 //!
-//! The same binaries also run on MPICH's library of the standard ABI, and on Open MPI and Intel MPI by `mpirun --on`.
+//! gfortran and flang compile the programs for the same library. The same binaries also run
+//! on MPICH's standard ABI library, and on Open MPI and Intel MPI by `mpirun --on`.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::path::Path;
 use tests::fortran::{Compiler, WAYS, Way, compile};
 use tests::{Job, installation, mpich, open_mpi};
 
-/// Runs a program of each compiler with each of these numbers of ranks; its argument is a folder of its own.
+/// Runs a program of each compiler on each number of ranks; its argument is a new folder.
 fn hold(compilers: &[Compiler], ways: &[Way], sources: &[&str], ranks: &[u32]) {
     for &compiler in compilers {
         for &way in ways {
@@ -25,7 +26,9 @@ fn job(program: &Path) -> Job {
     Job::command(program).under(&installation().join("bin/mpirun"))
 }
 
-/// One test for each program: all interfaces with gfortran, the newest with other numbers of ranks, and with flang the two that differ most.
+/// One test per program: with gfortran,
+/// all interfaces on one number of ranks and the newest interface
+/// on the others; with flang, the two interfaces that differ most.
 macro_rules! programs {
     ($($claim:ident: $source:literal on $ranks:expr;)*) => {
         $(
@@ -146,7 +149,7 @@ fn a_logical_of_another_value_is_reported_once_and_is_true() {
 #[test]
 fn a_copy_of_mpi_bottom_is_reported_once() {
     for compiler in Compiler::all() {
-        // gfortran passes no copy to an argument of assumed type, as `mpi_f08` has.
+        // gfortran passes assumed-type arguments without a copy; `mpi_f08` has such arguments.
         for way in [Way::Header, Way::Mpi] {
             let program = compile(compiler, way, &["copied_bottom.F90"]);
             let outcome = job(&program).ranks(1).run();
@@ -179,7 +182,7 @@ fn a_tool_in_c_sees_each_call_of_a_fortran_program_once() {
     hold(&Compiler::all(), &WAYS, &sources, &[2]);
 }
 
-/// The programs whose claims hold on the other libraries too.
+/// Programs whose claims hold on the other libraries too.
 const ELSEWHERE: &[(Way, &str)] = &[
     (Way::Header, "messages.F90"),
     (Way::F08, "messages.F90"),
@@ -224,7 +227,8 @@ fn the_same_programs_run_on_open_mpi() {
     }
 }
 
-/// Intel MPI is not among what `cargo xtask test` installs: `pip install impi-rt` has its runtime, and `I_MPI_ROOT` names the prefix.
+/// `cargo xtask test` does not install Intel MPI.
+/// `pip install impi-rt` installs its runtime; `I_MPI_ROOT` must be its prefix.
 #[test]
 fn the_same_programs_run_on_intel_mpi() {
     let root = std::env::var_os("I_MPI_ROOT").unwrap_or_default();

@@ -1,6 +1,6 @@
-//! `mpirun` in a Slurm allocation becomes `srun`: its arguments and environment, printed by a script that replaces srun.
+//! `mpirun` in a Slurm allocation executes `srun`; a script named srun prints its arguments.
 //!
-//! `slurm.rs` shows that a real Slurm interprets them as intended.
+//! `slurm.rs` shows that a real Slurm interprets the arguments as intended.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use tests::{Job, installation};
 
-/// Prints its arguments and environment, and exits with a distinctive status.
+/// A script that prints its arguments and environment, and exits with status 7.
 const IN_PLACE_OF_SRUN: &str = r#"#!/bin/sh
 for word in "$@"; do echo "word $word"; done
 env | sed 's/^/variable /'
@@ -24,7 +24,7 @@ fn folder_with_srun() -> TempDir {
     folder
 }
 
-/// `mpirun` as called inside an allocation of two hosts with two slots each.
+/// A job of `mpirun` in an allocation of two hosts with two slots each.
 fn allocated(folder: &Path) -> Job {
     let path = std::env::var("PATH").unwrap_or_default();
     Job::command(Path::new("./program"))
@@ -47,7 +47,7 @@ fn srun_gets_the_hosts_of_all_ranks_the_programs_words_and_their_variables() {
     let outcome = allocated(folder.path())
         .with(["-x", "FRUIT=plum", "--mca", "btl", "self,tcp"])
         .with(["--wdir", "/usr", "--bind-to", "core", "--stdin", "all"])
-        // These would change the meaning of our own arguments.
+        // These variables would change the meaning of mpirun's srun arguments.
         .env("SLURM_HOSTFILE", "/nowhere")
         .env("SLURM_NTASKS_PER_NODE", "1")
         .env("SLURM_DISTRIBUTION", "cyclic")
@@ -56,7 +56,7 @@ fn srun_gets_the_hosts_of_all_ranks_the_programs_words_and_their_variables() {
         .arg("a word")
         .arg("--its=own")
         .run();
-    // mpirun has been replaced by exec, so it cannot change the status.
+    // `exec` has replaced mpirun, so the status is srun's.
     assert_eq!(outcome.status.code(), Some(7), "{}", outcome.stderr);
     assert_eq!(
         after(&outcome.stdout, "word "),

@@ -1,4 +1,4 @@
-//! What an installation must not contain.
+//! Files and paths that an installation must not contain.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tests::shipped_installation;
 use xtask::workspace;
 
-/// All regular files below a folder.
+/// Adds all regular files below a folder to `found`.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         match entry.file_type().unwrap() {

@@ -1,4 +1,4 @@
-//! One binary, two libraries, two launchers: every launcher starts ranks on every library.
+//! Two libraries and their launchers: each launcher starts one binary's ranks on each library.
 
 use std::io::{Seek as _, Write as _};
 use std::path::Path;
@@ -62,7 +62,7 @@ fn the_same_binary_reports_the_library_it_runs_on() {
     }
 }
 
-/// A number of ranks without a launcher: mpi-bench starts its own.
+/// With `-n` and without a launcher, mpi-bench starts its own ranks.
 #[test]
 fn mpi_bench_starts_as_many_ranks_as_it_is_told() {
     let mut bench = Command::new(installation().join("bin/mpi-bench"));
@@ -76,7 +76,7 @@ fn mpi_bench_starts_as_many_ranks_as_it_is_told() {
     );
 }
 
-/// Every operation of the benchmark of first uses has a row, and no file is left behind.
+/// Every operation of the benchmark `first` has a row, and no file is left behind.
 #[test]
 fn first_uses_have_a_row_each_and_leave_no_file() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -104,7 +104,7 @@ fn first_uses_have_a_row_each_and_leave_no_file() {
     assert_eq!(left, 0);
 }
 
-/// With itself as the peer, so that no other library is needed.
+/// The peer library is this library, so that no other library is needed.
 #[test]
 fn mpi_bench_compares_operations_beside_busy_loops() {
     let mut bench = Command::new(installation().join("bin/mpi-bench"));
@@ -147,7 +147,8 @@ fn mpi_bench_farm_reports_the_share_of_the_cores_that_compute() {
     }
 }
 
-/// The rows are a distribution, whatever its figures are; the clocks of one host are one, and estimated ones have an error.
+/// The rows are a distribution, whatever its figures.
+/// The ranks of one host share a clock without an error; estimated clocks have an error.
 #[test]
 fn mpi_bench_exit_skew_reports_a_distribution_and_how_well_it_knows_the_clocks() {
     for (more, has_error) in [(&[][..], false), (&["--estimate-clocks"], true)] {
@@ -171,7 +172,7 @@ fn mpi_bench_exit_skew_reports_a_distribution_and_how_well_it_knows_the_clocks()
     }
 }
 
-/// Load is the comparison's: a rank alone has none to measure beside, and no peer.
+/// With one rank there is no load to compare with, and no peer.
 #[test]
 fn mpi_bench_asks_for_a_second_rank_where_one_has_nothing_to_measure() {
     for benchmark in ["beside", "farm", "exit-skew"] {
@@ -185,7 +186,8 @@ fn mpi_bench_asks_for_a_second_rank_where_one_has_nothing_to_measure() {
     }
 }
 
-/// The report names each guideline that was compared, with both times, and the exit status does not depend on them.
+/// The report names each compared guideline with both times;
+/// violations do not change the exit status.
 #[test]
 fn guidelines_are_compared_in_one_job_and_violated_ones_are_explained() {
     let mut bench = Command::new(installation().join("bin/mpi-bench"));
@@ -236,7 +238,7 @@ impl ShortRun for Job {
     }
 }
 
-/// The lines that a job's ranks sent to their launcher, by rank.
+/// Returns the lines that a job's ranks sent to their launcher, by rank.
 fn overheard(job: &str, unset: &[&str], ranks: u32) -> Vec<Vec<String>> {
     let program = compile(job);
     let ear = Path::new(env!("CARGO_BIN_EXE_overheard"));
@@ -260,7 +262,8 @@ fn overheard(job: &str, unset: &[&str], ranks: u32) -> Vec<Vec<String>> {
     said
 }
 
-/// Rank, size and shared memory are inherited by the process, so a rank finds its neighbours without the launcher.
+/// A process inherits its rank, the size and the shared memory.
+/// So it finds its neighbours without the launcher.
 #[test]
 fn ranks_of_one_host_send_the_launcher_only_hello_and_goodbye() {
     for program in ["ring", "operators", "communicators"] {
@@ -274,7 +277,7 @@ fn ranks_of_one_host_send_the_launcher_only_hello_and_goodbye() {
     }
 }
 
-/// The same, if the launcher passes nothing to the process.
+/// The launcher's variables are unset, so the ranks exchange their addresses.
 #[test]
 fn ranks_without_launcher_variables_exchange_addresses_through_the_launcher() {
     for said in overheard("ring", &["PORTCULLIS_NODE_FD", "PORTCULLIS_JOB"], 2) {
@@ -286,7 +289,7 @@ fn ranks_without_launcher_variables_exchange_addresses_through_the_launcher() {
     }
 }
 
-/// The explanation of how rank 0 waits.
+/// Returns rank 0's explanation of its waiting strategy.
 #[track_caller]
 fn waiting(job: Job) -> String {
     let outcome = job
@@ -299,21 +302,22 @@ fn waiting(job: Job) -> String {
         .to_string()
 }
 
-/// The first two processors that this process may use; `None` if it has only one.
+/// Returns the first two processors that this process may use; `None` if it may use only one.
 fn two_processors() -> Option<[usize; 2]> {
     let set = rustix::thread::sched_getaffinity(None).unwrap();
     let mut all = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu));
     Some([all.next()?, all.next()?])
 }
 
-/// Each rank sees one core; it learns only from the others' cards which ranks the launcher has bound to the same core.
+/// Each rank is bound to one core.
+/// Only the other ranks' cards show which ranks share this core.
 #[test]
 fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
     let Some([one, other]) = two_processors() else {
         return;
     };
     let program = compile("hello").display().to_string();
-    // Like a launcher that passes nothing and binds ranks in pairs.
+    // Simulates a launcher that passes no variables and binds ranks in pairs.
     let bound = |ranks: u32, pair: u32| {
         let mask = format!("$([ $((PMI_RANK / {pair} % 2)) = 0 ] && echo {one} || echo {other})");
         let unset = "env -u PORTCULLIS_NODE_FD -u PORTCULLIS_JOB";
@@ -326,7 +330,7 @@ fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
     let alone = "1 of 2 bound ranks on 1 usable cores: a waiting rank polls 200 times, then with";
     let told = bound(2, 1);
     assert!(told.starts_with(alone), "{told}");
-    // Both on one core, while others may have cores of their own.
+    // Two ranks share a core, while other ranks may have separate cores.
     let crowded = "ranks on 1 usable cores: a waiting rank yields after each of";
     for ranks in [2, 4] {
         let told = bound(ranks, 2);

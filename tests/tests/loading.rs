@@ -1,4 +1,5 @@
-//! MPI libraries that a program loads at run time: which one it gets, and mpirun's message about a library that it does not serve.
+//! MPI libraries that a program loads at run time,
+//! and mpirun's message about an unsupported library.
 
 use std::fs::{File, Permissions};
 use std::os::fd::OwnedFd;
@@ -12,7 +13,7 @@ use tests::hosts::Hosts;
 use tests::{Job, Started, installation};
 use xtask::{process, workspace};
 
-/// A program that is not linked with an MPI library, and a folder with empty libraries with the names of others.
+/// A program without an MPI library, and a folder of empty libraries with other libraries' names.
 struct Others {
     folder: TempDir,
 }
@@ -36,7 +37,7 @@ impl Others {
         process::output(&mut cc, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// Makes an empty library with this soname.
+    /// Creates an empty library with this soname.
     fn library(&self, file: &str, name: &str) {
         let soname = format!("-Wl,-soname,{name}");
         self.cc(&["-shared", "-o", file, &soname, "-x", "c", "/dev/null"]);
@@ -64,7 +65,7 @@ fn job(program: &Path) -> Job {
         .ranks(2)
 }
 
-/// Checks that both ranks are one job on the replacement of a family.
+/// Checks that both ranks belong to one job on the replacement for the library `family`.
 #[track_caller]
 fn is_served(job: Job, family: &str) {
     let said = job.succeeds().stdout;
@@ -86,7 +87,7 @@ fn a_library_that_a_program_opens_by_name_is_ours_although_the_search_path_begin
     }
 }
 
-/// Like modules of Python and R, and start scripts such as R's.
+/// Libraries that Python and R modules need, and start scripts such as R's.
 #[test]
 fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_script_say() {
     let others = Others::new();
@@ -99,7 +100,7 @@ fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_scr
     module("new.so", "-Wl,--enable-new-dtags");
     module("old.so", "-Wl,--disable-new-dtags");
     is_served(others.open(others.file("new.so")), "openmpi");
-    // Searches that the search path does not decide are led for interpreters.
+    // For interpreters, mpirun also redirects searches that LD_LIBRARY_PATH does not decide.
     let python = others.file("python3");
     bounded::copy_program(&others.file("opener"), &python).unwrap();
     let old = job(&python).arg(others.file("old.so"));
@@ -114,16 +115,16 @@ fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_scr
     is_served(job(&start), "openmpi");
 }
 
-/// A job whose rank 0 has opened a library and waits for the end of its input.
+/// Starts a job whose rank 0 opens a library and waits for the end of its input.
 fn waiting(job: Job) -> (Started, OwnedFd) {
     let (reader, writer) = std::io::pipe().unwrap();
     let started = job.stdin(File::from(OwnedFd::from(reader))).start();
-    // The other ranks have no input and may have ended before rank 0 has begun.
+    // The other ranks have no input and may end before rank 0 has begun.
     started.says("open on rank 0");
     (started, writer.into())
 }
 
-/// Ends a waiting job and returns its outcome.
+/// Closes the input of a waiting job and returns its outcome.
 #[track_caller]
 fn ends((job, input): (Started, OwnedFd)) -> (Option<i32>, String) {
     drop(input);
@@ -145,7 +146,7 @@ fn ranks_that_load_a_library_which_is_not_served_are_reported_with_its_file_and_
     let others = Others::new();
     let library = others.file("libmpi.so.40");
     is_told(others.open(&library).arg("wait"), &library);
-    // The shell waits for its child.
+    // The shell waits for its child process.
     let script = format!(
         "{}/opener {} wait; exit 0",
         others.path().display(),

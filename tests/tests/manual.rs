@@ -1,4 +1,6 @@
-//! The manual pages of an installation: one for each program and each MPI function, in a form that groff accepts without a warning.
+//! The manual pages of an installation: one page per program and MPI function.
+//!
+//! groff must format each page without a warning.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +12,10 @@ use xtask::manual;
 use xtask::packages::on_path;
 use xtask::process;
 
-/// The time limit of formatting all pages.
+/// The time limit for formatting all pages.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// The names in a folder of the installation.
+/// Returns the file names in a folder of the installation.
 fn names(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(installation().join(folder));
     let entries = entries.unwrap_or_else(|e| panic!("{folder}: {e}"));
@@ -58,7 +60,7 @@ fn the_page_of_each_tool_has_a_name_a_synopsis_and_its_options() {
     }
 }
 
-/// All pages of a section.
+/// Returns all pages of a section.
 fn pages(section: &str) -> Vec<PathBuf> {
     let folder = Path::new("share/man").join(section);
     let names = names(&folder.to_string_lossy());

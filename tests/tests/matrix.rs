@@ -3,7 +3,7 @@
 use std::path::Path;
 use tests::Job;
 
-/// The lines of the table for one kind.
+/// Returns the lines of the table for one kind.
 fn lines(file: &Path, kind: &str) -> Vec<String> {
     let text = std::fs::read_to_string(file).expect("a table");
     let prefix = format!("0,{kind},");
@@ -14,7 +14,7 @@ fn lines(file: &Path, kind: &str) -> Vec<String> {
 #[test]
 fn messages_operations_and_accesses_are_counted_from_rank_to_rank() {
     let folder = tempfile::tempdir().expect("a folder");
-    // In shared memory and over TCP, with a trace beside it and without: always the same numbers.
+    // The counts are equal in shared memory and over TCP, with and without a trace.
     let trace = folder.path().join("trace.json");
     let trace = trace.to_string_lossy();
     let ways: [&[&str]; 3] = [&[], &["--mca", "btl", "self,tcp"], &["--trace", &*trace]];
@@ -37,7 +37,7 @@ fn messages_operations_and_accesses_are_counted_from_rank_to_rank() {
             ["0,2,1,8", "1,0,1,16"],
             "{way:?}"
         );
-        // A broadcast and a reduction; the window's own operations have no data of the program.
+        // A broadcast and a reduction; the window's operations carry no data of the program.
         let collective = lines(&table, "collective");
         let bytes = |line: &String| -> (String, u64) {
             let (way, bytes) = line.rsplit_once(',').expect("a column");

@@ -1,4 +1,4 @@
-//! Fortran: the wrapper `mpifort`, and what programs of `mpif.h`, `use mpi` and `use mpi_f08` get.
+//! Fortran: the wrapper `mpifort`, and programs of `mpif.h`, `use mpi` and `use mpi_f08`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ fn wrapper() -> PathBuf {
     installation().join("bin/mpifort")
 }
 
-/// Compiles `programs/SOURCE` to a program of this name.
+/// Compiles `programs/SOURCE` to a program `name` in this folder.
 fn compile(compiler: Compiler, source: &str, folder: &Path, name: &str) -> PathBuf {
     let program = folder.join(name);
     let mut command = Command::new(wrapper());
@@ -21,11 +21,11 @@ fn compile(compiler: Compiler, source: &str, folder: &Path, name: &str) -> PathB
         .args(["-O1", "-o"])
         .arg(&program)
         .arg(workspace::programs().join(source))
-        // Compilers write module files of the program to the current folder.
+        // Compilers write the module files of a program to the current folder.
         .current_dir(folder);
     let output = process::output(&mut command, Duration::from_secs(120));
     let output = output.unwrap_or_else(|e| panic!("{e}"));
-    // Neither the compiler nor the linker has anything to say; on first use the wrapper compiles the modules.
+    // The compiler and the linker must print nothing; the wrapper's first use compiles the modules.
     let unexpected: Vec<&str> = output
         .stderr
         .lines()
@@ -55,7 +55,8 @@ fn every_interface_greets_in_every_compiler() {
     }
 }
 
-/// HDF5 and others demand a standard of gfortran, which then rejects extensions in `mpif.h` too.
+/// HDF5 and other projects select a Fortran standard.
+/// gfortran then rejects extensions in `mpif.h` too.
 #[test]
 fn programs_that_demand_a_standard_are_compiled() {
     if Compiler::gfortran().is_none() {
@@ -83,7 +84,8 @@ fn module_mpi_f08_is_what_chapter_19_says() {
     }
 }
 
-/// gfortran and flang then make DOUBLE PRECISION 16 bytes long, and the clock's results, C's `double`, have 8.
+/// With such options gfortran and flang make DOUBLE PRECISION 16 bytes long;
+/// the clock functions return C's `double` of 8 bytes.
 #[test]
 fn the_clock_is_read_by_programs_whose_reals_have_8_bytes() {
     let folder = tempfile::tempdir().unwrap();
@@ -107,7 +109,7 @@ fn the_clock_is_read_by_programs_whose_reals_have_8_bytes() {
     }
 }
 
-/// What `mpifort` prints on standard error when it fails.
+/// Returns mpifort's standard error; the wrapper must fail.
 fn refusal(args: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(wrapper())
@@ -119,7 +121,7 @@ fn refusal(args: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// Folders of another compiler's modules, as a project's settings keep them.
+/// The flags contain folders of another compiler's modules, as a project's settings keep them.
 #[test]
 fn the_folder_of_another_compilers_modules_in_the_flags_does_no_harm() {
     let folder = tempfile::tempdir().unwrap();
@@ -160,7 +162,7 @@ fn a_cache_of_modules_that_cannot_be_written_is_named_with_a_cure() {
     ] {
         std::fs::copy(from.join(file), prefix.join(file)).unwrap();
     }
-    // A file where the folder should be: even a user with all rights cannot write below it.
+    // A file replaces the folder `lib`, so that even root cannot write below it.
     std::fs::write(prefix.join("lib"), "").unwrap();
     for compiler in Compiler::all() {
         let output = Command::new(prefix.join("bin/mpifort"))

@@ -1,4 +1,5 @@
-//! Transports over network libraries: jobs over UCX and libfabric without hardware, and libraries that are missing or fail.
+//! Network libraries: jobs over UCX and libfabric without special hardware,
+//! and libraries that are missing or fail.
 
 use std::path::{Path, PathBuf};
 use tests::hosts::Hosts;
@@ -26,7 +27,7 @@ fn libfabric() -> bool {
     installed("libfabric.so.1", "libfabric1")
 }
 
-/// A program of three ranks whose messages are carried by UCX over these transports of it.
+/// A job of three ranks over UCX, which uses the UCX transports `by`.
 fn over_ucx(program: &str, by: &str) -> Job {
     Job::of(program)
         .ranks(3)
@@ -142,7 +143,8 @@ fn between_hosts_the_named_network_serves_and_within_them_shared_memory() {
     }
 }
 
-/// Windows of members on two hosts: the network accesses the memory of the other host, and the node's memory is accessed directly.
+/// The members of a window are on two hosts. The network accesses the other host's memory;
+/// ranks access their own node's memory directly.
 #[test]
 fn between_hosts_the_network_accesses_windows() {
     if !ucx() {
@@ -170,7 +172,7 @@ fn between_hosts_the_network_accesses_windows() {
     assert!(reads > 0 && writes > 0, "{reads}, {writes}");
 }
 
-/// Without hardware nothing is loaded, and `--explain` reports what was looked for.
+/// Without hardware no library is loaded, and `--explain` names the hardware that was searched.
 #[test]
 fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     let hardware = ["/sys/class/infiniband", "/sys/class/cxi"];
@@ -194,7 +196,7 @@ fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     }
 }
 
-/// A job over UCX from this file, or else TCP.
+/// A job over the UCX library in this file, or over TCP if the library cannot be used.
 fn with_library(library: &Path, transports: &str) -> Job {
     let library = library.display().to_string();
     Job::of("ring")
@@ -204,7 +206,7 @@ fn with_library(library: &Path, transports: &str) -> Job {
         .with(["--mca", "btl_ucx_library", &library])
 }
 
-/// TCP carries the job, and `--explain` reports this sentence about UCX.
+/// Checks that TCP carries the job and that `--explain` prints this sentence about UCX.
 #[track_caller]
 fn tcp_replaces(job: Job, sentence: &str) {
     let outcome = job.holds();
@@ -231,7 +233,7 @@ fn without_the_library_tcp_serves_and_the_package_is_named() {
     assert!(outcome.stderr.contains(package), "{}", outcome.stderr);
 }
 
-/// The fake library; with a function or without it.
+/// Compiles the fake UCX library; `-DWITHOUT` removes a function.
 fn fake(options: &[&str]) -> PathBuf {
     let options = [&["-shared", "-fPIC"], options].concat();
     let name = format!("libfake_ucp{}.so", options.len());
@@ -270,7 +272,7 @@ fn a_library_that_lacks_a_function_or_fails_at_the_start_is_replaced_by_tcp() {
     );
 }
 
-/// A job over a fake libfabric that behaves like this, or else TCP.
+/// A job over a fake libfabric with the behaviour `way`, or over TCP if the library fails.
 fn with_fake_fabric(options: &[&str], way: &str, transports: &str) -> Job {
     let options = [&["-shared", "-fPIC"], options].concat();
     let name = format!("libfake_fabric{}.so", options.len());
@@ -337,7 +339,7 @@ fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
         ("dead", "error -25 of UCX"),
     ];
     for (way, why) in cases {
-        // The library lacks the functions for reads of memory, without which messages are sent.
+        // The fake library lacks the functions that read memory, so messages are sent.
         let outcome = with_library(&fake(&[]), "self,ucx")
             .with(["--mca", "btl_ucx_read", "yes"])
             .with(["--mca", "btl_ucx_connect_timeout", "1s"])
@@ -352,13 +354,14 @@ fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
     }
 }
 
-/// The library in front of UCX whose accesses to registered memory fail.
+/// Compiles the wrapper of UCX that counts accesses to registered memory or makes them fail.
 fn failing_get() -> PathBuf {
     let options = ["-shared", "-fPIC", "-Wl,--no-as-needed", "-l:libucp.so.0"];
     compile_with("failing_get", "libfailing_get.so", &options)
 }
 
-/// A job with windows whose memory UCX accesses itself, although all ranks are on one node, over the library that counts these accesses.
+/// A job whose windows UCX accesses although all ranks are on one node;
+/// the wrapper library counts the accesses.
 fn windows_over_ucx(program: &str, way: &str) -> Job {
     over_ucx(program, "tcp,self")
         .with(["--mca", "btl_ucx_read", "yes", "--mca", "osc", "network"])
@@ -367,7 +370,7 @@ fn windows_over_ucx(program: &str, way: &str) -> Job {
         .env("FAILING_GET", way)
 }
 
-/// Returns the numbers of reads and writes that all ranks have asked the library for.
+/// Returns the numbers of reads and writes that all ranks have requested from the library.
 fn accesses(stderr: &str) -> [u64; 2] {
     let mut all = [0, 0];
     for line in stderr.lines() {
@@ -421,7 +424,8 @@ fn windows_of_registered_memory_are_accessed_by_libfabric() {
     }
 }
 
-/// Long messages are read from the sender's memory, and sent in fragments where the library refuses a read or fails it later.
+/// The receiver reads long messages from the sender's memory.
+/// If the library refuses a read, or fails it later, the sender sends fragments.
 #[test]
 fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
     if !ucx() {
@@ -445,7 +449,7 @@ fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
             .env("UCX_TLS", "tcp,self")
             .env("FAILING_GET", way)
             .holds();
-        // Of eight lengths, two are at least 64 KiB.
+        // Two of eight message lengths are at least 64 KiB.
         let reads = "failing_get: 250 reads";
         assert!(outcome.stderr.contains(reads), "{way}: {}", outcome.stderr);
     }
@@ -470,7 +474,8 @@ fn long_messages_are_read_by_libfabric() {
     }
 }
 
-/// The proof needs the counts of the messages that the library carries. UCX has a thread of its own, so a job over it is never proved dead.
+/// A deadlock proof needs the counts of messages that the library carries.
+/// UCX has an internal thread, so a job over UCX is never proved dead.
 #[test]
 fn a_dead_job_over_libfabric_is_ended() {
     if !libfabric() {

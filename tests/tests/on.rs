@@ -1,7 +1,9 @@
-//! Our programs, compiled against the standard's header, run on MPICH, Open MPI 5 and Debian's Open MPI 4.1 with `mpirun --on`.
+//! Programs compiled with the standard's header run on other libraries with `mpirun --on`.
 //!
-//! Each program checks its own claims, so a wrong constant, handle, status or callback is a failure here.
-//! Programs that fail on these libraries themselves are excluded; docs/compat.md lists them with the reasons.
+//! The libraries are MPICH, Open MPI 5 and Debian's Open MPI 4.1.
+//! Each program checks its own claims,
+//! so a wrong constant, handle, status or callback fails a test.
+//! Programs that fail natively on these libraries are excluded; docs/compat.md lists the reasons.
 
 use std::path::{Path, PathBuf};
 use tests::peers::Program;
@@ -18,12 +20,13 @@ fn job_of(program: &Path, library: &Path) -> Job {
         .with([library])
 }
 
-/// The number of ranks in every test run: not more than cores, since the libraries busy-wait.
+/// The number of ranks of the short runs:
+/// at most the number of cores, since the libraries busy-wait.
 const TWO: &[u32] = &[2];
-/// Further numbers of ranks in long runs.
+/// Further numbers of ranks of the long runs.
 const OTHERS: &[u32] = &[1, 3];
 
-/// Runs programs, each with its argument, and reports all failures, not only the first.
+/// Runs each program with its argument; reports all failures, not only the first.
 fn hold(library: &Path, programs: &[(&str, &str)], on: &[u32]) {
     let mut failed = Vec::new();
     for (name, argument) in programs {
@@ -42,7 +45,7 @@ fn hold(library: &Path, programs: &[(&str, &str)], on: &[u32]) {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Programs for whose functions all libraries have implementations.
+/// Programs whose functions all libraries implement.
 const ALL: &[(&str, &str)] = &[
     ("hello", ""),
     ("sendrecv", ""),
@@ -55,10 +58,10 @@ const ALL: &[(&str, &str)] = &[
     ("threads", ""),
 ];
 
-/// Further programs that MPICH passes.
+/// Further programs that pass on MPICH.
 const MPICH: &[(&str, &str)] = &[("topologies", ""), ("communicators", "")];
 
-/// Programs for functions that Debian's Open MPI lacks, all emulated with others.
+/// Programs whose functions Debian's Open MPI lacks and that are emulated by other functions.
 const MADE_OF_OTHERS: &[(&str, &str)] = &[("sessions", ""), ("partitioned", "")];
 
 fn on_mpich(ranks: &[u32]) {
@@ -84,7 +87,7 @@ fn on_debians_open_mpi(ranks: &[u32]) {
     }
 }
 
-/// Open MPI 4.1 has no partitioned operations, so a request of one consists of requests of point-to-point messages.
+/// Open MPI 4.1 lacks partitioned operations, so they are emulated by point-to-point requests.
 #[test]
 fn a_request_that_is_made_of_others_and_cannot_be_cancelled_is_refused() {
     let Some(library) = debians_open_mpi() else {
@@ -96,7 +99,7 @@ fn a_request_that_is_made_of_others_and_cannot_be_cancelled_is_refused() {
     assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
 }
 
-/// The program holds natively on each of these libraries.
+/// The program's claims also hold natively on each of these libraries.
 #[test]
 fn an_exception_of_a_callback_passes_through_to_the_program_as_it_does_natively() {
     let program = compile_cpp("thrown_on");
@@ -168,7 +171,7 @@ fn a_library_of_the_standard_abi_is_taken_as_it_is() {
     assert!(!outcome.stderr.contains("draft"), "{}", outcome.stderr);
 }
 
-/// Whether the library is named or found by the loader.
+/// The library is selected by its name or found by the loader.
 #[test]
 fn a_library_with_constants_of_a_draft_is_reported_by_one_rank() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,10 +1,12 @@
-//! A rank's identity belongs to one process: an MPI program started by the rank inherits it and is refused.
+//! A rank's identity belongs to one process.
+//!
+//! An MPI program started by the rank inherits the identity, and its MPI_Init is refused.
 
 use std::path::Path;
 
 use tests::{Job, compile, installation};
 
-/// A rank that is a shell and starts one of the C programs, `$0`.
+/// A rank that is a shell; the script starts the C program as `$0`.
 fn shell(script: &str, program: &str) -> Job {
     Job::command(Path::new("sh"))
         .under(&installation().join("bin/mpirun"))
@@ -31,7 +33,7 @@ fn a_second_process_that_would_be_the_same_rank_is_refused_with_the_first_ones_n
 
 #[test]
 fn the_job_goes_on_when_a_second_process_is_refused_while_the_first_lives() {
-    // The first waits for its input to end.
+    // The first program waits for the end of its input.
     let script = "mkfifo \"$TMPDIR/go\" && { \"$0\" \"$TMPDIR/go\" & } && read line < \"$TMPDIR/go.there\"; \
                   \"$0\"; echo status $?; echo > \"$TMPDIR/go\"; wait; rm \"$TMPDIR\"/go*";
     let script = format!("mkfifo \"$TMPDIR/go.there\" && {script}");

@@ -1,4 +1,5 @@
-//! A component as a file: copied into the plugin folder, it serves an unchanged program with an unchanged library; a bad one has its sentence, and the job loses nothing.
+//! Components as plugin files. A file in the plugin folder serves an unchanged program
+//! on an unchanged library; a bad file causes a message, and the job still succeeds.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -53,14 +54,14 @@ fn a_plugin_copied_into_its_folder_serves_an_unchanged_binary() {
     );
 }
 
-/// A folder with one plugin file: a variant of the linear barrier.
+/// A folder with one plugin file, a variant of the linear barrier.
 struct Shelf {
     folder: TempDir,
     file: PathBuf,
 }
 
 impl Shelf {
-    /// Compiles a variant with these options, and links a function that throws.
+    /// Compiles a variant with these options, linked with a function that throws.
     fn new(options: &[&str]) -> Shelf {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("coll_linear.so");
@@ -68,7 +69,7 @@ impl Shelf {
         Shelf { folder, file }
     }
 
-    /// Replaces a part of the manifest by other bytes of the same length.
+    /// Replaces bytes of the manifest by other bytes of the same length.
     fn patched(self, from: &[u8], to: &[u8]) -> Shelf {
         let mut bytes = fs::read(&self.file).expect("the plugin");
         let places = bytes.windows(from.len());
@@ -79,7 +80,7 @@ impl Shelf {
         self
     }
 
-    /// Compiles a variant of the transport.
+    /// Compiles a variant of the transport plugin.
     fn of_transport(options: &[&str]) -> Shelf {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("btl_datagrams.so");
@@ -91,7 +92,7 @@ impl Shelf {
         Shelf { folder, file }
     }
 
-    /// A job that uses the transport alone.
+    /// A job whose only network transport is the plugin.
     fn job_over_it(&self, program: &str) -> Job {
         let folder = self.folder.path().to_string_lossy().into_owned();
         let search = ["--mca", "mca_component_path", &folder];
@@ -114,7 +115,7 @@ fn make(file: &Path, options: &[&str]) {
     compiled("coll/src/plugin/testdata/linear.c", file, options);
 }
 
-/// Compiles a plugin of the tests of a crate of `mpi-core`.
+/// Compiles a plugin of the tests of a crate in `mpi-core`.
 fn compiled(source: &str, file: &Path, options: &[&str]) {
     let source = workspace::root().join("mpi-core").join(source);
     let mut cc = Command::new("cc");
@@ -127,7 +128,7 @@ fn compiled(source: &str, file: &Path, options: &[&str]) {
     process::output(&mut cc, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// The owner in a manifest, and its version 2.0 with the hash cut off.
+/// The owner field of a manifest, and the owner with version 2.0; the hash is omitted.
 const OWNER: &[u8] = b"Portcullis\0";
 const VERSION: &[u8] = b"Portcullis\0\0\x02\0\0\0";
 
@@ -232,7 +233,7 @@ fn a_bad_plugin_file_has_its_sentence_and_the_job_goes_on_without_it() {
 
 #[test]
 fn a_plugin_that_ends_its_process_is_named() {
-    // Exits in each function of its start, and an answer that means nothing.
+    // The plugin calls `exit` in a function of its start, or returns an undefined answer.
     for (option, sentence) in [
         ("-DAT_OPEN=exit(3)", "in the start of "),
         ("-DAT_QUERY=exit(3)", "in the function query of "),
@@ -311,7 +312,7 @@ fn ranks_with_different_files_are_told_with_both_and_go_on_without_them() {
     says(&one, "has no component file linear, which rank 0 on ");
 }
 
-/// The source of a function that throws, in a folder.
+/// Returns the source file of a function that throws, and its folder.
 fn thrower() -> (TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join("throws.cpp");
@@ -320,7 +321,7 @@ fn thrower() -> (TempDir, String) {
     (folder, source)
 }
 
-/// The version 1.1 in the manifest of a transport with the hash cut off.
+/// The owner field and version 1.1 of a transport's manifest; the hash is omitted.
 const TRANSPORT: &[u8] = b"Portcullis\0\0\x01\0\0\0";
 
 #[test]
@@ -341,7 +342,7 @@ fn the_librarys_own_transport_uses_the_same_table() {
     let outcome = job("ring").with(["--explain"]).holds();
     says(&outcome, "dgram");
     job("windows").holds();
-    // A file of its name replaces it.
+    // A plugin file with the name of a built-in component replaces the component.
     let shelf = Shelf::of_transport(&["-DNAME=\"dgram\"", "-DVERSION=\"7.0\""]);
     let file = shelf.folder.path().join("btl_dgram.so");
     fs::rename(&shelf.file, &file).expect("renaming");

@@ -1,4 +1,6 @@
-//! PMIx launchers: PRRTE's `prterun` and Open MPI's `mpirun` start our programs through their own libpmix.
+//! PMIx launchers: PRRTE's `prterun` and Open MPI's `mpirun` start programs of this library.
+//!
+//! The launchers use their own libpmix.
 
 use rustix::process::Signal;
 use std::path::Path;
@@ -6,7 +8,7 @@ use std::time::Duration;
 
 use tests::{Job, compile, open_mpi};
 
-/// A program under one of the launchers, which refuses to run as root unless two variables are set.
+/// A program under one of the launchers; as root they require two variables.
 fn under(launcher: &Path, program: &Path) -> Job {
     Job::command(program)
         .under(launcher)
@@ -50,7 +52,7 @@ fn prterun_starts_jobs_and_keeps_names_for_our_programs() {
     };
     dynamic("spawn", 1).holds();
     dynamic("spawn", 3).holds();
-    // The program also spawns one that does not exist, which prterun treats as a failure of the whole run.
+    // The program also spawns a command that does not exist, so prterun reports a failed run.
     let outcome = dynamic("ports", 2).run();
     let said = "all claims of dynamic hold on 2 ranks";
     assert!(outcome.stdout.contains(said), "{}", outcome.stderr);
@@ -112,7 +114,8 @@ fn where_prterun_lets_a_job_go_on_the_others_name_the_dead_rank() {
         .arg("kill")
         .run();
     let line = "rank 1 has died, so this rank ends too";
-    // prterun ends the job after the first of them has ended, possibly before the second has printed the line.
+    // prterun ends the job after the first rank has ended.
+    // The second rank may not have printed its line by then.
     let said = outcome.stderr.matches(line).count();
     assert!((1..=2).contains(&said), "{}", outcome.stderr);
 }
@@ -126,7 +129,7 @@ fn ranks_do_not_outlive_prterun() {
         .start();
     job.ready(3);
     job.signal(Signal::KILL);
-    // libpmix reports the loss after about a second; prterun itself leaves its folder.
+    // libpmix reports the loss after about a second; prterun leaves its session folder.
     let outcome = job.wait_for_processes(Duration::from_secs(10));
     assert!(!outcome.status.success());
 }

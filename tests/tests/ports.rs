@@ -1,4 +1,6 @@
-//! Jobs over ports: the kernel's parallel port interface, served by this test and connected to a simulated board.
+//! Jobs over parallel ports.
+//!
+//! This test serves the kernel's port interface and connects the ports to a simulated board.
 
 use barrier_board::live::Board;
 use rustix::process::Signal;
@@ -38,7 +40,7 @@ fn a_job_that_is_terminated_in_a_barrier_leaves_every_wire_at_rest() {
     machines.pass_fifty_barriers();
 }
 
-/// A killed process cannot clean up; the others are asked to end and reset their wires.
+/// A killed process cannot reset its wire; the other processes get SIGTERM and reset theirs.
 #[test]
 fn the_wire_that_a_killed_rank_has_left_is_taken_back_by_the_next_job() {
     let Some(machines) = Machines::new() else {
@@ -50,7 +52,7 @@ fn the_wire_that_a_killed_rank_has_left_is_taken_back_by_the_next_job() {
     machines.pass_fifty_barriers();
 }
 
-/// A parallel port cannot report which nodes have entered; the members exchange messages for that.
+/// A parallel port cannot report which nodes have entered, so the members exchange messages.
 #[test]
 fn a_rank_that_does_not_come_is_named_and_the_barrier_goes_on_in_software() {
     for late in ["0", "2"] {
@@ -71,7 +73,8 @@ fn a_rank_that_does_not_come_is_named_and_the_barrier_goes_on_in_software() {
     }
 }
 
-/// Each barrier takes a rise and a fall of the line, so a wire that falls by itself is not an arrival.
+/// Each barrier requires a rise and a fall of the line,
+/// so a wire that falls because of a reboot is not counted as an arrival.
 #[test]
 fn a_job_that_bears_reboots_passes_its_barriers() {
     if let Some(machines) = Machines::new() {

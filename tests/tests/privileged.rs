@@ -1,4 +1,4 @@
-//! A set-user-ID program takes no code and no settings from its user.
+//! A set-user-ID program loads no code and no settings of its user.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,8 @@ use xtask::process::{self, ProcessError};
 /// The user id of `nobody`, an account without rights that every Debian system has.
 const USER: &str = "--reuid=65534";
 
-/// A program in a folder of its own with a copy of the library, since the loader ignores the library path of a set-user-ID program.
+/// A program in a separate folder with a copy of the library: the loader ignores
+/// LD_LIBRARY_PATH for a set-user-ID program.
 struct Installed {
     folder: TempDir,
     program: PathBuf,
@@ -37,7 +38,7 @@ impl Installed {
         Installed { folder, program }
     }
 
-    /// The program with these mode bits, started by an ordinary user.
+    /// Returns a command that starts the program with these mode bits as an ordinary user.
     fn command(&self, mode: u32) -> Command {
         fs::set_permissions(&self.program, fs::Permissions::from_mode(mode)).unwrap();
         let mut command = Command::new("setpriv");
@@ -50,9 +51,9 @@ impl Installed {
     }
 }
 
-/// A mode that lets every user start it.
+/// File mode: every user may execute the program.
 const ORDINARY: u32 = 0o755;
-/// The same with set-user-ID.
+/// File mode with the set-user-ID bit.
 const RAISED: u32 = 0o4755;
 
 fn may_make_such_programs() -> bool {
@@ -73,7 +74,7 @@ fn a_set_user_id_program_ignores_its_users_settings() {
     let home = hello.folder.path();
     let start = |mode: u32| {
         let mut command = hello.command(mode);
-        // A value that ends any program that reads it.
+        // An invalid value, which ends any program that reads the parameter.
         command.env("PORTCULLIS_MCA_mpi_base_explain", "neither");
         run(command.env("HOME", home))
     };
@@ -82,7 +83,7 @@ fn a_set_user_id_program_ignores_its_users_settings() {
     let said = start(RAISED).unwrap();
     assert!(said.stdout.contains("all claims of hello hold on 1 ranks"));
 
-    // The same in a file in the user's home.
+    // Also with an invalid value in a file in the user's home.
     fs::create_dir(home.join(".portcullis")).unwrap();
     fs::write(
         home.join(".portcullis/mca-params.conf"),
@@ -92,7 +93,7 @@ fn a_set_user_id_program_ignores_its_users_settings() {
     start(RAISED).unwrap();
 }
 
-/// Compiles the linear barrier as a plugin that prints where it was opened from.
+/// Compiles the linear barrier as a plugin that prints the path from which it was opened.
 fn make_plugin(folder: &Path, place: &str) {
     fs::create_dir_all(folder).unwrap();
     let source = xtask::workspace::root().join("mpi-core/coll/src/plugin/testdata/linear.c");
@@ -104,7 +105,8 @@ fn make_plugin(folder: &Path, place: &str) {
     process::output(&mut cc, Duration::from_secs(60)).unwrap();
 }
 
-/// With its raised rights the program must not run a plugin of its user, named or not, and one of the installation only if it is root's.
+/// A set-user-ID program must not load a plugin of its user, named or not.
+/// It loads a plugin of the installation only if root owns the file.
 #[test]
 fn a_set_user_id_program_opens_plugins_of_roots_installation_only() {
     if !may_make_such_programs() {
@@ -134,13 +136,14 @@ fn a_set_user_id_program_opens_plugins_of_roots_installation_only() {
 
     make_plugin(&shared, "the installation");
     assert_eq!(start(RAISED, Some(&named)), ["the installation"]);
-    // Another user's file in it would give that user the program's rights.
+    // A file of another user in the shared folder would give that user the program's rights.
     let file = shared.join("coll_linear.so");
     std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
     assert!(start(RAISED, None).is_empty());
 }
 
-/// With its raised rights the program must not read files of hints (and quote their lines), make folders of names, or start mpirun.
+/// A set-user-ID program must not read hint files (whose lines errors quote),
+/// create folders of port names, or start mpirun.
 #[test]
 fn a_set_user_id_program_reads_makes_and_starts_nothing_that_its_users_variables_name() {
     if !may_make_such_programs() {
@@ -173,7 +176,7 @@ fn a_set_user_id_program_reads_makes_and_starts_nothing_that_its_users_variables
     assert!(said.stdout.contains("not spawned: "), "{all}");
     assert!(all.contains("has more rights than its user"), "{all}");
 
-    // An ordinary program follows the variables, with its user's rights.
+    // An ordinary program uses the variables, with its user's rights.
     fs::remove_file(data.join("file")).unwrap();
     let said = start(ORDINARY);
     assert!(said.stderr.contains("secret"), "{}", said.stderr);

@@ -1,8 +1,10 @@
-//! The C programs, on our library under our `mpirun`, with several numbers of ranks, up to heavy oversubscription; the larger numbers are in the long form.
+//! The C programs on this library under its `mpirun`, on several numbers of ranks.
+//!
+//! The ranks are oversubscribed; larger numbers of ranks are in the long form.
 
 use tests::Job;
 
-/// One test per program, which runs it with each number of ranks in turn.
+/// One test per program; the test runs the program on each number of ranks in turn.
 macro_rules! programs {
     ($($(#[$mark:meta])? $claim:ident: $program:literal $(with $argument:literal)* on $ranks:expr;)*) => {
         $(
@@ -66,7 +68,8 @@ programs! {
     memory_does_not_grow_with_the_pieces_of_a_view: "file_memory" on [1, 2];
 }
 
-/// The same programs on more ranks, which take most of the time of all; each claim also holds above, on fewer.
+/// The same programs on more ranks, which take most of the time.
+/// Each claim is also checked above, on fewer ranks.
 mod with_other_numbers_of_ranks {
     use super::*;
 
@@ -129,7 +132,7 @@ fn a_process_that_has_finalized_does_not_listen() {
     job.with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// Without shared windows, collective accesses are aggregated by messages.
+/// Without shared windows, messages aggregate collective accesses.
 #[test]
 fn random_accesses_to_files_agree_with_an_array_by_messages() {
     for ranks in [2, 3, 5] {
@@ -140,7 +143,7 @@ fn random_accesses_to_files_agree_with_an_array_by_messages() {
     job.with(["--mca", "osc", "am"]).holds();
 }
 
-/// Without shared memory between processes, the shared file pointer is accessed by messages.
+/// Without shared memory between processes, messages access the shared file pointer.
 #[test]
 fn files_hold_what_every_family_of_accesses_wrote_over_tcp() {
     let job = Job::of("files").ranks(3);
@@ -159,7 +162,7 @@ fn a_target_that_computes_gets_what_is_put_to_it() {
     }
 }
 
-/// Where neighbours cannot be reached through memory, and between nodes.
+/// The program's windows are accessed by messages, as between nodes.
 #[test]
 fn windows_are_what_chapter_12_says_by_messages() {
     for ways in ["self,sm", "self,tcp"] {
@@ -204,7 +207,8 @@ fn sends_are_taken_back_over_tcp() {
     job.with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// Ten times as much as the receiver buffers; the rest waits on the senders, whose sends have completed.
+/// The messages take ten times the receiver's buffer.
+/// The senders keep the remaining messages, although their sends have completed.
 #[test]
 fn short_messages_in_another_order_than_they_are_received_block_no_rank() {
     in_another_order(&[("self,sm", "1000", "40000"), ("self,tcp", "4000", "10000")]);
@@ -231,7 +235,7 @@ fn in_another_order(jobs: &[(&str, &str, &str)]) {
     }
 }
 
-/// Buffered whole, a million messages take more than 100 MiB.
+/// If all were buffered, a million messages would take more than 100 MiB.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn a_million_unexpected_messages_do_not_fill_their_receiver() {
@@ -243,7 +247,7 @@ fn a_million_unexpected_messages_do_not_fill_their_receiver() {
             "--mca",
             "pml_ob1_unexpected_max",
             "8m",
-            // Each copy on the sender is an announcement on the receiver.
+            // Each message copied by the sender is an announcement at the receiver.
             "--mca",
             "pml_ob1_copied_max",
             "16m",

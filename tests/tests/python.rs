@@ -1,4 +1,4 @@
-//! mpi4py 4.1.2, built from its source package with our `mpicc`, unchanged.
+//! mpi4py 4.1.2, built unchanged from its source package with this `mpicc`.
 
 use tests::{Job, installation, mpi4py_python};
 

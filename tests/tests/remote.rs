@@ -1,6 +1,6 @@
-//! Ranks on other hosts, started through a script that replaces ssh: they behave and end as on one host.
+//! Ranks on other hosts, started by a script that replaces ssh, behave and end as on one host.
 //!
-//! The hosts are network namespaces of this machine; `Job::wait` checks for leftovers on all of them.
+//! The hosts are network namespaces of this machine; `Job::wait` checks all of them for leftovers.
 
 use std::fs;
 use std::io::{Seek as _, Write as _};
@@ -141,7 +141,7 @@ fn a_job_may_be_here_and_elsewhere() {
     assert_eq!(sorted(&said.stdout), ["0 1", "1 1"]);
 }
 
-/// Rank 1, which is on the second host, leaves in this way, the others wait.
+/// A job whose rank 1, on the second host, ends in this way while rank 0 waits.
 fn leaves(hosts: &Hosts, way: &str) -> Job {
     hosts.remote_job(&compile("leave"), 1).arg(way).arg("1")
 }
@@ -197,7 +197,7 @@ fn a_signal_to_mpirun_ends_ranks_everywhere_even_deaf_ones() {
     }
 }
 
-/// The remote launcher processes of a job: guards and outposts.
+/// Returns the process ids of a job's remote launchers: guards and outposts.
 fn outposts(job: &Started) -> Vec<i32> {
     let all = tests::leftovers::processes(job.mark());
     let agents = all.iter().filter(|line| line.contains("mpirun --daemon"));
@@ -208,7 +208,7 @@ fn outposts(job: &Started) -> Vec<i32> {
 #[test]
 fn a_launcher_that_is_killed_elsewhere_ends_the_job_with_its_hosts_name() {
     let Some(hosts) = cluster(2) else { return };
-    // Without the guard, the children of the ranks would survive.
+    // Without the guard process, child processes of the ranks would survive.
     let job = leaves(&hosts, "fork").start();
     job.ready(4);
     let outposts = outposts(&job);
@@ -230,7 +230,8 @@ fn a_host_that_falls_silent_is_given_up() {
     for &process in &outposts[2..] {
         send(process, Signal::STOP);
     }
-    // The processes of a host that has vanished cannot be ended; this host returns after mpirun has ended, and detects that.
+    // mpirun cannot end the processes of a stopped host.
+    // The host continues later, detects mpirun's end and ends its processes.
     let back = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(1500));
         for &process in &outposts[2..] {
@@ -253,7 +254,7 @@ fn a_host_whose_cable_is_pulled_is_given_up_on_both_sides() {
     let job = job.start();
     job.ready(4);
     hosts.unplug(1, 0);
-    // The disconnected host receives nothing either, and ends its processes.
+    // The disconnected host receives no messages either, and ends its processes.
     let outcome = job.wait_with_grace(Duration::from_secs(3));
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
     let said = "is lost with its host h1: it has sent nothing for 0.5 s";
@@ -272,7 +273,7 @@ fn a_host_that_cannot_be_reached_is_named() {
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
 }
 
-/// A job on a host whose launcher is reached but never sends anything.
+/// A job on a host whose launcher accepts the connection but never sends a message.
 fn mute() -> Job {
     let folder = workspace::target().join("mute");
     fs::create_dir_all(&folder).unwrap();
@@ -302,9 +303,9 @@ fn ctrl_c_does_not_wait_for_a_host_that_never_answers() {
     job.signal(Signal::INT);
     let outcome = job.wait();
     assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
-    // That the host is given up is a consequence of the signal.
+    // The signal caused the loss of the host, so the loss is not reported.
     assert!(!outcome.stderr.contains("is lost"), "{}", outcome.stderr);
-    // It would wait 5 s for ranks that never existed.
+    // mpirun must not wait its grace of 5 s for ranks that never existed.
     assert!(
         begin.elapsed() < Duration::from_secs(4),
         "{:?}",

@@ -1,10 +1,10 @@
-//! Record and replay: a run whose outcome depends on timing is recorded once and replayed any number of times.
+//! Record and replay: one recorded run, whose outcome depends on timing, is replayed repeatedly.
 
 use std::path::Path;
 use tests::hosts::Hosts;
 use tests::{Job, compile};
 
-/// What rank 0 of the program observed.
+/// Returns the order of events that rank 0 of the program observed.
 fn seen(job: Job) -> String {
     let outcome = job.run();
     let line = outcome.stdout.lines().find(|line| line.starts_with("seen"));
@@ -24,7 +24,7 @@ fn a_replay_repeats_what_was_recorded_twenty_times() {
     let place = tempfile::tempdir().expect("a folder");
     let (first, second) = (place.path().join("first"), place.path().join("second"));
     let recorded = seen(race("--record", &first));
-    // Two runs are never equal by chance: they have more than a hundred decisions.
+    // Two recorded runs never agree by chance: each has more than a hundred decisions.
     assert_ne!(recorded, seen(race("--record", &second)));
     for _ in 0..20 {
         assert_eq!(seen(race("--replay", &first)), recorded);
@@ -153,7 +153,7 @@ fn a_damaged_recording_is_refused_with_a_sentence() {
     seen(race("--record", &folder));
     let file = folder.join("rank.0");
     let whole = std::fs::read(&file).expect("a recording");
-    // In a decision: its call, its value, and an unused byte.
+    // Offsets in a decision record: its call, its value, and an unused byte.
     for byte in [16, 18, 21] {
         let mut bytes = whole.clone();
         bytes[byte] ^= 1;

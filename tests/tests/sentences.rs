@@ -8,7 +8,7 @@ fn mistakes_are_answered_with_sentences() {
     insta::assert_snapshot!(without_handles(&outcome.stdout));
 }
 
-/// The text with every object handle as `0x...`, since handle values are unspecified.
+/// Replaces every object handle in the text by `0x...`, since handle values are unspecified.
 fn without_handles(text: &str) -> String {
     let mut parts = text.split("0x");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -37,11 +37,12 @@ fn messages_whose_type_is_not_that_of_their_receive_get_a_sentence_that_names_bo
             outcome.stdout
         );
     }
-    // Without the check nothing is compared.
+    // Without the check, types are not compared.
     Job::of("mistyped").arg("unchecked").ranks(2).succeeds();
 }
 
-/// The program names a communicator, a window and a file with escapes and a newline, and fails on them.
+/// The program names a communicator, a window and a file with escape characters and a newline;
+/// calls on each of them fail.
 #[test]
 fn names_that_a_program_has_chosen_are_shown_in_the_sentences_of_its_ranks() {
     for what in ["comm", "win", "file"] {
@@ -61,7 +62,8 @@ fn names_that_a_program_has_chosen_are_shown_in_the_sentences_of_its_ranks() {
     }
 }
 
-/// Checks that a job with this parameter fails to start with this message; every rank that gets that far prints it.
+/// Checks that a job with this parameter fails to start with this message.
+/// Every rank that reads the parameter prints the message.
 fn says(name: &str, value: &std::ffi::OsStr, sentence: &str) {
     let arguments = ["--mca".as_ref(), name.as_ref(), value];
     let outcome = Job::of("ring").ranks(2).with(arguments).run();
@@ -91,7 +93,7 @@ fn a_malformed_decision_table_ends_the_job_with_its_line() {
     );
 }
 
-/// Also where only one component reads the parameter, which could otherwise silently not serve.
+/// Also for parameters that only one component reads; the component must not be skipped silently.
 #[test]
 fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
     says(
@@ -106,7 +108,7 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
     assert!(alone.stderr.contains(sentence), "{}", alone.stderr);
 }
 
-/// Reasons why requested hardware is unavailable, each with its message; `FOLDER` has Verilog that does not parse.
+/// Requests for unavailable hardware, each with its message; `FOLDER` contains invalid Verilog.
 const UNSERVED: [(&str, &str); 20] = [
     (
         "port=nosuch",
@@ -181,7 +183,7 @@ const UNSERVED: [(&str, &str); 20] = [
     ),
 ];
 
-/// A job of two ranks with these settings of the hardware barrier, as `name=value name=value`.
+/// A job of two ranks with these parameters of the hardware barrier, `name=value name=value`.
 fn with_hardware(settings: &str, folder: &str) -> Job {
     let settings = settings.replace("FOLDER", folder);
     let mut job = Job::of("hello").ranks(2);
@@ -192,7 +194,7 @@ fn with_hardware(settings: &str, folder: &str) -> Job {
     job
 }
 
-/// A folder whose Verilog does not parse.
+/// Creates a folder with invalid Verilog.
 fn broken_verilog() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("toggle_barrier.v");
@@ -324,7 +326,7 @@ fn the_launcher_reports_unknown_parameters_of_its_own() {
 fn settings_of_excluded_components_are_not_reported() {
     let nowhere = tempfile::tempdir().expect("a folder");
     let nowhere = nowhere.path().to_str().expect("a name");
-    // A component that is excluded by name, and a file of the default folder that is not read.
+    // One component is excluded by its name; the file of the other is in a folder that is not read.
     for (name, left_out) in [
         ("coll_mine_size", ["--mca", "coll", "^mine"]),
         (
@@ -378,7 +380,7 @@ fn messages_that_were_never_received_are_reported_once_at_the_end() {
     assert_eq!(quiet.holds().stderr, "");
 }
 
-/// Messages that are probed, matched, cancelled, buffered or partitioned, and those of the library itself.
+/// The messages are probed, matched, cancelled, buffered or partitioned, or the library's own.
 #[test]
 fn a_program_that_receives_all_its_messages_ends_without_a_warning() {
     for program in [
@@ -394,7 +396,7 @@ fn a_program_that_receives_all_its_messages_ends_without_a_warning() {
     }
 }
 
-/// The lines about objects that were never freed, of one rank.
+/// Each rank prints one line for each kind of object that was never freed.
 #[test]
 fn objects_that_are_never_freed_are_named_if_the_user_wants_that() {
     let leaks = || Job::of("leaks").ranks(2);
@@ -413,7 +415,7 @@ fn objects_that_are_never_freed_are_named_if_the_user_wants_that() {
         assert_eq!(both, 2, "{line:?} in:\n{said}");
     }
     assert!(!said.contains(" file"), "{said}");
-    // Only the communicator is left.
+    // Only the communicator is never freed.
     let said = with(leaks().arg("one")).holds().stderr;
     assert_eq!(said.matches("never freed").count(), 2, "{said}");
     let said = leaks().holds().stderr;

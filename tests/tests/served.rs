@@ -1,4 +1,4 @@
-//! Jobs over a board served by `hwbarr serve`, and their behaviour when it fails.
+//! Jobs over a board served by `hwbarr serve`, and their behaviour if the server fails.
 
 use barrier_board::served::{Address, BoardObserver};
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tests::Job;
 use tests::served::Server;
 
-/// Far longer than anything here takes on the busiest machine.
+/// Far longer than any step of these tests takes on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn releases(server: &Server) -> u64 {
@@ -38,7 +38,8 @@ fn jobs_pass_their_barriers_over_a_served_board_one_after_the_other() {
     for _ in 0..2 {
         let before = releases(&server);
         job(&server.address, 4, "100", "200").holds();
-        // The program makes one before and one after its loop, and the self-test two.
+        // The program makes 100 barriers, one before and one after its loop;
+        // the self-test makes two.
         assert_eq!(releases(&server) - before, 104);
     }
 }
@@ -69,7 +70,8 @@ fn without_a_server_software_serves_and_the_address_is_named() {
     );
 }
 
-/// The warnings of a job of version `version` whose server is stopped during the run.
+/// Returns the warnings of a job whose server is stopped during the run;
+/// `version` is the version of the board.
 fn warnings_over_a_frozen_server(version: &str, board: &[&str]) -> Vec<String> {
     let server = Server::new(board);
     let running = job(&server.address, 4, "600", "2000")
@@ -114,7 +116,7 @@ fn a_server_that_is_stopped_in_the_middle_is_one_warning_that_names_the_board() 
 fn a_server_that_is_killed_in_the_middle_is_one_warning_and_software_serves() {
     let server = Server::new(&["--nodes", "4"]);
     let running = job(&server.address, 4, "600", "2000").start();
-    // Those of the self-test and some of the program's.
+    // The twelve barriers are those of the self-test and some of the program's.
     wait_for_releases(&server, 12);
     drop(server);
     let outcome = running.wait();

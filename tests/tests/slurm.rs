@@ -1,4 +1,6 @@
-//! A real Slurm: a controller and two nodes on this machine start our programs, and our `mpirun` in an allocation hands over to srun.
+//! A real Slurm with a controller and two nodes on this machine starts programs of this library.
+//!
+//! In an allocation, `mpirun` executes `srun`.
 
 use std::time::Duration;
 
@@ -41,7 +43,7 @@ fn plain_srun_gets_one_sentence_about_what_is_missing() {
         outcome.stderr
     );
     assert!(!outcome.stdout.contains("Hello"), "{}", outcome.stdout);
-    // A single process needs no other.
+    // A single process needs no peer.
     slurm.srun(&compile("hello"), &[]).holds();
 }
 
@@ -135,7 +137,8 @@ fn a_rank_that_fails_ends_the_whole_step() {
     }
 }
 
-/// Slurm detects the broken connection of a rank and ends the step; the line that names the rank is Slurm's.
+/// Slurm detects the rank's broken connection and ends the step;
+/// the rank is named in Slurm's output.
 #[test]
 fn under_pmix_a_rank_that_dies_ends_the_others_and_is_named() {
     let Some(slurm) = Slurm::new() else { return };
@@ -150,7 +153,7 @@ fn under_pmix_a_rank_that_dies_ends_the_others_and_is_named() {
         job.ready(4);
         let outcome = job.wait_with_grace(Duration::from_secs(10));
         assert!(!outcome.status.success(), "{way}: {}", outcome.stdout);
-        // Slurm cancels the step after MPI_Abort, and may kill the rank that called it before that rank exits.
+        // After MPI_Abort, Slurm cancels the step and may kill the aborting rank before it exits.
         let is_cancelled = way == "abort" && outcome.stderr.contains("CANCELLED");
         let is_named = outcome.stderr.contains(line) || is_cancelled;
         assert!(is_named, "{way}: {}", outcome.stderr);

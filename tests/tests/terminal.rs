@@ -14,7 +14,7 @@ const CTRL_C: &[u8] = b"\x03";
 const CTRL_Z: &[u8] = b"\x1a";
 const ENTER: &[u8] = b"\n";
 
-/// The input side of a terminal.
+/// The keyboard side (master) of a pseudo-terminal.
 struct Keyboard(File);
 
 impl Keyboard {
@@ -23,7 +23,7 @@ impl Keyboard {
     }
 }
 
-/// Opens a terminal: returns its keyboard, and the file for a program's input.
+/// Opens a pseudo-terminal: returns its keyboard side, and the file for a program's input.
 fn terminal() -> (Keyboard, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
@@ -34,9 +34,9 @@ fn terminal() -> (Keyboard, File) {
     (Keyboard(master.into()), slave.into())
 }
 
-/// Runs a command as the foreground job of a terminal of its own.
+/// Runs a command as the foreground job of a new terminal session.
 fn at(terminal: File, command: &[&str]) -> Job {
-    // setsid(1) of util-linux makes the standard input the new session's terminal.
+    // setsid(1) of util-linux makes standard input the controlling terminal of the new session.
     let job = Job::command("setsid".as_ref())
         .alone()
         .stdin(terminal)
@@ -45,7 +45,7 @@ fn at(terminal: File, command: &[&str]) -> Job {
     words.fold(job, |job, word| job.arg(word))
 }
 
-/// Arguments of mpirun for ranks that wait for a message and never end by themselves.
+/// Returns mpirun's arguments for ranks that wait for a message and never end by themselves.
 fn mpirun(options: &[&str], way: &str) -> Vec<String> {
     let mut words = vec![
         installation().join("bin/mpirun").display().to_string(),
@@ -66,7 +66,7 @@ fn start(terminal: File, words: &[String]) -> Started {
     at(terminal, &words).start()
 }
 
-/// Waits until all processes are stopped, or none of them.
+/// Waits until all processes are stopped (`stopped`) or all are running.
 fn await_stopped(processes: &[i32], stopped: bool) {
     let is_stopped = |process: &i32| {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -99,7 +99,7 @@ fn ctrl_c_ends_the_job() {
 #[test]
 fn a_second_ctrl_c_kills_ranks_that_ignore_the_first() {
     let (mut keyboard, terminal) = terminal();
-    // Without the second Ctrl-C the test would run into its limit.
+    // Without the second Ctrl-C the test would reach its time limit.
     let job = start(terminal, &mpirun(&["--mca", "mpirun_grace", "1h"], "deaf"));
     let ranks = job.ready(RANKS);
     keyboard.press(CTRL_C);
@@ -114,7 +114,7 @@ fn a_second_ctrl_c_kills_ranks_that_ignore_the_first() {
 fn ctrl_z_stops_mpirun_and_all_ranks_and_fg_continues_them() {
     let (mut keyboard, terminal) = terminal();
     let script = "\"$0\" \"$@\"; echo stopped $?; read line; fg; echo ended $?";
-    // A non-interactive shell handles jobs only if its standard error is the terminal.
+    // A non-interactive shell has job control only if its standard error is the terminal.
     let shell = ["sh", "-c", "exec \"$@\" 2>/dev/tty", "sh"];
     let shell = [&shell[..], &["bash", "--norc", "-m", "-c", script]].concat();
     let shell: Vec<String> = shell.into_iter().map(String::from).collect();
@@ -122,7 +122,7 @@ fn ctrl_z_stops_mpirun_and_all_ranks_and_fg_continues_them() {
     let job = start(terminal, &words);
     let ranks = job.ready(RANKS);
     keyboard.press(CTRL_Z);
-    // The shell's status: 128 plus the signal that stopped mpirun.
+    // The shell's status is 128 plus the number of the signal that stopped mpirun.
     assert!(["147", "148"].contains(&job.says("stopped ").as_str()));
     await_stopped(&ranks, true);
     keyboard.press(ENTER);

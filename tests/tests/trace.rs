@@ -1,4 +1,5 @@
-//! Traces of jobs by `mpirun --trace`: every send is connected with its receive, in order, and calls nest correctly in time.
+//! Traces of jobs by `mpirun --trace`: each send is paired with its receive,
+//! messages are in order, and calls nest correctly.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -31,7 +32,8 @@ fn time(event: &Value) -> f64 {
     event["ts"].as_f64().expect("a time")
 }
 
-/// The source and destination rank of each message; checks that each goes forward in time.
+/// Returns the source and destination rank of each message;
+/// checks that no message is received before its send.
 fn arrows(events: &[Value]) -> Vec<(u64, u64)> {
     let ends: BTreeMap<u64, &Value> = of(events, "f")
         .into_iter()
@@ -101,7 +103,8 @@ fn calls_follow_each_other_and_collectives_are_named() {
     for rank in 0..3 {
         let mut until = 0.0;
         for call in calls.iter().filter(|call| call["pid"] == rank) {
-            // A call may begin when the previous one has ended; times are rounded to a nanosecond.
+            // A call begins at the end of the previous call or later;
+            // times are rounded to a nanosecond.
             assert!(time(call) >= until - 0.001, "{call} before {until}");
             until = time(call) + call["dur"].as_f64().expect("a duration");
         }
@@ -141,7 +144,7 @@ fn ranks_of_hosts_whose_clocks_differ_are_on_one_line_and_every_message_goes_for
         let mut names = of(&events, "M").into_iter().map(|m| &m["args"]["name"]);
         assert!(names.any(|n| *n == name.as_str()), "{name}");
     }
-    // By their own clocks the two hosts would run this long after each other.
+    // On unsynchronised clocks, the two hosts' events would be this far apart.
     let last = of(&events, "X").into_iter().map(time).fold(0.0, f64::max);
     assert!(last < f64::from(APART) * 1e6, "{last}");
     let clocks = whole(&file)["otherData"]["clocks_within_us"].clone();
@@ -156,7 +159,7 @@ fn a_host_that_is_lost_is_missing_from_the_trace_and_named() {
     let hosts = hosts.network(0, &[1500]);
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("trace.json");
-    // The host is lost when the other host's rank is running.
+    // Rank 1 kills its host's launcher only after rank 0 has started.
     let there = place.path().join("there");
     let script = format!(
         "if [ $PMI_RANK = 1 ]; then while [ ! -e {there} ]; do sleep 0.05; done; kill -9 $PPID; fi; : > {there}; sleep 20",

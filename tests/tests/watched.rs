@@ -1,6 +1,7 @@
-//! Hang reports and traces of programs on other MPI libraries: with LD_PRELOAD under their own launchers, and with `mpirun --on`.
+//! Hang reports and traces of programs on other MPI libraries.
 //!
-//! The report must be the same for both libraries, so it has one snapshot for both.
+//! The recorder is loaded by LD_PRELOAD under the library's own launcher, or by `mpirun --on`.
+//! The report must be equal on both libraries, so one snapshot serves both.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,12 +10,12 @@ use tests::peers::{Peer, Program, complains, debian_open_mpi, preload, succeeds}
 use tests::{Job, compile, installation, mpich, needs};
 use xtask::packages;
 
-/// A report without the parts that differ between runs: the waiting time of a rank is not checked.
+/// Returns the report without the parts that differ between runs, such as waiting times.
 fn report_in(said: &str) -> String {
     let begin = said.find("portcullis: ").expect("a report");
     let mut text = String::new();
     for line in said[begin..].lines() {
-        // The launcher's own output comes after the report.
+        // The launcher's own output follows the report.
         if line.is_empty() || line.starts_with("mpirun") {
             break;
         }
@@ -27,7 +28,7 @@ fn report_in(said: &str) -> String {
     text
 }
 
-/// The report of `hang WAY` on a library.
+/// Returns the report of `hang WAY` on a library.
 fn report_on(peer: Peer, way: &str, ranks: u32) -> String {
     let program = Program::new(&peer.compiler(), "hang.c");
     let settings = [("LD_PRELOAD", &*preload()), ("PORTCULLIS_HANG", "1.5")];
@@ -41,7 +42,8 @@ macro_rules! mistakes {
         $(
             #[test]
             fn $claim() {
-                // Each way runs on one of the libraries, and each library runs several.
+                // Each mistake runs on one library.
+                // The mistakes are distributed over the libraries.
                 let peers = Peer::all();
                 let turn = WAYS.iter().position(|(way, _)| *way == $way).expect("it is one");
                 if let Some(peer) = peers.get(turn % peers.len().max(1)) {
@@ -50,7 +52,7 @@ macro_rules! mistakes {
             }
         )*
 
-        /// The number of ranks of each way.
+        /// Each argument of `hang`, with its number of ranks.
         const WAYS: &[(&str, u32)] = &[$(($way, $ranks)),*];
     };
 }
@@ -92,7 +94,8 @@ fn rank(event: &Value) -> u64 {
     event["pid"].as_u64().expect("a rank")
 }
 
-/// The source and destination rank of each message; checks that each goes forward in time and that both ends agree.
+/// Returns the source and destination rank of each message.
+/// Checks that no message is received before its send and that both ends agree.
 fn arrows(events: &[Value]) -> Vec<(u64, u64)> {
     let ends: BTreeMap<u64, &Value> = of(events, "f")
         .into_iter()
@@ -113,7 +116,7 @@ fn arrows(events: &[Value]) -> Vec<(u64, u64)> {
     starts.into_iter().map(arrow).collect()
 }
 
-/// The number of calls of a function by each rank.
+/// Returns the number of calls of a function by each rank.
 fn calls(events: &[Value], name: &str) -> BTreeMap<u64, usize> {
     let mut found = BTreeMap::new();
     for event in of(events, "X") {
@@ -197,7 +200,7 @@ fn a_waveform_has_the_wires_of_the_hardware_barrier_beside_the_calls() {
         ];
         succeeds(peer.launch(&program.path(), 2, &settings).args(["5", "0"]));
         let text = std::fs::read_to_string(&file).expect("a trace");
-        // A wire's name, and the number of changes of rank 1's line.
+        // `line` is the identifier of rank 1's wire; its changes are counted below.
         let line = text
             .split("rank_1")
             .nth(1)
@@ -208,7 +211,7 @@ fn a_waveform_has_the_wires_of_the_hardware_barrier_beside_the_calls() {
     }
 }
 
-/// Half of the ranks see another host name.
+/// Half of the ranks run under another host name (`unshare --uts`).
 #[test]
 fn clocks_of_several_hosts_are_compared() {
     let mut unshare = std::process::Command::new("unshare");
@@ -271,7 +274,7 @@ fn programs_in_fortran_are_watched() {
     insta::assert_snapshot!(report_in(&said));
 }
 
-/// With the hardware's barrier and with the library's own; the figures are not the claim.
+/// The barrier uses the hardware or the library; the figures are not checked.
 #[test]
 fn the_exit_skew_of_barriers_is_printed_on_any_library() {
     for peer in Peer::all() {
@@ -310,7 +313,8 @@ fn the_default_is_silent_and_wrong_values_are_reported() {
     }
 }
 
-/// Debian's Open MPI has no large-count functions, and a program that queries the loader finds those of the preloaded library.
+/// Debian's Open MPI lacks large-count functions.
+/// `dlsym` in a program returns those of the preloaded library.
 #[test]
 fn a_program_that_asks_for_large_counts_gets_what_it_finds() {
     for peer in Peer::all() {
@@ -325,7 +329,7 @@ fn a_program_that_asks_for_large_counts_gets_what_it_finds() {
     }
 }
 
-/// The tool comes after the watching library, as both are preloaded.
+/// The profiler is preloaded after the watching library.
 #[test]
 fn a_profiler_goes_on_counting() {
     for peer in Peer::all() {
@@ -347,7 +351,7 @@ fn a_profiler_goes_on_counting() {
     }
 }
 
-/// A program of the standard ABI, on another library.
+/// A job of a program of the standard ABI on another library.
 fn on(library: &Path, name: &str, ranks: u32) -> Job {
     Job::command(&compile(name))
         .under(&installation().join("bin/mpirun"))
@@ -356,7 +360,7 @@ fn on(library: &Path, name: &str, ranks: u32) -> Job {
         .ranks(ranks)
 }
 
-/// The installed libraries that programs of the standard ABI can run on.
+/// Returns the installed libraries on which programs of the standard ABI can run.
 fn below() -> Vec<PathBuf> {
     let folder = PathBuf::from(format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH));
     let open_mpi = debian_open_mpi().then(|| folder.join("libmpi.so.40"));

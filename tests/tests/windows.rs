@@ -1,9 +1,9 @@
-//! Windows of jobs by every access method: directly, by system copies, by messages in shared memory and over sockets.
+//! Windows with every access method: direct, by system copies, and by messages.
 
 use std::path::Path;
 use tests::{Job, compile, installation};
 
-/// A job in which neighbours too communicate by messages only, over these transports.
+/// A job whose neighbours also communicate by messages, over these transports.
 fn by_messages(job: Job, transports: &str) -> Job {
     job.with(["--mca", "osc", "am", "--mca", "btl", transports])
 }
@@ -59,7 +59,7 @@ fn windows_left_at_finalize_are_reported_in_one_line_per_rank_that_knows_more() 
     assert_eq!(told.len(), 2, "{told:?}");
 }
 
-/// Memory that the program allocated itself is mapped for neighbours where the machine has XPMEM, otherwise copied.
+/// Memory that the program allocated is mapped by its neighbours with XPMEM, otherwise copied.
 #[test]
 fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
     for value in ["false", "true"] {
@@ -72,7 +72,8 @@ fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
     }
 }
 
-/// Some neighbours may not copy each other's memory, so memory that is not shared is accessed by messages, even within a node.
+/// Some neighbours may not copy each other's memory.
+/// Messages then access memory that is not shared, also within a node.
 #[test]
 fn a_window_can_be_used_at_once_where_neighbours_may_not_copy_each_others_memory() {
     let contained = env!("CARGO_BIN_EXE_contained");
@@ -82,7 +83,7 @@ fn a_window_can_be_used_at_once_where_neighbours_may_not_copy_each_others_memory
     let outcome = all.ranks(4).succeeds();
     let line = "all claims of unready hold on 4 ranks";
     assert!(outcome.stdout.contains(line), "{}", outcome.stderr);
-    // Some ranks may copy, and others not.
+    // Some ranks may copy memory of their neighbours, and others may not.
     let some = Job::of("unready").arg("200").ranks(2);
     let others = [":", "-n", "2", contained, "no-ptrace"];
     let some = others.iter().fold(some, |job, word| job.arg(word));

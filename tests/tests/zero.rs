@@ -1,8 +1,9 @@
-//! Zero configuration: jobs run in restricted environments.
+//! Zero configuration: jobs in restricted environments.
 //!
-//! Each test sets up an environment ([`Surrounding`]) with a few commands of util-linux in namespaces of its own, verifies it,
-//! and runs the same programs in it: a ring, collectives, and large messages.
-//! If the machine does not allow the set-up, the test prints what is missing; under `cargo xtask test` that is a failure.
+//! Each test creates an environment ([`Surrounding`]) by commands of util-linux in new namespaces,
+//! verifies the environment, and runs the same programs: a ring, collectives, large messages.
+//! If the machine does not allow the set-up, the test prints the missing requirement;
+//! under `cargo xtask test` the test fails instead.
 //! `docs/zero-configuration.md` lists the environments.
 
 use std::fs;
@@ -18,18 +19,18 @@ use xtask::{process, workspace};
 /// The user id of `nobody`, an account without rights that every Debian system has.
 const USER: &str = "65534";
 
-/// The environment of a job: shell commands before it, words in front of it, and a proof that they took effect.
+/// The environment of a job: setup commands, command prefixes, and a check of its effect.
 #[derive(Default)]
 struct Surrounding {
-    /// Words before `/bin/sh`, such as `unshare`.
+    /// Prefix of the command `/bin/sh`, such as `unshare`.
     before: Vec<String>,
-    /// Commands, each of which must succeed.
+    /// Shell commands that create the environment; each must succeed.
     setup: String,
-    /// A command, run like the job, that succeeds only inside the environment.
+    /// A command that succeeds only inside the environment, run like the job.
     proof: &'static str,
-    /// Words before `mpirun`.
+    /// Prefix of the command `mpirun`.
     then: Vec<String>,
-    /// What a machine that does not allow it lacks.
+    /// The requirement that a machine without this environment lacks.
     lacks: &'static str,
 }
 
@@ -37,7 +38,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// A copy of the launcher, the library and the programs in a folder that every user can read.
+/// A copy of launcher, library and programs in a folder that every user can read.
 struct Copy {
     folder: TempDir,
 }
@@ -72,7 +73,7 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
 ];
 
 impl Surrounding {
-    /// Writes the script that sets the environment up and then executes its arguments.
+    /// Writes the script that creates the environment and then executes its arguments.
     fn script(&self, folder: &Path) -> PathBuf {
         let path = folder.join("surrounded");
         let before = self.before.join(" ");
@@ -96,7 +97,7 @@ impl Surrounding {
         needs(made.is_ok(), self.lacks)
     }
 
-    /// Runs all programs inside, with these options of `mpirun`.
+    /// Runs all programs in the environment, with these options of `mpirun`.
     fn holds(&self, options: &[&str]) {
         let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
         let copy = Copy::make(&names);
@@ -130,7 +131,7 @@ impl Surrounding {
     }
 }
 
-/// A mount namespace in which root may mount.
+/// Returns an environment with a mount namespace in which root may mount.
 fn mounts(setup: &str, proof: &'static str) -> Surrounding {
     Surrounding {
         before: words("unshare --mount --propagation private"),
@@ -189,7 +190,7 @@ fn looking_into_other_processes_is_not_needed() {
 
 #[test]
 fn a_program_that_its_user_may_run_but_not_read_runs() {
-    // The kernel lets no process inspect such a process, not even one of the same user.
+    // The kernel lets no process inspect an unreadable program's process, even of the same user.
     let copy = Copy::make(&["ring", "transfer"]);
     let launcher = copy.path().join("bin/mpirun");
     let user = copy.path().join("bin/as-user");
@@ -224,7 +225,7 @@ fn the_filter_of_container_engines_lets_everything_pass_that_is_needed() {
 
 #[test]
 fn nothing_is_written_anywhere() {
-    // Every file system, as far as possible; HOME does not exist.
+    // All file systems become read-only where possible; HOME does not exist.
     let setup = "while read -r _ place _; do \
                  mount -o remount,bind,ro \"$place\" 2>/dev/null || true; done < /proc/mounts\n\
                  export HOME=/nowhere";
@@ -235,7 +236,8 @@ fn nothing_is_written_anywhere() {
 
 #[test]
 fn files_of_thirty_two_megabytes_are_enough() {
-    // In units of 512 bytes. The shared memory of four ranks is a file of at most this size.
+    // The limit is in units of 512 bytes (32 MiB);
+    // the ranks' shared memory is a file below this size.
     let limited = Surrounding {
         setup: "ulimit -f 65536".into(),
         proof: "test $(ulimit -f) = 65536",
@@ -280,7 +282,8 @@ fn a_network_that_is_not_even_up_is_enough_on_one_host() {
 #[test]
 fn half_a_core_is_enough() {
     let group = format!("portcullis-test-{}", std::process::id());
-    // Version 2 has one tree, version 1 one per controller; uses the one where this kernel has the quota.
+    // Cgroup version 2 has one tree, version 1 one per controller.
+    // The script uses the version that has this kernel's CPU quota.
     let setup = format!(
         "for root in /sys/fs/cgroup/unified /sys/fs/cgroup; do \
          grep -qw cpu $root/cgroup.controllers 2>/dev/null || continue; \
@@ -302,12 +305,12 @@ fn half_a_core_is_enough() {
         "/sys/fs/cgroup",
         "/sys/fs/cgroup/cpu",
     ] {
-        // Only one of them exists.
+        // Only one of these groups exists, so errors are ignored.
         let _ = fs::remove_dir(Path::new(root).join(&group));
     }
 }
 
-/// The libraries that a file needs from the dynamic linker.
+/// Returns the libraries that a file needs from the dynamic linker.
 fn needed(file: &Path) -> Vec<String> {
     let mut readelf = Command::new("readelf");
     readelf.arg("-d").arg(file);
@@ -321,7 +324,7 @@ fn needed(file: &Path) -> Vec<String> {
 
 #[track_caller]
 fn needs_only_libc(file: &str) {
-    // All of these are files of the C library's own package.
+    // All these files belong to the C library's package.
     const LIBC: [&str; 3] = ["libc.so.6", "libm.so.6", "ld-linux"];
     for name in needed(&installation().join(file)) {
         let known = LIBC.iter().any(|libc| name.starts_with(libc));

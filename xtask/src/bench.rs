@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: measures Portcullis, and with `--peers` also MPICH and Open MPI in alternation.
+//! `cargo xtask bench`: measures Portcullis, and with `--peers` also MPICH and Open MPI in turn.
 //!
 //! The rows and targets are the performance goals of the project.
-//! Ratios of medians are compared; absolute figures differ between machines.
-//! With `--report` it writes a page with tables and plots instead ([`report`]).
+//! Ratios of medians are compared, since absolute times differ between machines.
+//! With `--report` the command writes a page with tables and plots instead ([`report`]).
 
 mod compared;
 pub mod report;
@@ -23,7 +23,7 @@ use crate::ui::{Steps, bold};
 use crate::venv::VenvError;
 use crate::workspace;
 
-/// What is measured and how often.
+/// The measurements to make, and their number of rounds.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Also measure MPICH and Open MPI, each at the best of its settings
@@ -45,18 +45,18 @@ pub struct Options {
     subjects: Subjects,
 }
 
-/// The default folder of a report, in these sources.
+/// The default folder of a report, in the repository.
 const REPORT: &str = "docs/measured";
 
-/// The default number of rounds in which the libraries take turns.
+/// The default number of rounds; each round runs every library once.
 const ROUNDS: u32 = 5;
 
-/// Why there are no figures.
+/// Reasons why a measurement fails.
 #[derive(Debug)]
 pub enum BenchError {
     /// Portcullis could not be built or installed, so there is nothing to measure.
     Install(InstallError),
-    /// The environment of a peer could not be made; without `--peers` there is none.
+    /// The environment of a peer could not be created; `--peers` requires it.
     Venv(VenvError),
     /// `mpi-bench` could not be started, or failed.
     Run(ProcessError),
@@ -90,13 +90,13 @@ impl fmt::Display for BenchError {
 
 impl std::error::Error for BenchError {}
 
-/// One run of `mpi-bench`, which gives a row for each size.
+/// One run of `mpi-bench`, which prints a row for each size.
 struct Rows {
     benchmark: &'static str,
     ranks: u32,
-    /// Sizes with the target figure of each; size 0 if the benchmark has no sizes.
+    /// Each size with its target time or rate; size 0 if the benchmark has no sizes.
     targets: &'static [(u64, f64)],
-    /// Whether peers run with their default settings instead of their best.
+    /// True if peers run with their default settings instead of their best ones.
     defaults: bool,
 }
 
@@ -164,7 +164,7 @@ const ROWS: &[Rows] = &[
     tuned("init", 60, &[(0, 250.0)]),
 ];
 
-/// Runs the measurements and prints each line as soon as it is known.
+/// Runs the measurements and prints each row immediately.
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let Options {
         subjects,
@@ -217,7 +217,7 @@ fn fetch_peers(subjects: &Subjects) -> Result<Vec<PathBuf>, VenvError> {
     PEERS.iter().map(|peer| subjects.peer(peer)).collect()
 }
 
-/// One run of `mpi-bench`; its messages about settings that fail go to the terminal.
+/// Runs `mpi-bench` once; its messages about failing settings go to the terminal.
 fn measure(prefix: &Path, peers: &[PathBuf], rounds: u32, rows: &Rows) -> Result<(), BenchError> {
     let mut command = Command::new(prefix.join("bin/mpi-bench"));
     command.arg(rows.benchmark).args([
@@ -239,7 +239,7 @@ fn measure(prefix: &Path, peers: &[PathBuf], rounds: u32, rows: &Rows) -> Result
     if rows.defaults {
         command.args(["--settings", "default"]);
     }
-    // Without peers the library alone is measured, in the same way.
+    // Without peers, the library is measured alone in the same way.
     for peer in peers {
         command.arg("--vs").arg(peer);
     }
@@ -295,7 +295,7 @@ fn spell(rows: &Rows, compared: &Compared) -> String {
         None if rows.defaults => format!("{}, {} ranks, defaults", compared.benchmark, rows.ranks),
         None => format!("{}, {} ranks", compared.benchmark, rows.ranks),
     };
-    // The target of `start` is for the whole command, since a user waits for all of it.
+    // The target of `start` applies to the whole command, whose time a user sees.
     let target = match (size, rows.targets) {
         (Some((_, target)), _) => Some(*target),
         (None, [(0, target)]) if !matches!(compared.benchmark.as_str(), "init" | "start") => {

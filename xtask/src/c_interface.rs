@@ -1,14 +1,14 @@
-//! The header of `libhwbarr`, from the comments and signatures of its exported functions.
+//! Generator of the header of `libhwbarr`, from the comments and signatures of its functions.
 
 use crate::workspace;
 use std::fs;
 
-/// The exported functions.
+/// The source file of the exported functions.
 pub const SOURCE: &str = "barrier-driver/library/src/exported.rs";
-/// The header.
+/// The path of the generated header.
 pub const HEADER: &str = "barrier-driver/library/include/hwbarr.h";
 
-/// Returns the header's text.
+/// Returns the text of the header.
 pub fn header() -> Result<String, String> {
     let path = workspace::root().join(SOURCE);
     let text =
@@ -62,7 +62,7 @@ fn prototype(comment: &[&str], function: &str) -> Result<String, String> {
     };
     let arguments = arguments.ok_or_else(unknown)?.join(", ");
     let declaration = declared(result, &format!("{name}({arguments})")).ok_or_else(unknown)?;
-    // What concerns Rust alone follows the first empty line.
+    // Sentences about Rust follow the first empty line and are omitted.
     let sentences: Vec<&str> = comment
         .iter()
         .copied()
@@ -74,7 +74,7 @@ fn prototype(comment: &[&str], function: &str) -> Result<String, String> {
     ))
 }
 
-/// Declares a name of a type of Rust in C.
+/// Returns the C declaration of a name of a Rust type.
 fn declared(kind: &str, name: &str) -> Option<String> {
     Some(match kind {
         "c_int" => format!("int {name}"),

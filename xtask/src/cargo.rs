@@ -1,4 +1,4 @@
-//! Runs cargo builds and finds the files that they produce.
+//! Cargo builds, and the files that they produce.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -12,21 +12,22 @@ use crate::workspace;
 /// The cargo profile of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// cargo's `dev` with all features that the tests need, in cargo's own target folder: the same compilation as `cargo test --workspace`, so nothing is
-    /// compiled twice for the tests.
+    /// cargo's `dev` with all features that the tests need, in cargo's own target folder.
+    /// The compilation equals that of `cargo test --workspace`, so no package is compiled twice.
     Tests,
-    /// cargo's `dev`: quick to build.
+    /// cargo's `dev`, which builds quickly.
     Dev,
-    /// Builds quickly and runs nearly as fast as a release: for the demo.
+    /// Builds quickly and runs nearly as fast as a release; for the demo.
     Demo,
-    /// cargo's `release`: the libraries that users install and that are measured, optimised as a whole when they are linked.
+    /// cargo's `release`, with link-time optimisation:
+    /// libraries that users install or that are measured.
     Release,
-    /// The same without optimisation at the link: programs and plugins of a release, through which no message passes.
+    /// A release without link-time optimisation: programs and plugins that carry no messages.
     Tools,
 }
 
 impl Profile {
-    /// Returns its name in the workspace's `Cargo.toml`, or in cargo.
+    /// Returns the profile's name in the workspace's `Cargo.toml`, or in cargo.
     fn name(self) -> &'static str {
         match self {
             Self::Tests | Self::Dev => "dev",
@@ -36,9 +37,10 @@ impl Profile {
         }
     }
 
-    /// Returns the target folder of an installation: not cargo's usual one, except for tests.
+    /// Returns the target folder of an installation; only tests use cargo's usual folder.
     ///
-    /// An installation is compiled with other flags (`path_flags`) than `cargo build` uses; in one folder each would invalidate the other's files.
+    /// An installation and `cargo build` have different flags (`path_flags`);
+    /// in one folder each would invalidate the other's files.
     pub fn folder(self) -> PathBuf {
         match self {
             Self::Tests => workspace::target(),
@@ -49,7 +51,8 @@ impl Profile {
     }
 }
 
-/// Compiler flags that remap the builder's paths in the products: panic messages and line tables contain `portcullis/` and `cargo/` instead.
+/// Returns compiler flags that remap the builder's paths to `portcullis/` and `cargo/`.
+/// Panic messages and line tables contain such paths.
 fn path_flags() -> Vec<OsString> {
     let cargo_home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)
@@ -65,7 +68,7 @@ fn path_flags() -> Vec<OsString> {
         flag.push(name);
         Some(flag)
     });
-    // The flags in the caller's `RUSTFLAGS` are kept.
+    // The flags in the caller's `RUSTFLAGS` are preserved.
     let asked = std::env::var_os("RUSTFLAGS").unwrap_or_default();
     let asked = asked.into_string().unwrap_or_default();
     asked
@@ -75,21 +78,23 @@ fn path_flags() -> Vec<OsString> {
         .collect()
 }
 
-/// How programs are linked.
+/// The linkage of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linking {
-    /// rustc's default: dynamically to the C library.
+    /// rustc's default: dynamic linkage with the C library.
     Usual,
-    /// Statically with the C library, so that a program runs on any machine; for one program of one package.
+    /// Static linkage with the C library, so that the program runs on any machine;
+    /// for a single program of a single package.
     Static,
 }
 
 impl Linking {
-    /// Returns `Static` if the archive of the C library is installed, which some distributions have in a separate package.
+    /// Returns `Static` if the C library's archive is installed;
+    /// some distributions have it in a separate package.
     pub fn static_if_possible() -> Linking {
         let mut compiler = Command::new("cc");
         compiler.arg("-print-file-name=libc.a");
-        // A compiler that finds it prints a path, otherwise the bare name.
+        // A compiler that finds the archive prints its path, otherwise the bare name.
         let found = compiler
             .output()
             .is_ok_and(|said| said.stdout.contains(&b'/'));
@@ -100,8 +105,8 @@ impl Linking {
     }
 }
 
-/// cargo arguments of [`Profile::Tests`]: cargo unifies the features of all selected packages, so all packages are selected; features that
-/// only their tests need are named.
+/// cargo arguments of [`Profile::Tests`]. cargo unifies the features of all selected packages,
+/// so all packages are selected, and features that only their tests need are named.
 const AS_TESTED: &[&str] = &[
     "--workspace",
     "--features",
@@ -111,31 +116,32 @@ const AS_TESTED: &[&str] = &[
 /// The packages and programs of a build.
 #[derive(Clone, Debug)]
 pub struct Build<'a> {
-    /// The profile; [`Build::folder`] determines the target folder.
+    /// The profile of the build.
     pub profile: Profile,
-    /// Names of the workspace's packages, as for `cargo build -p`; [`Profile::Tests`] builds all others, too.
+    /// Names of the workspace's packages, as for `cargo build -p`.
+    /// [`Profile::Tests`] builds all other packages too.
     pub packages: &'a [&'a str],
-    /// Whether the libraries of these packages are built; at least one of them must have one.
+    /// True to build the libraries of these packages; at least one package must have a library.
     pub libraries: bool,
-    /// Programs of these packages.
+    /// Names of programs of these packages.
     pub programs: &'a [&'a str],
-    /// How they are linked; [`Linking::Static`] requires one package with one program.
+    /// The linkage; [`Linking::Static`] requires one package with one program.
     pub linking: Linking,
     /// The target folder.
     pub folder: PathBuf,
 }
 
-/// Why a build has no products.
+/// Reasons why a build fails.
 #[derive(Debug)]
 pub enum BuildError {
-    /// The program `cargo`, or the one in the variable `CARGO`, could not be started.
+    /// `cargo`, or the program in the variable `CARGO`, could not be started.
     Start(std::io::Error),
     /// The compilation failed; the compiler's messages are on the terminal.
     Failed {
         /// The packages, separated by commas.
         packages: String,
     },
-    /// An expected product is not in cargo's messages: the package's targets and its installation do not match.
+    /// A product is missing in cargo's messages: the package's targets and the caller disagree.
     Missing {
         /// The name of the product.
         file: String,
@@ -165,13 +171,13 @@ impl std::error::Error for BuildError {}
 pub struct Artifacts(Vec<PathBuf>);
 
 impl Artifacts {
-    /// These and others.
+    /// Returns the files of both builds.
     pub fn and(mut self, others: Artifacts) -> Artifacts {
         self.0.extend(others.0);
         self
     }
 
-    /// Returns the file with this name.
+    /// Returns the path of the file with this name.
     pub fn file(&self, name: &str) -> Result<&Path, BuildError> {
         self.0
             .iter()
@@ -183,7 +189,7 @@ impl Artifacts {
     }
 }
 
-/// The fields of cargo's messages that are used.
+/// The used fields of cargo's messages.
 #[derive(Deserialize)]
 struct Message {
     reason: String,
@@ -193,7 +199,7 @@ struct Message {
 }
 
 impl Build<'_> {
-    /// Builds libraries and programs; cargo shows its own progress.
+    /// Builds libraries and programs; cargo prints its own progress.
     pub fn run(&self) -> Result<Artifacts, BuildError> {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command
@@ -210,7 +216,7 @@ impl Build<'_> {
                 for package in self.packages {
                     command.args(["-p", package]);
                 }
-                // This form of the variable allows spaces in folder names.
+                // This variable allows spaces in folder names.
                 let flags = path_flags().join(OsStr::new("\x1f"));
                 command.env("CARGO_ENCODED_RUSTFLAGS", flags);
             }

@@ -1,7 +1,7 @@
-//! Downloads the source archive of a Debian package, from the mirror that this machine uses.
+//! Download of a Debian package's source archive, from the mirror of this machine.
 //!
-//! Most machines have no `deb-src` lines, so apt gets some for one command, derived from the sources of binary packages,
-//! with private folders for all of its state.
+//! Most machines have no `deb-src` lines. apt gets such lines for one command, derived from the
+//! sources of binary packages, with private folders for all of its state.
 //! Only the upstream archive is fetched; apt verifies it against the signed index.
 
 use std::collections::BTreeSet;
@@ -14,21 +14,21 @@ use std::time::Duration;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// Why the source could not be fetched or unpacked.
+/// Reasons why the source could not be fetched or unpacked.
 #[derive(Debug)]
 pub enum SourceError {
     /// apt or tar could not be started, failed or timed out.
     Process(ProcessError),
-    /// A folder or a file could not be made or read.
+    /// A folder or a file could not be created or read.
     File {
         /// The file or folder.
         path: PathBuf,
         /// The system error.
         reason: std::io::Error,
     },
-    /// `apt-get source` succeeded, but there is no archive.
+    /// `apt-get source` succeeded, but the archive is missing.
     None {
-        /// The package.
+        /// The name of the package.
         package: &'static str,
         /// The folder in which the archive was expected.
         folder: PathBuf,
@@ -58,7 +58,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> SourceError {
     }
 }
 
-/// Returns the upstream archive of a package, in a folder of the package; it is fetched unless it exists.
+/// Returns a package's upstream archive in the package's folder; fetches a missing archive.
 pub fn archive(package: &'static str) -> Result<PathBuf, SourceError> {
     let folder = workspace::target().join(package);
     if let Some(archive) = fetched(package, &folder)? {
@@ -81,7 +81,7 @@ pub fn archive(package: &'static str) -> Result<PathBuf, SourceError> {
             .args(["-o", &option("Dir::State::Lists", &apt.join("lists"))])
             .args(["-o", &option("Dir::Cache", &apt.join("cache"))])
             .args(["-o", "Acquire::Languages=none"])
-            // The folder belongs to the building user, so apt's sandbox user could not write to it.
+            // apt's sandbox user could not write into the folder of the building user.
             .args(["-o", "APT::Sandbox::User=root"])
             .current_dir(&folder);
         command
@@ -116,7 +116,7 @@ fn deb_src() -> Result<String, SourceError> {
     Ok(lines.into_iter().map(|line| format!("{line}\n")).collect())
 }
 
-/// Unpacks an archive without its top folder, or the part that matches a tar pattern, into an empty folder.
+/// Unpacks an archive into an empty folder without the top folder; `part` is a tar pattern.
 pub fn unpack(archive: &Path, folder: &Path, part: Option<&str>) -> Result<(), SourceError> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).map_err(file(folder))?;

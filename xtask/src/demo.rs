@@ -1,7 +1,9 @@
 //! `cargo xtask demo`: the hardware barrier on sixty processes.
 //!
-//! An unmodified C program calls MPI_Barrier on sixty processes, three times: over the hardware barrier on the simulator, over shared memory, and by dissemination over point-to-point messages.
-//! The FPGA model counts its releases; the demo fails unless their number equals the number of barriers of the program.
+//! An unmodified C program calls MPI_Barrier on sixty processes, three times:
+//! over the simulated hardware, over shared memory, and by dissemination over messages.
+//! The FPGA model counts its releases;
+//! the demo fails unless the count equals the program's barriers.
 
 use std::fmt;
 use std::fs;
@@ -18,30 +20,30 @@ use crate::process::{self, ProcessError};
 use crate::ui::{Steps, bold};
 use crate::workspace;
 
-/// The parameters of the hardware barrier that the demo sets.
+/// The names of hardware barrier parameters that the demo sets.
 pub mod parameters {
-    /// The port that the component uses.
+    /// The parameter for the port of the component.
     pub const PORT: &str = "coll_hwbarr_port";
-    /// The value for the simulator's port.
+    /// The port of the simulator.
     pub const SIMULATOR: &str = "sim";
-    /// The file for the waveform of the wires.
+    /// The parameter for the file of the wires' waveform.
     pub const WAVEFORM: &str = "coll_hwbarr_sim_vcd";
-    /// The file for the simulator's counters, as JSON.
+    /// The parameter for the JSON file of the simulator's counters.
     pub const REPORT: &str = "coll_hwbarr_sim_report";
 }
 
-/// The fields of the simulator's report that are used.
+/// The used fields of the simulator's report.
 #[derive(Debug, Deserialize)]
 pub struct Report {
-    /// Releases that the model counted for the program, without those of the self-test at the start.
+    /// Releases that the model counted, without those of the initial self-test.
     pub releases: u64,
-    /// Clock edges that the RTL evaluated, if it replaced the model.
+    /// Clock edges that the RTL evaluated, if the RTL replaced the model.
     #[serde(default)]
     pub rtl_edges: u64,
 }
 
 impl Report {
-    /// Reads the file that the simulator wrote at the end of a job.
+    /// Reads the report that the simulator wrote at the end of a job.
     pub fn read(path: &Path) -> Result<Self, DemoError> {
         let text = fs::read_to_string(path).map_err(|reason| DemoError::File {
             path: path.to_owned(),
@@ -54,7 +56,7 @@ impl Report {
     }
 }
 
-/// The demo's knobs.
+/// The options of the demo.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
     /// Processes
@@ -65,7 +67,7 @@ pub struct Options {
     barriers: u32,
 }
 
-/// Why the demo failed.
+/// Reasons why the demo fails.
 #[derive(Debug)]
 pub enum DemoError {
     /// The library and the launcher could not be installed.
@@ -79,16 +81,16 @@ pub enum DemoError {
         /// The system error.
         reason: std::io::Error,
     },
-    /// The output of the program or the report of the model could not be parsed.
+    /// A number in the program's output or in the model's report could not be parsed.
     Unreadable {
         /// The words before the missing number.
         what: &'static str,
-        /// The whole output.
+        /// The complete output.
         text: String,
     },
-    /// The counts differ.
+    /// The program's number of barriers differs from the model's number of releases.
     Counts {
-        /// The number of barriers according to the program.
+        /// The number of barriers that the program printed.
         program: u64,
         /// The number of releases that the FPGA model counted.
         model: u64,
@@ -118,7 +120,7 @@ impl From<ProcessError> for DemoError {
     }
 }
 
-/// The files of a run: the waveform of the wires and the model's counters.
+/// The files of a run: the wires' waveform and the model's counters.
 struct Traces {
     waveform: PathBuf,
     report: PathBuf,
@@ -133,7 +135,7 @@ struct Shown {
     counted: Option<u64>,
 }
 
-/// Builds, installs, compiles, runs three times, and prints one table.
+/// Builds, installs, compiles, runs the program three times, and prints a table.
 pub fn run(options: &Options) -> Result<(), DemoError> {
     let prefix = workspace::target().join("demo");
     let mut steps = Steps::new(5);
@@ -224,7 +226,7 @@ fn compile(prefix: &Path) -> Result<PathBuf, DemoError> {
     Ok(program)
 }
 
-/// Deletes the files of an earlier run, so that they are not taken for this one's.
+/// Deletes the files of an earlier run, so that they are not read as results of this run.
 fn forget(traces: &Traces) -> Result<(), DemoError> {
     for path in [&traces.waveform, &traces.report] {
         match fs::remove_file(path) {

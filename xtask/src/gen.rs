@@ -1,15 +1,15 @@
 //! `cargo xtask gen`: writes the files that are generated from tables.
 //!
-//! The generators are in the folders of their tables, that of the barrier's serial frames in `frames`, that of its registers in `registers`, and that of plugins in `plugin_tables`;
-//! the tables of the hardware's test plan are made in `testplan` from claims and tests;
-//! this command only determines the output files.
-//! A test of each generator compares the checked-in file with a generated one, so an outdated file is detected.
+//! `frames` generates the serial frames' format, `registers` the registers, `plugin_tables` the
+//! plugin tables, and `testplan` the tables of the hardware's test plan, from claims and tests.
+//! This module only determines the output files.
+//! For each generator, a test compares the checked-in files with generated ones.
 
 use crate::{c_interface, frames, plugin_tables, registers, testplan, workspace};
 use mpi_api_tables::header;
 use std::path::Path;
 
-/// Regenerates every generated file of the repository.
+/// Regenerates all generated files of the repository.
 pub fn run() -> Result<(), String> {
     frames()?;
     registers()?;
@@ -34,7 +34,7 @@ pub fn run() -> Result<(), String> {
     fortran()
 }
 
-/// Regenerates the marked regions of the model, the RTL and the documents of the serial frames.
+/// Regenerates the frame regions of the model, the RTL and the documents.
 fn frames() -> Result<(), String> {
     let format = frames::format()?;
     let regenerated = |file: &str, text: &str| frames::regenerated(&format, file, text);
@@ -43,8 +43,8 @@ fn frames() -> Result<(), String> {
         .try_for_each(|file| rewrite(file, regenerated))
 }
 
-/// Regenerates the marked regions of the RTL, the driver and the document of the registers, the files for other tools, and the header of
-/// `libhwbarr`.
+/// Regenerates the register regions of the RTL, the driver and the document,
+/// the register files for other tools, and the header of `libhwbarr`.
 fn registers() -> Result<(), String> {
     let map = registers::map()?;
     let regenerated = |file: &str, text: &str| registers::regenerated(&map, file, text);
@@ -64,7 +64,7 @@ fn registers() -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a file of the repository with its regions generated again.
+/// Writes a file of the repository with its regions regenerated.
 fn rewrite(
     file: &str,
     regenerated: impl Fn(&str, &str) -> Result<String, String>,

@@ -1,8 +1,10 @@
-//! `cargo xtask nightly-qemu`: two virtual machines, with the kernel's own parport driver, synchronise through the simulator.
+//! `cargo xtask nightly-qemu`: synchronises two virtual machines through the simulator.
 //!
-//! QEMU, a kernel and busybox are Debian packages. They are downloaded and unpacked into the target folder, not installed,
-//! so the machine is not changed and no privileges are needed. The command runs the ignored test `guests` of package `barrier-emulation`,
-//! which mounts /dev/fuse.
+//! The guests use Linux's parport driver.
+//!
+//! QEMU, a kernel and busybox are Debian packages. They are unpacked into the target folder and
+//! not installed, so the machine is unchanged and no privileges are needed.
+//! The command runs the ignored test `guests` of `barrier-emulation`, which mounts /dev/fuse.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -15,19 +17,19 @@ use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::workspace;
 
-/// The number of barriers of each guest at each of its two ports; the test expects the same number.
+/// The number of barriers per guest and port; the test expects the same number.
 const BARRIERS: u32 = 300;
 const PORTS: [&str; 2] = [
     "ppdev:/dev/parport0,out=D0,in=nACK",
     "parport:0x378,out=D0,in=nACK",
 ];
 
-/// The emulator; [`libraries`] finds its dependencies.
+/// The package of the emulator; [`libraries`] returns its dependencies.
 const QEMU: &str = "qemu-system-x86";
-/// A package that depends on the newest kernel.
+/// A package that depends on the newest kernel package.
 const KERNEL: &str = "linux-image-amd64";
 const BUSYBOX: &str = "busybox-static";
-/// In loading order.
+/// Kernel modules in loading order.
 const MODULES: [(&str, &str); 3] = [
     ("parport", "drivers/parport"),
     ("parport_pc", "drivers/parport"),
@@ -36,14 +38,14 @@ const MODULES: [(&str, &str); 3] = [
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 const MINUTES: Duration = Duration::from_secs(600);
 
-/// Why the guests did not synchronise.
+/// Reasons why the guests do not synchronise.
 #[derive(Debug)]
 pub enum GuestsError {
     /// A program of a step failed.
     Process(ProcessError),
     /// A file could not be read or written.
     File(PathBuf, io::Error),
-    /// Debian has no kernel, or a package has unexpected contents.
+    /// Debian lacks a kernel package, or a package has unexpected contents.
     Missing(String),
 }
 
@@ -104,7 +106,7 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuestsError> {
     result.map_err(|error| GuestsError::File(path.to_owned(), error))
 }
 
-/// Downloads and unpacks missing packages. Returns the kernel release.
+/// Downloads and unpacks missing packages, and returns the kernel release.
 fn fetch(folder: &Path) -> Result<String, GuestsError> {
     let (debs, root) = (folder.join("debs"), folder.join("root"));
     at(&debs, fs::create_dir_all(&debs))?;
@@ -130,7 +132,7 @@ fn fetch(folder: &Path) -> Result<String, GuestsError> {
     Ok(image)
 }
 
-/// Returns the packages that the emulator depends on and this machine lacks, including its firmware.
+/// Returns the packages, including firmware, on which the emulator depends and this machine lacks.
 fn libraries() -> Result<Vec<String>, GuestsError> {
     let only_depends = [
         "recommends",
@@ -144,7 +146,7 @@ fn libraries() -> Result<Vec<String>, GuestsError> {
     closure.args(["depends", "--recurse"]);
     closure.args(only_depends.map(|kind| format!("--no-{kind}")));
     let closure = said(closure.arg(QEMU))?;
-    // Dependencies are indented below the packages that have them; names in brackets are virtual packages.
+    // Dependencies are indented below their packages; names in brackets are virtual packages.
     let names = closure.lines().filter(|line| {
         line.starts_with(|c: char| c.is_ascii_alphanumeric()) && !line.contains(':')
     });
@@ -164,7 +166,7 @@ fn libraries() -> Result<Vec<String>, GuestsError> {
     Ok(missing)
 }
 
-/// Builds the node program, statically linked, since a guest has no libraries.
+/// Builds the node program with static linkage, since a guest has no libraries.
 fn build(folder: &Path) -> Result<PathBuf, GuestsError> {
     let target = folder.join("cargo");
     let mut build = Command::new(cargo());
@@ -178,7 +180,7 @@ fn build(folder: &Path) -> Result<PathBuf, GuestsError> {
     Ok(target.join(TRIPLE).join("release/examples/guest"))
 }
 
-/// Writes the initial file system: busybox, the modules, the program, and the script that runs it.
+/// Writes the initial file system: busybox, the modules, the program, and the init script.
 fn pack(folder: &Path, kernel: &str, guest: &Path) -> Result<(), GuestsError> {
     let root = folder.join("root");
     let path = folder.join("initramfs");
@@ -203,7 +205,7 @@ fn pack(folder: &Path, kernel: &str, guest: &Path) -> Result<(), GuestsError> {
     at(&path, archive.end())
 }
 
-/// The init script of a guest; `node` is set on the kernel's command line.
+/// Returns the init script of a guest; `node` is set on the kernel's command line.
 fn script() -> String {
     let modules = MODULES.map(|(name, _)| name).join(" ");
     format!(
@@ -222,14 +224,16 @@ fn script() -> String {
 const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 
-/// A cpio archive in the kernel's format: Documentation/driver-api/early-userspace/buffer-format.rst.
+/// A cpio archive in the kernel's format
+/// (Documentation/driver-api/early-userspace/buffer-format.rst).
 struct Archive(File);
 
 impl Archive {
     fn add(&mut self, name: &str, mode: u32, contents: &[u8]) -> io::Result<()> {
         let (name_size, size) = (name.len() as u32 + 1, contents.len() as u32);
         let links = 1;
-        // Inode, mode, user, group, links, time, size, four device numbers, size of the name, a checksum that this format does not use.
+        // The fields: inode, mode, user, group, links, time, size, four device numbers,
+        // the size of the name, and a checksum that is not used.
         let fields = [0, mode, 0, 0, links, 0, size, 0, 0, 0, 0, name_size, 0];
         let fields: String = fields.iter().map(|field| format!("{field:08x}")).collect();
         let mut head = format!("070701{fields}{name}\0").into_bytes();

@@ -1,13 +1,17 @@
-//! `cargo xtask install`: makes a relocatable installation.
+//! `cargo xtask install`: creates a relocatable installation.
 //!
-//! Layout: `bin/` programs, `include/` headers, `lib/` the library under its soname, `lib/portcullis/` plugins,
+//! Layout: `bin/` programs, `include/` headers, `lib/` the library under its soname,
+//! `lib/portcullis/` plugins,
 //! `lib/portcullis/abi/` a link to the library, which mpirun adds to the search path of programs,
-//! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/portcullis/on/` those for programs of the standard ABI on other libraries,
+//! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs,
+//! `lib/portcullis/on/` those for programs of the standard ABI on other libraries,
 //! `lib/portcullis/openmpi/` the component for Open MPI, `lib/pkgconfig/`,
-//! `lib/libmpifort_abi.so.1` the Fortran interface, `share/portcullis/fortran/` the source of its modules, which `mpifort` compiles for each compiler,
-//! `share/portcullis/python/` modules of Python,
-//! `share/` the manual pages and the shell completions; programs generate theirs from the definitions of their options, and `manual` those of functions.
-//! Every file is written under a temporary name and renamed, so a running program keeps the file that it has mapped.
+//! `lib/libmpifort_abi.so.1` the Fortran interface,
+//! `share/portcullis/fortran/` the module sources, which `mpifort` compiles for each compiler,
+//! `share/portcullis/python/` Python modules,
+//! `share/` manual pages and shell completions: programs print their own,
+//! and module `manual` generates the pages of MPI functions.
+//! Each file is written under a temporary name and renamed, so running programs keep the old file.
 
 use std::fmt;
 use std::fs;
@@ -25,25 +29,27 @@ use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::workspace;
 
-/// The package of the library.
+/// The cargo package of the library.
 const LIBRARY_PACKAGE: &str = "mpi-abi-library";
-/// The packages of the programs other than the launcher, and the names of these programs in cargo.
+/// The cargo packages and names of the programs other than the launcher.
 const TOOL_PACKAGES: &[&str] = &["mpirun", "mpi-bench"];
 const TOOLS: &[&str] = &["mpicc", "mpi-info", "mpi-ctl", "mpi-bench"];
 
-/// The programs that compile and start MPI programs.
+/// The programs that compile and launch MPI programs.
 const COMPILER_AND_LAUNCHER: &[&str] = &["mpicc", LAUNCHER];
 const LAUNCHER: &str = "mpirun";
 
 /// Programs that are built by a separate cargo call.
 const APART: &[Apart] = &[
-    // Copied to unknown machines; it also starts sooner.
+    // The launcher is copied to unknown machines, so it is linked statically;
+    // it also starts faster.
     Apart {
         program: LAUNCHER,
         package: "mpirun",
         linking: Linking::static_if_possible,
     },
-    // A separate build keeps the features that only the command needs out of the library.
+    // In a separate build, the features
+    // that only this command needs are not enabled in the library.
     Apart {
         program: "hwbarr",
         package: "hwbarr",
@@ -59,7 +65,7 @@ struct Apart {
 }
 
 impl Apart {
-    /// Returns the build of the program alone, with the same settings as the others.
+    /// Returns the build of this program alone, with the settings of the build `usual`.
     fn of(&'static self, usual: &Build) -> Build<'static> {
         Build {
             profile: usual.profile,
@@ -72,25 +78,27 @@ impl Apart {
     }
 }
 
-/// The package of the library without optional components, and the file that cargo makes of it.
+/// The package of the library without optional components, and its file in cargo's folder.
 const BARE: (&str, &str) = ("mpi-abi-bare", "libmpi_abi_bare.so");
 
-/// The file that cargo makes, and its name in `lib`: the soname of the standard ABI.
+/// The library's file in cargo's folder, and its name in `lib`, the standard ABI's soname.
 const LIBRARY: (&str, &str) = ("libmpi_abi_library.so", "libmpi_abi.so.1");
 
-/// The package of the Fortran interface, the file that cargo makes of it, and its name in `lib`.
+/// The Fortran interface: its package, its file in cargo's folder, and its name in `lib`.
 const FORTRAN: (&str, &str, &str) = ("mpi-fortran", "libmpi_fortran.so", "libmpifort_abi.so.1");
 
-/// The components that are also plugin files.
+/// The packages of components that are also plugin files.
 const PLUGIN_PACKAGES: &[&str] = &["coll-hwbarr-plugin"];
-/// The file that cargo makes of it.
+/// The plugin's file in cargo's folder.
 const PLUGIN_MADE: &str = "libcoll_hwbarr_plugin.so";
-/// Its name in `lib/portcullis`: framework and component.
+/// The plugin's name in `lib/portcullis`: framework and component.
 pub const PLUGIN: &str = "coll_hwbarr.so";
 
-/// The libraries for programs of other MPI ABIs, and those for programs of the standard ABI on other libraries.
+/// The packages of two kinds of libraries: for programs of other MPI ABIs,
+/// and for programs of the standard ABI on other libraries.
 const COMPAT_PACKAGES: &[&str] = &["compat-mpich", "compat-openmpi", "on-mpich", "on-openmpi"];
-/// The file that cargo makes of each, and its path in the installation: a folder of its own, which is searched only on request.
+/// Each library's file in cargo's folder, and its path in the installation;
+/// each has a separate folder, which is searched only on request.
 const COMPAT: &[(&str, &str)] = &[
     (
         "libcompat_mpich.so",
@@ -107,12 +115,14 @@ const COMPAT: &[(&str, &str)] = &[
     ),
 ];
 
-/// The audit library that directs the loader's searches to those libraries: (its source, its path in the installation).
+/// The audit library that redirects the loader's searches:
+/// its source, its path in the installation.
 const SEARCHER: (&str, &str) = (
     "compat/search.rs",
     "lib/portcullis/compat/libportcullis-search.so",
 );
-/// Its compiler flags: without Rust's standard library and the C library, for reasons explained in its source.
+/// The audit library's compiler flags: without the standard library and the C library;
+/// its source explains why.
 const SEARCHER_FLAGS: &[&str] = &[
     "--edition=2024",
     "--crate-type=cdylib",
@@ -123,13 +133,14 @@ const SEARCHER_FLAGS: &[&str] = &[
     "-Clink-arg=-nostdlib",
 ];
 
-/// The hardware barrier for programs on other MPI libraries under their own launchers.
+/// The packages of the hardware barrier for other MPI libraries under their own launchers.
 const FOREIGN_PACKAGES: &[&str] = &[
     "coll-hwbarr-openmpi",
     "portcullis-preload",
     "portcullis-queues",
 ];
-/// The file that cargo makes of each, and its path in the installation; the component is alone in its folder, since Open MPI loads all files of it.
+/// Each file in cargo's folder, and its path in the installation.
+/// Open MPI loads all files of the component's folder, so the folder has no other file.
 const FOREIGN: &[(&str, &str)] = &[
     (
         "libmca_coll_hwbarr.so",
@@ -139,7 +150,7 @@ const FOREIGN: &[(&str, &str)] = &[
         "libportcullis_preload.so",
         "lib/portcullis/libportcullis-preload.so",
     ),
-    // What debuggers load to show the message queues of a rank.
+    // The library that debuggers load to show a rank's message queues.
     (
         "libportcullis_queues.so",
         "lib/portcullis/libportcullis-queues.so",
@@ -149,7 +160,7 @@ const FOREIGN: &[(&str, &str)] = &[
 /// Links in an installation: (link, target).
 const LINKS: &[(&str, &str)] = &[
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
-    // A folder for search paths that contains only this link.
+    // This folder for search paths contains only this link.
     (
         "lib/portcullis/abi/libmpi_abi.so.1",
         "../../libmpi_abi.so.1",
@@ -167,14 +178,14 @@ const LINKS: &[(&str, &str)] = &[
     ("share/man/man1/mpif77.1", "mpifort.1"),
 ];
 
-/// Links in the folders of the compatibility libraries: Debian's name of MPICH's library, and the names without a version.
+/// Links beside the compatibility libraries: Debian's name of MPICH, and names without a version.
 const COMPAT_LINKS: &[(&str, &str)] = &[
     ("lib/portcullis/compat/mpich/libmpich.so.12", "libmpi.so.12"),
     ("lib/portcullis/compat/mpich/libmpi.so", "libmpi.so.12"),
     ("lib/portcullis/compat/openmpi/libmpi.so", "libmpi.so.40"),
 ];
 
-/// Headers, modules of Python and sources of Fortran's: (path in the repository, path in the installation).
+/// Headers, Python modules and Fortran sources: path in the repository, path in the installation.
 const HEADERS: &[(&str, &str)] = &[
     ("mpi-abi/include/mpi.h", "include/mpi.h"),
     ("mpi-abi/include/mpi-ext.h", "include/mpi-ext.h"),
@@ -201,25 +212,26 @@ const HEADERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// pkg-config files, under the names that programs request: those of MPICH, of Debian and of CMake's FindMPI.
+/// pkg-config files under the names that programs request: MPICH's, Debian's, CMake FindMPI's.
 const PKG_CONFIG: &[&str] = &["mpi.pc", "mpi-c.pc", "mpi-cxx.pc", FORTRAN_PKG_CONFIG];
-/// The one of Fortran programs.
+/// The pkg-config file of Fortran programs.
 const FORTRAN_PKG_CONFIG: &str = "mpi-fort.pc";
 
-/// A linker script for build systems that link with `-lmpi`: (its path, its text).
+/// A linker script for build systems that link with `-lmpi`: its path and its text.
 ///
-/// It is not a link to the library: a program that opens `libmpi.so` at run time expects another ABI, and skips a file that is no library.
+/// The file is not a link to the library. A program that opens `libmpi.so` at run time
+/// expects another ABI; the loader skips a file that is not a library.
 const PLAIN_NAME: (&str, &str) = (
     "lib/libmpi.so",
     "/* GNU ld script */\nINPUT ( -lmpi_abi )\n",
 );
 
-/// The licences of this project.
+/// The licence files of this project.
 const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 /// The folder of the licences in an installation.
 pub const DOCUMENTS: &str = "share/doc/portcullis";
 
-/// The manual pages that programs print: (program name, arguments); the page has the program's name.
+/// The manual pages that programs print: program, arguments; the page has the program's name.
 const MANUALS: &[(&str, &[&str])] = &[
     ("mpirun", &["--generate", "man"]),
     ("mpicc", &["--showme:manual"]),
@@ -231,7 +243,7 @@ const MANUALS: &[(&str, &[&str])] = &[
     ("hwbarr", &["manual"]),
 ];
 
-/// The shell completions that `mpirun --generate` prints: (program name, shell, file).
+/// The shell completions that `mpirun --generate` prints: program, shell, path.
 const COMPLETIONS: &[(&str, &str, &str)] = &[
     ("mpirun", "bash", "share/bash-completion/completions/mpirun"),
     ("mpirun", "zsh", "share/zsh/site-functions/_mpirun"),
@@ -253,35 +265,36 @@ const COMPLETIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Time limit of one generation.
+/// Time limit of a program that prints a page or completions.
 const GENERATION: Duration = Duration::from_secs(20);
 
 /// The optional parts of an installation.
 #[derive(Clone, Debug)]
 pub struct Contents {
-    /// The profile of library and programs; tests use [`Profile::Tests`].
+    /// The cargo profile of library and programs; tests use [`Profile::Tests`].
     pub profile: Profile,
-    /// Whether the library without optional components is added.
+    /// True to add the library without optional components.
     pub bare: bool,
-    /// Whether plugin files are added to `lib/portcullis`.
+    /// True to add plugin files to `lib/portcullis`.
     pub plugins: bool,
-    /// Whether the parts for programs of other ABIs, other libraries and other launchers are added to `lib/portcullis`.
+    /// True to add the parts for other ABIs,
+    /// other libraries and other launchers to `lib/portcullis`.
     pub others: bool,
     /// The programs in `bin`.
     pub programs: Programs,
 }
 
-/// The programs of an installation.
+/// The choice of programs in an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Programs {
-    /// All of them, with a launcher that runs on any machine.
+    /// All programs, with a launcher that runs on any machine.
     All,
-    /// `mpicc` and `mpirun`, built in one cargo call with the library, which is quick.
+    /// `mpicc` and `mpirun` only, built with the library by one cargo call, which is quick.
     CompileAndRun,
 }
 
 impl Programs {
-    /// Returns the programs that are built in one cargo call with the library.
+    /// Returns the programs that are built with the library by one cargo call.
     fn beside_the_library(self) -> &'static [&'static str] {
         match self {
             Self::All => TOOLS,
@@ -298,32 +311,32 @@ impl Programs {
     }
 }
 
-/// cargo's products.
+/// The products of the cargo builds.
 struct Made {
-    /// Libraries, and the programs that are built with them.
+    /// The libraries, and the programs built with them.
     usual: Artifacts,
-    /// The names of these programs.
+    /// The names of the programs built with the libraries.
     beside: Vec<&'static str>,
-    /// The programs that are built separately.
+    /// The programs built by separate cargo calls.
     apart: Separate,
     /// The library without optional components.
     bare: Option<Artifacts>,
 }
 
-/// Why an installation is incomplete.
+/// Reasons why an installation is incomplete.
 #[derive(Debug)]
 pub enum InstallError {
     /// cargo failed.
     Build(BuildError),
     /// The licences of the linked packages could not be collected.
     Licences(LicencesError),
-    /// The tables of functions do not fit each other.
+    /// The tables of MPI functions are inconsistent.
     Tables(String),
-    /// A program did not print its manual page or completions, or the compiler made no library, or one of them timed out.
+    /// A compiler, or a program that prints a manual page or completions, failed or timed out.
     Generate(ProcessError),
-    /// Copying a file or making its folder failed; files installed before are complete.
+    /// A file could not be copied or its folder created; files installed before are complete.
     File {
-        /// The failed action, as the verb after "cannot": "remove".
+        /// The verb of the failed action after "cannot", such as "remove".
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -364,7 +377,7 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> I
     }
 }
 
-/// The command: builds, installs and prints the layout.
+/// Runs `cargo xtask install`: builds, installs and prints the layout.
 pub fn run(prefix: &Path, profile: Profile, fortran: &[String]) -> Result<(), InstallError> {
     let mut steps = Steps::new(2 + fortran.len());
     let contents = Contents {
@@ -393,7 +406,7 @@ pub fn run(prefix: &Path, profile: Profile, fortran: &[String]) -> Result<(), In
     Ok(())
 }
 
-/// Has `mpifort` compile the Fortran modules, which it would otherwise do when a program is compiled for the first time.
+/// Lets `mpifort` compile the Fortran modules, which it otherwise does at its first use.
 fn compile_modules(prefix: &Path, compiler: &str) -> Result<(), InstallError> {
     let mut command = Command::new(prefix.join("bin/mpifort"));
     command.arg(format!("-fc={compiler}")).arg("-show");
@@ -402,7 +415,7 @@ fn compile_modules(prefix: &Path, compiler: &str) -> Result<(), InstallError> {
         .map_err(InstallError::Generate)
 }
 
-/// Builds and installs without output of its own; used by the tests.
+/// Builds and installs without printing; the tests use this function.
 pub fn install(prefix: &Path, contents: &Contents) -> Result<(), InstallError> {
     let made = build(contents)?;
     place(&made, contents, prefix)
@@ -421,7 +434,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
     let mut programs = contents.programs.beside_the_library().to_vec();
     let mut apart = contents.programs.apart();
     if contents.profile == Profile::Tests {
-        // Separate calls would resolve other features than the tests.
+        // Separate cargo calls would enable other features than the tests' build.
         programs.extend(apart.iter().map(|apart| apart.program));
         apart = &[];
     }
@@ -442,7 +455,8 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         programs: &programs,
         ..libraries.clone()
     };
-    // In a separate call: in one call with the usual library, feature unification would add its components.
+    // Built by a separate call: in one call,
+    // feature unification would add the usual library's components.
     let bare = Build {
         packages: &[BARE.0],
         ..libraries.clone()
@@ -459,7 +473,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
     })
 }
 
-/// The programs that are built separately, each with its name.
+/// The programs that are built by separate cargo calls, with their names.
 type Separate = Vec<(&'static str, Artifacts)>;
 
 fn each(programs: &'static [Apart], usual: &Build) -> Result<Separate, BuildError> {
@@ -469,7 +483,7 @@ fn each(programs: &'static [Apart], usual: &Build) -> Result<Separate, BuildErro
         .collect()
 }
 
-/// One call, since what both are made of is then compiled once.
+/// Builds libraries and tools in one call, so that common dependencies are compiled once.
 fn together(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
     let all = Build {
         packages: &[libraries.packages, tools.packages].concat(),
@@ -478,7 +492,7 @@ fn together(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
     all.run()
 }
 
-/// Builds libraries and programs concurrently: link-time optimisation of a library occupies only one thread for a minute.
+/// Builds libraries and programs concurrently: link-time optimisation uses one thread for a minute.
 fn beside_each_other(
     libraries: &Build,
     tools: &Build,
@@ -523,7 +537,7 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
     }
     for (from, to) in HEADERS {
         let from = workspace::root().join(from);
-        // The plugin header exists only with the plugin interface.
+        // The plugin header exists only if the plugin interface is installed.
         if from.exists() {
             copy(&from, &prefix.join(to))?;
         }
@@ -557,7 +571,7 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
         copy(&text, &prefix.join(DOCUMENTS).join(name))?;
     }
     let others = prefix.join(DOCUMENTS).join(licences::OF_OTHERS);
-    // The packages are those of the lock file.
+    // The licence text depends on the packages in the lock file only.
     if is_newer(&others, &workspace::root().join("Cargo.lock")) {
         return Ok(());
     }
@@ -565,7 +579,7 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
     replace(&others, |fresh| fs::write(fresh, &texts))
 }
 
-/// Writes what a program of the installation prints with these arguments.
+/// Writes the output of an installed program, called with these arguments, to `file`.
 fn generate(prefix: &Path, name: &str, args: &[&str], file: &str) -> Result<(), InstallError> {
     let mut command = Command::new(prefix.join("bin").join(name));
     command.args(args);
@@ -573,7 +587,7 @@ fn generate(prefix: &Path, name: &str, args: &[&str], file: &str) -> Result<(), 
     write(&prefix.join(file), &made.stdout)
 }
 
-/// Writes the manual pages of the installed programs, and those of all functions.
+/// Writes the manual pages of the installed programs and of all MPI functions.
 fn make_manuals(prefix: &Path) -> Result<(), InstallError> {
     for (name, args) in MANUALS {
         if prefix.join("bin").join(name).exists() {
@@ -586,7 +600,7 @@ fn make_manuals(prefix: &Path) -> Result<(), InstallError> {
     Ok(())
 }
 
-/// Writes a text; an identical file is not touched.
+/// Writes a text to a file, unless the file already has this text.
 fn write(to: &Path, text: &str) -> Result<(), InstallError> {
     if fs::read_to_string(to).is_ok_and(|old| old == text) {
         return Ok(());
@@ -599,7 +613,7 @@ fn is_newer(file: &Path, than: &Path) -> bool {
     matches!((time(file), time(than)), (Some(a), Some(b)) if a > b)
 }
 
-/// Compiles the audit library, which takes a fraction of a second.
+/// Compiles the audit library in a fraction of a second.
 fn make_searcher(to: &Path) -> Result<(), InstallError> {
     make_folder_of(to)?;
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
@@ -615,7 +629,7 @@ fn make_searcher(to: &Path) -> Result<(), InstallError> {
     copy(&made, to)
 }
 
-/// Removes a file of an earlier installation with more parts.
+/// Removes a file of an earlier installation that had more parts.
 fn remove(file: &Path) -> Result<(), InstallError> {
     match fs::remove_file(file) {
         Err(reason) if reason.kind() != std::io::ErrorKind::NotFound => {
@@ -625,7 +639,7 @@ fn remove(file: &Path) -> Result<(), InstallError> {
     }
 }
 
-/// Relocatable: all paths are relative to the location of the file.
+/// Returns a relocatable pkg-config file, whose paths are relative to the file's location.
 fn pkg_config(file: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let name = file.trim_end_matches(".pc");
@@ -651,7 +665,7 @@ fn make_folder_of(path: &Path) -> Result<(), InstallError> {
     fs::create_dir_all(folder).map_err(failed("make", folder))
 }
 
-/// Copies a file with its permissions; an identical file is not touched.
+/// Copies a file with its permissions, unless an identical file exists.
 fn copy(from: &Path, to: &Path) -> Result<(), InstallError> {
     make_folder_of(to)?;
     let same = matches!((fs::read(from), fs::read(to)), (Ok(a), Ok(b)) if a == b);
@@ -675,7 +689,7 @@ fn replace(to: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result
 mod tests {
     use super::*;
 
-    /// The fields of cargo's metadata that are used.
+    /// The used fields of cargo's metadata.
     #[derive(serde::Deserialize)]
     struct Metadata {
         packages: Vec<Package>,
@@ -700,7 +714,7 @@ mod tests {
         serde_json::from_str(&output.expect("metadata").stdout).expect("JSON")
     }
 
-    /// The tests' installation builds all packages in one call; only a release makes these calls.
+    /// The tests' installation builds all packages by one call; only a release makes these calls.
     #[test]
     fn calls_for_one_program_name_only_what_its_package_has() {
         let metadata = metadata();

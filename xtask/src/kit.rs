@@ -10,7 +10,7 @@ use barrier_kit::{TRACKS, check, electrical, fabrication, files, route};
 
 use crate::workspace;
 
-/// What `kit` is called with.
+/// The options of `cargo xtask kit`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Also route the board again, after parts were moved or nets changed
@@ -18,7 +18,7 @@ pub struct Options {
     route: bool,
 }
 
-/// Writes the files of `hdl/boards/kit`, and those for a board house into `target/kit`.
+/// Writes the files of `hdl/boards/kit`, and the board house's files into `target/kit`.
 pub fn run(options: &Options) -> Result<(), String> {
     let folder = workspace::root().join("hdl/boards/kit");
     let design = Design::kit()?;

@@ -1,9 +1,13 @@
-//! The build and test tasks of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | mpich-fortran | pnetcdf | rsmpi | hpcc | bug-suites | gen | install | package | fpga | kit | firmware | nightly-qemu | bench`.
+//! The build and test tasks of this repository: `cargo xtask demo | test | mpi4py | mpich-tests |
+//! mpich-fortran | pnetcdf | rsmpi | hpcc | bug-suites | gen | install | package | fpga | kit |
+//! firmware | nightly-qemu | bench`.
 //!
-//! Guarantee: on a fresh Debian machine with Rust, gcc and git, one command produces a result and explains it on the screen.
-//! Missing packages are installed if the user is root; otherwise they are named with the command that installs them.
+//! On a fresh Debian machine with Rust, gcc and git,
+//! each task is one command that prints its result.
+//! Missing packages are installed if the user is root;
+//! otherwise the command prints how to install them.
 //!
-//! The library half exists so that the tests make their installation with the same code as users.
+//! This library exists so that the tests create their installation by the same code as users.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

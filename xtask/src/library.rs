@@ -1,17 +1,20 @@
-//! Parsing of the argument of `--on`, which names an MPI library: relative paths become absolute, since `mpirun` is started in another folder.
+//! The argument of `--on`, which names an MPI library.
+//!
+//! Relative paths become absolute, since `mpirun` is started in another folder.
 
 use std::convert::Infallible;
 use std::path;
 
-/// Returns a name unchanged, and a path as an absolute path, since jobs are started in the folders of their programs.
+/// Returns a library name unchanged, and a path as an absolute path:
+/// jobs start in the folders of their programs.
 ///
-/// A text without a slash is a name, as in `mpirun`.
+/// As in `mpirun`, a text without a slash is a name.
 pub fn named(text: &str) -> Result<String, Infallible> {
     let absolute = text.contains('/').then(|| path::absolute(text));
     Ok(match absolute {
-        // The text is from the command line, so the conversion loses nothing.
+        // The text came from the command line as UTF-8, so the conversion is lossless.
         Some(Ok(path)) => path.to_string_lossy().into_owned(),
-        // Without a current folder the text is unchanged, and mpirun reports that the file does not exist.
+        // Without a current folder the text is unchanged; mpirun then reports a missing file.
         Some(Err(_)) | None => text.to_owned(),
     })
 }

@@ -1,7 +1,7 @@
-//! Collects the licences of the third-party packages that are linked into an installation, as one text.
+//! The licences of the third-party packages that an installation links, as one text.
 //!
-//! Most of them are under MIT or Apache-2.0, which require their text with every copy. The texts are from the packages,
-//! in cargo's source folders.
+//! Most packages have MIT or Apache-2.0, which require their text with every copy.
+//! The texts are read from the packages in cargo's source folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -15,16 +15,16 @@ use serde::Deserialize;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// The name of the text in an installation.
+/// The name of the licence text in an installation.
 pub const OF_OTHERS: &str = "LICENSES-OF-OTHERS";
 
-/// Time limit for reading manifests; nothing is fetched.
+/// Time limit for reading manifests; no package is fetched.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How the names of licence files begin.
+/// The prefixes of licence file names.
 const FILES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
-/// Why the licences could not be collected.
+/// Reasons why the licences could not be collected.
 #[derive(Debug)]
 pub enum LicencesError {
     /// `cargo metadata` failed.
@@ -59,7 +59,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> LicencesError {
     }
 }
 
-/// The fields of cargo's metadata that are used.
+/// The used fields of cargo's metadata.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -73,7 +73,7 @@ struct Package {
     name: String,
     version: String,
     license: Option<String>,
-    /// `None` for a package of this project.
+    /// `None` if the package belongs to this project.
     source: Option<String>,
     manifest_path: PathBuf,
 }
@@ -97,14 +97,15 @@ struct Dependency {
 
 #[derive(Deserialize)]
 struct Kind {
-    /// `None` for a dependency that is linked; others are for tests and build scripts.
+    /// `None` for a linked dependency; others are for tests and build scripts.
     kind: Option<String>,
 }
 
 /// Packages of this project that are not installed.
 const NOT_INSTALLED: [&str; 2] = ["tests", "xtask"];
 
-/// Returns the licences of all third-party packages in any installed part. Packages with the same text share it.
+/// Returns the licences of all third-party packages in any installed part;
+/// packages with the same text share one copy.
 pub fn of_others() -> Result<String, LicencesError> {
     let metadata = metadata()?;
     let by_id: BTreeMap<&str, &Package> = metadata
@@ -155,7 +156,7 @@ fn metadata() -> Result<Metadata, LicencesError> {
     serde_json::from_str(&said.stdout).map_err(LicencesError::Metadata)
 }
 
-/// Returns the third-party packages that installed packages link, directly or indirectly, by name.
+/// Returns, by name, the third-party packages that installed packages link directly or indirectly.
 fn linked<'a>(metadata: &Metadata, by_id: &BTreeMap<&str, &'a Package>) -> Vec<&'a Package> {
     let dependencies: BTreeMap<&str, &Vec<Dependency>> = metadata
         .resolve
@@ -189,7 +190,7 @@ fn linked<'a>(metadata: &Metadata, by_id: &BTreeMap<&str, &'a Package>) -> Vec<&
     of_others
 }
 
-/// Returns the licence texts in a package's folder.
+/// Returns the licence texts in the folder of a package.
 fn texts(package: &Package) -> Result<Vec<String>, LicencesError> {
     let folder = package.manifest_path.parent().unwrap_or(Path::new("."));
     let mut found = Vec::new();

@@ -1,6 +1,6 @@
-//! Manual pages of the MPI functions, section 3, generated from the tables of `mpi-abi/api`.
+//! Manual pages of the MPI functions (section 3), generated from the tables of `mpi-abi/api`.
 //!
-//! `functions.txt` has the prototypes, and `meanings.txt` one sentence for each function.
+//! `functions.txt` contains the prototypes, and `meanings.txt` a sentence per function.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,19 +10,20 @@ use mpi_api_tables::{Function, Functions};
 /// The folder of the pages in an installation.
 pub const FOLDER: &str = "share/man/man3";
 
-/// The widest line of a synopsis.
+/// The maximum width of a line in a synopsis.
 const WIDTH: usize = 78;
 
 /// A manual page.
 #[derive(Debug)]
 pub struct Page {
-    /// The file's name, `MPI_Send.3`.
+    /// The name of the file, such as `MPI_Send.3`.
     pub file: String,
-    /// Its text in the language of groff's macros `man`.
+    /// The text of the page in groff's `man` macros.
     pub text: String,
 }
 
-/// Returns the pages of all functions; an error names the function without a sentence, or the sentence without a function.
+/// Returns the pages of all functions.
+/// An error names a function without a sentence, or a sentence without a function.
 pub fn pages() -> Result<Vec<Page>, String> {
     let functions = mpi_api_tables::functions()?;
     let meanings = meanings(mpi_api_tables::MEANINGS)?;
@@ -60,7 +61,7 @@ fn meanings(text: &str) -> Result<BTreeMap<&str, &str>, String> {
     Ok(found)
 }
 
-/// The name of the function with counts of type int.
+/// Returns the name of the small-count function.
 fn without_c(name: &str) -> &str {
     name.strip_suffix("_c").unwrap_or(name)
 }
@@ -106,7 +107,7 @@ fn page(function: &Function, all: &Functions, meaning: &str) -> String {
     page
 }
 
-/// The C prototype, with a line break before a parameter that would make the line too long.
+/// Returns the C prototype, with line breaks so that no line exceeds `WIDTH`.
 fn synopsis(function: &Function) -> String {
     let mut lines = String::new();
     let mut line = String::new();
@@ -121,7 +122,7 @@ fn synopsis(function: &Function) -> String {
     lines + &line + "\n"
 }
 
-/// What a returned value is.
+/// Returns the description of the function's return value.
 fn returned(function: &Function) -> &'static str {
     let has = |base: &str| {
         function
@@ -148,7 +149,8 @@ fn returned(function: &Function) -> &'static str {
     }
 }
 
-/// The references to the other functions of the chapter; functions with large counts have theirs on the other one's page.
+/// Returns the references to other functions of the chapter;
+/// a large-count function is described on the page of its small-count function.
 fn neighbours(function: &Function, all: &Functions) -> String {
     let twin = match without_c(&function.name) {
         name if name == function.name => format!("{name}_c"),
@@ -173,7 +175,7 @@ fn capitalized(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// A text in which groff finds no request and no escape.
+/// Escapes a text, so that groff finds no request and no escape in it.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let line = |line: &str| match line.starts_with(['.', '\'']) {

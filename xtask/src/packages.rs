@@ -1,4 +1,4 @@
-//! Debian packages that the tests need, detected by their files rather than by their names.
+//! Debian packages that the tests require, detected by their files and not by their names.
 
 use std::fmt;
 use std::path::Path;
@@ -9,18 +9,18 @@ use hdl::tool::{Archive, Tool};
 use crate::process::{self, ProcessError};
 use crate::ui;
 
-/// How an installed package is detected.
+/// The evidence that a package is installed.
 #[derive(Clone, Copy)]
 enum Sign {
-    /// A program on the path.
+    /// A program on the search path.
     Program(&'static str),
-    /// Python code that succeeds.
+    /// Python code that must succeed.
     Python(&'static str),
-    /// A file.
+    /// A file that must exist.
     File(&'static str),
 }
 
-/// The needed packages: sign, package, and purpose.
+/// The required packages: evidence, package name, and purpose.
 const NEEDED: &[(Sign, &str, &str)] = &[
     (Sign::Program("gcc"), "gcc", "compiling the C test programs"),
     (Sign::Program("g++"), "g++", "compiling the header as C++"),
@@ -128,21 +128,21 @@ const NEEDED: &[(Sign, &str, &str)] = &[
     ),
 ];
 
-/// Needed by bindgen, for the crates that use it.
+/// Packages that bindgen requires, for the crates that use bindgen.
 const BINDGEN: &[(Sign, &str, &str)] = &[(
     Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/llvm-*/lib/libclang.so*'))"),
     "libclang-dev",
     "reading mpi.h with bindgen",
 )];
 
-/// Needed to link hpcc.
+/// The package that linking hpcc requires.
 const BLAS: &[(Sign, &str, &str)] = &[(
     Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/*/libopenblas.so'))"),
     "libopenblas-serial-dev",
     "the linear algebra of hpcc",
 )];
 
-/// Needed to make the `configure` of a source package without one.
+/// Packages that generate `configure` for a source package without one.
 const AUTOTOOLS: &[(Sign, &str, &str)] = &[
     (Sign::Program("autoreconf"), "autoconf", "making configure"),
     (Sign::Program("automake"), "automake", "making makefiles"),
@@ -151,15 +151,15 @@ const AUTOTOOLS: &[(Sign, &str, &str)] = &[
     (Sign::Program("make"), "make", "building PnetCDF"),
 ];
 
-/// Why a missing package was not installed.
+/// Reasons why a missing package is not installed.
 #[derive(Debug)]
 pub enum PackagesError {
-    /// The user is not root and has to run a command.
+    /// The user is not root and must run a command.
     NotRoot {
         /// The complete command.
         command: String,
     },
-    /// apt-get failed, usually for lack of a network or of fresh package lists.
+    /// apt-get failed, usually because of the network or outdated package lists.
     Install(ProcessError),
 }
 
@@ -176,9 +176,9 @@ impl fmt::Display for PackagesError {
 
 impl std::error::Error for PackagesError {}
 
-/// Installs missing packages as root; otherwise prints the command.
+/// Installs missing packages as root; other users get the command.
 pub fn ensure() -> Result<(), PackagesError> {
-    // The hardware tools are listed in the code that uses them.
+    // `Tool::ALL` lists the packages of the hardware tools.
     let hardware = Tool::ALL
         .iter()
         .filter(|tool| tool.archive == Archive::Debian)
@@ -186,17 +186,17 @@ pub fn ensure() -> Result<(), PackagesError> {
     ensure_all(NEEDED.iter().copied().chain(hardware))
 }
 
-/// Installs what bindgen needs.
+/// Installs the packages that bindgen requires.
 pub fn ensure_bindgen() -> Result<(), PackagesError> {
     ensure_all(BINDGEN.iter().copied())
 }
 
-/// Installs the linear algebra that hpcc needs.
+/// Installs the linear algebra library that hpcc requires.
 pub fn ensure_blas() -> Result<(), PackagesError> {
     ensure_all(BLAS.iter().copied())
 }
 
-/// Installs what making `configure` needs.
+/// Installs the packages that generate `configure`.
 pub fn ensure_autotools() -> Result<(), PackagesError> {
     ensure_all(AUTOTOOLS.iter().copied())
 }
@@ -259,7 +259,7 @@ impl Sign {
     }
 }
 
-/// Returns true if a program of this name is on the path.
+/// Returns true if a program of this name is on the search path.
 pub fn on_path(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| is_program(&folder.join(name)))

@@ -1,11 +1,12 @@
 //! `cargo xtask pnetcdf`: runs the tests of PnetCDF, from Debian's source package, on Portcullis.
 //!
-//! PnetCDF (J. Li et al., "Parallel netCDF: a high-performance scientific I/O interface", SC 2003) uses MPI-IO only:
-//! views of derived types, collective and nonblocking accesses, hints. Its tests write files, read them back, and check each with a
-//! separate program that knows the format. It is built with Portcullis's `mpicc` and run under its `mpirun`, unchanged.
+//! PnetCDF (J. Li et al., "Parallel netCDF: a high-performance scientific I/O interface", SC 2003)
+//! uses only MPI-IO: derived views, collective and nonblocking accesses, hints.
+//! Its tests write files, read them back, and check each by a separate program for the format.
+//! Portcullis's `mpicc` builds it unchanged, and its `mpirun` runs it.
 //!
-//! Guarantee: a test that does not pass is an error that quotes its output.
-//! Everything is fetched and built below the target folder.
+//! A test that does not pass is an error that quotes its output.
+//! All files are fetched and built below the target folder.
 
 use std::fmt;
 use std::fs;
@@ -23,7 +24,7 @@ use crate::test_installation;
 use crate::ui::{self, Steps};
 use crate::workspace;
 
-/// The folders of multi-process tests that need no Fortran, and the numbers of processes for which each has a list.
+/// The folders of multi-process tests without Fortran, and the process counts of their lists.
 const FOLDERS: [(&str, &[u32]); 7] = [
     ("test/nonblocking", &[2, 4]),
     ("test/C", &[4]),
@@ -34,7 +35,7 @@ const FOLDERS: [(&str, &[u32]); 7] = [
     ("examples/C", &[4]),
 ];
 
-/// The number of folders that `cargo xtask test` runs; the first is the quickest.
+/// The number of folders that `cargo xtask test` runs; the quickest folders are first.
 const QUICK: usize = 4;
 
 fn processes(text: &str) -> Result<u32, String> {
@@ -45,7 +46,7 @@ fn processes(text: &str) -> Result<u32, String> {
     }
 }
 
-/// What is run.
+/// The tests to run, and their limits.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Numbers of processes, 2 and 4
@@ -62,7 +63,7 @@ pub struct Options {
     quick: bool,
 }
 
-/// Why PnetCDF was not built, or its tests did not pass.
+/// Reasons why PnetCDF was not built or its tests did not pass.
 #[derive(Debug)]
 pub enum PnetcdfError {
     /// A compiler or a tool is missing and could not be installed.
@@ -91,7 +92,7 @@ impl fmt::Display for PnetcdfError {
 
 impl std::error::Error for PnetcdfError {}
 
-/// The command.
+/// Runs `cargo xtask pnetcdf`.
 pub fn run(options: &Options) -> Result<(), PnetcdfError> {
     let mut steps = Steps::new(5);
     let prefix = test_installation::installation();
@@ -118,7 +119,8 @@ fn told(command: &mut Command, limit: Duration) -> Result<(), PnetcdfError> {
         .map_err(PnetcdfError::Process)
 }
 
-/// Builds the library and its tests unless they exist: they load Portcullis at run time, so it may have changed since.
+/// Builds the library and its tests unless they exist.
+/// They load Portcullis at run time, so they need no rebuild if Portcullis has changed.
 fn build(archive: &Path, prefix: &Path) -> Result<PathBuf, PnetcdfError> {
     packages::ensure_autotools().map_err(PnetcdfError::Packages)?;
     let folder = workspace::target().join("pnetcdf").join("build");

@@ -1,33 +1,34 @@
 //! Regions of source files that are generated from a table of the repository.
 //!
-//! A region begins with a comment that has `generated from TABLE: ` and the name of the region, and ends with a comment that has [`END`].
-//! Everything between the two lines is generated.
+//! A region begins with a comment that contains `generated from TABLE: ` and the region's name.
+//! The region ends with a comment that contains [`END`].
+//! All lines between these comments are generated.
 
 use std::path::Path;
 
-/// In the last line of a region.
+/// The text in the last line of a region.
 pub const END: &str = "end of the generated text";
 
-/// Returns the text in the first line of a region of this table, before the region's name.
+/// Returns the text before the region's name in the first line of a region of this table.
 pub fn begin(table: &str) -> String {
     format!("generated from {table}: ")
 }
 
-/// A language in which regions are written.
+/// The language of a file with regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
-    /// Comments of two slashes.
+    /// Rust, with `//` comments.
     Rust,
-    /// Comments of two slashes.
+    /// Verilog, with `//` comments.
     Verilog,
-    /// Comments of two hyphens.
+    /// VHDL, with `--` comments.
     Vhdl,
-    /// Comments of HTML.
+    /// Markdown, with HTML comments.
     Markdown,
 }
 
 impl Language {
-    /// Returns the language of a file, by its extension.
+    /// Returns the language of a file from its extension.
     pub fn of(file: &str) -> Option<Self> {
         Some(match Path::new(file).extension()?.to_str()? {
             "rs" => Self::Rust,
@@ -39,7 +40,8 @@ impl Language {
     }
 }
 
-/// Returns the text of a file with its regions of this table generated again; `lines_of` returns the lines of a region by its name.
+/// Returns the text of a file with its regions of this table regenerated;
+/// `lines_of` returns the lines of a region by its name.
 pub fn regenerated(
     table: &str,
     file: &str,
@@ -83,7 +85,7 @@ pub fn regenerated(
     }
 }
 
-/// Pads the first part of each line, so that the second parts are aligned.
+/// Pads the first part of each line, so that the second parts start in one column.
 pub fn aligned(lines: Vec<(String, String)>) -> Vec<String> {
     let width = lines.iter().map(|(first, _)| first.len()).max();
     let width = width.unwrap_or(0);

@@ -1,8 +1,8 @@
-//! `cargo xtask rsmpi`: builds the crate `mpi` (rsmpi) with Portcullis's `mpicc` and runs its examples under its `mpirun`.
+//! `cargo xtask rsmpi`: builds the crate `mpi` (rsmpi) and runs its examples on Portcullis.
 //!
-//! The crate is unmodified; only the `mpicc` to use is configured.
-//!
-//! Guarantee: every example succeeds on every requested number of processes, except those of `MISSING`, which must fail.
+//! The crate is unmodified; only its `mpicc` is configured.
+//! Every example must succeed on every requested number of processes,
+//! except the examples of `MISSING`, which must fail.
 
 use std::fmt;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::test_installation;
 use crate::ui::{self, Steps};
 use crate::workspace;
 
-/// What is run.
+/// The examples to run, and their limits.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Numbers of processes
@@ -36,30 +36,30 @@ pub struct Options {
 
 const VERSION: &str = "0.8.2";
 
-/// Examples that cannot work yet, and the missing chapter; remove a line when its example works.
+/// Examples that cannot work yet, with the missing chapter; remove an example's line when it works.
 const MISSING: &[(&str, &str)] = &[
     ("spawn", "dynamic processes"),
     ("spawn_multiple", "dynamic processes"),
 ];
 
-/// Examples that need more than one process.
+/// The minimum number of processes of examples that need several.
 const NEEDS: &[(&str, u32)] = &[
     ("all_gather_bool", 2),
     ("immediate_multiple_requests", 2),
-    // Its grid has a quarter of the processes in a row.
+    // The example's grid has a row of a quarter of the processes.
     ("cartesian_map", 4),
 ];
 
-/// Why the examples were not built, or failed.
+/// Reasons why the examples were not built or failed.
 #[derive(Debug)]
 pub enum RsmpiError {
-    /// A compiler, a tool or libclang, which bindgen needs, is missing and could not be installed.
+    /// A compiler, a tool, or bindgen's libclang is missing and could not be installed.
     Packages(PackagesError),
     /// Portcullis could not be installed.
     Install(InstallError),
     /// cargo did not fetch or build the crate, or an example could not be started or waited for.
     Process(ProcessError),
-    /// The copy of the crate, or the package that makes cargo fetch it, could not be written or read.
+    /// The copy of the crate, or the package that fetches it, could not be written or read.
     File {
         /// The file or folder.
         path: PathBuf,
@@ -72,12 +72,12 @@ pub enum RsmpiError {
     NoSource,
     /// The user named an example that the crate does not have.
     NoSuch {
-        /// The name as given.
+        /// The example's name as given by the user.
         example: String,
     },
-    /// All examples were run, and some did not end as expected.
+    /// All examples were run, and some results were unexpected.
     Examples {
-        /// One sentence for each of them: example, processes, and the result.
+        /// A sentence for each unexpected result: example, processes, result.
         sentences: Vec<String>,
     },
 }
@@ -108,7 +108,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> RsmpiError {
     }
 }
 
-/// The command.
+/// Runs `cargo xtask rsmpi`.
 pub fn run(options: &Options) -> Result<(), RsmpiError> {
     let mut steps = Steps::new(5);
     steps
@@ -142,14 +142,14 @@ pub fn run(options: &Options) -> Result<(), RsmpiError> {
     steps.step("running them", || check(options, &prefix, &examples))
 }
 
-/// Returns a copy of the crate's source, which cargo fetches like any dependency.
+/// Returns a copy of the crate's source, which cargo fetches as a dependency.
 fn source() -> Result<PathBuf, RsmpiError> {
     let folder = workspace::target().join("sources");
     let copy = folder.join(format!("mpi-{VERSION}"));
     if copy.is_dir() {
         return Ok(copy);
     }
-    // A package that depends on it makes cargo fetch it and report its folder.
+    // cargo fetches the dependency of this package and reports its folder.
     let asking = folder.join("asking-for-mpi");
     fs::create_dir_all(&asking).map_err(file(&asking))?;
     let manifest = asking.join("Cargo.toml");
@@ -176,7 +176,7 @@ fn source() -> Result<PathBuf, RsmpiError> {
     let beside = folder.join(format!("mpi-{VERSION}.new-{}", std::process::id()));
     process::run(Command::new("cp").arg("-r").args([published, &beside]))
         .map_err(RsmpiError::Process)?;
-    // The copy is below this workspace but not a member of it.
+    // The copy lies below this workspace but is not a member.
     let manifest = beside.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).map_err(file(&manifest))?;
     fs::write(&manifest, text + "\n[workspace]\n").map_err(file(&manifest))?;
@@ -184,7 +184,7 @@ fn source() -> Result<PathBuf, RsmpiError> {
     Ok(copy)
 }
 
-/// The fields of cargo's metadata that are used.
+/// The used fields of cargo's metadata.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -196,7 +196,7 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// Builds the examples. Returns the programs, sorted by name.
+/// Builds the examples and returns the programs, sorted by name.
 fn build(source: &Path, prefix: &Path) -> Result<Vec<PathBuf>, RsmpiError> {
     let target = workspace::target().join("rsmpi");
     process::run(
@@ -212,7 +212,7 @@ fn build(source: &Path, prefix: &Path) -> Result<Vec<PathBuf>, RsmpiError> {
     for entry in fs::read_dir(&sources).map_err(file(&sources))? {
         let entry = entry.map_err(file(&sources))?.path();
         let program = target.join("debug/examples").join(name(&entry));
-        // Examples of disabled features are not built.
+        // Examples of disabled features are not built, so their programs do not exist.
         if entry.extension().is_some_and(|e| e == "rs") && program.is_file() {
             programs.push(program);
         }

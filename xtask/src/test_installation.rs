@@ -1,4 +1,4 @@
-//! The installation that the tests share, and mpi4py built with it.
+//! The installation that all tests share, and mpi4py built with it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,19 @@ use crate::install::{self, Contents, InstallError, Programs};
 use crate::venv::{Venv, VenvError};
 use crate::workspace;
 
-/// The installation that the tests share.
+/// Returns the prefix of the installation that all tests share.
 pub fn installation() -> PathBuf {
     workspace::target().join("test-installation")
 }
 
-/// An environment variable that names a complete installation to test, so that no test program makes one.
+/// An environment variable with the prefix of the installation to test; no other is made then.
 ///
-/// `cargo xtask test` names the one that it has made. A developer can name a package's, or another implementation's, with which the tests themselves are tested.
+/// `cargo xtask test` sets it to the installation that it has made.
+/// A developer can set it to a package's installation.
+/// Another MPI implementation tests the tests themselves.
 pub const MADE: &str = "PORTCULLIS_TEST_PREFIX";
 
-/// The parts of that installation.
+/// The parts of the shared installation.
 pub const CONTENTS: Contents = Contents {
     profile: Profile::Tests,
     bare: false,
@@ -27,7 +29,7 @@ pub const CONTENTS: Contents = Contents {
     programs: Programs::All,
 };
 
-/// Makes that installation, unless it was made before this process.
+/// Makes the shared installation, unless it was made before this process.
 pub fn ensure() -> Result<(), InstallError> {
     let prefix = installation();
     match std::env::var_os(MADE) {
@@ -36,12 +38,12 @@ pub fn ensure() -> Result<(), InstallError> {
     }
 }
 
-/// Why mpi4py could not be built.
+/// Reasons why mpi4py could not be built.
 #[derive(Debug)]
 pub enum BuildError {
-    /// The installation whose `mpicc` builds it could not be made.
+    /// The installation whose `mpicc` builds mpi4py could not be made.
     Install(InstallError),
-    /// Its environment could not be made.
+    /// The Python environment of mpi4py could not be created.
     Venv(VenvError),
 }
 
@@ -56,9 +58,11 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// Builds mpi4py with the `mpicc` of that installation, which was made before: cargo would keep it waiting for the build of the tests.
+/// Builds mpi4py with the `mpicc` of the shared installation, which must exist:
+/// cargo would otherwise wait for the build of the tests.
 ///
-/// The extension is linked to the standard ABI's soname only, so it is built once; each run finds its library by the library path.
+/// The extension is linked only to the standard ABI's soname, so it is built once;
+/// each run selects its library by the library path.
 pub fn build_mpi4py(environment: Venv) -> Result<(), BuildError> {
     if environment.is_there() {
         return Ok(());

@@ -1,8 +1,9 @@
-//! The test plan of the hardware as generated tables: every claim that is proved or refuted, and every test of the HDL packages.
+//! Generator of the hardware test plan's tables: every proved or refuted claim, and every HDL test.
 //!
-//! The claims are those of the constants that the proofs decide, and the tests those of the sources, so a claim or a test that is added, renamed
-//! or removed is in the plan after `cargo xtask gen`. The plan's first table, which joins claims with tests, is written by hand; each file that
-//! it names must be there.
+//! The claims are the constants that the proofs decide, and the tests are those of the sources.
+//! So `cargo xtask gen` updates the plan after a claim or a test was added, renamed or removed.
+//! The plan's first table, which relates claims to tests, is written manually;
+//! each file that it names must exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,18 +14,18 @@ use hdl::{board_claims, channel_claims, eureka_claims, register_claims, toggle_c
 use crate::regions;
 use crate::workspace;
 
-/// The name of the tables' source in the marks of their regions.
+/// The source name in the marks of the tables' regions.
 pub const TABLE: &str = "the claims and tests of hdl";
-/// The file with the tables.
+/// The document with the tables.
 pub const FILE: &str = "hdl/DV.md";
-/// The folders whose tests the plan lists.
+/// The folders whose tests are in the plan.
 const FOLDERS: [&str; 2] = ["hdl/tests", "hdl/kit/tests"];
 
-/// Returns the plan with its regions generated again.
+/// Returns the plan with its regions regenerated.
 ///
 /// # Errors
 ///
-/// Names the file that cannot be read, the region that is unknown, or the file that the plan names and that is not there.
+/// Names a file that cannot be read, an unknown region, or a named file that does not exist.
 pub fn regenerated(text: &str) -> Result<String, String> {
     every_named_file_is_there(text)?;
     let tests = tests()?;
@@ -35,7 +36,7 @@ pub fn regenerated(text: &str) -> Result<String, String> {
     })
 }
 
-/// The claims about one design, with their sentences.
+/// The claims about one design, with a sentence for each.
 struct Group {
     of: &'static str,
     claims: &'static [(&'static str, Claim)],
@@ -82,7 +83,7 @@ const GROUPS: [Group; 5] = [
     },
 ];
 
-/// Returns the table of everything that is decided by proof.
+/// Returns the table of all claims that proofs decide.
 fn proofs() -> Vec<String> {
     let mut lines = vec![
         "| design | claim | verdict | by | runs |".to_owned(),
@@ -124,7 +125,7 @@ fn proofs() -> Vec<String> {
     lines
 }
 
-/// Returns the means by which a claim is decided.
+/// Returns the method by which a claim is decided.
 fn means(claim: &Claim) -> String {
     match claim {
         Claim::Asserts { module, .. } => format!("`{}`", module.file),
@@ -132,7 +133,7 @@ fn means(claim: &Claim) -> String {
     }
 }
 
-/// Returns the table of the tests, by file.
+/// Returns the table of all tests, grouped by file.
 fn tests() -> Result<Vec<String>, String> {
     let mut lines = vec![
         "| file | test | runs |".to_owned(),
@@ -166,7 +167,7 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// Returns the names of a file's tests, and when they run.
+/// Returns the names of a file's tests, and the form of the test run that includes each.
 fn tests_of(text: &str) -> Vec<(String, &'static str)> {
     let mut found = Vec::new();
     let (mut is_test, mut runs) = (false, "always");
@@ -184,7 +185,7 @@ fn tests_of(text: &str) -> Vec<(String, &'static str)> {
     found
 }
 
-/// Each Rust, Verilog or Python file that the plan names by its path is there, below `hdl` or the root.
+/// Checks that each Rust, Verilog or Python file named by the plan exists, below `hdl` or the root.
 fn every_named_file_is_there(text: &str) -> Result<(), String> {
     let root = workspace::root();
     let named = text.split('`').skip(1).step_by(2);

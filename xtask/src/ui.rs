@@ -1,10 +1,10 @@
-//! Progress output: one line for each step, with its time.
+//! Progress output: one line per step, with its duration.
 
 use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
-/// Numbers the steps of a task.
+/// A counter of a task's steps.
 #[derive(Debug)]
 pub struct Steps {
     total: usize,
@@ -13,7 +13,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Starts the numbering and the clock.
+    /// Starts the counter and the clock.
     pub fn new(total: usize) -> Self {
         Self {
             total,
@@ -42,24 +42,24 @@ impl Steps {
         Ok(result)
     }
 
-    /// Returns the seconds since the first step.
+    /// Returns the time since the first step, in seconds.
     pub fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
     }
 }
 
-/// Prints a line to standard error, which is for progress.
+/// Prints a line to standard error, where all progress is printed.
 pub fn say(line: &str) {
-    // An error means that standard error is closed, so no process reads it.
+    // An error is ignored: standard error may be closed.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Bold on a terminal, plain in a file.
+/// Formats a text as bold if standard error is a terminal.
 pub fn bold(text: &str) -> String {
     styled("1", text)
 }
 
-/// Faint on a terminal, plain in a file.
+/// Formats a text as faint if standard error is a terminal.
 pub fn faint(text: &str) -> String {
     styled("2", text)
 }

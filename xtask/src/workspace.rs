@@ -1,4 +1,4 @@
-//! Paths of the repository.
+//! Paths in the repository.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ pub fn root() -> &'static Path {
         .unwrap_or(Path::new("."))
 }
 
-/// Returns the folder for all build products: those of cargo and those of xtask.
+/// Returns the folder of all build products of cargo and xtask.
 pub fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => root().join(folder),
@@ -17,7 +17,7 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// Returns the folder of the C programs for demonstration and tests.
+/// Returns the folder of the C programs for the demo and the tests.
 pub fn programs() -> PathBuf {
     root().join("tests/programs")
 }

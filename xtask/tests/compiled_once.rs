@@ -1,13 +1,14 @@
-//! Tests that the crates of `cargo xtask` are compiled once, not again with other features for the installation and the tests.
+//! Tests that the crates of `cargo xtask` are compiled only once, with one set of features.
 //!
-//! cargo unifies the features of a library over the packages of the current build. `cargo xtask` is built alone, everything
-//! else together; if their features differ, the library and all crates that use it are compiled twice.
+//! cargo unifies the features of a library over the packages of one build.
+//! `cargo xtask` is built alone, and all other packages together. If their features differed,
+//! the library and all crates that depend on it would be compiled twice.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Returns libraries with their features, as lines of `cargo tree`.
+/// Returns the libraries with their features, as printed by `cargo tree`.
 fn libraries(selection: &[&str]) -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let output = Command::new(env!("CARGO"))
@@ -23,7 +24,7 @@ fn libraries(selection: &[&str]) -> BTreeSet<String> {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    // cargo marks with a star what it has shown before.
+    // `cargo tree` marks repeated lines with a star.
     let bare = |line: &str| line.trim_end_matches(" (*)").to_owned();
     said.lines().map(bare).collect()
 }

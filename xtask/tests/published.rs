@@ -1,13 +1,14 @@
-//! Tests that the packages for external users can be published: `cargo package` packs them with all needed files and no others.
+//! Tests that `cargo package` packs the public packages with all required files and no others.
 //!
-//! Whether they compile alone is tested by `cargo publish --dry-run -p fpga-model -p barrier-driver`, which needs the registry.
+//! `cargo publish --dry-run -p fpga-model -p barrier-driver` tests that they compile alone.
+//! That command needs the registry.
 
 use std::path::Path;
 use std::process::Command;
 
 const PACKAGES: [&str; 2] = ["fpga-model", "barrier-driver"];
 
-/// Returns the output of a cargo command on the packages.
+/// Returns the output of a cargo command on these packages.
 fn cargo(arguments: &[&str], packages: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let mut command = Command::new(env!("CARGO"));
@@ -43,7 +44,7 @@ fn the_packages_hold_what_a_user_needs_and_no_more() {
 
 #[test]
 fn the_packages_can_be_made_together() {
-    // Fails if a dependency has no version, or is not published.
+    // The command fails if a dependency has no version or is not published.
     let target = tempfile::tempdir().expect("a folder");
     let target = target.path().display().to_string();
     let arguments = ["package", "--no-verify", "--target-dir", &target];

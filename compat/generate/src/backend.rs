@@ -1,10 +1,10 @@
-//! Generates the interface to the backend: one slot for each function of the standard ABI, and a typed accessor for it.
+//! Generator of the backend interface: a slot and a typed accessor per standard function.
 
 use crate::tables::Tables;
 use mpi_api_tables::{Function, Param};
 use std::fmt::Write;
 
-/// Returns true if a C type is a handle of the standard.
+/// Returns true if a C type is a handle type of the standard.
 pub fn is_handle(base: &str) -> bool {
     crate::tables::HANDLES.contains(&base)
 }
@@ -14,12 +14,14 @@ pub fn is_function(p: &Param) -> bool {
     p.base.ends_with("_function") || p.base.ends_with("_function_c")
 }
 
-/// Returns true if a callback takes no handle and no code, so every library can call it.
+/// Returns true if a callback has no handle and no code among its arguments.
+/// All libraries can call such a callback without conversion.
 pub fn is_plain_function(p: &Param) -> bool {
     p.base == "MPIX_Checkpoint_function"
 }
 
-/// Returns the Rust type of a C type or of its pointee; `handle` and `file` are the types of handles on that side.
+/// Returns the Rust type of a C type or of its pointee.
+/// `handle` and `file` are Rust's handle types.
 pub fn base(c: &str, handle: &str, file: &str, status: &str) -> String {
     match c {
         "MPI_File" => file.to_string(),
@@ -48,7 +50,7 @@ pub fn result(f: &Function) -> String {
     base(&f.returns, "F::Below", "usize", "F::BelowStatus")
 }
 
-/// Returns the type of a backend function, whose family is in scope as `F`.
+/// Returns the Rust type of a backend function, with the `Family` type in scope as `F`.
 pub fn function_type(f: &Function) -> String {
     let types: Vec<String> = f
         .fixed_params()
@@ -85,7 +87,7 @@ pub fn write(tables: &Tables) -> String {
     }
     out.push_str("}\n");
     for (id, f) in tables.functions.iter().enumerate() {
-        // SAFETY: the text below is written into the module that fills the slots.
+        // SAFETY: the generated text is part of the module that fills the slots.
         let _ = writeln!(
             out,
             "#[inline(always)]\npub fn {name}<F: Family>() -> {kind} {{\n    \

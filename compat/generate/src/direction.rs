@@ -5,6 +5,7 @@
 pub enum Below {
     /// `libmpi_abi.so.1`, for programs of other libraries.
     Standard,
-    /// Another library, for programs of the standard ABI. It may call the exported functions itself, with its own arguments.
+    /// Another library, for programs of the standard ABI.
+    /// The library may call the exported functions itself, with its own arguments.
     Foreign,
 }

@@ -1,4 +1,4 @@
-//! Generates the exported functions of a family: argument conversion, the call, result conversion, the return code.
+//! Generator of the exported functions, which convert arguments, results and return codes.
 
 use crate::backend::{base, is_function, is_handle, is_plain_function, parameter};
 use crate::direction::Below;
@@ -8,11 +8,11 @@ use mpi_api_tables::{Function, Param};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Why an exported function may call its body.
+/// The reason why an exported function may call its body.
 const EXPORTED: &str =
     "the body has the requirements of this function of the standard, which the caller meets";
 
-/// Why a body may do what it does: each clause belongs to one shape of generated code.
+/// The reasons why a body is sound. Each clause belongs to one pattern of generated code.
 mod clauses {
     pub const BY_HAND: &str = "the function by hand has the requirements of this function of the standard, which the caller meets";
     pub const PASSED: &str = "`backend` finds the function of this name below, whose requirements are the standard's, and the caller meets those";
@@ -30,12 +30,12 @@ mod clauses {
     pub const ARRAY: &str = "an array of words has the length that the caller passes with it";
 }
 
-/// Returns the comment above an `unsafe` block.
+/// Returns the SAFETY comment above an `unsafe` block.
 fn safety(clauses: &[&str]) -> String {
     format!("// SAFETY: {}.", clauses.join("; "))
 }
 
-/// How each function is implemented, for the build report.
+/// The functions by kind of implementation, for the build report.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
     /// Generated from the tables.
@@ -46,7 +46,8 @@ pub struct Served {
     pub left_out: Vec<String>,
 }
 
-/// Generates the exported functions of a family that is in scope as `F`, and returns how each is implemented.
+/// Generates the exported functions for the `Family` type in scope as `F`.
+/// Returns the functions by kind of implementation.
 pub fn write(
     tables: &Tables,
     below: Below,
@@ -103,7 +104,7 @@ pub fn write(
     Ok((out, served))
 }
 
-/// Returns the symbols of a function; for an extension also its name in the standard, which some libraries export.
+/// Returns the symbols of a function. An extension has its MPI_ name, too, as in some libraries.
 fn symbols(name: &str) -> Vec<String> {
     let later = name
         .strip_prefix("MPIX_")
@@ -113,7 +114,8 @@ fn symbols(name: &str) -> Vec<String> {
     names.flat_map(|name| [format!("P{name}"), name]).collect()
 }
 
-/// Generates a body that forwards calls from inside the backend unconverted; `alone`: the backend makes no MPI calls by name in this function.
+/// Generates a body that forwards calls from inside the backend without conversion.
+/// `alone` is true if the backend calls no MPI function by name in this function.
 fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
     let types: Vec<String> = f
         .fixed_params()
@@ -131,7 +133,7 @@ fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
     }
 }
 
-/// Returns the type of a handle as a constant of `Kind`.
+/// Returns the name of a handle type as a constant of `Kind`.
 pub fn kind_of(base: &str) -> &str {
     base.trim_start_matches("MPI_")
 }
@@ -141,9 +143,9 @@ struct Body<'a> {
     function: &'a Function,
     before: String,
     arguments: Vec<String>,
-    /// Code that runs only if the call has succeeded.
+    /// Code that runs only after a successful call.
     on_success: String,
-    /// Why the parts are sound, each shape once.
+    /// The reasons why the parts are sound, without repetitions.
     reasons: Vec<&'static str>,
 }
 
@@ -201,7 +203,7 @@ impl<'a> Body<'a> {
         Ok(())
     }
 
-    /// Adds a handle output argument, which the program gets when it is dropped.
+    /// Adds a handle output argument, which is stored for the program when `HandleOut` is dropped.
     fn handle_out(&mut self, p: &Param, name: &str, file: bool) {
         self.because(clauses::HANDLE_OUT);
         let kind = kind_of(&p.base);
@@ -242,7 +244,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Adds a parameter whose meaning a table gives.
+    /// Adds a parameter with a meaning from the tables.
     fn meant(
         &mut self,
         tables: &Tables,
@@ -374,7 +376,7 @@ impl<'a> Body<'a> {
 }
 
 impl Served {
-    /// Writes the lists as constants, for the report and its test.
+    /// Returns the lists as Rust constants, for the report and its test.
     pub fn write(&self) -> String {
         let list = |name: &str, what: &str, names: &[String]| {
             format!(

@@ -1,8 +1,9 @@
-//! Generates the functions for empty slots of a backend.
+//! Generator of functions for empty slots of a backend.
 //!
-//! A function with large counts calls its `int` counterpart: scalars and arrays are narrowed, and a count that does not fit
-//! becomes one element of a larger datatype if the standard has a datatype argument for it. Handwritten functions in
-//! `compat/src/foreign_below/fallbacks` take precedence; a call of any other function reports that the backend does not have it.
+//! A function with large counts calls its `int` counterpart with narrowed scalars and arrays.
+//! A count that does not fit becomes one element of a larger datatype, if there is a datatype.
+//! Handwritten functions in `compat/src/foreign_below/fallbacks` take precedence.
+//! A call of any other function reports that the backend does not have it.
 
 use crate::backend::{base, parameter};
 use crate::tables::Tables;
@@ -10,7 +11,7 @@ use mpi_api_tables::{Function, Param};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Counts with a datatype argument.
+/// Names of counts that have a datatype argument.
 const COUNTS: [&str; 8] = [
     "count",
     "sendcount",
@@ -27,7 +28,7 @@ fn kind(p: &Param) -> String {
     parameter(p, "F::Below", "usize", "F::BelowStatus")
 }
 
-/// Generates the table of functions by slot, and those functions of it that are not written by hand.
+/// Generates the table of functions by slot, and its functions without a handwritten version.
 pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<String, String> {
     let (mut out, mut entries) = (String::new(), String::new());
     let (mut narrowed, mut lacking) = (Vec::new(), Vec::new());
@@ -79,7 +80,7 @@ fn twin<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
         .filter(|g| !takes_functions && g.params.len() == f.params.len())
 }
 
-/// Returns the nonblocking collective of a persistent one.
+/// Returns the nonblocking counterpart of a persistent collective.
 fn nonblocking<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     let name = f.name.strip_prefix("MPI_")?.strip_suffix("_init")?;
     let name = format!("MPI_I{}", name.to_lowercase());
@@ -88,7 +89,7 @@ fn nonblocking<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     tables.functions.iter().find(same).filter(|_| has_info)
 }
 
-/// Generates a persistent operation that starts the nonblocking one.
+/// Generates a persistent operation, which starts the nonblocking operation `turn`.
 fn persist(f: &Function, turn: &Function) -> String {
     let params: Vec<String> = f
         .fixed_params()

@@ -1,4 +1,4 @@
-//! Generates the elementary conversions of each family: words, and predefined handles.
+//! Generator of each ABI's elementary conversions: words and predefined handles.
 
 use crate::direction::Below;
 use crate::tables::{HANDLES, Tables, Word};
@@ -12,7 +12,7 @@ pub enum Which {
 }
 
 impl Which {
-    /// Returns the family's value of a word.
+    /// Returns the ABI's value of a constant.
     pub fn of(self, value: &(String, i64, Option<i64>, Option<i64>)) -> Option<i64> {
         match self {
             Which::Mpich => value.2,
@@ -21,12 +21,12 @@ impl Which {
     }
 }
 
-/// Size of the tables that are indexed by the standard's handle; the largest predefined handle is 0x2eb.
+/// Size of the tables indexed by the standard's handle. The largest predefined handle is 0x2eb.
 const STANDARD_HANDLES: usize = 1024;
-/// Dynamic handles begin here.
+/// The first dynamic handle.
 const FIRST_DYNAMIC: usize = 0x1000;
 
-/// Returns the variant of the `Word` enumeration: `pvar_class` becomes `PvarClass`.
+/// Returns the variant name of the `Word` enumeration: `pvar_class` becomes `PvarClass`.
 pub fn variant(word: &str) -> String {
     word.split('_')
         .flat_map(|part| {
@@ -37,7 +37,7 @@ pub fn variant(word: &str) -> String {
         .collect()
 }
 
-/// Generates the enumeration of words, for `compat` itself.
+/// Generates the enumeration of words, for the package `compat`.
 pub fn words(tables: &Tables) -> String {
     let mut out = String::from("#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub enum Word {\n");
     for word in &tables.words {
@@ -47,7 +47,7 @@ pub fn words(tables: &Tables) -> String {
     out
 }
 
-/// Returns the conversion of a value without a constant, to the backend or from it.
+/// Returns the conversion of a value that is not a constant, to or from the backend.
 fn default_arm(word: &Word, inward: bool, below: Below) -> &'static str {
     match (word.name.as_str(), inward) {
         ("keyval", true) if below == Below::Foreign => "other => added_keyval_in(other)",
@@ -93,7 +93,7 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 continue;
             }
             if pairs.is_empty() {
-                // The family has none of these constants, so a `match` would have only one arm.
+                // The ABI has no constant of this word, so a `match` would have a single arm.
                 let default = default_arm(word, inward, below).replacen("other => ", "", 1);
                 let default = default.replace("other", "value");
                 let _ = writeln!(out, "        Word::{variant} => {{ {default} }}");
@@ -108,7 +108,7 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 }
             }
             arms.push_str(default_arm(word, inward, below));
-            // Ranks and tags are rarely constants, least of all on output.
+            // Ranks and tags are rarely constants, and output values even less often.
             let _ = match (word.name.as_str(), inward) {
                 ("rank" | "tag", true) => writeln!(
                     out,
@@ -129,12 +129,14 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
     out
 }
 
-/// Returns the index of a predefined handle of MPICH in the table of its type; handles with the highest bit set have a separate range.
+/// Returns the index of MPICH's predefined handle in the table of its type.
+/// Handles with the highest bit set have a separate range.
 fn mpich_slot(handle: u32) -> usize {
     (handle & 0x7f | (handle >> 31) << 7) as usize
 }
 
-/// Returns the index in [`HANDLES`] of a predefined handle of the standard (MPI 5.0, chapter 20: its bits encode the type).
+/// Returns the index in [`HANDLES`] of a predefined handle of the standard.
+/// The bits of the handle encode the type (MPI 5.0, chapter 20).
 fn kind_of_standard(handle: usize) -> Option<usize> {
     let name = match handle {
         0x020..0x040 => "MPI_Op",
@@ -153,7 +155,7 @@ fn kind_of_standard(handle: usize) -> Option<usize> {
     HANDLES.iter().position(|known| *known == name)
 }
 
-/// Generates the tables of MPICH's handles.
+/// Generates the tables of MPICH's predefined handles.
 pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
     let mut out = String::new();
     let mut theirs = vec![0u32; STANDARD_HANDLES];
@@ -175,7 +177,7 @@ pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
                 null = (value, standard);
                 nulls.push((kind, value));
             } else if value & 0x4000_0000 == 0 && value & 0x8000_0000 == 0 {
-                continue; // A type that MPICH does not have is its null handle there.
+                continue; // MPICH has no such type: the value is the null handle.
             } else {
                 let slot = &mut slots[mpich_slot(value)];
                 if slot.0 != 0 && slot.0 != value {
@@ -215,7 +217,7 @@ pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
     Ok(out)
 }
 
-/// Symbols of Open MPI that are not in `families.txt`: other names of handles, and removed handles.
+/// Symbols of Open MPI that are not in `families.txt`: aliases of handles, and removed handles.
 const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
     ("ompi_mpi_c_complex", "MPI_C_FLOAT_COMPLEX", 0x200),
     ("ompi_mpi_ldblcplex", "MPI_C_LONG_DOUBLE_COMPLEX", 0x200),
@@ -227,8 +229,8 @@ const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
     ("ompi_mpi_unavailable", "MPI_DATATYPE_NULL", 0x200),
 ];
 
-/// Datatypes of Open MPI that the standard has removed, and the value in the object behind each, which no datatype has:
-/// pairs of complex numbers, and the markers of structure bounds.
+/// Open MPI's datatypes that the standard has removed: complex pairs and structure bounds.
+/// The value is the content of the object, which differs from all handles of the standard.
 const REMOVED_TYPES: [(&str, usize); 4] = [
     ("ompi_mpi_2cplex", 0x3fc),
     ("ompi_mpi_2dblcplex", 0x3fd),
@@ -238,7 +240,7 @@ const REMOVED_TYPES: [(&str, usize); 4] = [
 const LOWER_BOUND: usize = 0x3fe;
 const UPPER_BOUND: usize = 0x3ff;
 
-/// Generates the objects behind Open MPI's handles, and their addresses by the standard's handle.
+/// Generates the objects of Open MPI's handles, and their addresses by the standard's handle.
 pub fn openmpi_handles(tables: &Tables) -> String {
     let mut out = String::new();
     let mut addresses = vec![None; STANDARD_HANDLES];
@@ -255,7 +257,7 @@ pub fn openmpi_handles(tables: &Tables) -> String {
             continue;
         }
         written.push(symbol);
-        // Open MPI's Fortran library reads the numbers of groups and requests in Fortran from their objects.
+        // Open MPI's Fortran library reads Fortran handles from group and request objects.
         let content = match (HANDLES[handle.kind], number) {
             ("MPI_Group" | "MPI_Request", Some(number)) => {
                 format!("with_number({:#x}, {number})", handle.standard)
@@ -305,8 +307,8 @@ pub fn openmpi_handles(tables: &Tables) -> String {
     out
 }
 
-/// Generates the symbols of a backend's predefined handles: the standard's handle, the symbol, and its replacement if the library
-/// does not have the symbol.
+/// Generates the symbols of a backend's predefined handles.
+/// An entry is the standard's handle, the symbol, and its replacement where it is missing.
 pub fn openmpi_symbols(tables: &Tables) -> String {
     let null = |kind: usize| {
         let mut nulls = tables.handles.iter().filter(|h| h.kind == kind);

@@ -1,9 +1,10 @@
-//! Code generator of the compatibility libraries, from one table of functions and one of constants.
+//! Code generator of the compatibility libraries, with a function table and a constant table.
 //!
-//! A function whose parameters the tables describe needs no handwritten code. One whose parameters they do not
-//! describe does not compile until it is written by hand in `compat/src/handwritten`, or described.
-//! Used by the build scripts of `compat` and of the libraries, and by the tests, whose mock library is generated from the
-//! same tables.
+//! A function whose parameters the tables describe needs no handwritten code.
+//! For any other function, the build fails until its parameters are described in the tables,
+//! or until the function is written by hand in `compat/src/handwritten`.
+//! The build scripts of `compat` and of the libraries use this package.
+//! The tests use it too: their mock library is generated from the same tables.
 #![forbid(unsafe_code)]
 
 pub mod backend;
@@ -19,7 +20,7 @@ use direction::Below;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Returns the repository's root, for a package `depth` directories below it.
+/// Returns the root of the repository, for a package `depth` directories below it.
 pub fn root(depth: usize) -> Result<PathBuf, String> {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?;
     let root = Path::new(&package).ancestors().nth(depth);
@@ -33,7 +34,7 @@ pub fn write(name: &str, text: &str) -> Result<(), String> {
     std::fs::write(&path, text).map_err(|e| format!("{} cannot be written: {e}", path.display()))
 }
 
-/// Returns the handwritten functions for both directions or for this one, each with its module.
+/// Returns the handwritten functions of both directions and of this direction, with their modules.
 pub fn by_hand(root: &Path, below: Below) -> Result<BTreeMap<String, &'static str>, String> {
     let own = match below {
         Below::Standard => "standard_below",
@@ -50,7 +51,7 @@ pub fn by_hand(root: &Path, below: Below) -> Result<BTreeMap<String, &'static st
     Ok(found)
 }
 
-/// Returns the name of each `pub unsafe fn MPI_X<F: Family>` in `compat/src/MODULE`.
+/// Returns the names of all `pub unsafe fn MPI_X<F: Family>` in `compat/src/MODULE`.
 pub fn written_in(root: &Path, module: &str) -> Result<BTreeSet<String>, String> {
     let folder = root.join("compat/src").join(module);
     println!("cargo:rerun-if-changed={}", folder.display());
@@ -64,7 +65,7 @@ pub fn written_in(root: &Path, module: &str) -> Result<BTreeSet<String>, String>
         }
         let text = std::fs::read_to_string(&path)
             .map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
-        // The name precedes each `<F: Family>`.
+        // The function name precedes each `<F: Family>`.
         let heads = text.split("<F:").map(|head| {
             let start = head.rfind(|c: char| !c.is_alphanumeric() && c != '_');
             head[start.map_or(0, |i| i + 1)..].trim()

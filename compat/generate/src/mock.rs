@@ -1,8 +1,9 @@
-//! Generates a mock of the backend, and a checking call for each generated function.
+//! Generator of a mock backend, with a checking call for each generated function.
 //!
-//! The call passes a constant of the program's ABI wherever a table says that the ABIs differ, and distinct numbers and addresses
-//! otherwise. The mock records its arguments and writes constants of its own ABI to the outputs. The expected arguments
-//! and results come from the tables of constants, not from the conversions.
+//! The call passes a constant of the program's ABI wherever a table says that the ABIs differ.
+//! All other arguments are distinct numbers and addresses.
+//! The mock records its arguments, and writes constants of its own ABI to the outputs.
+//! The expected values come from the tables of constants, not from the conversions.
 
 use crate::backend::{base, is_function, is_handle, is_plain_function, parameter, result};
 use crate::direction::Below;
@@ -13,7 +14,8 @@ use crate::tables::Tables;
 use mpi_api_tables::{Function, Param};
 use std::fmt::Write;
 
-/// Generates the text of the tests; the including module has `address`, `call` and the other helpers of `compat/shared/mock.rs`.
+/// Generates the text of the tests.
+/// The including module has `address`, `call` and the other helpers of `compat/shared/mock.rs`.
 pub fn write(
     tables: &Tables,
     which: Which,
@@ -188,7 +190,7 @@ impl Mock<'_> {
         self.arguments.push(format!("&raw {pointer} v{i}"));
     }
 
-    /// Adds a number or an address that is passed through unchanged.
+    /// Adds a number or an address that is passed without conversion.
     fn plain(&mut self, i: usize, p: &Param) {
         let lengths = self.function.fixed_params().filter_map(|q| {
             let (_, length) = self.tables.meaning(&self.function.name, &q.name)?;

@@ -1,4 +1,4 @@
-//! Pairs of constants, in the program's and the backend's ABI, from the tables only.
+//! Pairs of constants in the program's and the backend's ABI, from the tables.
 
 use crate::direction::Below;
 use crate::entries::kind_of;
@@ -6,7 +6,7 @@ use crate::families::Which;
 use crate::tables::{HANDLES, Handle, Tables};
 use std::fmt::Write;
 
-/// The two ABIs of a family.
+/// An ABI with the direction of its translation.
 pub struct Sides<'a> {
     pub tables: &'a Tables,
     pub which: Which,
@@ -14,7 +14,7 @@ pub struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Orders a pair of values: the program's first, the backend's second.
+    /// Orders a pair of values: the program's value first, the backend's second.
     fn sides(&self, standard: String, theirs: String) -> (String, String) {
         match self.below {
             Below::Standard => (theirs, standard),
@@ -22,7 +22,7 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns a predefined handle of both sides; the null handle if there is no other.
+    /// Returns a predefined handle on both sides, the null handle if there is no other.
     pub fn handle(&self, base: &str, null: bool) -> Result<(String, String), String> {
         let kind = HANDLES.iter().position(|h| *h == base);
         let kind = kind.ok_or_else(|| format!("{base} is no handle"))?;
@@ -51,7 +51,7 @@ impl Sides<'_> {
         Ok(self.sides(format!("{:#x}", found.standard), theirs))
     }
 
-    /// Returns a constant of a set; for flags, all of them combined.
+    /// Returns a constant of a word on both sides. For flags, returns all flags combined.
     pub fn word(&self, word: &str) -> Result<(String, String), String> {
         let word = self
             .tables
@@ -63,13 +63,14 @@ impl Sides<'_> {
             .filter_map(|value| Some((value.1, self.which.of(value)?)));
         let (standard, theirs) = match word.bits {
             true => both.fold((0, 0), |(s, t), (a, b)| (s | a, t | b)),
-            // The last constant that differs between the sides is the best test.
+            // The last constant that differs between the two sides is the best test.
             false => {
                 let all: Vec<(i64, i64)> = both.by_ref().collect();
                 let differs = all.iter().rev().find(|(s, t)| s != t);
                 match differs.or(all.last()) {
                     Some(pair) => *pair,
-                    // The family has no such constant: values without a constant are passed through.
+                    // The ABI has no constant of this word.
+                    // Values that are not constants pass unchanged.
                     None => return Ok(("-1".into(), "-1".into())),
                 }
             }
@@ -77,7 +78,7 @@ impl Sides<'_> {
         Ok(self.sides(standard.to_string(), theirs.to_string()))
     }
 
-    /// Generates functions that return the pairs, for the handwritten checks.
+    /// Generates functions that return the pairs, for the handwritten tests.
     pub fn write(&self) -> Result<String, String> {
         let mut out = String::new();
         for (name, null, what) in [

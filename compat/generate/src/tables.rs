@@ -1,4 +1,4 @@
-//! Parser of the tables: meanings of parameters and other ABIs' values of `compat/api`.
+//! Parser of the tables of `compat/api`: meanings of parameters, and constants of other ABIs.
 
 use mpi_api_tables::{Function, lines, number};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,8 @@ pub const HANDLES: [&str; 11] = [
     "MPI_Datatype",
 ];
 
-/// Returns true for functions that programs of other ABIs do not call: these families do not have them, or with other meanings.
+/// Returns true for functions that programs of other ABIs do not call.
+/// The other families lack these functions or give them another meaning.
 pub fn is_of_standard_abi_only(name: &str) -> bool {
     name.starts_with("MPI_Abi_")
         || name.ends_with("_toint")
@@ -29,7 +30,7 @@ pub fn is_of_standard_abi_only(name: &str) -> bool {
         || is_query(name)
 }
 
-/// Constants of this library beyond the standard (`mpi-ext.h`).
+/// Constants of this library's extensions (`mpi-ext.h`).
 const EXTENSIONS: [(&str, i64); 5] = [
     ("MPIX_C_FLOAT16", 0x24a),
     ("MPIX_ERR_PROC_FAILED", 75),
@@ -38,12 +39,13 @@ const EXTENSIONS: [(&str, i64); 5] = [
     ("MPIX_FT", 575),
 ];
 
-/// Returns true for extensions that no other library has: those of the hardware barrier.
+/// Returns true for extensions that no other library has: eureka and checkpoints.
 pub fn is_ours_alone(name: &str) -> bool {
     name.starts_with("MPIX_Eureka_") || name.starts_with("MPIX_Checkpoint_")
 }
 
-/// Returns true for the queries for device memory, which return no error code; the libraries of other ABIs have them by hand.
+/// Returns true for the queries of device memory, which return no error code.
+/// The libraries for other ABIs implement them by hand.
 pub fn is_query(name: &str) -> bool {
     name.starts_with("MPIX_Query_")
 }
@@ -56,16 +58,16 @@ pub struct Handle {
     pub kind: usize,
     pub standard: i64,
     pub mpich: Option<i64>,
-    /// Symbol, exported size, and the Fortran number, if there is one.
+    /// The symbol, its exported size, and the Fortran handle if there is one.
     pub openmpi: Option<(String, i64, Option<i64>)>,
 }
 
-/// A set of integers or flags that are converted one by one.
+/// A word: a set of integers or flags that are converted one by one.
 #[derive(Clone, Debug)]
 pub struct Word {
     pub name: String,
     pub bits: bool,
-    /// Name, and the values of the standard, MPICH and Open MPI.
+    /// Each constant: the name, and the values in the standard, MPICH and Open MPI.
     pub values: Vec<(String, i64, Option<i64>, Option<i64>)>,
 }
 
@@ -75,13 +77,13 @@ pub struct Tables {
     pub functions: Vec<Function>,
     /// Meanings of parameters, by function and parameter.
     pub meanings: BTreeMap<(String, String), String>,
-    /// Functions in which no library calls MPI functions by name.
+    /// Functions in which a backend calls no MPI function by name.
     alone: BTreeSet<String>,
     pub handles: Vec<Handle>,
     pub words: Vec<Word>,
 }
 
-/// Reads all tables, given the repository's root.
+/// Reads all tables. `root` is the root of the repository.
 pub fn read(root: &Path) -> Result<Tables, String> {
     let text = |path: &str| {
         let path: PathBuf = root.join(path);
@@ -93,7 +95,7 @@ pub fn read(root: &Path) -> Result<Tables, String> {
     functions.extend(mpi_api_tables::extensions()?.functions);
     let constants = mpi_api_tables::constants()?;
     let mut standard = mpi_api_tables::values(&constants);
-    // Extensions, which are not in the standard's header.
+    // Constants of extensions, which are not in the standard's header.
     for (name, value) in EXTENSIONS {
         standard.insert(name, value);
     }
@@ -109,7 +111,7 @@ pub fn read(root: &Path) -> Result<Tables, String> {
 }
 
 impl Tables {
-    /// Returns true if no library calls MPI functions by name in this one.
+    /// Returns true if a backend calls no MPI function by name in this function.
     pub fn is_alone(&self, function: &str) -> bool {
         self.alone.contains(function)
     }
@@ -118,7 +120,7 @@ impl Tables {
         self.words.iter().find(|w| w.name == name)
     }
 
-    /// Returns the meaning of a parameter, and separately the length of an array.
+    /// Returns the meaning of a parameter, and the length of an array.
     pub fn meaning(&self, function: &str, parameter: &str) -> Option<(&str, Option<&str>)> {
         let key = (function.to_string(), parameter.to_string());
         let text = self.meanings.get(&key)?;
@@ -129,7 +131,7 @@ impl Tables {
     }
 }
 
-/// Marks a function in which no library calls MPI functions by name.
+/// The mark for functions in which a backend calls no MPI function by name.
 const ALONE: &str = "alone";
 
 fn families(

@@ -1,8 +1,9 @@
-//! MPICH's extensions (`MPIX_`), and MPICH 5.0's queries about its own ABI.
+//! MPICH's extensions (`MPIX_`), and the queries of MPICH 5.0 about its ABI.
 //!
-//! A program that refers to one of them, even in code that rarely runs, is loaded only if all names exist.
-//! Extensions that can be expressed by functions of the standard are supported. Streams, thread communicators, asynchronous tasks and callbacks with an extra
-//! state are not: a call prints a message with its name and passes `MPI_ERR_UNSUPPORTED_OPERATION` to the error handler of `MPI_COMM_WORLD`.
+//! The loader starts a program only if all names exist to which the program refers.
+//! Extensions that functions of the standard can express are supported.
+//! Streams, thread communicators, asynchronous tasks and extra-state callbacks are unsupported.
+//! Their functions print a message and raise `MPI_ERR_UNSUPPORTED_OPERATION` on `MPI_COMM_WORLD`.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc)]
 
@@ -14,7 +15,7 @@ use compat::backend;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt::Write as _;
 
-/// Constants of MPICH.
+/// Constants of MPICH's ABI.
 const ERR_ARG: c_int = 12;
 const ERR_UNSUPPORTED_OPERATION: c_int = 44;
 const COMM_WORLD: Handle = 0x4400_0000;
@@ -29,17 +30,18 @@ macro_rules! extensions {
         $(#[$attribute])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $kind),*) -> c_int {
-            // SAFETY: the same function under its profiling name, with the same requirements.
+            // SAFETY: the profiling name is the same function, with the same requirements.
             unsafe { $profiled($($argument),*) }
         }
     )* };
 }
 
 extensions! {
-    /// Returns, as a C boolean, whether a request is complete.
+    /// Returns true, as a C int, if a request is complete.
     MPIX_Request_is_complete PMPIX_Request_is_complete(request: Handle) {
         let mut flag = 0;
-        // SAFETY: `flag` is a local, and the status is ignored; the request is the program's, valid by the standard.
+        // SAFETY: `flag` is a local variable, and the status is ignored.
+        // The request is valid by the standard's requirement on the program.
         let code = unsafe { PMPI_Request_get_status(request, &raw mut flag, STATUS_IGNORE) };
         c_int::from(code == 0 && flag != 0)
     }
@@ -49,7 +51,7 @@ extensions! {
         let Some(length) = usize::try_from(size).ok().filter(|_| !value.is_null()) else {
             return ERR_ARG;
         };
-        // SAFETY: the caller's value has `length` bytes.
+        // SAFETY: the caller passes a value of `length` bytes.
         let bytes = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), length) };
         let mut digits = String::with_capacity(2 * length);
         for byte in bytes {
@@ -58,11 +60,12 @@ extensions! {
         let Ok(digits) = CString::new(digits) else {
             return ERR_ARG;
         };
-        // SAFETY: info and key are the program's, valid by the standard, and the digits are a C string that outlives the call.
+        // SAFETY: info and key are valid by the standard's requirement on the program.
+        // The digits are a C string that outlives the call.
         unsafe { PMPI_Info_set(info, key, digits.as_ptr()) }
     }
 
-    /// Reports the backend's answer whether buffers in memory of such a device may be passed now.
+    /// Returns the backend's answer whether buffers in memory of this device type are supported.
     MPIX_GPU_query_support PMPIX_GPU_query_support(device: c_int, is_supported: *mut c_int) {
         let slot = match device {
             0 => &backend::QUERY_CUDA,
@@ -73,35 +76,35 @@ extensions! {
         if is_supported.is_null() {
             return ERR_ARG;
         }
-        // SAFETY: an output argument of the program, valid and not null.
+        // SAFETY: this is an output argument of the program, valid and not null.
         unsafe { is_supported.write(backend::query(slot)) };
         0
     }
 
     /// Removes an error class, as `MPI_Remove_error_class` of MPI 4.1 does.
     MPIX_Delete_error_class PMPIX_Delete_error_class(class: c_int) {
-        // SAFETY: the function takes any number.
+        // SAFETY: the function accepts every int.
         unsafe { PMPI_Remove_error_class(class) }
     }
 
     /// Removes an error code.
     MPIX_Delete_error_code PMPIX_Delete_error_code(code: c_int) {
-        // SAFETY: the function takes any number.
+        // SAFETY: the function accepts every int.
         unsafe { PMPI_Remove_error_code(code) }
     }
 
     /// Removes the text of an error code.
     MPIX_Delete_error_string PMPIX_Delete_error_string(code: c_int) {
-        // SAFETY: the function takes any number.
+        // SAFETY: the function accepts every int.
         unsafe { PMPI_Remove_error_string(code) }
     }
 
-    /// Reports -1 for both numbers: this library's ABI is not the standard's.
+    /// Stores -1 in both outputs: this library's ABI is not the standard ABI.
     MPI_Abi_get_version PMPI_Abi_get_version(major: *mut c_int, minor: *mut c_int) {
         if major.is_null() || minor.is_null() {
             return ERR_ARG;
         }
-        // SAFETY: output arguments of the program, valid and not null.
+        // SAFETY: these are output arguments of the program, valid and not null.
         unsafe {
             major.write(-1);
             minor.write(-1);
@@ -110,13 +113,13 @@ extensions! {
     }
 }
 
-/// Reports that a function is not supported, and calls the program's error handler.
+/// Prints that a function is not supported, and calls the program's error handler.
 fn refuse(name: &str) -> c_int {
     printable::eprintln!(
         "{name} is an extension of MPICH that this library does not have; a program that needs it runs on MPICH's own library (mpirun --compat no)"
     );
     let (mut code, mut is_initialized) = (ERR_UNSUPPORTED_OPERATION, 0);
-    // SAFETY: the output argument is a local; the function may be called at any time.
+    // SAFETY: the output argument is a local variable, and the function is allowed at any time.
     unsafe { PMPI_Initialized(&raw mut is_initialized) };
     if is_initialized != 0 {
         // SAFETY: MPI is initialized (checked above), so `MPI_COMM_WORLD` exists.
@@ -128,7 +131,7 @@ fn refuse(name: &str) -> c_int {
     code
 }
 
-/// Defines functions that read none of their arguments, so callers may pass any number.
+/// Defines functions that read no arguments, so that callers may pass any number of arguments.
 macro_rules! refused {
     ($($name:ident $profiled:ident)*) => { $(
         #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! MPICH's exports beyond the standard: constants that are variables, conversions for Fortran, predefined callbacks.
+//! MPICH's exports beyond the standard: variables, Fortran conversions, predefined callbacks.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 #![allow(clippy::missing_safety_doc)]
 
@@ -6,10 +6,10 @@ use compat::layout::MpichStatus;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A variable with an address, which programs read and the Fortran library may set.
+/// An exported variable with an address, which programs read and the Fortran library may set.
 pub type Constant<T> = AtomicPtr<T>;
 
-/// Memory for the addresses of the weight constants, which makes these addresses unique.
+/// Memory for the weight constants, which gives them unique addresses.
 static WEIGHTS: [c_int; 2] = [0; 2];
 static HANDLES: [c_int; 1] = [0];
 
@@ -40,7 +40,7 @@ const EMPTY: MpichStatus = MpichStatus {
     error: 0,
 };
 
-/// Objects of the Fortran 2008 module, of which only the addresses are used.
+/// Objects of the `mpi_f08` module, of which only the addresses are used.
 #[unsafe(no_mangle)]
 pub static MPIR_F08_MPI_STATUS_IGNORE_OBJ: MpichStatus = EMPTY;
 #[unsafe(no_mangle)]
@@ -50,7 +50,7 @@ pub static MPIR_F08_MPI_BOTTOM: c_int = 0;
 #[unsafe(no_mangle)]
 pub static MPIR_F08_MPI_IN_PLACE: c_int = 0;
 
-/// The values that programs read from these variables.
+/// Returns the current values of these variables.
 pub fn unweighted() -> *mut c_int {
     MPI_UNWEIGHTED.load(Ordering::Relaxed)
 }
@@ -63,7 +63,7 @@ pub fn all_handles() -> usize {
     MPI_T_PVAR_ALL_HANDLES.load(Ordering::Relaxed).addr()
 }
 
-/// The copy callback that copies the attribute value: `MPI_COMM_DUP_FN` and the like.
+/// The predefined copy callback that copies the value: `MPI_COMM_DUP_FN` and its counterparts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn MPIR_Dup_fn(
     _object: u32,
@@ -81,7 +81,8 @@ pub unsafe extern "C-unwind" fn MPIR_Dup_fn(
     0
 }
 
-/// Converts handles between C and Fortran, which have the same numbers, except files, which are pointers in C.
+/// Conversions of handles between C and Fortran.
+/// The integers are equal in both languages. Files are pointers in C.
 macro_rules! same {
     ($($to_c:ident $to_fortran:ident $profiled_c:ident $profiled_fortran:ident $c:ty;)*) => { $(
         #[unsafe(no_mangle)]
@@ -115,7 +116,7 @@ same! {
     MPI_Request_f2c MPI_Request_c2f PMPI_Request_f2c PMPI_Request_c2f u32;
     MPI_Op_f2c MPI_Op_c2f PMPI_Op_f2c PMPI_Op_c2f u32;
     MPI_Type_f2c MPI_Type_c2f PMPI_Type_f2c PMPI_Type_c2f u32;
-    // The standard's conversions of handles to integers, which MPICH 5.0 has in its own ABI, too.
+    // The standard's conversions of handles to integers, which MPICH 5.0 also has in its own ABI.
     MPI_Comm_fromint MPI_Comm_toint PMPI_Comm_fromint PMPI_Comm_toint u32;
     MPI_Group_fromint MPI_Group_toint PMPI_Group_fromint PMPI_Group_toint u32;
     MPI_Win_fromint MPI_Win_toint PMPI_Win_fromint PMPI_Win_toint u32;
@@ -129,12 +130,12 @@ same! {
     MPI_Type_fromint MPI_Type_toint PMPI_Type_fromint PMPI_Type_toint u32;
 }
 
-/// Converts a status, which has the same five words in both languages.
+/// Conversions of a status, which has the same five words in both languages.
 macro_rules! statuses {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name(from: *const MpichStatus, to: *mut MpichStatus) -> c_int {
-            // SAFETY: two statuses of the program, valid by the standard.
+            // SAFETY: both pointers refer to statuses of the program, valid by the standard.
             unsafe { to.write_unaligned(from.read_unaligned()) };
             0
         }
@@ -147,7 +148,7 @@ statuses! {
     MPI_Status_f082f PMPI_Status_f082f MPI_Status_f2f08 PMPI_Status_f2f08
 }
 
-/// Returns the backend's answer whether buffers in memory of such a device may be passed now.
+/// Queries whether the backend supports buffers in memory of a device type.
 macro_rules! devices {
     ($($slot:ident: $name:ident $profiled:ident)*) => { $(
         #[unsafe(no_mangle)]

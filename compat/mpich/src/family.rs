@@ -1,7 +1,7 @@
-//! MPICH's ABI: handles of 32 bits, a status of 20 bytes.
+//! MPICH's ABI: 32-bit handles and a status of 20 bytes.
 //!
-//! The upper two bits of MPICH's handles distinguish null, predefined and dynamic handles. A handle that the backend
-//! has created has 31 bits; with the highest bit set it is a valid dynamic handle of MPICH.
+//! The upper two bits of MPICH's handles distinguish null, predefined and dynamic handles.
+//! A dynamic handle of the backend has 31 bits. With the highest bit set it is dynamic for MPICH.
 
 use compat::convert::{added_in, added_out};
 use compat::family::{
@@ -13,7 +13,7 @@ use compat::static_ref;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::ffi::{c_int, c_void};
 
-/// The family of programs compiled against MPICH or Intel MPI.
+/// The ABI of programs compiled against MPICH or a derivative such as Intel MPI.
 #[derive(Clone, Copy, Debug)]
 pub struct Mpich;
 
@@ -24,16 +24,16 @@ mod words {
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// The program's predefined handles, indexed by the standard's.
+/// The program's predefined handles, indexed by the standard's handle.
 static OF_PROGRAM: [u32; FIRST_DYNAMIC] = THEIRS;
 
-/// The predefined handles of a type, of MPICH and of the standard, indexed by the bits of MPICH's handle.
+/// The predefined handles of a type in MPICH and the standard, indexed by bits of MPICH's handle.
 pub struct Predefined {
     null: (u32, u32),
     slots: [(u32, u32); 256],
 }
 
-/// The last predefined code of MPICH; codes that programs add are above.
+/// The last predefined code of MPICH. Codes that programs add are larger.
 const LAST_CODE: c_int = 0x3fff_ffff;
 /// The bit of a dynamic handle.
 const DYNAMIC: u32 = 1 << 31;
@@ -45,13 +45,13 @@ fn added_error_in(code: c_int) -> c_int {
 
 fn added_error_out(code: c_int) -> c_int {
     match added_out(code, LAST_CODE) {
-        // An error class that MPICH does not have.
+        // The standard's error class does not exist in MPICH.
         same if same == code => words::word_out(Word::Error, OTHER),
         added => added,
     }
 }
 
-/// `MPI_ERR_OTHER` of the standard.
+/// The value of `MPI_ERR_OTHER` in the standard.
 const OTHER: c_int = 16;
 
 impl Predefined {
@@ -70,7 +70,7 @@ impl Predefined {
     }
 }
 
-/// Returns the table of a type; that of files is empty, since they are pointers.
+/// Returns the table of a handle type. The table of files is empty, since they are pointers.
 #[inline(always)]
 fn table(kind: Kind) -> &'static Predefined {
     match kind {
@@ -88,7 +88,7 @@ fn table(kind: Kind) -> &'static Predefined {
     }
 }
 
-/// MPICH's constants that are addresses, whose values programs compare.
+/// MPICH's address constants, with which programs compare.
 const IN_PLACE_THERE: usize = usize::MAX;
 const BUFFER_AUTOMATIC_THERE: usize = usize::MAX - 1;
 
@@ -226,7 +226,7 @@ impl Family for Mpich {
         *status
     }
 
-    /// The predefined function that does nothing is a null pointer.
+    /// The predefined callback without an effect is a null pointer.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }

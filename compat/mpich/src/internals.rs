@@ -1,8 +1,12 @@
-//! Internal symbols of MPICH that its own Fortran library (`libmpifort.so.12`, Debian: `libmpichfort.so.12`) needs.
+//! Internal symbols of MPICH that its Fortran library needs.
 //!
-//! That library converts Fortran's arguments to C and calls the C library. For attributes it calls functions that also take the kind of the value:
-//! an integer, as in Fortran, or a pointer, as in C. The value that Fortran sets is kept as it is, so C code gets the integer in place of a pointer to it.
-//! For a generalized request it calls a function that states the language of the callbacks.
+//! The library is `libmpifort.so.12`, or `libmpichfort.so.12` in Debian.
+//!
+//! MPICH's Fortran library converts arguments to C and calls the C library.
+//! Its attribute functions also pass the type of the value: an integer (Fortran) or a pointer (C).
+//! A value that Fortran sets is stored as it is.
+//! So C code reads the integer itself, not a pointer to it.
+//! For a generalized request, it calls a function that states the language of the callbacks.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc)]
 
@@ -10,28 +14,29 @@ use crate::entries::*;
 use compat::handwritten::{generalized, keyvals};
 use std::ffi::{c_int, c_void};
 
-/// The type of an attribute value, as C sets or reads it.
+/// The value type for attributes that C sets or reads.
 const POINTER: c_int = 0;
-/// The two upper bits of predefined handles.
+/// The value of the two upper bits in predefined handles.
 const PREDEFINED: c_int = 1;
-/// MPICH's keyvals of windows whose values are no `int`.
+/// MPICH's window keyvals whose values are not an `int`.
 const WIN_BASE: c_int = 0x6600_0001;
 const WIN_SIZE: c_int = 0x6600_0003;
 
-/// Called after a keyval with callbacks in Fortran has been created.
+/// Called after the creation of a keyval with Fortran callbacks.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPII_Keyval_set_proxy(keyval: c_int, copy: usize, delete: usize) {
     keyvals::call_through(keyval, copy, delete);
 }
 
-/// Called after a generalized request with callbacks in Fortran has been created, by the same thread.
+/// Called after the creation of a generalized request with Fortran callbacks, by the same thread.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPII_Grequest_set_lang_f77(_request: c_int) {
-    // SAFETY: MPICH's Fortran library calls this after a successful `MPI_Grequest_start`, before the program has the request.
+    // SAFETY: MPICH's Fortran library calls this function after a successful `MPI_Grequest_start`.
+    // The program does not have the request yet.
     unsafe { generalized::last_is_in_fortran() }
 }
 
-/// Fortran's predefined keyvals are C's plus one.
+/// Converts Fortran's predefined keyvals, which are C's plus one.
 fn keyval_of_c(keyval: c_int) -> c_int {
     match keyval >> 30 == PREDEFINED && keyval & 1 == 0 {
         true => keyval - 1,
@@ -39,7 +44,8 @@ fn keyval_of_c(keyval: c_int) -> c_int {
     }
 }
 
-/// Returns the value of an attribute in Fortran: in C, the value of a predefined keyval is the address of the integer, except for a window's base.
+/// Returns the value of an attribute for Fortran.
+/// In C, the value of a predefined keyval is the integer's address, except for a window's base.
 unsafe fn integer(keyval: c_int, value: *mut c_void) -> *mut c_void {
     let whole = match keyval {
         WIN_BASE => return value,
@@ -52,7 +58,7 @@ unsafe fn integer(keyval: c_int, value: *mut c_void) -> *mut c_void {
     std::ptr::without_provenance_mut(whole as usize)
 }
 
-/// The functions for attributes that MPICH's Fortran library calls.
+/// The attribute functions that MPICH's Fortran library calls.
 macro_rules! attributes {
     ($($get:ident $set:ident $get_in_c:ident $set_in_c:ident;)*) => { $(
         #[unsafe(no_mangle)]
@@ -62,7 +68,7 @@ macro_rules! attributes {
             value: *mut c_void,
             _kind: c_int,
         ) -> c_int {
-            // SAFETY: the value is stored and not dereferenced.
+            // SAFETY: the value is stored and never dereferenced.
             unsafe { $set_in_c(object, keyval, value) }
         }
 
@@ -75,7 +81,8 @@ macro_rules! attributes {
             kind: c_int,
         ) -> c_int {
             let keyval = keyval_of_c(keyval);
-            // SAFETY: the Fortran library passes its own output arguments, which are written if the call succeeds.
+            // SAFETY: the Fortran library passes its own output arguments.
+            // A successful call has written them.
             unsafe {
                 let code = $get_in_c(object, keyval, value.cast(), flag);
                 if code == 0 && flag.read() != 0 && kind != POINTER {

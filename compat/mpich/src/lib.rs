@@ -1,8 +1,9 @@
-//! `libmpi.so.12`: programs that were compiled against MPICH, Intel MPI or another derivative of MPICH, on `libmpi_abi.so.1`.
+//! `libmpi.so.12`: runs programs for MPICH (or Intel MPI etc.) on `libmpi_abi.so.1`.
 //!
-//! Debian calls the same library `libmpich.so.12`, which is a link to this one.
-//! The exports are generated from the tables (`entries`), or are functions that the standard has removed (`removed`), and MPICH's
-//! exports beyond the standard (`extras`, `extensions`, and `internals` for its Fortran library).
+//! Debian's name for the library, `libmpich.so.12`, is a link to this file.
+//! `entries` has the exports generated from the tables.
+//! `removed` has functions that the standard has removed.
+//! `extras`, `extensions` and `internals` (for the Fortran library) have MPICH's own exports.
 #![deny(unsafe_code)]
 
 mod entries;
@@ -24,12 +25,12 @@ pub use removed::*;
 #[path = "../../shared/removed.rs"]
 mod removed;
 
-/// Opens the backend when the program's loader starts this library.
+/// The initializer, which opens the backend when the loader starts this library.
 extern "C" fn start() {
     compat::backend::open(start as *const std::ffi::c_void);
 }
 
-// SAFETY: the loader calls each function of this section once, before any that depends on this library.
+// SAFETY: the loader calls each entry of this section once, before code that uses this library.
 #[used]
 #[allow(unsafe_code)]
 #[unsafe(link_section = ".init_array")]

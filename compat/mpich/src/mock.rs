@@ -1,7 +1,7 @@
-//! Tests each function of the library against a mock backend.
+//! Tests of every function of the library against a mock backend.
 //!
-//! Functions that are generated from the tables have generated checks; the checks of handwritten functions
-//! are in `compat/shared/by_hand`.
+//! Functions generated from the tables have generated checks.
+//! The checks of handwritten functions are in `compat/shared/by_hand`.
 #![allow(
     unsafe_code,
     non_snake_case,
@@ -49,7 +49,7 @@ impl Program {
     }
 }
 
-/// Returns a dynamic handle on both sides: the program's has the highest bit set.
+/// Returns a dynamic handle on both sides. The program's handle has the highest bit set.
 fn made(number: usize) -> (Handle, Below) {
     let handle = 0x5000 + number;
     (handle as Handle | 1 << 31, handle)
@@ -63,7 +63,7 @@ fn made_file(number: usize) -> (usize, usize) {
 /// A dynamic keyval on both sides.
 const MADE_KEYVAL: (c_int, c_int) = (1030, 1030);
 
-/// The backend's callbacks that copy no attribute and delete nothing.
+/// Returns the backend's predefined callbacks that do not copy and do not delete.
 fn no_functions(_kind: Kind) -> (usize, usize) {
     (0, 0)
 }

@@ -1,4 +1,4 @@
-//! Generates the conversions of this family and every exported function.
+//! Build script: generates the conversions of this ABI and all exported functions.
 
 use compat_generate::direction::Below;
 use compat_generate::entries;

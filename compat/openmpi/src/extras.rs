@@ -1,5 +1,6 @@
-//! Open MPI's exports beyond the standard: predefined callbacks, conversions for Fortran, persistent collectives under their names
-//! before MPI 4.
+//! Open MPI's exports beyond the standard.
+//!
+//! The exports are predefined callbacks, Fortran conversions, and old persistent collectives.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
@@ -9,7 +10,7 @@ use compat::Kind;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicPtr;
 
-/// The Fortran library's address of `MPI_STATUS_IGNORE`.
+/// The address of `MPI_STATUS_IGNORE` in the Fortran library.
 #[unsafe(no_mangle)]
 pub static MPI_F_STATUS_IGNORE: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
 #[unsafe(no_mangle)]
@@ -31,7 +32,7 @@ macro_rules! attribute_functions {
             _copied: *mut c_void,
             flag: *mut c_int,
         ) -> c_int {
-            // SAFETY: an output argument of a copy callback, valid by the standard.
+            // SAFETY: this is an output argument of a copy callback, valid by the standard.
             unsafe { flag.write(0) };
             0
         }
@@ -107,12 +108,13 @@ fortran_handles! {
     MPI_Type_f2c MPI_Type_c2f PMPI_Type_f2c PMPI_Type_c2f Datatype;
 }
 
-/// Converts a status, which has the same 24 bytes in both languages.
+/// Conversions of a status, which has the same 24 bytes in both languages.
 macro_rules! statuses {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name(from: *const OpenMpiStatus, to: *mut OpenMpiStatus) -> c_int {
-            // SAFETY: two statuses of the program, valid by the standard, aligned or not.
+            // SAFETY: both pointers refer to statuses of the program, valid by the standard.
+            // The statuses may be unaligned.
             unsafe { to.write_unaligned(from.read_unaligned()) };
             0
         }
@@ -125,7 +127,7 @@ statuses! {
     MPI_Status_f082f PMPI_Status_f082f MPI_Status_f2f08 PMPI_Status_f2f08
 }
 
-/// Returns the backend's answer whether buffers in memory of such a device may be passed now.
+/// Queries whether the backend supports buffers in memory of a device type.
 macro_rules! devices {
     ($($slot:ident: $name:ident $profiled:ident)*) => { $(
         #[unsafe(no_mangle)]
@@ -144,7 +146,8 @@ devices! {
     QUERY_ROCM: MPIX_Query_rocm_support PMPIX_Query_rocm_support
 }
 
-/// A function of a draft in Open MPI 5.0: hints for an existing session, which are all ignored.
+/// A draft function in Open MPI 5.0 that sets hints of an existing session.
+/// All hints are ignored.
 macro_rules! session_hints {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
@@ -156,17 +159,17 @@ macro_rules! session_hints {
 
 session_hints! { MPI_Session_set_info PMPI_Session_set_info }
 
-/// Defines another name of a function of the standard, and of its profiling form.
+/// Defines an alias of a standard function, and of its profiling name.
 macro_rules! names {
     ($($name:ident $profiled:ident = $function:ident ($($argument:ident: $kind:ty),*);)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $kind),*) -> c_int {
-            // SAFETY: the same function under another name, with the same requirements for the caller.
+            // SAFETY: the function is the same under another name, with the same requirements.
             unsafe { $function($($argument),*) }
         }
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $profiled($($argument: $kind),*) -> c_int {
-            // SAFETY: the same function under another name, with the same requirements for the caller.
+            // SAFETY: the function is the same under another name, with the same requirements.
             unsafe { $function($($argument),*) }
         }
     )* };

@@ -1,8 +1,10 @@
-//! Open MPI's ABI: handles are addresses of objects, a status has 24 bytes.
+//! Open MPI's ABI: handles are addresses of objects, and a status has 24 bytes.
 //!
-//! The objects behind predefined handles belong to this library, have the sizes that programs know, and begin with the standard's handle. The
-//! loader may have moved an object into the program (a copy relocation), with its content. So a predefined handle
-//! is dereferenced rather than looked up. A dynamic handle has the highest bit set, which no address has.
+//! The objects of predefined handles belong to this library, with the sizes that programs expect.
+//! Each object begins with the standard's handle.
+//! The loader may have copied an object into the program (a copy relocation).
+//! So a predefined handle is converted by reading its object, not by its address.
+//! A dynamic handle has the highest bit set, which no address has.
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use crate::objects;
@@ -17,26 +19,28 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicU8;
 
-/// The family of programs compiled against Open MPI.
+/// The ABI of programs compiled against Open MPI.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenMpi;
 
-/// The object behind a predefined handle, of the size that programs know: the standard's handle, repeated. It is in
-/// writable memory, like Open MPI's.
+/// The object of a predefined handle, in the size that programs expect.
+/// The object's content is the standard's handle. As in Open MPI, the object is writable.
 #[repr(C, align(16))]
 pub struct Object<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
 
-// SAFETY: the object is never written, only its first word is read.
+// SAFETY: the object is never written.
 unsafe impl<const SIZE: usize> Sync for Object<SIZE> {}
 
 impl<const SIZE: usize> Object<SIZE> {
-    /// Fills every word with the standard's handle, since Open MPI's Fortran library reads some of the others ([`crate::internals`]).
+    /// Fills every word with the standard's handle.
+    /// Open MPI's Fortran library reads several of the words ([`crate::internals`]).
     const fn new(standard: usize) -> Self {
         Object::filled(standard, standard.to_ne_bytes())
     }
 
-    /// An object from which Open MPI's Fortran library reads its Fortran handle, an `int` at an offset that depends on the kind:
-    /// all `int`s behind the first word are that handle.
+    /// Makes an object from which Open MPI's Fortran library reads the Fortran handle.
+    /// The handle is an `int` at an offset that depends on the type.
+    /// So every `int` after the first word is that handle.
     const fn with_number(standard: usize, number: u32) -> Self {
         let number = (number as usize) << u32::BITS | number as usize;
         Object::filled(standard, number.to_ne_bytes())
@@ -62,26 +66,26 @@ mod words {
     include!(concat!(env!("OUT_DIR"), "/words.rs"));
 }
 
-/// An address that the loader relocates.
+/// An address constant, which the loader relocates.
 #[repr(transparent)]
 pub struct Address(*const c_void);
 
-// SAFETY: the address is only compared and passed on, never dereferenced.
+// SAFETY: the address is compared and passed, but never dereferenced.
 unsafe impl Sync for Address {}
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// The last predefined code of Open MPI; codes that programs add are above.
+/// The last predefined code of Open MPI. Codes that programs add are larger.
 const LAST_CODE: c_int = 92;
 /// The bit of a dynamic handle.
 const DYNAMIC: usize = 1 << (usize::BITS - 1);
-/// Lower bound of addresses, since no object is in the first page.
+/// The lowest possible address of an object: the first page contains none.
 const FIRST_ADDRESS: usize = 4096;
-/// `MPI_ERR_OTHER`, `MPI_ERR_ARG` and `MPI_ERR_ERRHANDLER` of the standard.
+/// The values of `MPI_ERR_OTHER`, `MPI_ERR_ARG` and `MPI_ERR_ERRHANDLER` in the standard.
 const OTHER: c_int = 16;
 const ARGUMENT: c_int = 13;
 const ERRHANDLER: c_int = 61;
-/// Open MPI's constants for weights, and for all handles of a session.
+/// Open MPI's constants for weights, and for all handles of a tool session.
 const UNWEIGHTED_THERE: usize = 2;
 const WEIGHTS_EMPTY_THERE: usize = 3;
 const ALL_HANDLES_THERE: usize = usize::MAX;
@@ -92,7 +96,7 @@ fn added_error_in(code: c_int) -> c_int {
 
 fn added_error_out(code: c_int) -> c_int {
     match added_out(code, LAST_CODE) {
-        // Error classes that Open MPI does not have.
+        // Error classes of the standard that Open MPI does not have.
         same if same == ERRHANDLER => words::word_out(Word::Error, ARGUMENT),
         same if same == code => words::word_out(Word::Error, OTHER),
         added => added,
@@ -106,7 +110,8 @@ fn handle_in(handle: usize) -> usize {
     } else if handle < FIRST_ADDRESS {
         NO_HANDLE
     } else {
-        // SAFETY: a handle without the dynamic bit is the address of one of the predefined objects, which are valid for the life of the process.
+        // SAFETY: a handle without the dynamic bit is the address of a predefined object.
+        // Predefined objects are valid until process exit.
         unsafe { std::ptr::with_exposed_provenance::<usize>(handle).read_unaligned() }
     }
 }
@@ -186,7 +191,7 @@ impl Family for OpenMpi {
         words::word_out(word, value)
     }
 
-    /// The buffer constants are equal to the standard's; Open MPI has no automatic buffer.
+    /// The buffer constants are those of the standard. Open MPI has no automatic buffer.
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
         buffer
@@ -245,12 +250,12 @@ impl Family for OpenMpi {
         *status
     }
 
-    /// Open MPI's Fortran library writes to the object of the request.
+    /// Open MPI's Fortran library writes to the object of the request, see `objects`.
     fn language_of_callbacks(request: usize) -> Option<&'static AtomicU8> {
         objects::language_of_callbacks(handle_in(request))
     }
 
-    /// The predefined function that does nothing is a null pointer.
+    /// The predefined callback without an effect is a null pointer.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }
@@ -260,12 +265,12 @@ impl Family for OpenMpi {
     }
 }
 
-/// Converts a handle of the standard.
+/// Converts a handle of the standard to Open MPI's handle.
 pub fn handle_of_standard(kind: Kind, standard: usize) -> usize {
     handle_out(kind, standard)
 }
 
-/// Returns the Fortran number of a handle, which for predefined ones is a constant known to programs.
+/// Returns the Fortran handle. For predefined handles, it is a constant known to programs.
 pub fn to_fortran(kind: Kind, handle: usize) -> c_int {
     let standard = handle_in(handle);
     let known = FORTRAN
@@ -277,7 +282,7 @@ pub fn to_fortran(kind: Kind, handle: usize) -> c_int {
     }
 }
 
-/// Returns the handle of a Fortran number; null for an undefined number.
+/// Returns the handle of a Fortran integer, or the null handle for an unknown integer.
 pub fn from_fortran(kind: Kind, number: c_int) -> usize {
     let known = FORTRAN
         .iter()

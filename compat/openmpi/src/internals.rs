@@ -1,14 +1,15 @@
-//! Internal symbols of Open MPI 4.1 that its own Fortran libraries (`libmpi_mpifh.so.40` and those that use it) need.
+//! Internal symbols of Open MPI 4.1 that its Fortran libraries need, such as `libmpi_mpifh.so.40`.
 //!
-//! These libraries convert Fortran's arguments to C and call the C library, and in addition
-//! * access fields of the objects that handles point to: the attribute table of a communicator, the flags of an operator and of a generalized request,
-//!   the numbers of groups and requests in Fortran.
-//!   So if they are loaded every handle is the address of an object ([`crate::family`]), each word of which is the standard's handle;
-//!   an attribute table is then identified by the handle of its object;
+//! Open MPI's Fortran libraries convert arguments to C and call the C library. In addition they
+//! * access fields of the objects of handles: the attribute table of a communicator, the flags of
+//!   an operator or a generalized request, the Fortran handles of groups and requests.
+//!   So if they are loaded, every handle is the address of an object ([`crate::family`]).
+//!   Each word of the object is the standard's handle, so an attribute table is identified by it;
 //! * call functions for [`attributes`], [`strings`] and error handlers, which are defined here;
-//! * read state variables of Open MPI, which have the values of an initialized library without argument checks.
+//! * read state variables of Open MPI, which have the values of an initialized library here.
+//!   Argument checks are disabled.
 //!
-//! Data representations and error handlers written in Fortran are not supported: the calls that create them fail with a message.
+//! Data representations and error handlers in Fortran are not supported: their creation fails.
 #![allow(unsafe_code, non_upper_case_globals)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
@@ -41,13 +42,13 @@ pub static ompi_mpi_param_check: bool = false;
 /// The state "MPI is initialized".
 #[unsafe(no_mangle)]
 pub static ompi_mpi_state: c_int = 2;
-/// The empty status: any source, any tag, no error, nothing received.
+/// The empty status: any source, any tag, success, zero bytes.
 #[unsafe(no_mangle)]
 pub static ompi_status_empty: [c_int; 6] = [-1, -1, 0, 0, 0, 0];
 
 const _: () = assert!(size_of::<OpenMpiStatus>() == size_of::<[c_int; 6]>());
 
-/// Common blocks that Fortran code refers to; a program has its own copies, which take precedence.
+/// Common blocks that Fortran code refers to. A program's own copies take precedence.
 macro_rules! common_blocks {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
@@ -66,17 +67,18 @@ const SUCCESS: c_int = 0;
 const OUT_OF_MEMORY: c_int = -2;
 const INTERN: c_int = 17;
 
-/// Called when Open MPI's library creates an internal object, which only a data representation needs; ends the process.
+/// Called when Open MPI's library creates an internal object, and ends the process.
+/// Only data representations need such an object.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn opal_class_initialize(_class: *mut c_void) {
     printable::eprintln!(
         "MPI_Register_datarep from Fortran is not served for programs of Open MPI; the process ends"
     );
-    // SAFETY: `abort` has no requirements; it ends the process.
+    // SAFETY: `abort` has no requirements, and ends the process.
     unsafe { libc::abort() }
 }
 
-/// Returns null: error handlers written in Fortran cannot be created.
+/// Returns null, because error handlers in Fortran are not supported.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ompi_errhandler_create(
     _object: c_int,
@@ -86,7 +88,7 @@ pub extern "C-unwind" fn ompi_errhandler_create(
     handle_of_standard(Kind::Errhandler, Kind::Errhandler.null())
 }
 
-/// Called by Open MPI's Fortran library to report its own failure, after [`ompi_errhandler_create`].
+/// Called by Open MPI's Fortran library to report the failure of [`ompi_errhandler_create`].
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ompi_errhandler_invoke(
     _handler: usize,
@@ -112,7 +114,7 @@ pub unsafe extern "C-unwind" fn ompi_mpi_errors_are_fatal_comm_handler(
     comm: *mut Handle,
     code: *mut c_int,
 ) {
-    // SAFETY: arguments of an error handler, valid by the standard.
+    // SAFETY: these are the arguments of an error handler, valid by the standard.
     unsafe { PMPI_Abort(*comm, *code) };
 }
 
@@ -123,7 +125,8 @@ pub unsafe extern "C-unwind" fn ompi_datatype_match_size(
     class: u16,
     datatype: *mut Handle,
 ) -> c_int {
-    // SAFETY: `datatype` is an output argument of the Fortran library, which must be a valid pointer.
+    // SAFETY: `datatype` is an output argument of the
+    // Fortran library, which passes a valid pointer.
     unsafe { PMPI_Type_match_size(class.into(), size, datatype) }
 }
 /// `MPI_CONVERSION_FN_NULL`, of which only the address is used.
@@ -132,13 +135,13 @@ pub extern "C-unwind" fn mpi_conversion_fn_null_() {}
 
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn mpi_wtime_f90_() -> f64 {
-    // SAFETY: the function takes no arguments and may be called at any time.
+    // SAFETY: the function has no arguments and is allowed at any time.
     unsafe { PMPI_Wtime() }
 }
 
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn mpi_wtick_f90_() -> f64 {
-    // SAFETY: the function takes no arguments and may be called at any time.
+    // SAFETY: the function has no arguments and is allowed at any time.
     unsafe { PMPI_Wtick() }
 }
 
@@ -160,7 +163,8 @@ pub unsafe extern "C-unwind" fn mpi_aint_diff_f90_(
     unsafe { first.read().wrapping_sub(second.read()) }
 }
 
-/// Stubs of what Open MPI's library of the C++ bindings, removed in MPI 3.0, needs; programs that are only linked to it run.
+/// Stubs for Open MPI's C++ bindings, which MPI 3.0 removed.
+/// Programs that are linked to them but do not use them run.
 fn no_cxx(what: &str) {
     printable::eprintln!(
         "{what} of the C++ bindings, which MPI 3.0 has removed, are not served for programs of Open MPI"
@@ -184,6 +188,6 @@ pub extern "C-unwind" fn ompi_attr_create_keyval(
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ompi_op_set_cxx_callback(_op: usize, _function: usize) {
     no_cxx("operators of the program");
-    // SAFETY: `abort` has no requirements; ending the process prevents the combination with a function that does not exist.
+    // SAFETY: `abort` has no requirements. It prevents a reduction with a missing function.
     unsafe { libc::abort() }
 }

@@ -1,8 +1,9 @@
-//! `libmpi.so.40`: programs that were compiled against Open MPI 4 or 5, on `libmpi_abi.so.1`.
+//! `libmpi.so.40`: runs programs for Open MPI 4 and 5 on `libmpi_abi.so.1`.
 //!
-//! The exports are generated from the tables (`entries`, and the objects behind predefined handles in `family`), or are functions that the
-//! standard has removed (`removed`), Open MPI's exports beyond the standard (`extras`), and the symbols
-//! that its Fortran and C++ libraries need (`internals`).
+//! `entries` has the exports generated from the tables, `family` the objects of predefined handles.
+//! `removed` has functions that the standard has removed.
+//! `extras` has Open MPI's exports beyond the standard.
+//! `internals` has symbols that its Fortran and C++ libraries need.
 #![deny(unsafe_code)]
 
 mod entries;
@@ -21,13 +22,13 @@ pub use removed::*;
 #[path = "../../shared/removed.rs"]
 mod removed;
 
-/// Opens the backend when the program's loader starts this library.
+/// The initializer, which opens the backend when the loader starts this library.
 extern "C" fn start() {
     objects::look_for_fortran();
     compat::backend::open(start as *const std::ffi::c_void);
 }
 
-// SAFETY: the loader calls each function of this section once, before any that depends on this library.
+// SAFETY: the loader calls each entry of this section once, before code that uses this library.
 #[used]
 #[allow(unsafe_code)]
 #[unsafe(link_section = ".init_array")]

@@ -1,8 +1,10 @@
-//! Objects behind dynamic handles, for Fortran programs.
+//! Objects of dynamic handles, for Fortran programs.
 //!
-//! Open MPI's Fortran library accesses fields of the objects that handles point to ([`crate::internals`]).
-//! If it is loaded, such a handle is the address of an object like those behind predefined handles; otherwise it is a number, which has no cost.
-//! An object is allocated when its handle is first returned, and is reused for the next handle of that number.
+//! Open MPI's Fortran library accesses fields of the objects of handles ([`crate::internals`]).
+//! If it is loaded, a dynamic handle is the address of an object, like a predefined handle.
+//! Otherwise a dynamic handle is an integer, without overhead.
+//! An object is allocated when its handle is first returned to the program.
+//! The next handle with the same value uses the same object.
 #![allow(unsafe_code)]
 
 use compat::Kind;
@@ -11,28 +13,30 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
-/// Number of words of the largest object that programs know.
+/// Number of words of the largest object whose size programs know.
 const WORDS: usize = 128;
-/// The same of a request. Programs have many requests one after the other, each with a number of its own.
+/// Number of words of a request object. Programs create many requests with different handles.
 const WORDS_OF_REQUEST: usize = FUNCTIONS_ARE_C / size_of::<usize>() + 1;
-/// The offset of the flag `greq_funcs_are_c` in the object of a generalized request of Open MPI 4.1.
+/// Offset of `greq_funcs_are_c` in the generalized request object of Open MPI 4.1.
 const FUNCTIONS_ARE_C: usize = 0xc0;
 
 static WANTED: AtomicBool = AtomicBool::new(false);
 static OBJECTS: Mutex<Option<HashMap<usize, usize>>> = Mutex::new(None);
 
 const RECENT_BITS: u32 = 12;
-/// Addresses of objects, by a hash of their handles; a handle of the same hash replaces another one.
+/// Addresses of recently used objects, indexed by a hash of their handles.
 static RECENT: [AtomicUsize; 1 << RECENT_BITS] = [const { AtomicUsize::new(0) }; 1 << RECENT_BITS];
 
-/// Checks whether the Fortran library is loaded; the loader maps all of a program's libraries before it starts the first.
+/// Checks whether the Fortran library is loaded.
+/// The loader maps all libraries of a program before it starts the first one.
 pub fn look_for_fortran() {
     unsafe extern "C" fn look(
         info: *mut libc::dl_phdr_info,
         _: usize,
         found: *mut c_void,
     ) -> c_int {
-        // SAFETY: the loader passes a description of a loaded library, and `look_for_fortran` the pointer to its flag.
+        // SAFETY: the loader passes a description of a loaded library.
+        // `look_for_fortran` passes the pointer to its flag.
         unsafe {
             let name: *const c_char = (*info).dlpi_name;
             if !name.is_null()
@@ -47,23 +51,24 @@ pub fn look_for_fortran() {
         0
     }
     let mut found = false;
-    // SAFETY: `look` and `found` live as long as the call, which passes `look` the right pointer.
+    // SAFETY: `look` and `found` outlive the call, which passes `&mut found` to `look`.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
     WANTED.store(found, Relaxed);
 }
 
-/// Returns true if handles of this kind are addresses. Messages are not: their fields are not accessed.
+/// Returns true if handles of this kind must be addresses. The fields of messages are not accessed.
 #[inline(always)]
 pub fn are_wanted(kind: Kind) -> bool {
     WANTED.load(Relaxed) && kind != Kind::Message
 }
 
-/// Returns the address of the object of a handle.
+/// Returns the address of a handle's object.
 #[cold]
 pub fn of(kind: Kind, handle: usize) -> usize {
     let recent = &RECENT[handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - RECENT_BITS)];
     let object = recent.load(Acquire);
-    // SAFETY: what `RECENT` has is 0 or the address of an object, which is never freed and whose first word does not change.
+    // SAFETY: an entry of `RECENT` is 0 or the address of an object.
+    // An object is never freed, and its first word does not change.
     if object != 0 && unsafe { *std::ptr::with_exposed_provenance::<usize>(object) } == handle {
         return object;
     }
@@ -72,7 +77,7 @@ pub fn of(kind: Kind, handle: usize) -> usize {
     object
 }
 
-/// The same by the table of all objects.
+/// Returns the address of a handle's object from the table of all objects.
 fn found(kind: Kind, handle: usize) -> usize {
     let mut objects = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
     let objects = objects.get_or_insert_default();
@@ -86,13 +91,15 @@ fn found(kind: Kind, handle: usize) -> usize {
     })
 }
 
-/// Returns the flag in the object of a new generalized request that Open MPI's Fortran library clears if the callbacks are in Fortran.
+/// Returns a flag in the object of a new generalized request.
+/// Open MPI's Fortran library clears the flag if the callbacks are in Fortran.
 pub fn language_of_callbacks(handle: usize) -> Option<&'static AtomicU8> {
     if !WANTED.load(Relaxed) {
         return None;
     }
     let flag = of(Kind::Request, handle) + FUNCTIONS_ARE_C;
-    // SAFETY: the object has `WORDS_OF_REQUEST` words at least and is never freed; nothing reads this word as a handle.
+    // SAFETY: the object has at least `WORDS_OF_REQUEST` words and is never freed.
+    // The word of the flag is never read as a handle.
     let flag = unsafe { AtomicU8::from_ptr(std::ptr::with_exposed_provenance_mut(flag)) };
     flag.store(1, Relaxed);
     Some(flag)

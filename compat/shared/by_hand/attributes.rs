@@ -1,4 +1,4 @@
-//! Tests of attributes: the values of some predefined ones are constants, those of all others are addresses.
+//! Tests of predefined attributes. Some values are constants of the ABI, all others are addresses.
 
 use super::*;
 
@@ -45,7 +45,8 @@ macro_rules! check {
             let there = (&raw const value_below).expose_provenance();
             let found = ask(keyval, (there, 1), (0, 0));
             let found = std::ptr::with_exposed_provenance::<c_int>(found);
-            // SAFETY: the value is the address of an integer: one of the library's constants, or `value_below`, which is alive here.
+            // SAFETY: the value is the address of a constant of the library, or of `value_below`.
+            // Both are valid here.
             assert_eq!(unsafe { *found }, value, "{name}: the value of {}", keyval.0);
             // If the call fails or the attribute is not set, the value is not read.
             assert_eq!(ask(keyval, (0, 0), (0, 0)), scratch(9).addr(), "{name}: no value");

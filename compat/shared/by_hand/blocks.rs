@@ -1,11 +1,11 @@
-//! Tests of collective operations with a datatype per block, whose number follows from the communicator.
+//! Tests of collectives with a datatype per block; the communicator gives the number of blocks.
 
 use super::*;
 
-/// A communicator as the mock describes it, and the number of blocks that a rank sends and receives.
+/// A communicator of the mock, with the numbers of blocks that a rank sends and receives.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// The null communicator, which is not queried.
+    /// True for the null communicator, which is not queried.
     null: bool,
     inter: c_int,
     size: c_int,
@@ -47,9 +47,9 @@ fn comm() -> (Handle, Below) {
     }
 }
 
-/// Index at which `see` records the communicator of a query.
+/// The index at which `see` records the communicator of a query.
 const ASKED: usize = 40;
-/// The initial record, which stays if there is no query.
+/// The initial record, which remains if there is no query.
 const NOT_ASKED: u64 = 0xdead;
 
 unsafe extern "C-unwind" fn test_inter(comm: Below, flag: *mut c_int) -> c_int {
@@ -88,7 +88,7 @@ unsafe extern "C-unwind" fn dimensions(comm: Below, dimensions: *mut c_int) -> c
     0
 }
 
-/// The neighbours of the calling rank.
+/// Writes the number of neighbours of a rank in a graph topology.
 unsafe extern "C-unwind" fn of_graph(comm: Below, rank: c_int, count: *mut c_int) -> c_int {
     see(ASKED, comm as u64);
     *count = if rank == 1 {
@@ -111,13 +111,13 @@ unsafe extern "C-unwind" fn of_distributed_graph(
     0
 }
 
-/// Reports that the operation is pending.
+/// Reports that the operation is active.
 unsafe extern "C-unwind" fn is_pending(_: Below, flag: *mut c_int, _: *mut BelowStatus) -> c_int {
     *flag = 0;
     0
 }
 
-/// Returns the shapes for operations among all ranks and among neighbours.
+/// Returns the shapes of operations among all ranks, and of operations among neighbours.
 fn among_all() -> Vec<Shape> {
     let one = |inter, size, in_place, send, receive| Shape {
         inter,
@@ -153,7 +153,7 @@ fn among_neighbours() -> Vec<Shape> {
     ]
 }
 
-/// Records one datatype per block.
+/// Records the datatypes of all blocks.
 unsafe fn note_types(types: *const Below, count: usize) {
     for i in 0..count {
         note!(*types.add(i));
@@ -226,7 +226,8 @@ macro_rules! check {
             $(
                 assert_eq!($request, made(50).0, "{name}: the request");
                 if direction::FOREIGN && code == 0 {
-                    // SAFETY: the backend reads the arrays until the operation is complete, so the library keeps both, with the lengths of this shape.
+                    // SAFETY: the backend reads the arrays until the operation completes.
+                    // So the library keeps both arrays, with the lengths of this shape.
                     unsafe {
                         note_types(std::ptr::with_exposed_provenance(kept(0)), shape.send);
                         note_types(std::ptr::with_exposed_provenance(kept(1)), shape.receive);

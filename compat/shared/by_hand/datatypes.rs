@@ -1,8 +1,8 @@
-//! Tests of derived datatypes made of several, and of their contents, with constants among the integers.
+//! Tests of struct datatypes, and of datatype contents with constants among the integers.
 
 use super::*;
 
-/// Returns the datatype of the queries. The constants of an array description follow.
+/// Returns the datatype of the queries. The constants of an array datatype follow.
 fn datatype() -> (Handle, Below) {
     predefined(Kind::Datatype)
 }
@@ -47,15 +47,15 @@ macro_rules! structure {
     }};
 }
 
-/// The contents of a datatype: its combiner, and its integers in the program's and the backend's ABI.
+/// The contents of a datatype: the combiner, and the integers in both ABIs.
 struct Made {
     combiner: &'static str,
     integers: Vec<(c_int, c_int)>,
-    /// Number of sizes that are among the large counts.
+    /// The number of sizes that are returned as large counts.
     large: usize,
 }
 
-/// Returns integers that are no constants and equal on both sides.
+/// Returns integers that are not constants, and are equal on both sides.
 fn same(numbers: &[c_int]) -> Vec<(c_int, c_int)> {
     numbers.iter().map(|number| (*number, *number)).collect()
 }
@@ -88,7 +88,7 @@ fn darray(large: bool) -> Made {
     }
 }
 
-/// A datatype without constants, although its integers have the values of constants.
+/// Returns a datatype without constants, whose integers equal values of constants.
 fn indexed() -> Made {
     Made {
         combiner: "MPI_COMBINER_INDEXED",
@@ -101,12 +101,12 @@ thread_local! {
     static MADE: std::cell::RefCell<Made> = std::cell::RefCell::new(indexed());
 }
 
-/// Returns the datatypes that a datatype was made of.
+/// Returns the input datatypes of a datatype.
 fn parts() -> [(Handle, Below); 3] {
     [datatype(), made(3), null(Kind::Datatype)]
 }
 
-/// Writes the integers and the datatypes.
+/// Writes the integers and the input datatypes.
 unsafe fn write(integers: *mut c_int, datatypes: *mut Below) {
     MADE.with_borrow(|made| {
         for (i, integer) in made.integers.iter().enumerate() {

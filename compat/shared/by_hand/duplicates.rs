@@ -1,4 +1,4 @@
-//! Tests of nonblocking duplication: the program gets the communicator, whether the backend delivers it during the call or later.
+//! Tests of nonblocking duplication, with delivery of the handle during the call or later.
 
 use super::*;
 
@@ -20,10 +20,11 @@ pub fn assert_started(name: &str, found: c_int, request: Handle) {
 pub fn assert_delivered(name: &str, new: &Handle, at_once: bool) {
     let new = &raw const *new;
     if !at_once {
-        // SAFETY: the duplication that was started last is not delivered yet, and the caller's `new` is the variable for its result.
+        // SAFETY: the last duplication is not delivered yet.
+        // The caller's `new` is the variable for its result.
         unsafe { direction::deliver(made(53).1) };
     }
-    // SAFETY: `new` is the address of a handle that the caller has lent.
+    // SAFETY: `new` is the address of a handle variable of the caller.
     let found = unsafe { new.read_volatile() };
     assert_eq!(found, made(53).0, "{name}: what the program finds");
 }

@@ -1,9 +1,10 @@
-//! Tests of error handlers: the backend calls the program's function with the program's handle and code, and gets back the code that
-//! the program sets.
+//! Tests of error handlers: the backend calls the program's handler.
+//!
+//! The handler receives the program's handle and code, and the backend receives the code set by it.
 
 use super::*;
 
-/// The program's error handler, which replaces the code of [`failure`] by another one.
+/// The program's error handler, which replaces the code of [`failure`] by another code.
 unsafe extern "C-unwind" fn handler<H: Copy + TryInto<u64>>(object: *mut H, code: *mut c_int) {
     note_where();
     note!((*object).try_into().unwrap_or(0), *code);
@@ -27,7 +28,8 @@ macro_rules! check {
         for (object, object_below) in $objects {
             for (found, left) in [(failure(), other_failure()), (other_failure(), other_failure())] {
                 let (mut object_below, mut code) = (object_below as $below, found.1);
-                // SAFETY: the library has given the backend a function for handles of this type, and both addresses are those of locals.
+                // SAFETY: the library gave the backend a function for handles of this type.
+                // Both addresses are those of local variables.
                 as_library(|| unsafe { direction::handle(&raw mut object_below, &raw mut code) });
                 arrives!(name; false, object, found.0);
                 assert_eq!(code, left.1, "{name}: the code that the handler leaves");

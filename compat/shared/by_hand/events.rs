@@ -1,8 +1,10 @@
-//! Tests of tool events: the backend calls the program's callbacks with the program's constants of callback safety.
+//! Tests of tool events: the backend calls the program's callbacks.
+//!
+//! The callbacks receive the program's constants of callback safety.
 
 use super::*;
 
-/// The program's callback; for some functions the first argument is an event instance.
+/// The program's callback. For some functions, the first argument is an event instance.
 unsafe extern "C-unwind" fn on_event(
     instance: usize,
     registration: usize,
@@ -109,7 +111,7 @@ fn set_dropped(registration: usize, function: usize, code: (c_int, c_int)) {
     );
 }
 
-/// The callback of each registration gets its own drops, with the user data that the program registered.
+/// The callback of each registration receives its own drops, with the user data of the program.
 fn dropped() {
     type OnDropped = unsafe extern "C-unwind" fn(i64, usize, c_int, c_int, *mut c_void);
     let safety = word("callback_safety");
@@ -118,20 +120,21 @@ fn dropped() {
     set_dropped(901, one as usize, (0, 0));
     set_dropped(906, two as usize, (0, 0));
     set_dropped(901, two as usize, failure());
-    // SAFETY: the library has given the backend a function of the type that the standard states for this slot.
+    // SAFETY: the library gave the backend a function of the standard's type for this slot.
     let function: OnDropped = unsafe { std::mem::transmute(kept(2)) };
     let known = (data(), scratch(1).addr());
     let other = (scratch(4).cast(), scratch(4).addr());
     for (number, registration) in [(1, 901), (2, 906)] {
         for (given, found) in [known, other] {
-            // SAFETY: the function has this type, and passes the address on without access.
+            // SAFETY: the function has this type, and does not access the address.
             as_library(|| unsafe { function(1 << 33, registration, 7, safety.1, given) });
             arrives!("a function of dropped events";
                 false, number, 1i64 << 33, registration, 7, safety.0, found);
         }
     }
     set_dropped(901, 0, (0, 0));
-    // SAFETY: the function stays callable after its registration has ended, and passes the address on without access.
+    // SAFETY: the function remains valid after the end of its registration.
+    // The function does not access the address.
     as_library(|| unsafe { function(1, 901, 7, safety.1, data()) });
     arrives!("no function of dropped events";);
 }
@@ -154,20 +157,20 @@ pub fn check() {
     }
     register(on_event as *const () as usize, failure());
     register(on_event as *const () as usize, (0, 0));
-    // SAFETY: the library has given the backend a function of the type that the standard states for event callbacks.
+    // SAFETY: the library gave the backend a function of the standard's type for event callbacks.
     let function: unsafe extern "C-unwind" fn(usize, usize, c_int, *mut c_void) =
         unsafe { std::mem::transmute(kept(0)) };
     for instance in [903, 904] {
-        // SAFETY: the function has this type, and the data are those that the backend was given with it.
+        // SAFETY: the function has this type, and the data are those given to the backend with it.
         as_library(|| unsafe { function(instance, 901, safety.1, data()) });
         arrives!("a function of an event"; false, instance, 901, safety.0, scratch(1).addr());
     }
     free(on_free as *const () as usize, failure());
     free(on_free as *const () as usize, (0, 0));
-    // SAFETY: the library has given the backend a function of the type that the standard states for the end of a registration.
+    // SAFETY: the library gave the backend a free callback of the standard's type.
     let function: unsafe extern "C-unwind" fn(usize, c_int, *mut c_void) =
         unsafe { std::mem::transmute(kept(0)) };
-    // SAFETY: the function has this type, and the data are those that the backend was given with it.
+    // SAFETY: the function has this type, and the data are those given to the backend with it.
     as_library(|| unsafe { function(902, safety.1, data()) });
     arrives!("a function of the end of events"; false, 902, safety.0, scratch(2).addr());
     dropped();

@@ -1,8 +1,10 @@
-//! Tests of generalized requests: the backend calls the program's callbacks, whose status has the program's layout and constants.
+//! Tests of generalized requests: the backend calls the program's callbacks.
+//!
+//! The callbacks receive a status with the program's layout and constants.
 
 use super::*;
 
-/// A status of the program with other constants than the backend's.
+/// Returns a status of the program whose constants differ from the backend's.
 fn told() -> StandardStatus {
     StandardStatus {
         source: constant("MPI_PROC_NULL").0,
@@ -54,7 +56,7 @@ unsafe extern "C-unwind" fn take(
     answer()
 }
 
-/// The same callbacks in Fortran: the code is an argument, and the flag is passed by its address.
+/// The same callbacks in Fortran: the code is an argument, and the flag is passed by reference.
 unsafe extern "C-unwind" fn query_in_fortran(
     extra_state: *mut c_void,
     status: *mut Status,
@@ -115,26 +117,26 @@ pub fn check() {
         ],
         (0, 0),
     );
-    // SAFETY: the functions of the request that was started last are the three above, which have the types of Fortran.
+    // SAFETY: the callbacks of the last request are the three above, with Fortran's types.
     unsafe { compat::handwritten::generalized::last_is_in_fortran() };
     check_calls();
 }
 
-/// Calls the three functions that the backend was given, as it does.
+/// Calls the three callbacks that the backend received, as the backend does.
 fn check_calls() {
     let state = std::ptr::with_exposed_provenance_mut::<c_void>(kept(3));
-    // SAFETY: the first function that the backend was given is the query function, of this type.
+    // SAFETY: the first callback that the backend received is the query callback, of this type.
     let call_query: unsafe extern "C-unwind" fn(*mut c_void, *mut BelowStatus) -> c_int =
         unsafe { std::mem::transmute(kept(0)) };
-    // SAFETY: the second one is the free function, of this type.
+    // SAFETY: the second callback is the free callback, of this type.
     let call_free: unsafe extern "C-unwind" fn(*mut c_void) -> c_int =
         unsafe { std::mem::transmute(kept(1)) };
-    // SAFETY: the third one is the cancel function, of this type.
+    // SAFETY: the third callback is the cancel callback, of this type.
     let call_cancel: unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int =
         unsafe { std::mem::transmute(kept(2)) };
 
     let mut status = filled(0);
-    // SAFETY: the state is the one that the backend was given, and the status is a local.
+    // SAFETY: the state is the one that the backend received, and the status is a local variable.
     let code = as_library(|| unsafe { call_query(state, &raw mut status) });
     assert_eq!(code, failure().1, "{NAME}: the code of the query function");
     arrives!(NAME; false, scratch(1).addr(), word("rank").0, word("tag").0, failure().0, 0x1_0000_0007i64);
@@ -144,7 +146,7 @@ fn check_calls() {
     assert_eq!(found.error, other_failure().1, "{NAME}: error");
     assert_eq!(found.bytes(), 0x1_0000_0100, "{NAME}: count");
 
-    // SAFETY: the state is the one that the backend was given.
+    // SAFETY: the state is the one that the backend received.
     let code = as_library(|| unsafe { call_cancel(state, 1) });
     assert_eq!(
         code,
@@ -152,7 +154,7 @@ fn check_calls() {
         "{NAME}: the code of the cancel function"
     );
     arrives!(NAME; false, scratch(1).addr(), 1);
-    // SAFETY: the state is the one that the backend was given, and this is the last call with it.
+    // SAFETY: the state is the one that the backend received, and this is the last call with it.
     let code = as_library(|| unsafe { call_free(state) });
     assert_eq!(code, failure().1, "{NAME}: the code of the free function");
     arrives!(NAME; false, scratch(1).addr());

@@ -1,4 +1,6 @@
-//! Tests of keyvals: the backend calls the program's copy and delete callbacks with the program's handles, keyvals and codes.
+//! Tests of keyvals: the backend calls the program's copy and delete callbacks.
+//!
+//! The callbacks receive the program's handles and keyvals, and return the program's codes.
 
 use super::*;
 
@@ -33,7 +35,7 @@ unsafe extern "C-unwind" fn delete(
     other_failure().0
 }
 
-/// Stores the callbacks and the extra state.
+/// The mock that stores the callbacks and the extra state.
 unsafe extern "C-unwind" fn take(
     copy: usize,
     delete: usize,
@@ -62,16 +64,16 @@ fn extra_state() -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(kept(2))
 }
 
-/// Calls the copy callback that the backend was given.
+/// Calls the copy callback that the backend received.
 fn call_copy(object: Below, copied: *mut c_void, flag: *mut c_int) -> c_int {
-    // SAFETY: the first function that the backend was given is the copy function, of this type.
+    // SAFETY: the first callback that the backend received is the copy callback, of this type.
     let function: Copy = unsafe { std::mem::transmute(kept(0)) };
     let value = scratch(1).cast();
-    // SAFETY: the addresses are those of the caller's locals, or of memory that the function passes on without access.
+    // SAFETY: the addresses are those of the caller's local variables, or are not accessed.
     as_library(|| unsafe { function(object, MADE_KEYVAL.1, extra_state(), value, copied, flag) })
 }
 
-/// The standard's predefined copy function, which is a small integer.
+/// The standard's predefined copy callback, which is a small integer.
 const DUPLICATE: usize = 1;
 
 macro_rules! check {
@@ -101,9 +103,9 @@ macro_rules! check {
             assert_eq!(code, failure().1, "{name}: the code of the copy function");
             arrives!(name; false, object.0, MADE_KEYVAL.0, scratch(5).addr(),
                 scratch(1).addr(), scratch(2).addr(), scratch(3).addr());
-            // SAFETY: the second function that the backend was given is the delete function, of this type.
+            // SAFETY: the backend's second callback is the delete callback, of this type.
             let function: Delete = unsafe { std::mem::transmute(kept(1)) };
-            // SAFETY: the function has this type, and passes the addresses on without access.
+            // SAFETY: the function has this type, and does not access the addresses.
             let code = as_library(|| unsafe {
                 function(object.1, MADE_KEYVAL.1, scratch(1).cast(), extra_state())
             });

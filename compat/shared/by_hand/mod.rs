@@ -1,9 +1,10 @@
 //! Tests of the handwritten functions, shared by all libraries.
 //!
-//! Expected values are constants from the tables (`word`, `known`, `predefined`, `null`) and handles
-//! that the backend has created (`made`); the conversions under test are not used. A mock records its arguments and writes
-//! constants of the backend. Parts that exist in one direction only are in `direction`.
-// SAFETY of every unsafe function here: the library calls it as its backend, with constants or with addresses of locals that outlive the call.
+//! The expected values are constants from the tables (`word`, `known`, `predefined`, `null`).
+//! The expected dynamic handles are those that the backend has created (`made`).
+//! The expected values do not use the conversions under test.
+//! A mock records its arguments and writes constants of the backend.
+//! Code for one direction is in `direction`.
 
 mod attributes;
 mod blocks;
@@ -21,7 +22,7 @@ mod tools;
 
 use super::*;
 
-/// Lengths of arrays: one that fits on the stack, and one that is allocated.
+/// Array lengths: the first fits on the stack, the second is allocated.
 const LENGTHS: [usize; 2] = [3, 20];
 
 /// Runs all tests.
@@ -42,22 +43,22 @@ pub fn check() {
     direction::check();
 }
 
-/// Returns a constant that both sides have.
+/// Returns a constant that exists on both sides.
 pub fn constant(name: &str) -> (c_int, c_int) {
     known(name).unwrap_or_else(|| panic!("{name} is not there on both sides"))
 }
 
-/// Returns an error code that differs between the ABIs, for calls and callbacks that fail.
+/// Returns an error code that differs between the two ABIs, for failing calls and callbacks.
 pub fn failure() -> (c_int, c_int) {
     word("error")
 }
 
-/// Returns another such error code.
+/// Returns another error code that differs between the two ABIs.
 pub fn other_failure() -> (c_int, c_int) {
     constant("MPI_ERR_IN_STATUS")
 }
 
-/// Returns handles of a type: null, predefined, dynamic, and so on.
+/// Returns handles of a type: null, predefined, dynamic, and so on in turn.
 pub fn handles(kind: Kind, length: usize) -> Vec<(Handle, Below)> {
     let one = |i: usize| match i % 3 {
         0 => null(kind),
@@ -67,12 +68,12 @@ pub fn handles(kind: Kind, length: usize) -> Vec<(Handle, Below)> {
     (0..length).map(one).collect()
 }
 
-/// Returns the program's halves of handle pairs.
+/// Returns the program's handles of pairs.
 pub fn of_program(handles: &[(Handle, Below)]) -> Vec<Handle> {
     handles.iter().map(|pair| pair.0).collect()
 }
 
-/// Runs a call that a foreign backend makes from inside, of a callback that it was given.
+/// Runs a call that a foreign backend makes to a callback it has received.
 pub fn as_library<R>(call: impl FnOnce() -> R) -> R {
     if !direction::FOREIGN {
         return call();
@@ -81,12 +82,12 @@ pub fn as_library<R>(call: impl FnOnce() -> R) -> R {
     call()
 }
 
-/// Records, from a callback of the program, whether its MPI calls would be mistaken for those of the backend.
+/// Records, in a callback of the program, whether its MPI calls would count as the backend's.
 pub fn note_where() {
     note!(compat::reentrancy::is_set());
 }
 
-/// Returns a status as the backend fills it.
+/// Returns a status as filled by the backend.
 pub fn filled(i: usize) -> BelowStatus {
     F::status_below(&StandardStatus {
         source: word("rank").1,

@@ -1,8 +1,8 @@
-//! Tests of operators: the backend calls the program's function with the program's datatype handle.
+//! Tests of operators: the program's function receives the program's datatype handle.
 
 use super::*;
 
-/// The program's function.
+/// The program's reduction function.
 unsafe extern "C-unwind" fn operator<C: Copy + Into<i64>>(
     input: *mut c_void,
     inout: *mut c_void,
@@ -28,7 +28,7 @@ macro_rules! check {
         assert_eq!(op, made(60).0, "{name}: the operator");
         for datatype in handles(Kind::Datatype, 3) {
             let (input, inout) = (scratch(1).cast(), scratch(2).cast());
-            // SAFETY: the operator that was made last takes counts of this type, and passes the buffers on without access.
+            // SAFETY: the last created operator has this count type, and ignores the buffers.
             as_library(|| unsafe { direction::operate(input, inout, <$count>::MAX, datatype.1) });
             arrives!(name; false, scratch(1).addr(), scratch(2).addr(), <$count>::MAX, datatype.0);
         }

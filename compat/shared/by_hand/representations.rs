@@ -1,4 +1,4 @@
-//! Tests of data representations: the backend calls the program's conversion callbacks with the program's datatype handles.
+//! Tests of data representations: the program's callbacks receive the program's datatype handles.
 
 use super::*;
 
@@ -12,7 +12,7 @@ unsafe extern "C-unwind" fn extent(
     failure().0
 }
 
-/// A conversion callback; reading and writing return different codes.
+/// A conversion callback. Reading and writing return different codes.
 unsafe extern "C-unwind" fn convert<C: Into<i64>, const READ: bool>(
     memory: *mut c_void,
     datatype: Handle,
@@ -72,17 +72,17 @@ macro_rules! check {
         register([read as usize, write as usize, extent as *const () as usize], (0, 0));
         let state = std::ptr::with_exposed_provenance_mut::<c_void>(kept(3));
         for datatype in handles(Kind::Datatype, 3) {
-            // SAFETY: the third function that the backend was given is the extent function, of this type.
+            // SAFETY: the backend's third callback is the extent callback, of this type.
             let function: Extent = unsafe { std::mem::transmute(kept(2)) };
-            // SAFETY: the function has this type, and passes the addresses on without access.
+            // SAFETY: the function has this type, and does not access the addresses.
             let code = as_library(|| unsafe { function(datatype.1, scratch(3).cast(), state) });
             assert_eq!(code, failure().1, "{name}: the code of the extent function");
             arrives!(name; false, datatype.0, scratch(3).addr(), scratch(2).addr());
             for (place, (_, code_below)) in [failure(), other_failure()].into_iter().enumerate() {
-                // SAFETY: the first two functions that the backend was given are the conversions, of this type.
+                // SAFETY: the backend's first two callbacks are the conversions, of this type.
                 let function: Convert<Below, $count> = unsafe { std::mem::transmute(kept(place)) };
                 let (memory, file) = (scratch(4).cast(), scratch(5).cast());
-                // SAFETY: the function has this type, and passes the addresses on without access.
+                // SAFETY: the function has this type, and does not access the addresses.
                 let code = as_library(|| unsafe {
                     function(memory, datatype.1, <$count>::MAX, file, 1 << 33, state)
                 });

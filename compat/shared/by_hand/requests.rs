@@ -1,8 +1,10 @@
-//! Tests of arrays of requests and statuses: each element reaches the backend, and changed elements are written back.
+//! Tests of arrays of requests and statuses.
+//!
+//! Each element reaches the backend, and changed elements are written back.
 
 use super::*;
 
-/// Records the array.
+/// Records the array of requests.
 unsafe fn arrive(count: c_int, requests: *const Below) {
     arrived();
     note!(count);
@@ -38,7 +40,8 @@ fn assert_requests(name: &str, found: &[Handle], before: &[(Handle, Below)], cha
     assert_eq!(found, expected, "{name}: the requests");
 }
 
-/// Checks one function: `mut` if it changes the requests, its integer results, and whether it fills a status for each request.
+/// Checks a function. `mut` means that it changes the requests; its integer results follow.
+/// The last argument is true for a function that fills one status per request.
 macro_rules! check {
     ($name:ident: $pointer:tt requests, [$($integer:ident)*], $each:literal) => {{
         unsafe extern "C-unwind" fn mock(

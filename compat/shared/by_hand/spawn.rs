@@ -1,4 +1,4 @@
-//! Tests of process creation: the root, infos of several commands, an error code for each started process.
+//! Tests of process creation: root, infos of several commands, error codes of started processes.
 
 use super::*;
 
@@ -7,10 +7,10 @@ thread_local! {
     static MADE: std::cell::Cell<(Below, usize)> = const { std::cell::Cell::new((0, 0)) };
 }
 
-/// Number of started processes; the program's array has one element more.
+/// Number of started processes. The program's array has one element more.
 const STARTED: usize = 3;
 
-/// Index at which `see` records the communicator of a query.
+/// The index at which `see` records the communicator of a query.
 const ASKED: usize = 40;
 
 unsafe extern "C-unwind" fn remote_size(comm: Below, size: *mut c_int) -> c_int {
@@ -69,7 +69,7 @@ unsafe extern "C-unwind" fn several(
     finish(intercomm, codes)
 }
 
-/// Writes the results of both functions.
+/// Writes the results of both spawn functions.
 unsafe fn finish(intercomm: *mut Below, codes: *mut c_int) -> c_int {
     *intercomm = MADE.get().0;
     for i in 0..=STARTED {
@@ -130,7 +130,7 @@ fn spawn() {
     }
 }
 
-/// The root's infos reach the backend; those of other ranks are not read.
+/// Tests that the root's infos reach the backend. Infos of other ranks are not read.
 fn spawn_multiple() {
     let name = "MPI_Comm_spawn_multiple";
     let comm = predefined(Kind::Comm);
@@ -140,7 +140,7 @@ fn spawn_multiple() {
                 let infos = handles(Kind::Info, length);
                 let given = of_program(&infos);
                 let read = if root.0 == RANK { length } else { 0 };
-                // The argument of a rank that is not the root is no valid array.
+                // On a rank that is not the root, the argument is not a valid array.
                 let place = match read {
                     0 => std::ptr::without_provenance(8),
                     _ => given.as_ptr(),

@@ -1,14 +1,16 @@
-//! Tests of tool variables and events bound to an object: the backend gets its own handle where the program passes a pointer to its.
+//! Tests of tool variables and events that are bound to an object.
+//!
+//! The program passes a pointer to its handle; the backend receives one to its own handle.
 
 use super::*;
 use std::cell::Cell;
 
 thread_local! {
-    /// The binding of the variable.
+    /// The object kind to which the variable is bound.
     static BOUND: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// How the mock reads the object.
+/// The type as which the mock reads the object.
 const FILE: c_int = 1;
 const OTHER: c_int = 2;
 thread_local! {
@@ -88,7 +90,7 @@ unsafe extern "C-unwind" fn event_info(
     0
 }
 
-/// Records the object that the backend gets, or the address if it is not an object.
+/// Records the object that the backend receives, or the address if it is not an object.
 unsafe fn note_object(object: *mut c_void) {
     match READ.get() {
         FILE => note!(object.cast::<usize>().read_unaligned()),
@@ -137,7 +139,7 @@ unsafe extern "C-unwind" fn event(
     answer()
 }
 
-/// Allocates a handle of each sort for an object; `expected` is the value that the backend must get.
+/// Allocates a handle of each kind for an object. The backend must receive the value `expected`.
 fn allocate(object: *mut c_void, expected: u64) {
     let (handle, count, info) = (scratch(1), scratch(2), predefined(Kind::Info));
     let code = failure();
@@ -198,7 +200,7 @@ fn bound() {
         MPI_T_event_get_info = event_info,
     );
     for (name, kind) in BINDINGS {
-        // Not every library has sessions.
+        // Some libraries have no sessions.
         let Some(binding) = known(name) else { continue };
         BOUND.set(binding.1);
         if kind == Kind::File {
@@ -220,7 +222,7 @@ fn bound() {
     allocate(scratch(6).cast(), scratch(6).addr() as u64);
 }
 
-/// Number of elements of an event, whatever the length of the program's array.
+/// Number of elements of an event, independent of the length of the program's array.
 const ELEMENTS: usize = 3;
 
 unsafe extern "C-unwind" fn describe(

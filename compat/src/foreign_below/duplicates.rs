@@ -1,7 +1,9 @@
-//! Nonblocking duplication and shrinking: the backend writes the handle at any time before the operation is complete.
+//! Nonblocking duplication and shrinking, in which the backend writes the handle before completion.
 //!
-//! It writes to the program's variable. A dynamic handle is equal on both sides except for its width, and the other bytes of
-//! the program's variable are cleared before; so the program finds the handle whenever it is written.
+//! The backend writes to the program's variable at any time before the operation completes.
+//! A dynamic handle is equal on both sides, except for its width.
+//! The other bytes of the program's variable are cleared at the start.
+//! So the program reads the right handle at any later time.
 
 use super::Foreign;
 use crate::backend;
@@ -13,15 +15,16 @@ use std::ffi::c_int;
 unsafe fn clear<F: Foreign>(made: *mut usize) -> *mut F::Below {
     const { assert!(cfg!(target_endian = "little")) };
     if !made.is_null() {
-        // SAFETY: an output argument of the program, valid by the standard.
+        // SAFETY: this is an output argument of the program, valid by the standard.
         unsafe { made.write(0) };
     }
     made.cast()
 }
 
-/// Writes the null handle if the backend has not written yet.
+/// Stores the null handle if the backend has written nothing yet.
 unsafe fn fill(made: *mut usize) {
-    // SAFETY: an output argument of the program, valid by the standard, not null when it is read.
+    // SAFETY: this is an output argument of the program, valid by the standard.
+    // `made` is not null when it is read.
     unsafe {
         if !made.is_null() && made.read() == 0 {
             made.write(Kind::Comm.null());
@@ -38,7 +41,7 @@ unsafe fn start<F: Foreign>(
     request: *mut usize,
     call: impl FnOnce(*mut F::Below, *mut F::Below) -> c_int,
 ) -> c_int {
-    // SAFETY: both are output arguments of the program (contract of this function).
+    // SAFETY: both are output arguments of the program, by the contract of this function.
     unsafe {
         let mut started = HandleOut::<F, of::Request>::new(request);
         let code = call(clear::<F>(made), started.argument());
@@ -53,7 +56,7 @@ pub unsafe fn MPI_Comm_idup<F: Foreign>(
     request: *mut usize,
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         start::<F>(made, request, |made, request| {
             (backend::MPI_Comm_idup::<F>())(comm, made, request)
@@ -69,7 +72,7 @@ pub unsafe fn MPI_Comm_idup_with_info<F: Foreign>(
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
     let info = F::handle_in(Kind::Info, info);
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         start::<F>(made, request, |made, request| {
             (backend::MPI_Comm_idup_with_info::<F>())(comm, info, made, request)
@@ -83,7 +86,7 @@ pub unsafe fn MPIX_Comm_ishrink<F: Foreign>(
     request: *mut usize,
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         start::<F>(made, request, |made, request| {
             (backend::MPIX_Comm_ishrink::<F>())(comm, made, request)

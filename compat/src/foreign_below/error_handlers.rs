@@ -1,4 +1,4 @@
-//! Error handlers of the program: as with operators, the backend calls each one through a trampoline.
+//! Error handlers of the program, which the backend calls through trampolines, like operators.
 
 use super::Foreign;
 use super::operators::NO_MEMORY;
@@ -15,13 +15,14 @@ const FILE: u8 = 2;
 const SESSION: u8 = 3;
 
 thread_local! {
-    /// The program's handle to pass to a handler if the backend has another object in its place; 0 if none.
+    /// The program's handle to pass to a handler if the backend has another object; 0 for none.
     static SUBJECT: Cell<usize> = const { Cell::new(0) };
-    /// The error class to pass, likewise.
+    /// The error class to pass to a handler, if the backend has no code for it; 0 for none.
     static CLASS: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// What the handlers get during a call, until this is dropped: also if an exception passes through the call.
+/// The values that handlers receive during a call. On drop, the previous values are restored.
+/// The drop also runs when an exception unwinds through the call.
 struct Passed {
     subject: usize,
     class: c_int,
@@ -43,13 +44,13 @@ impl Drop for Passed {
     }
 }
 
-/// Runs a call of the backend whose error handlers get `subject`.
+/// Runs a backend call whose error handlers receive the handle `subject`.
 pub(super) fn with_subject<R>(subject: usize, call: impl FnOnce() -> R) -> R {
     let _passed = Passed::set(subject, CLASS.get());
     call()
 }
 
-/// Runs a call of the backend whose error handlers get a class that the backend does not have.
+/// Runs a backend call whose error handlers receive a class that the backend does not have.
 pub(super) fn with_code<R>(class: c_int, call: impl FnOnce() -> R) -> R {
     let _passed = Passed::set(SUBJECT.get(), class);
     call()
@@ -57,7 +58,7 @@ pub(super) fn with_code<R>(class: c_int, call: impl FnOnce() -> R) -> R {
 
 type Handler = unsafe extern "C-unwind" fn(*mut usize, *mut c_int, ...);
 
-/// The target of the trampoline. The library's variable arguments are not read, since the standard does not define them.
+/// The target of the trampoline. Variable arguments of the backend are not read.
 unsafe extern "C-unwind" fn handle<F: Foreign, const OF: u8>(
     object: *mut F::Below,
     code: *mut c_int,
@@ -65,7 +66,8 @@ unsafe extern "C-unwind" fn handle<F: Foreign, const OF: u8>(
     _: *mut c_void,
     function: *mut c_void,
 ) {
-    // SAFETY: the backend passes pointers to a handle and a code; the context is a function that the program has passed with this signature.
+    // SAFETY: the backend passes pointers to a handle and a code.
+    // The context is a function of the program with this signature.
     unsafe {
         let mut object = match OF {
             _ if SUBJECT.get() != 0 => SUBJECT.get(),
@@ -80,7 +82,7 @@ unsafe extern "C-unwind" fn handle<F: Foreign, const OF: u8>(
         };
         let before = here;
         let function: Handler = std::mem::transmute(function);
-        // The handler may call functions that fail themselves.
+        // The handler may call functions that fail in turn.
         let _passed = Passed::set(0, 0);
         F::program(|| function(&raw mut object, &raw mut here));
         if here != before {
@@ -106,7 +108,7 @@ macro_rules! creator {
                     Err(_) => return NO_MEMORY,
                 },
             };
-            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+            // SAFETY: the standard requires valid arguments of callers of the exported function.
             unsafe {
                 let mut made = HandleOut::<F, of::Errhandler>::new(handler);
                 let code = (backend::$name::<F>())(given, made.argument());

@@ -1,4 +1,4 @@
-//! The differences between the libraries that can be the backend of a program of the standard ABI.
+//! Differences between the libraries that can be the backend of programs of the standard ABI.
 
 use crate::family::{Family, Kind, StandardStatus};
 use std::ffi::{CStr, c_int, c_void};
@@ -7,15 +7,16 @@ use std::ffi::{CStr, c_int, c_void};
 pub trait Foreign: Family<Handle = usize, Status = StandardStatus> {
     /// The library's name, for error texts.
     const NAME: &'static str;
-    /// Files to search for if the user names none.
+    /// Default file names, used without `PORTCULLIS_ON`.
     const FILES: &'static [&'static str];
-    /// A symbol that all libraries of this family have, and no other library.
+    /// A symbol that exists in all libraries with this ABI and in no other library.
     const MARK: &'static CStr;
 
-    /// Reads the addresses of constants that are symbols.
+    /// Reads the addresses of constants that are symbols of the backend.
     fn learn(find: &dyn Fn(&CStr) -> *mut c_void);
 
-    /// Converts a dynamic handle to an integer, whose values below 0x1000 are predefined handles, and back.
+    /// Converts a dynamic handle to an integer, and back.
+    /// Integers below 0x1000 are predefined handles.
     fn integer_of(kind: Kind, handle: Self::Below) -> c_int;
     fn of_integer(kind: Kind, integer: c_int) -> Self::Below;
 
@@ -23,7 +24,8 @@ pub trait Foreign: Family<Handle = usize, Status = StandardStatus> {
     fn request_number(request: Self::Below) -> usize;
     fn of_request_number(number: usize) -> Self::Below;
 
-    /// Creates a handle of this library, which the backend never returns, from a number; and returns the number.
+    /// Creates a handle from a number, and returns the number of such a handle.
+    /// The backend never returns these handles.
     fn emulated(kind: Kind, number: usize) -> Self::Below;
     fn emulated_index(kind: Kind, handle: Self::Below) -> Option<usize>;
 }

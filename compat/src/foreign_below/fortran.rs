@@ -1,4 +1,4 @@
-//! ABI version and Fortran information of the binary interface (MPI standard, chapter 20).
+//! ABI version and Fortran information (MPI standard, chapter 20).
 
 use super::Foreign;
 use super::standard::class;
@@ -13,7 +13,7 @@ pub unsafe fn MPI_Abi_get_version<F: Foreign>(major: *mut c_int, minor: *mut c_i
     if major.is_null() || minor.is_null() {
         return class::ARG;
     }
-    // SAFETY: output arguments of the program, valid by the standard and not null.
+    // SAFETY: these are output arguments of the program, valid by the standard and not null.
     unsafe {
         major.write(1);
         minor.write(0);
@@ -27,7 +27,8 @@ unsafe fn info_of<F: Foreign>(entries: &[(CString, CString)], place: *mut usize)
         return class::ARG;
     }
     let mut made = F::null(Kind::Info);
-    // SAFETY: keys and values are C strings of this function's caller in this module; `place` is an output argument of the program, not null.
+    // SAFETY: keys and values are C strings.
+    // `place` is an output argument of the program, not null.
     unsafe {
         let mut code = (backend::MPI_Info_create::<F>())(&raw mut made);
         for (key, value) in entries {
@@ -51,7 +52,7 @@ pub unsafe fn MPI_Abi_get_info<F: Foreign>(info: *mut usize) -> c_int {
     unsafe { info_of::<F>(&entries, info) }
 }
 
-/// What the Fortran layer has reported.
+/// The properties that the Fortran layer has reported.
 struct Fortran {
     entries: Option<Vec<(CString, CString)>>,
     booleans: Option<(Vec<u8>, Vec<u8>)>,
@@ -73,7 +74,7 @@ pub unsafe fn MPI_Abi_get_fortran_info<F: Foreign>(info: *mut usize) -> c_int {
         Some(entries) => unsafe { info_of::<F>(&entries, info) },
         None if info.is_null() => class::ARG,
         None => {
-            // SAFETY: an output argument of the program, valid by the standard and not null.
+            // SAFETY: `info` is an output argument of the program, valid and not null.
             unsafe { info.write(Kind::Info.null()) };
             0
         }
@@ -83,7 +84,8 @@ pub unsafe fn MPI_Abi_get_fortran_info<F: Foreign>(info: *mut usize) -> c_int {
 pub unsafe fn MPI_Abi_set_fortran_info<F: Foreign>(info: usize) -> c_int {
     let info = F::handle_in(Kind::Info, info);
     let (mut count, mut entries) = (0, Vec::new());
-    // SAFETY: the buffers are as long as the longest key and value of any library, and `info` is the program's, valid by the standard.
+    // SAFETY: the buffers have the maximum length of keys and values of all libraries.
+    // `info` is the program's, valid by the standard.
     unsafe {
         let code = (backend::MPI_Info_get_nkeys::<F>())(info, &mut count);
         if code != 0 {
@@ -133,7 +135,7 @@ pub unsafe fn MPI_Abi_set_fortran_booleans<F: Foreign>(
     if fortran.booleans.is_some() {
         return class::ABI;
     }
-    // SAFETY: the program's values have `size` bytes.
+    // SAFETY: the program's values have `size` bytes, as the standard requires.
     let bytes = |value: *mut c_void| unsafe {
         std::slice::from_raw_parts(value.cast::<u8>(), size).to_vec()
     };
@@ -152,7 +154,8 @@ pub unsafe fn MPI_Abi_get_fortran_booleans<F: Foreign>(
     };
     let fortran = fortran();
     let known = fortran.booleans.as_ref().filter(|(y, _)| y.len() == size);
-    // SAFETY: output arguments of the program, valid by the standard; the values have `size` bytes.
+    // SAFETY: these are output arguments of the program, valid by the standard.
+    // The values have `size` bytes.
     unsafe {
         if let Some((y, n)) = known {
             if yes.is_null() || no.is_null() {

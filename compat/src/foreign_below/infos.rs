@@ -1,24 +1,25 @@
-//! Reads entries of the program's infos.
+//! Access to entries of the program's infos.
 
 use super::Foreign;
 use crate::backend;
 use crate::family::Kind;
 use std::ffi::{CStr, CString};
 
-/// Maximum length of a value that this library reads.
+/// Maximum length of the values that this library reads.
 const LONGEST: usize = 255;
 
-/// Returns the value of a key, if the info has it.
+/// Returns the value of a key, or `None` if the info does not have the key.
 ///
 /// # Safety
-/// `info` is valid in the backend, or the null handle.
+/// `info` is valid in the backend, or is the null handle.
 pub unsafe fn entry<F: Foreign>(info: F::Below, key: &CStr) -> Option<CString> {
     if info == F::null(Kind::Info) {
         return None;
     }
     let (mut text, mut flag) = ([0u8; LONGEST + 1], 0);
     let place = text.as_mut_ptr().cast();
-    // SAFETY: `info` is valid (contract of this function); the buffer has `LONGEST` bytes and one for the terminating zero.
+    // SAFETY: `info` is valid by the contract of this function.
+    // The buffer has `LONGEST` bytes and one byte for the NUL.
     let code = unsafe {
         (backend::MPI_Info_get::<F>())(info, key.as_ptr(), LONGEST as _, place, &raw mut flag)
     };

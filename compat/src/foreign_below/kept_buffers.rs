@@ -1,7 +1,8 @@
-//! Converted arrays that the backend reads until an operation is complete, kept with the operation's request.
+//! Converted arrays that the backend reads until an operation completes, kept with the request.
 //!
-//! Nonblocking and persistent operations keep the addresses of their arguments. A converted array belongs to this library, so it must
-//! live as long. Most programs have none; then a completion costs one load.
+//! Nonblocking and persistent operations keep the addresses of their array arguments.
+//! A converted array belongs to this library, and must outlive the operation.
+//! Most programs have none; then a completion has the overhead of one load.
 
 use super::{Foreign, emulated_requests};
 use crate::backend;
@@ -20,21 +21,23 @@ fn kept() -> MutexGuard<'static, Kept> {
     lock(&KEPT)
 }
 
-/// Whether the request is persistent.
+/// The lifetime of a request: one operation, or persistent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Life {
     Once,
     Persistent,
 }
 
-/// Keeps an array for an operation, unless the operation is already complete: then libraries return a request that many operations share.
+/// Keeps an array for an operation, unless the operation is already complete.
+/// For a completed operation, libraries return a request that many operations share.
 ///
 /// # Safety
 /// The backend has just created the request.
 pub unsafe fn keep<F: Foreign>(request: F::Below, life: Life, what: Box<dyn Any + Send>) {
     if life == Life::Once {
         let mut complete: c_int = 0;
-        // SAFETY: the backend has just created the request (contract of this function); the output arguments are a local and the ignored status.
+        // SAFETY: the backend has just created the request, by the contract of this function.
+        // The outputs are a local variable and the ignored status.
         let code = unsafe {
             (backend::MPI_Request_get_status::<F>())(
                 request,
@@ -51,7 +54,7 @@ pub unsafe fn keep<F: Foreign>(request: F::Below, life: Life, what: Box<dyn Any 
     COUNT.store(kept.len(), Ordering::Relaxed);
 }
 
-/// Drops the arrays of a request that the program no longer has.
+/// Drops the arrays of a request that has ended.
 #[inline(always)]
 pub fn request_left<F: Foreign>(request: F::Below) {
     if COUNT.load(Ordering::Relaxed) != 0 {

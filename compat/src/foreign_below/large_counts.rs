@@ -1,11 +1,11 @@
-//! Conversion of large counts: a count becomes one derived datatype, arrays of counts become arrays of integers.
+//! Conversion of large counts to `int`: one derived datatype, or narrowed arrays of counts.
 
 use super::Foreign;
 use crate::backend;
 use crate::family::Kind;
 use std::ffi::c_int;
 
-/// Elements per chunk.
+/// Elements per chunk of a derived datatype.
 const CHUNK: i64 = 1 << 30;
 
 /// A count and a datatype for a function with `int` counts.
@@ -16,7 +16,8 @@ pub struct Fit<F: Foreign> {
 }
 
 impl<F: Foreign> Fit<F> {
-    /// Returns the same data; a count that does not fit becomes one element of chunks and a rest. The error is a code of the backend.
+    /// Returns the same data with an `int` count. The error is a code of the backend.
+    /// A count that does not fit becomes one element of a datatype of chunks and a rest.
     ///
     /// # Safety
     /// `datatype` is valid in the backend.
@@ -28,13 +29,13 @@ impl<F: Foreign> Fit<F> {
                 datatype,
                 is_made: false,
             }),
-            // A negative count stays negative, so that the backend reports it.
+            // A negative count stays negative, so that the backend reports the error.
             Err(_) if count < 0 => Ok(Fit {
                 count: c_int::MIN,
                 datatype,
                 is_made: false,
             }),
-            // SAFETY: `datatype` is valid in the backend (contract of this function).
+            // SAFETY: `datatype` is valid in the backend, by the contract of this function.
             Err(_) => unsafe { Self::chunks(count, datatype) },
         }
     }
@@ -48,7 +49,8 @@ impl<F: Foreign> Fit<F> {
         let mut whole = F::null(Kind::Datatype);
         let chunk_count = c_int::try_from(count / CHUNK).unwrap_or(c_int::MAX);
         let rest_count = (count % CHUNK) as c_int;
-        // SAFETY: `datatype` is valid in the backend (contract of `new`); the other handles and variables are created here.
+        // SAFETY: `datatype` is valid in the backend, by the contract of `new`.
+        // The other handles and variables are created here.
         unsafe {
             ok((backend::MPI_Type_get_extent::<F>())(
                 datatype,
@@ -91,20 +93,20 @@ impl<F: Foreign> Fit<F> {
         })
     }
 
-    /// Frees a derived datatype; pending operations keep it.
+    /// Frees a derived datatype. The backend keeps it for active operations.
     ///
     /// # Safety
-    /// Called once, after the call that used it.
+    /// The function is called once, after the call that used the datatype.
     #[inline]
     pub unsafe fn free(mut self) {
         if self.is_made {
-            // SAFETY: `chunks` has created the datatype, and this runs once (contract of this function).
+            // SAFETY: `chunks` has created the datatype. This function runs once by its contract.
             unsafe { (backend::MPI_Type_free::<F>())(&raw mut self.datatype) };
         }
     }
 }
 
-/// An array of narrowed integers, or none if the program passed none.
+/// An array of narrowed integers, or `None` if the program passed no array.
 pub struct Narrow<B>(Option<Vec<B>>);
 
 impl<B> Narrow<B> {
@@ -118,7 +120,7 @@ impl<B> Narrow<B> {
             return Some(Narrow(None));
         }
         let length = usize::try_from(length).unwrap_or(0);
-        // SAFETY: `i < length`, and the array has `length` elements (contract of this function).
+        // SAFETY: `i < length`, and by contract the array has `length` elements.
         let narrow = |i: usize| B::try_from(unsafe { from.add(i).read() }).ok();
         Some(Narrow(Some(
             (0..length).map(narrow).collect::<Option<_>>()?,

@@ -1,11 +1,15 @@
-//! Programs of the standard ABI on another library: functions that no table describes, and functions that this library lacks.
+//! Programs of the standard ABI on another library.
 //!
-//! The exported functions are those of the standard, so the whole is called `libmpi_abi.so.1`. [`open`] finds the backend,
-//! fills the slots of its functions, and uses a function from `fallbacks` where it has none.
-//! The build finds the functions here, as those of `crate::handwritten`, by their form `pub unsafe fn MPI_X<F: Foreign>`.
+//! This module has functions that the tables do not describe, and functions that the library lacks.
+//!
+//! The exported functions are those of the standard, in a library named `libmpi_abi.so.1`.
+//! [`open`] finds the backend, and fills the slots of its functions.
+//! A function of `fallbacks` fills the slot of a function that the backend does not have.
+//! The build finds the functions here by their form `pub unsafe fn MPI_X<F: Foreign>`.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-// SAFETY in this module: the arguments are those of the program, which the standard obliges to be valid, and are used only as the standard allows.
+// SAFETY in this module: the standard requires of the program that its arguments are valid.
+// The arguments are used only as the standard allows.
 
 mod duplicates;
 mod emulated_requests;

@@ -1,9 +1,10 @@
-//! Finds and opens the backend, and fills the slots.
+//! Search for the backend's file, and initialization of the slots.
 //!
-//! `PORTCULLIS_ON` names the file, but not in a program with raised privileges; without it the usual names of the family are
-//! searched for by the loader.
-//! The file is opened with `RTLD_LOCAL` and `RTLD_DEEPBIND`, so that it finds its own symbols first, since it exports the same names as this library.
-//! A sanitizer forbids deep binding; then only [`crate::reentrancy`] recognises calls of the backend to this library.
+//! `PORTCULLIS_ON` names the file, except in a program with raised privileges.
+//! Without it, the loader searches for the file names in [`Foreign::FILES`].
+//! The file is opened with `RTLD_LOCAL` and `RTLD_DEEPBIND`.
+//! So the backend finds its own symbols first, although this library exports the same names.
+//! Sanitizers forbid deep binding. Then only [`crate::reentrancy`] detects the backend's own calls.
 
 use super::{Foreign, fallbacks};
 use crate::backend::{NAMES, REFUSED, SLOTS, open_file};
@@ -12,10 +13,10 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// The variable that names the backend's file.
+/// The environment variable with the path of the backend.
 const ON: &str = "PORTCULLIS_ON";
 
-/// Opens the backend; runs once, when the loader starts this library.
+/// Opens the backend. Runs once, when the loader starts this library.
 pub fn open<F: Foreign>() {
     if let Err(reason) = try_open::<F>() {
         let _ = REFUSED.set(reason);
@@ -59,7 +60,7 @@ fn open_alone(path: &Path) -> Result<*mut c_void, String> {
 
 fn fill<F: Foreign>(handle: *mut c_void, path: &Path) -> Result<(), String> {
     let find = |name: &CStr| {
-        // SAFETY: the handle is from `dlopen` and never closed, and `name` is a C string.
+        // SAFETY: `dlopen` returned the handle, which is never closed. `name` is a C string.
         unsafe { libc::dlsym(handle, name.as_ptr().cast::<c_char>()) }
     };
     if find(F::MARK).is_null() {
@@ -90,7 +91,7 @@ fn fill<F: Foreign>(handle: *mut c_void, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Finds `PMPI_X`, or else `MPI_X`, or else `MPIX_X`; an extension by its own names first.
+/// Finds `PMPI_X`, or else `MPI_X`, or else `MPIX_X`. An extension is found by its own names first.
 fn symbol(find: &dyn Fn(&CStr) -> *mut c_void, name: &CStr) -> Option<*mut c_void> {
     let name = name.to_str().ok()?;
     let plain = name

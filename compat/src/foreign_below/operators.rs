@@ -1,5 +1,7 @@
-//! Reduction operators of the program: the backend calls a callback without a context, so each operator has a
-//! trampoline ([`crate::trampoline`]).
+//! Reduction operators of the program.
+//!
+//! The backend calls callbacks without a context.
+//! So each operator has a trampoline ([`crate::trampoline`]).
 
 use super::Foreign;
 use crate::backend;
@@ -13,7 +15,7 @@ pub(super) const NO_MEMORY: c_int = 39;
 
 type Function<C> = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut C, *mut usize);
 
-/// The target of the trampoline; the context is the program's function.
+/// The target of the trampoline. The context is the program's function.
 unsafe extern "C-unwind" fn operate<F: Foreign, C>(
     input: *mut c_void,
     inout: *mut c_void,
@@ -21,7 +23,8 @@ unsafe extern "C-unwind" fn operate<F: Foreign, C>(
     datatype: *mut F::Below,
     function: *mut c_void,
 ) {
-    // SAFETY: the backend passes valid arguments; the context is a function that the program has passed with this signature.
+    // SAFETY: the backend passes valid arguments.
+    // The context is a function of the program with this signature.
     unsafe {
         let mut datatype = F::handle_out(Kind::Datatype, datatype.read());
         let function: Function<C> = std::mem::transmute(function);
@@ -29,7 +32,7 @@ unsafe extern "C-unwind" fn operate<F: Foreign, C>(
     }
 }
 
-/// Returns a callback for the backend that calls a function of the program; 0 if memory is exhausted.
+/// Returns a callback for the backend that calls the program's function, or 0 without memory.
 pub(super) fn function<F: Foreign, C>(of_program: usize) -> usize {
     let target: unsafe extern "C-unwind" fn(
         *mut c_void,
@@ -55,7 +58,7 @@ macro_rules! creator {
                     made => made,
                 },
             };
-            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+            // SAFETY: the standard requires valid arguments of callers of the exported function.
             unsafe {
                 let mut made = HandleOut::<F, of::Op>::new(op);
                 let code = (backend::$name::<F>())(given, commute, made.argument());

@@ -1,4 +1,4 @@
-//! Errors that this library raises itself: the call of the error handler, and for a refused call a sentence, once per function.
+//! Errors raised by this library: calls of error handlers, and messages about refused calls.
 
 use super::Foreign;
 use super::fortran::class_below;
@@ -9,38 +9,39 @@ use crate::family::Kind;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Calls the error handler of a communicator for an error class of the standard; returns its code in the backend.
+/// Raises an error class of the standard on a communicator. Returns its code in the backend.
 ///
 /// # Safety
 /// MPI is initialized and not finalized, and `comm` is a communicator of the backend.
 pub unsafe fn fail<F: Foreign>(comm: F::Below, class: c_int) -> c_int {
     let code = class_below::<F>(class);
-    // SAFETY: `comm` is a valid communicator of the backend (contract of this function).
+    // SAFETY: `comm` is a valid communicator of the backend, by the contract of this function.
     unsafe { (backend::MPI_Comm_call_errhandler::<F>())(comm, code) };
     code
 }
 
-/// Like [`fail`], on `MPI_COMM_SELF`, if there is no communicator.
+/// Raises an error on `MPI_COMM_SELF`, if there is no communicator. See [`fail`].
 ///
 /// # Safety
 /// MPI is initialized and not finalized.
 pub unsafe fn fail_at_self<F: Foreign>(class: c_int) -> c_int {
-    // SAFETY: MPI is initialized (contract of this function), and `MPI_COMM_SELF` is always valid.
+    // SAFETY: MPI is initialized by the contract. `MPI_COMM_SELF` is always valid.
     unsafe { fail::<F>(F::handle_in(Kind::Comm, MPI_COMM_SELF), class) }
 }
 
-/// Whether the refusal of each function has been reported.
+/// True for each function whose refusal has been printed.
 static REPORTED: [AtomicBool; backend::NAMES.len()] =
     [const { AtomicBool::new(false) }; backend::NAMES.len()];
 
-/// Reports once per function what is refused, and calls the error handler of `MPI_COMM_SELF` while MPI is initialized, except for tool functions.
+/// Prints a refusal once per function, and raises an error on `MPI_COMM_SELF` in initialized MPI.
+/// Tool functions raise no error.
 pub unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
     let comm = F::handle_in(Kind::Comm, MPI_COMM_SELF);
     // SAFETY: `MPI_COMM_SELF` is always valid.
     unsafe { refuse_on::<F>(comm, id, class, what) }
 }
 
-/// Like [`refuse`], with the error handler of a communicator.
+/// Refuses a call as [`refuse`] does, with the error handler of a communicator.
 ///
 /// # Safety
 /// `comm` is a communicator of the backend.
@@ -57,7 +58,8 @@ pub unsafe fn refuse_on<F: Foreign>(comm: F::Below, id: usize, class: c_int, wha
         printable::eprintln!("portcullis: {name}: {what}");
     }
     if world::is_running::<F>() && !name.starts_with("MPI_T_") {
-        // SAFETY: MPI is initialized and not finalized (checked above), and `comm` is a communicator of the backend (contract of this function).
+        // SAFETY: MPI is initialized and not finalized, which was checked above.
+        // `comm` is a communicator of the backend, by the contract of this function.
         return unsafe { fail::<F>(comm, class) };
     }
     class_below::<F>(class)

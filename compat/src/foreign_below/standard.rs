@@ -1,4 +1,4 @@
-//! Constants of the standard ABI that are used here.
+//! Constants of the standard ABI.
 
 use std::ffi::c_int;
 
@@ -6,7 +6,7 @@ pub const MPI_COMM_WORLD: usize = 0x101;
 pub const MPI_COMM_SELF: usize = 0x102;
 pub const MPI_PACKED: usize = 0x207;
 
-/// Error classes: `MPI_ERR_` and the name.
+/// Error classes, with the names of `MPI_ERR_X`.
 pub mod class {
     use super::c_int;
 

@@ -1,4 +1,4 @@
-//! Access to fields of the program's own statuses, without the backend.
+//! Access to fields of the program's statuses, without a call of the backend.
 
 use super::Foreign;
 use super::standard::class;
@@ -11,7 +11,7 @@ macro_rules! field {
             if status.is_null() || value.is_null() {
                 return class::ARG;
             }
-            // SAFETY: the program's status and output argument, valid by the standard and not null.
+            // SAFETY: the program passes a valid status and output, which are not null.
             unsafe { value.write((*status).$field) };
             0
         }
@@ -20,7 +20,7 @@ macro_rules! field {
             if status.is_null() {
                 return class::ARG;
             }
-            // SAFETY: the program's status, valid by the standard and not null.
+            // SAFETY: the status is the program's, valid by the standard and not null.
             unsafe { (*status).$field = value };
             0
         }
@@ -31,12 +31,12 @@ field!(MPI_Status_get_source<F: Foreign>, MPI_Status_set_source<F: Foreign>, sou
 field!(MPI_Status_get_tag<F: Foreign>, MPI_Status_set_tag<F: Foreign>, tag);
 field!(MPI_Status_get_error<F: Foreign>, MPI_Status_set_error<F: Foreign>, error);
 
-/// Returns the version of the standard that is complete with the fallbacks.
+/// Returns the version of the standard whose functions all exist, including fallbacks.
 pub unsafe fn MPI_Get_version<F: Foreign>(version: *mut c_int, subversion: *mut c_int) -> c_int {
     if version.is_null() || subversion.is_null() {
         return class::ARG;
     }
-    // SAFETY: output arguments of the program, valid by the standard and not null.
+    // SAFETY: these are output arguments of the program, valid by the standard and not null.
     unsafe {
         version.write(5);
         subversion.write(0);

@@ -1,7 +1,7 @@
-//! Collective operations with a datatype per block (`alltoallw`), among all ranks and among neighbours.
+//! Collectives with a datatype per block (`alltoallw`), among all ranks and among neighbours.
 //!
-//! The backend may read the arrays of a nonblocking or persistent operation until it is complete, so converted arrays are
-//! kept with the request.
+//! The backend may read the arrays of a nonblocking or persistent operation until completion.
+//! So converted arrays are kept with the request.
 
 use super::Foreign;
 use super::kept_buffers::{Life, keep};
@@ -10,7 +10,7 @@ use crate::family::{IN_PLACE, Kind};
 use crate::{backend, blocks};
 use std::ffi::{c_int, c_void};
 
-/// Datatypes of the backend, or no array.
+/// The converted datatypes, or `None` without an array.
 struct Types<B>(Option<Vec<B>>);
 
 impl<B> Types<B> {
@@ -49,7 +49,7 @@ macro_rules! blocks {
             $($info: usize,)?
             $($request: *mut usize,)?
         ) -> c_int {
-            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+            // SAFETY: the standard requires valid arguments of callers of the exported function.
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let (send, receive) = match blocks::known::<F>(comm) {

@@ -1,4 +1,4 @@
-//! Predefined attributes whose values are constants of the ABI: ranks, error codes, kinds of windows.
+//! Predefined attributes whose values are constants of the ABI: ranks, error codes, window kinds.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -14,15 +14,15 @@ const LAST_USED_CODE: c_int = 506;
 const CREATE_FLAVOR: c_int = 604;
 const MODEL: c_int = 605;
 
-/// Storage for the small values of these attributes, since an attribute is a pointer.
+/// Memory for the small values of these attributes, since an attribute value is a pointer.
 static SMALL: [c_int; 22] = [
     -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 311, 312, 313, 314, 321, 322,
 ];
 
-/// The last error code of the program's ABI, to which its attribute points.
+/// Memory for `MPI_LASTUSEDCODE` in the program's ABI.
 static LAST_CODE: AtomicI32 = AtomicI32::new(0);
 
-/// Returns the attribute value for the program, converted if it differs.
+/// Returns the attribute value for the program, converted if it differs in the ABIs.
 unsafe fn value_out<F: Family>(keyval: c_int, value: *mut c_void) -> *mut c_void {
     let word = match keyval {
         IO | HOST => Word::Rank,
@@ -51,7 +51,7 @@ macro_rules! getter {
             value: *mut c_void,
             flag: *mut c_int,
         ) -> c_int {
-            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+            // SAFETY: the standard requires valid arguments of callers of the exported function.
             unsafe {
                 let keyval = F::word_in(Word::Keyval, keyval);
                 let object = F::handle_in(Kind::$kind, object);
@@ -59,7 +59,7 @@ macro_rules! getter {
                 if code == 0 && !value.is_null() && !flag.is_null() && flag.read() != 0 {
                     let place = value.cast::<*mut c_void>();
                     let keyval = F::standard(Word::Keyval, keyval);
-                    // The address may be unaligned, since programs store such words anywhere.
+                    // The address may be unaligned, since programs pass any address.
                     place.write_unaligned(value_out::<F>(keyval, place.read_unaligned()));
                 }
                 code_out::<F>(code)

@@ -1,4 +1,4 @@
-//! Derived datatypes made of several datatypes, and their envelopes and contents.
+//! Struct datatypes, and envelopes and contents of derived datatypes.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -6,14 +6,15 @@ use crate::convert::{HandleOut, ShortArray, code_out, handles_in, of};
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
-/// Combiners of the standard with constants among their integers.
+/// Combiners of the standard whose integers include constants.
 const SUBARRAY: c_int = 111;
 const DARRAY: c_int = 112;
 
-/// Makes a datatype of several: `make` gets their handles, converted, and the place of the new one.
+/// Creates a datatype from several datatypes.
+/// `make` receives their converted handles and the address of the new handle.
 ///
 /// # Safety
-/// `types` is null or has `count` datatypes; `made` is null or points to a handle.
+/// `types` is null or has `count` datatypes. `made` is null or points to a handle.
 unsafe fn of_several<F: Family>(
     count: impl TryInto<c_int>,
     types: *const F::Handle,
@@ -21,11 +22,11 @@ unsafe fn of_several<F: Family>(
     make: impl FnOnce(*const F::Below, *mut F::Below) -> c_int,
 ) -> c_int {
     let mut short = ShortArray::new();
-    // An array with more datatypes than `c_int::MAX` does not fit into memory beside its lengths.
+    // An array of more than `c_int::MAX` datatypes does not fit into memory with its lengths.
     let length = count.try_into().unwrap_or(0);
-    // SAFETY: `types` is null or has `length` datatypes (contract of this function).
+    // SAFETY: `types` is null or has `length` datatypes, by the contract of this function.
     let list = unsafe { handles_in::<F>(&mut short, Kind::Datatype, types, length) };
-    // SAFETY: `made` is null or points to a handle (contract of this function).
+    // SAFETY: `made` is null or points to a handle, by the contract of this function.
     let mut new = unsafe { HandleOut::<F, of::Datatype>::new(made) };
     code_out::<F>(make(list.argument(), new.argument()))
 }
@@ -37,7 +38,7 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         of_several::<F>(count, types, made, |list, new| {
             (backend::MPI_Type_create_struct::<F>())(count, lengths, displacements, list, new)
@@ -52,7 +53,7 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         of_several::<F>(count, types, made, |list, new| {
             (backend::MPI_Type_create_struct_c::<F>())(count, lengths, displacements, list, new)
@@ -60,15 +61,15 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     }
 }
 
-/// Converts the handles that a call has written, into the program's array.
+/// Converts the handles written by a call, and stores them in the program's array.
 unsafe fn datatypes_out<F: Family>(from: &[F::Below], to: *mut F::Handle) {
     for (i, datatype) in from.iter().enumerate() {
-        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+        // SAFETY: the standard requires valid arguments of callers of the exported function.
         unsafe { to.add(i).write(F::handle_out(Kind::Datatype, *datatype)) };
     }
 }
 
-/// Returns where constants are among the integers of a datatype: (first index, count, kind of constant).
+/// Returns the positions of constants among a datatype's integers: first index, count, word.
 fn constants(combiner: c_int, integers: &[c_int], large: bool) -> Vec<(usize, usize, Word)> {
     let at = |i: usize| {
         integers
@@ -80,7 +81,7 @@ fn constants(combiner: c_int, integers: &[c_int], large: bool) -> Vec<(usize, us
         (SUBARRAY, true) => vec![(1, 1, Word::Order)],
         (DARRAY, large) => {
             let dimensions = at(2);
-            // With large counts, the sizes of the array are among the large counts.
+            // With large counts, the sizes of the array are large counts, not integers.
             let first = 3 + if large { 0 } else { dimensions };
             vec![
                 (first, dimensions, Word::Distribution),
@@ -101,7 +102,7 @@ unsafe fn integers_out<F: Family>(
     if integers.is_null() {
         return;
     }
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     let integers = unsafe { std::slice::from_raw_parts_mut(integers, count) };
     for (first, many, word) in constants(combiner, integers, large) {
         for value in integers.iter_mut().skip(first).take(many) {
@@ -110,12 +111,12 @@ unsafe fn integers_out<F: Family>(
     }
 }
 
-/// What the envelope of a datatype announces.
+/// The envelope of a datatype.
 struct Found {
     combiner: c_int,
     integers: usize,
     datatypes: usize,
-    /// Whether its counts are large ones.
+    /// True if the counts are large counts.
     is_large: bool,
 }
 
@@ -124,10 +125,11 @@ fn count_of(number: impl TryInto<usize>) -> usize {
 }
 
 impl Found {
-    /// Converts the contents that the backend has returned with `code`: the integers in place, and `list` into the program's array.
+    /// Converts the contents that the backend returned with `code`.
+    /// Integers are converted in place. The handles in `list` are stored in the program's array.
     ///
     /// # Safety
-    /// `integers` and `datatypes` are null or have at least the announced numbers of elements.
+    /// `integers` and `datatypes` are null or have at least the lengths of the envelope.
     unsafe fn hand_out<F: Family>(
         &self,
         code: c_int,
@@ -136,7 +138,7 @@ impl Found {
         datatypes: *mut F::Handle,
     ) -> c_int {
         if code == 0 {
-            // SAFETY: both arrays have the announced numbers of elements (contract of this function).
+            // SAFETY: both arrays have the lengths of the envelope, by contract.
             unsafe {
                 if !datatypes.is_null() {
                     datatypes_out::<F>(&list[..self.datatypes], datatypes);
@@ -158,7 +160,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
     addresses: *mut isize,
     datatypes: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut typed, mut combiner) = (0, 0, 0, 0);
@@ -172,7 +174,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
         if code != 0 {
             return code_out::<F>(code);
         }
-        // The backend writes the number of datatypes of the envelope, whatever the size of the program's array.
+        // The backend writes all datatypes of the envelope, even into a shorter array.
         let mut list = vec![F::null(Kind::Datatype); count_of(typed).max(1)];
         let code = (backend::MPI_Type_get_contents::<F>())(
             datatype,
@@ -208,7 +210,7 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
     large_counts: *mut i64,
     datatypes: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut large, mut typed, mut combiner) = (0, 0, 0, 0, 0);
@@ -255,7 +257,7 @@ mod tests {
 
     #[test]
     fn constants_among_the_integers_of_a_datatype_are_found_where_the_standard_puts_them() {
-        // size, rank, ndims, gsizes, distribs, dargs, psizes, order
+        // The integers are size, rank, ndims, gsizes, distribs, dargs, psizes, order.
         let darray = [4, 1, 2, 10, 20, 17, 18, 19, 3, 2, 2, 12];
         let found = constants(DARRAY, &darray, false);
         assert_eq!(

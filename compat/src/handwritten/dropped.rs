@@ -1,8 +1,9 @@
 //! Callbacks of the program for dropped tool events.
 //!
-//! Such a callback has no user data of its own: it gets that of the event callback, which for the backend is a
-//! listener of this library. Events may occur at any time, also in a signal handler, so the lookup takes no lock: it uses lists that
-//! only grow.
+//! A callback for dropped events receives the user data of the event callback.
+//! For the backend, those are a listener of this library.
+//! Events may occur at any time, even in a signal handler, so the lookup takes no lock.
+//! The lookup uses lists that only grow.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -17,7 +18,7 @@ struct Node<T> {
     next: *mut Node<T>,
 }
 
-/// A list whose nodes are never freed; the newest is first.
+/// A list whose nodes are never freed. The newest node is first.
 struct List<T: 'static>(AtomicPtr<Node<T>>);
 
 impl<T> List<T> {
@@ -40,24 +41,26 @@ impl<T> List<T> {
     }
 
     fn values(&self) -> impl Iterator<Item = &'static T> {
-        // SAFETY: nodes are never freed, and not changed after they have been published by the list's head.
+        // SAFETY: nodes are never freed.
+        // Nodes are not changed after their publication by the list's head.
         let first = unsafe { self.0.load(Ordering::Acquire).as_ref() };
-        // SAFETY: nodes are never freed, and not changed after they have been published by the list's head.
+        // SAFETY: nodes are never freed.
+        // Nodes are not changed after their publication by the list's head.
         std::iter::successors(first, |node| unsafe { node.next.as_ref() }).map(|node| &node.value)
     }
 }
 
-/// The listeners that the backend has registered, each with the program's user data.
+/// The listeners registered in the backend, each with the program's user data.
 static LISTENERS: List<[usize; 2]> = List::new();
-/// The program's callback by registration; 0 if there is none.
+/// The program's callback for each registration, or 0.
 static FUNCTIONS: List<(usize, AtomicUsize)> = List::new();
 
-/// Records that the backend has registered a listener in place of the program's user data.
+/// Records that the backend has the listener instead of the program's user data.
 pub(super) fn listens(listener: *mut c_void, data: *mut c_void) {
     LISTENERS.add([listener.addr(), data.expose_provenance()]);
 }
 
-/// Sets the callback of a registration; returns the previous one.
+/// Sets the callback of a registration, and returns the previous one.
 fn exchange(registration: usize, function: usize) -> usize {
     let known = FUNCTIONS.values().find(|(known, _)| *known == registration);
     match known {
@@ -86,7 +89,7 @@ unsafe extern "C-unwind" fn on_dropped<F: Family>(
     let listener = LISTENERS.values().find(|[known, _]| *known == data.addr());
     let data = listener.map_or(data, |[_, data]| with_exposed_provenance_mut(*data));
     let safety = F::word_out(Word::CallbackSafety, safety);
-    // SAFETY: the program has passed the function for this event, with this signature.
+    // SAFETY: the program passed this function for dropped events, with this signature.
     unsafe {
         let function: OnDropped = std::mem::transmute(function);
         F::program(|| function(count, registration, source, safety, data));
@@ -100,7 +103,7 @@ pub unsafe fn MPI_T_event_set_dropped_handler<F: Family>(
     let ours: OnDropped = on_dropped::<F>;
     let given = if function == 0 { 0 } else { ours as usize };
     let before = exchange(registration, function);
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     let code = unsafe { (backend::MPI_T_event_set_dropped_handler::<F>())(registration, given) };
     if code != 0 {
         exchange(registration, before);

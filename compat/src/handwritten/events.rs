@@ -1,6 +1,6 @@
-//! Callbacks of the program for tool events; their safety levels are constants that differ between ABIs.
+//! Callbacks of the program for tool events, whose safety levels differ between the ABIs.
 //!
-//! The listener of a registered event callback is never freed: the callback may be running when it is replaced.
+//! The listener of a registered callback is never freed: a replaced callback may be running.
 #![allow(unsafe_code)]
 
 use super::dropped::listens;
@@ -22,10 +22,10 @@ fn listener(function: usize, data: *mut c_void) -> *mut c_void {
     Box::into_raw(Box::new(Listener { function, data })).cast()
 }
 
-/// Frees the listener of a failed registration, which the backend has not kept.
+/// Frees the listener of a failed registration, which the backend does not use.
 unsafe fn unless_taken(code: c_int, listener: *mut c_void) {
     if code != 0 {
-        // SAFETY: the pointer is from `listener`, and the failed call has not kept it.
+        // SAFETY: `listener` made the pointer, and the failed call does not keep it.
         drop(unsafe { Box::from_raw(listener.cast::<Listener>()) });
     }
 }
@@ -36,7 +36,7 @@ unsafe extern "C-unwind" fn on_event<F: Family>(
     safety: c_int,
     listener: *mut c_void,
 ) {
-    // SAFETY: the user data is a listener of this module, which is never freed while it is registered.
+    // SAFETY: the user data are a listener, which is not freed while registered.
     unsafe {
         let listener = &*listener.cast::<Listener>();
         let function: OnEvent = std::mem::transmute(listener.function);
@@ -50,7 +50,8 @@ unsafe extern "C-unwind" fn on_free<F: Family>(
     safety: c_int,
     listener: *mut c_void,
 ) {
-    // SAFETY: the user data is a listener of this module; the backend calls this function once, after the last event.
+    // SAFETY: the user data are a listener of this module.
+    // The backend calls this function once, after the last event.
     unsafe {
         let listener = Box::from_raw(listener.cast::<Listener>());
         let function: OnFree = std::mem::transmute(listener.function);
@@ -66,7 +67,7 @@ pub unsafe fn MPI_T_event_register_callback<F: Family>(
     data: *mut c_void,
     function: usize,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         let safety = F::word_in(Word::CallbackSafety, safety);
         let info = F::handle_in(Kind::Info, info);
@@ -102,7 +103,7 @@ pub unsafe fn MPI_T_event_handle_free<F: Family>(
     data: *mut c_void,
     function: usize,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         if function == 0 {
             let code = (backend::MPI_T_event_handle_free::<F>())(registration, data, 0);

@@ -1,4 +1,4 @@
-//! Generalized requests and data representations: callbacks of the program with an extra state.
+//! Generalized requests and data representations: callbacks of the program with extra state.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -13,35 +13,39 @@ type Query<F> = unsafe extern "C-unwind" fn(*mut c_void, *mut <F as Family>::Sta
 type Free = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 type Cancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
 
-/// A callback in Fortran, as MPICH and Open MPI call it. Its arguments are addresses: that of the extra state as the program has passed it, that of the status or
-/// of the flag, which `MPI_Grequest_free_function` does not have, and that of the error code.
+/// A Fortran callback, as MPICH and Open MPI call it.
+/// The arguments are the addresses of the extra state,
+/// of the status or flag, and of the error code.
+/// `MPI_Grequest_free_function` has no status or flag.
 type OfTwo = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int);
 type OfThree = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int);
 
-/// The program's callbacks of one request, until it is freed.
+/// The program's callbacks of a request. Freed with the request.
 struct Request {
     query: usize,
     free: usize,
     cancel: usize,
     extra_state: *mut c_void,
-    /// The callbacks are in Fortran, as `last_is_in_fortran` has stated.
+    /// True if the callbacks are in Fortran, as set by `last_is_in_fortran`.
     in_fortran: AtomicBool,
-    /// The byte that is 0 if they are, of libraries that write it after `MPI_Grequest_start`.
+    /// The language byte of the Fortran library, which is 0 for Fortran callbacks.
+    /// Some Fortran libraries write it after `MPI_Grequest_start`.
     language: Option<&'static AtomicU8>,
 }
 
 thread_local! {
-    /// The request that this thread has created last, until its language is known.
+    /// The last request created by this thread, until its language is known.
     static LAST: Cell<Option<NonNull<Request>>> = const { Cell::new(None) };
 }
 
-/// Has the callbacks of the request that this thread has created last called as Fortran does.
+/// Marks the last request created by this thread as one with Fortran callbacks.
 ///
 /// # Safety
-/// The calling thread has just returned from a successful `MPI_Grequest_start`, so the request has not been freed.
+/// The calling thread has just returned from a successful `MPI_Grequest_start`.
+/// So the request has not been freed.
 pub unsafe fn last_is_in_fortran() {
     if let Some(request) = LAST.take() {
-        // SAFETY: the caller states that the request has not been freed.
+        // SAFETY: the request has not been freed, by the contract of this function.
         unsafe { request.as_ref() }
             .in_fortran
             .store(true, Ordering::Relaxed);
@@ -49,13 +53,14 @@ pub unsafe fn last_is_in_fortran() {
 }
 
 impl Request {
-    /// Calls a callback in Fortran with the address of its second argument; returns its error code.
+    /// Calls a Fortran callback with the address of its second argument. Returns its error code.
     ///
     /// # Safety
-    /// The callback is one of `MPI_Grequest_start` in Fortran with these arguments.
+    /// The callback was passed to the Fortran `MPI_Grequest_start`, and has these arguments.
     unsafe fn call_fortran(&self, function: usize, second: *mut c_void) -> c_int {
         let mut code = 0;
-        // SAFETY: the caller states which arguments the callback has; the code is a local variable.
+        // SAFETY: the callback has these arguments, by the contract of this function.
+        // The code is a local variable.
         unsafe {
             if second.is_null() {
                 let function: OfTwo = std::mem::transmute(function);
@@ -78,12 +83,13 @@ unsafe extern "C-unwind" fn query<F: Family>(
     request: *mut c_void,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the extra state is a `Request` of `MPI_Grequest_start` that has not been freed; `status` points to a status of the backend.
+    // SAFETY: the extra state is a `Request` of `MPI_Grequest_start` that has not been freed.
+    // `status` points to a status of the backend.
     unsafe {
         let request = &*request.cast::<Request>();
         let mut theirs = status_to_program::<F>(&status.read());
         let code = F::program(|| {
-            // In Fortran a status is the same words.
+            // A status in Fortran consists of the same words.
             let argument = &raw mut theirs;
             if request.is_in_fortran() {
                 return request.call_fortran(request.query, argument.cast());
@@ -97,7 +103,8 @@ unsafe extern "C-unwind" fn query<F: Family>(
 }
 
 unsafe extern "C-unwind" fn free<F: Family>(request: *mut c_void) -> c_int {
-    // SAFETY: the backend calls the free callback once, as the last one; the box is that of `MPI_Grequest_start`.
+    // SAFETY: the backend calls the free callback once, after all other callbacks.
+    // The box was made by `MPI_Grequest_start`.
     unsafe {
         let request = Box::from_raw(request.cast::<Request>());
         let code = F::program(|| {
@@ -147,7 +154,7 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
         query::<F>;
     let ours_free: Free = free::<F>;
     let ours_cancel: Cancel = cancel::<F>;
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         let mut made = HandleOut::<F, of::Request>::new(request);
         let code = (backend::MPI_Grequest_start::<F>())(
@@ -159,11 +166,11 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
         );
         drop(made);
         if code == 0 {
-            // No callback is called before the program has the request.
+            // No callback runs before the program has the request.
             (*functions).language = F::language_of_callbacks(*request);
             LAST.set(NonNull::new(functions));
         } else {
-            // SAFETY: the call has failed, so the backend has not kept the pointer.
+            // SAFETY: the call has failed, so the backend does not keep the pointer.
             drop(Box::from_raw(functions));
         }
         code_out::<F>(code)
@@ -181,7 +188,7 @@ type Conversion<F, C> = unsafe extern "C-unwind" fn(
     *mut c_void,
 ) -> c_int;
 
-/// The program's callbacks of a data representation, which cannot be unregistered.
+/// The program's callbacks of a data representation. Representations cannot be unregistered.
 struct Representation {
     read: usize,
     write: usize,
@@ -255,7 +262,7 @@ macro_rules! register {
                 extent: extent_function,
                 extra_state,
             }));
-            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+            // SAFETY: the standard requires valid arguments of callers of the exported function.
             unsafe {
                 let code = (backend::$name::<F>())(
                     name,
@@ -265,7 +272,7 @@ macro_rules! register {
                     known.cast(),
                 );
                 if code != 0 {
-                    // SAFETY: the registration has failed, so the backend has not kept the pointer.
+                    // SAFETY: the registration failed, so the backend does not keep the pointer.
                     drop(Box::from_raw(known));
                 }
                 code_out::<F>(code)

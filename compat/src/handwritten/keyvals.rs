@@ -1,7 +1,9 @@
 //! Keyvals with copy and delete callbacks of the program.
 //!
-//! The backend calls callbacks of this library with its own handles, and these find the program's callbacks through the extra state. The
-//! extra state for three equal addresses is allocated once and never freed, since attributes outlive their keyvals.
+//! The backend calls callbacks of this library with its own handles.
+//! The library's callbacks find the program's callbacks through the extra state.
+//! Equal triples of addresses share one extra state.
+//! An extra state is never freed, since attributes may outlive their keyvals.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -13,7 +15,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, OnceLock};
 
-/// The addresses of the program's callbacks, and its own extra state.
+/// The addresses of the program's callbacks, and the program's extra state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Functions {
     copy: usize,
@@ -21,29 +23,30 @@ struct Functions {
     extra_state: usize,
 }
 
-/// The functions through which callbacks in Fortran are called, which MPICH's Fortran library names after it has created a keyval.
+/// The functions through which Fortran callbacks are called.
+/// MPICH's Fortran library sets them after the creation of a keyval.
 #[derive(Clone, Copy, Debug)]
 struct Proxies {
     copy: usize,
     delete: usize,
 }
 
-/// The extra state of the backend's callbacks.
+/// The extra state of the callbacks in the backend.
 #[derive(Debug)]
 struct Kept {
     functions: Functions,
-    /// Set if the callbacks are in Fortran: the addresses of callbacks determine their language.
+    /// Set if the callbacks are in Fortran. The addresses of callbacks determine their language.
     proxies: OnceLock<Proxies>,
 }
 
 static KNOWN: Mutex<BTreeMap<Functions, &'static Kept>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// The keyval that this thread has created last.
+    /// The last keyval created by this thread.
     static LAST: Cell<Option<(c_int, &'static Kept)>> = const { Cell::new(None) };
 }
 
-/// Returns the extra state with this content, which lives as long as the process.
+/// Returns the extra state with this content, which exists until process exit.
 fn kept(functions: Functions) -> &'static Kept {
     let mut known = lock(&KNOWN);
     known.entry(functions).or_insert_with(|| {
@@ -52,15 +55,16 @@ fn kept(functions: Functions) -> &'static Kept {
     })
 }
 
-/// Has the callbacks of the keyval that this thread has created last called through these functions, whose types are `CopyProxy` and `DeleteProxy`.
+/// Sets the functions through which the callbacks of this thread's last keyval are called.
+/// Their types are `CopyProxy` and `DeleteProxy`.
 pub fn call_through(keyval: c_int, copy: usize, delete: usize) {
     if let Some((_, kept)) = LAST.get().filter(|(last, _)| *last == keyval) {
-        // A program may create several keyvals with the same callbacks; their proxies are the same.
+        // Several keyvals of a program may have the same callbacks, and so the same proxies.
         let _ = kept.proxies.set(Proxies { copy, delete });
     }
 }
 
-/// The predefined copy function of the standard; other ABIs have the address of a function for it.
+/// The predefined copy callback of the standard. In other ABIs it is the address of a function.
 const DUPLICATE: usize = 1;
 
 const COMM: u8 = 0;
@@ -85,7 +89,7 @@ type Copy<F> = unsafe extern "C-unwind" fn(
 ) -> c_int;
 type Delete<F> =
     unsafe extern "C-unwind" fn(<F as Family>::Handle, c_int, *mut c_void, *mut c_void) -> c_int;
-/// Arguments: the program's callback, object, keyval, extra state, kind of the value, value, copied value, flag.
+/// Arguments: the program's callback, object, keyval, extra state, value type, value, copy, flag.
 type CopyProxy<F> = unsafe extern "C-unwind" fn(
     usize,
     <F as Family>::Handle,
@@ -96,7 +100,7 @@ type CopyProxy<F> = unsafe extern "C-unwind" fn(
     *mut c_void,
     *mut c_int,
 ) -> c_int;
-/// Arguments: the program's callback, object, keyval, kind of the value, value, extra state.
+/// Arguments: the program's callback, object, keyval, value type, value, extra state.
 type DeleteProxy<F> = unsafe extern "C-unwind" fn(
     usize,
     <F as Family>::Handle,
@@ -105,10 +109,10 @@ type DeleteProxy<F> = unsafe extern "C-unwind" fn(
     *mut c_void,
     *mut c_void,
 ) -> c_int;
-/// MPICH's name of an integer of an address's size, as the kind of a value.
+/// MPICH's value type for an address-sized integer.
 const ADDRESS_INTEGER: c_int = 1;
 
-/// The copy callback for the backend.
+/// The copy callback that is passed to the backend.
 unsafe extern "C-unwind" fn copy<F: Family, const OF: u8>(
     object: F::Below,
     keyval: c_int,
@@ -117,7 +121,8 @@ unsafe extern "C-unwind" fn copy<F: Family, const OF: u8>(
     copied: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: the extra state is from `kept` and never freed, and its function has the type of the program's ABI.
+    // SAFETY: the extra state was made by `kept` and is never freed.
+    // The program's function has the type of the program's ABI.
     unsafe {
         let Kept { functions, proxies } = &*functions.cast::<Kept>();
         if functions.copy == DUPLICATE {
@@ -143,14 +148,15 @@ unsafe extern "C-unwind" fn copy<F: Family, const OF: u8>(
     }
 }
 
-/// The delete callback for the backend.
+/// The delete callback that is passed to the backend.
 unsafe extern "C-unwind" fn delete<F: Family, const OF: u8>(
     object: F::Below,
     keyval: c_int,
     value: *mut c_void,
     functions: *mut c_void,
 ) -> c_int {
-    // SAFETY: the extra state is from `kept` and never freed, and its function has the type of the program's ABI.
+    // SAFETY: the extra state was made by `kept` and is never freed.
+    // The program's function has the type of the program's ABI.
     unsafe {
         let Kept { functions, proxies } = &*functions.cast::<Kept>();
         let object = F::handle_out(kind(OF), object);
@@ -203,7 +209,7 @@ macro_rules! maker {
                 *mut c_void,
             ) -> c_int = delete::<F, $of>;
             let mut made = 0;
-            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+            // SAFETY: the standard requires valid arguments of callers of the exported function.
             let code = unsafe {
                 (backend::$name::<F>())(
                     given(copy_function, ours_copy as usize, no_copy),
@@ -219,7 +225,7 @@ macro_rules! maker {
             if !keyval.is_null() {
                 let made = F::word_out(Word::Keyval, made);
                 LAST.set(Some((made, functions)));
-                // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+                // SAFETY: the standard requires valid arguments for the exported function.
                 unsafe { keyval.write(made) };
             }
             code_out::<F>(code)

@@ -1,10 +1,12 @@
-//! Functions that no table describes, generic over the family.
+//! Functions that the tables do not describe, generic over the [`Family`](crate::Family).
 //!
-//! The build finds a function by its form `pub unsafe fn MPI_X<F: Family>`, with the types of
-//! [`crate::backend`] and the family's own types for handles (`F::Handle`, files as `usize`) and statuses.
+//! The build finds a function by its form `pub unsafe fn MPI_X<F: Family>`.
+//! The argument types of functions are those of [`crate::backend`].
+//! Handles are `F::Handle`, files are `usize`, and statuses are the program's type.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-// SAFETY in this module: the arguments are those of the program, which the standard obliges to be valid, and are used only as the standard allows.
+// SAFETY in this module: the standard requires of the program that its arguments are valid.
+// The arguments are used only as the standard allows.
 
 mod attributes;
 mod datatypes;

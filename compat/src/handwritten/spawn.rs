@@ -1,4 +1,4 @@
-//! Process creation: the array of error codes, and the infos of several commands.
+//! Process creation: arrays of error codes, and infos of several commands.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -6,11 +6,12 @@ use crate::convert::{ShortArray, code_out, handles_in, words_out};
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_char, c_int};
 
-/// Returns the number of spawned processes, the size of the intercommunicator's remote group; 0 for the null communicator.
+/// Returns the number of spawned processes, or 0 for the null communicator.
+/// The number is the size of the intercommunicator's remote group.
 unsafe fn started<F: Family>(intercomm: F::Below) -> c_int {
     let mut size = 0;
     if intercomm != F::null(Kind::Comm) {
-        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+        // SAFETY: the standard requires valid arguments of callers of the exported function.
         unsafe { (backend::MPI_Comm_remote_size::<F>())(intercomm, &mut size) };
     }
     size
@@ -26,7 +27,7 @@ pub unsafe fn MPI_Comm_spawn<F: Family>(
     intercomm: *mut F::Handle,
     errcodes: *mut c_int,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         let mut made = F::null(Kind::Comm);
         let code = (backend::MPI_Comm_spawn::<F>())(
@@ -64,7 +65,7 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
     intercomm: *mut F::Handle,
     errcodes: *mut c_int,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         let comm = F::handle_in(Kind::Comm, comm);
         let root = F::word_in(Word::Rank, root);
@@ -72,7 +73,7 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
         if comm != F::null(Kind::Comm) {
             (backend::MPI_Comm_rank::<F>())(comm, &mut rank);
         }
-        // Only the root's arrays are significant.
+        // The arrays are significant only at the root.
         let mut short = ShortArray::new();
         let count_here = if rank == root { count } else { 0 };
         let infos = handles_in::<F>(&mut short, Kind::Info, infos, count_here);

@@ -1,4 +1,4 @@
-//! Tool variables bound to an MPI object: the program passes a pointer to its own handle.
+//! Tool variables that are bound to an MPI object: the program passes a pointer to its handle.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -7,7 +7,7 @@ use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// Kinds in the order of the standard's `MPI_T_BIND_*`, which begins with "no object" at 1.
+/// The kinds in the order of `MPI_T_BIND_*`, which begin with `MPI_T_BIND_NO_OBJECT` (1).
 const BOUND: [Kind; 11] = [
     Kind::Comm,
     Kind::Datatype,
@@ -22,13 +22,13 @@ const BOUND: [Kind; 11] = [
     Kind::Session,
 ];
 
-/// A handle in the backend's ABI.
+/// The handle of an object in the backend's ABI.
 enum Object<F: Family> {
     File(usize),
     Other(F::Below),
 }
 
-/// Returns the object that a program points to, in the backend's ABI; `None` if the variable is not bound.
+/// Converts the object to which the program's pointer refers, or returns `None` if there is none.
 unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<F>> {
     let bind = F::standard(Word::Bind, bind);
     let kind = *BOUND.get(usize::try_from(bind - 2).ok()?)?;
@@ -36,22 +36,23 @@ unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<
         return None;
     }
     Some(match kind {
-        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+        // SAFETY: the standard requires valid arguments of callers of the exported function.
         Kind::File => Object::File(F::file_in(unsafe {
             pointer.cast::<usize>().read_unaligned()
         })),
-        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+        // SAFETY: the standard requires valid arguments of callers of the exported function.
         kind => Object::Other(F::handle_in(kind, unsafe {
             pointer.cast::<F::Handle>().read_unaligned()
         })),
     })
 }
 
-/// Allocates a handle of a variable: `get_bind` asks the backend for the kind of object that the variable is bound to, and
-/// `allocate` gets the pointer to pass on, to the converted handle of the program's object if there is one.
+/// Allocates a handle of a variable.
+/// `get_bind` queries the backend for the object kind to which the variable is bound.
+/// `allocate` receives the pointer for the backend: to the converted handle, if there is an object.
 ///
 /// # Safety
-/// `given` points to a handle of that kind.
+/// `given` points to a handle of the object kind.
 unsafe fn bound<F: Family>(
     given: *mut c_void,
     get_bind: impl FnOnce(&mut c_int),
@@ -59,7 +60,7 @@ unsafe fn bound<F: Family>(
 ) -> c_int {
     let mut bind = 0;
     get_bind(&mut bind);
-    // SAFETY: `given` points to a handle of that kind (contract of this function).
+    // SAFETY: `given` points to a handle of that kind, by the contract of this function.
     let code = match unsafe { object::<F>(bind, given) } {
         Some(Object::File(mut file)) => allocate((&raw mut file).cast()),
         Some(Object::Other(mut handle)) => allocate((&raw mut handle).cast()),
@@ -74,7 +75,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
     handle: *mut usize,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         bound::<F>(
             given,
@@ -104,7 +105,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc<F: Family>(
     handle: *mut usize,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         bound::<F>(
             given,
@@ -138,7 +139,7 @@ pub unsafe fn MPI_T_event_handle_alloc<F: Family>(
     info: F::Handle,
     registration: *mut usize,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         bound::<F>(
             given,
@@ -184,7 +185,7 @@ pub unsafe fn MPI_T_event_get_info<F: Family>(
     desc_len: *mut c_int,
     bind: *mut c_int,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         let space = if elements.is_null() || datatypes.is_null() {
             0

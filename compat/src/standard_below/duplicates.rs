@@ -1,4 +1,4 @@
-//! Nonblocking duplication: this library writes the handle, in the program's ABI, when the operation completes.
+//! Nonblocking duplication: this library stores the handle in the program's ABI at completion.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -6,9 +6,9 @@ use crate::convert::{HandleOut, code_out, of};
 use crate::family::{Kind, OnStandard};
 use std::ffi::{c_int, c_void};
 
-/// The callback with which the backend delivers the handle; `place` is the program's output argument.
+/// The callback with which the backend delivers the handle. `place` is the program's argument.
 unsafe extern "C-unwind" fn deliver<F: OnStandard>(place: *mut c_void, comm: usize) {
-    // SAFETY: the standard obliges the program to keep its output argument valid until the request is complete.
+    // SAFETY: the standard requires that the output argument is valid until the request completes.
     unsafe {
         place
             .cast::<F::Handle>()
@@ -22,7 +22,7 @@ unsafe fn start<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         let comm = F::handle_in(Kind::Comm, comm);
         let mut started = HandleOut::<F, of::Request>::new(request);
@@ -37,7 +37,7 @@ pub unsafe fn MPI_Comm_idup<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe { start::<F>(comm, Kind::Info.null(), made, request) }
 }
 
@@ -47,6 +47,6 @@ pub unsafe fn MPI_Comm_idup_with_info<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe { start::<F>(comm, F::handle_in(Kind::Info, info), made, request) }
 }

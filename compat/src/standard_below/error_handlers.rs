@@ -1,4 +1,4 @@
-//! Error handlers of the program: variadic functions, which are called with a handle and a code only.
+//! Error handlers of the program: variadic functions, called with a handle and a code only.
 #![allow(unsafe_code)]
 
 use super::operators::keep;
@@ -7,7 +7,7 @@ use crate::convert::code_out;
 use crate::family::{Kind, OnStandard, Word};
 use std::ffi::{c_int, c_void};
 
-/// The kinds of objects, in the numbering of `portcullis_make_error_handler`.
+/// The object kinds, in the numbering of `portcullis_make_error_handler`.
 const COMM: u8 = 0;
 const WIN: u8 = 1;
 const FILE: u8 = 2;
@@ -15,14 +15,15 @@ const SESSION: u8 = 3;
 
 type Handler<H> = unsafe extern "C-unwind" fn(*mut H, *mut c_int, ...);
 
-/// The callback that the backend calls; the context is the program's function. If the handler changes the code, the call
-/// returns the changed code.
+/// The callback for the backend. The context is the program's handler.
+/// If the handler changes the code, the call returns the changed code.
 unsafe extern "C-unwind" fn handle<F: OnStandard, const OF: u8>(
     function: *mut c_void,
     object: usize,
     code: *mut c_int,
 ) {
-    // SAFETY: the context is a function that the program has passed with this signature; `code` points to a local variable of the backend.
+    // SAFETY: the context is a function of the program with this signature.
+    // `code` points to a local variable of the backend.
     unsafe {
         let mut theirs = F::word_out(Word::Error, code.read());
         let before = theirs;
@@ -53,7 +54,7 @@ unsafe fn create<F: OnStandard, const OF: u8>(function: usize, handler: *mut F::
     } else {
         &raw mut made
     };
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         let function = function as *mut c_void;
         let code = (backend::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
@@ -68,7 +69,7 @@ pub unsafe fn MPI_Comm_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe { create::<F, COMM>(function, handler) }
 }
 
@@ -76,7 +77,7 @@ pub unsafe fn MPI_Win_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe { create::<F, WIN>(function, handler) }
 }
 
@@ -84,7 +85,7 @@ pub unsafe fn MPI_File_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe { create::<F, FILE>(function, handler) }
 }
 
@@ -92,6 +93,6 @@ pub unsafe fn MPI_Session_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe { create::<F, SESSION>(function, handler) }
 }

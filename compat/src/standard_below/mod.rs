@@ -1,8 +1,12 @@
-//! Functions that no table describes and that need extensions of Portcullis's `libmpi_abi.so.1`: operators and error handlers with a
-//! context, duplication with a callback, and collective operations that read their arrays before they return.
+//! Functions that need extensions of Portcullis's `libmpi_abi.so.1`, beside the tables.
+//!
+//! These extensions are operators and error handlers
+//! with a context, and duplication with a callback.
+//! Collectives of that library also read their arrays before they return.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-// SAFETY in this module: the arguments are those of the program, which the standard obliges to be valid, and are used only as the standard allows.
+// SAFETY in this module: the standard requires of the program that its arguments are valid.
+// The arguments are used only as the standard allows.
 
 mod duplicates;
 mod error_handlers;

@@ -1,4 +1,4 @@
-//! Reduction operators of the program: their callbacks get the program's datatype handle.
+//! Reduction operators of the program, whose functions receive the program's datatype handle.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -11,7 +11,7 @@ type Small<F> =
 type Large<F> =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut <F as Family>::Handle);
 
-/// The callback that the backend calls; the context is the program's function.
+/// The callback for the backend. The context is the program's function.
 unsafe extern "C-unwind" fn small<F: OnStandard>(
     function: *mut c_void,
     input: *mut c_void,
@@ -21,7 +21,8 @@ unsafe extern "C-unwind" fn small<F: OnStandard>(
 ) {
     let mut datatype = F::handle_out(Kind::Datatype, datatype);
     let mut count = c_int::try_from(count).unwrap_or(c_int::MAX);
-    // SAFETY: the context is a function that the program has passed with this signature; the backend passes at most `c_int::MAX` elements.
+    // SAFETY: the context is a function of the program with this signature.
+    // The backend passes at most `c_int::MAX` elements.
     unsafe {
         let function: Small<F> = std::mem::transmute(function);
         function(input, inout, &mut count, &mut datatype);
@@ -36,14 +37,14 @@ unsafe extern "C-unwind" fn large<F: OnStandard>(
     datatype: usize,
 ) {
     let mut datatype = F::handle_out(Kind::Datatype, datatype);
-    // SAFETY: the context is a function that the program has passed with this signature.
+    // SAFETY: the context is a function of the program with this signature.
     unsafe {
         let function: Large<F> = std::mem::transmute(function);
         function(input, inout, &mut count, &mut datatype);
     }
 }
 
-/// Destructor of the context, which does nothing: the context is the program's function.
+/// Destructor of the context, without an effect: the context is the program's function.
 pub(super) unsafe extern "C-unwind" fn keep(_: *mut c_void) {}
 
 unsafe fn create<F: OnStandard>(
@@ -59,7 +60,7 @@ unsafe fn create<F: OnStandard>(
     } else {
         &raw mut made
     };
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         let function = function as *mut c_void;
         let code = (backend::make_operator())(call, most, function, keep, commute, place);
@@ -75,7 +76,7 @@ pub unsafe fn MPI_Op_create<F: OnStandard>(
     commute: c_int,
     op: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe { create::<F>(small::<F>, c_int::MAX.into(), function, commute, op) }
 }
 
@@ -84,6 +85,6 @@ pub unsafe fn MPI_Op_create_c<F: OnStandard>(
     commute: c_int,
     op: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe { create::<F>(large::<F>, i64::MAX, function, commute, op) }
 }

@@ -1,7 +1,8 @@
-//! Collective operations with a datatype per block (`alltoallw`), among all ranks and among neighbours.
+//! Collectives with a datatype per block (`alltoallw`), among all ranks and among neighbours.
 //!
-//! The communicator determines the length of the arrays. The backend reads them before it returns, also in
-//! nonblocking and persistent operations, so converted arrays need not outlive the call.
+//! The length of the arrays depends on the communicator.
+//! The backend reads the arrays before it returns, even for nonblocking and persistent operations.
+//! So converted arrays need not outlive the call.
 #![allow(unsafe_code)]
 
 use crate::convert::{Array, HandleOut, ShortArray, code_out, handles_in, of};
@@ -9,7 +10,7 @@ use crate::family::{IN_PLACE, Kind, OnStandard};
 use crate::{backend, blocks};
 use std::ffi::{c_int, c_void};
 
-/// Converts the datatypes of both sides; none on the sending side of an in-place operation.
+/// Converts the datatypes of both sides. An in-place operation has no send datatypes.
 unsafe fn types<'a, F: OnStandard>(
     shorts: &'a mut (ShortArray<usize>, ShortArray<usize>),
     comm: usize,
@@ -19,12 +20,12 @@ unsafe fn types<'a, F: OnStandard>(
     recvtypes: *const F::Handle,
 ) -> (Array<'a, usize>, Array<'a, usize>) {
     let (send, receive) = match blocks::known::<F>(comm) {
-        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+        // SAFETY: the standard requires valid arguments of callers of the exported function.
         true => unsafe { lengths(comm) },
         false => (0, 0),
     };
     let send = if sendbuf.addr() == IN_PLACE { 0 } else { send };
-    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    // SAFETY: the standard requires valid arguments of callers of the exported function.
     unsafe {
         (
             handles_in::<F>(&mut shorts.0, Kind::Datatype, sendtypes, send),
@@ -48,7 +49,7 @@ macro_rules! blocks {
             $($info: F::Handle,)?
             $($request: *mut F::Handle,)?
         ) -> c_int {
-            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+            // SAFETY: the standard requires valid arguments of callers of the exported function.
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let sendbuf = F::buffer_in(sendbuf.cast_mut()).cast_const();

@@ -1,4 +1,4 @@
-//! The Rust text that passes choice buffers with a descriptor to C.
+//! Generation of Rust code that passes choice buffers with a descriptor to C.
 
 use std::fmt::Write as _;
 
@@ -8,14 +8,14 @@ use crate::signatures::{by_value, c_name, c_type, rust_name};
 use crate::statements::Statements;
 use crate::table::{Direction, Parameter, Procedure};
 
-/// The count and the datatype of a buffer's message, if they follow it.
+/// Returns the names of a buffer's count and datatype arguments, if they follow the buffer.
 fn message<'p>(procedure: &'p Procedure, buffer: &Parameter) -> Option<(&'p str, &'p str)> {
     let all = &procedure.parameters;
     let at = all.iter().position(|p| p.name == buffer.name)?;
     let (count, datatype) = (all.get(at + 1)?, all.get(at + 2)?);
     let is_count = count.kind.contains("NUM_ELEM") && count.length.is_none();
     let is_type = datatype.kind == "DATATYPE" && datatype.length.is_none();
-    // A buffer with a block for each rank has more elements than the count.
+    // A buffer with one block per rank has more elements than the count.
     let lower = procedure.name.to_lowercase();
     let receives = buffer.name == "recvbuf";
     let blocks = lower.contains("alltoall")
@@ -26,23 +26,23 @@ fn message<'p>(procedure: &'p Procedure, buffer: &Parameter) -> Option<(&'p str,
     (is_count && is_type && !blocks && !shared).then_some((&count.name, &datatype.name))
 }
 
-/// How a section that is not contiguous is passed on.
+/// The way in which a noncontiguous array section is passed to C.
 enum Section<'p> {
-    /// A datatype describes it in place of the message's.
+    /// A new datatype describes the section, and replaces count and datatype of the message.
     Message { count: &'p str, datatype: &'p str },
-    /// The same for each of a number of partitions.
+    /// A new datatype describes each of a number of partitions.
     Partitions { count: &'p str, datatype: &'p str },
-    /// By the address of its first element, which is all that the procedure needs.
+    /// The address of the first element is passed; the procedure needs no more.
     Address,
-    /// Not at all: the procedure uses the memory as a whole.
+    /// The section is rejected, because the procedure uses the memory as a whole.
     Refused,
-    /// As a copy that lives until the request is complete.
+    /// A copy is passed that lives until the request is complete.
     KeptCopy,
-    /// As a copy that lives until the procedure returns.
+    /// A copy is passed that lives until the procedure returns.
     Copy,
 }
 
-/// How a procedure gets a section. A handwritten body takes the count and the datatype from its arguments.
+/// Returns how a procedure passes a section. A handwritten body has its own count and datatype.
 fn section<'p>(procedure: &'p Procedure, buffer: &Parameter, by_hand: bool) -> Section<'p> {
     let name = procedure.name.as_str();
     if let (Some((count, datatype)), false) = (message(procedure, buffer), by_hand) {
@@ -64,7 +64,7 @@ fn section<'p>(procedure: &'p Procedure, buffer: &Parameter, by_hand: bool) -> S
     Section::Address
 }
 
-/// The procedure makes memory known that others use later.
+/// Returns true if the procedure registers memory for later use.
 fn uses_memory(name: &str) -> bool {
     name.contains("attach")
         || name.contains("detach")
@@ -72,7 +72,7 @@ fn uses_memory(name: &str) -> bool {
         || name.contains("Free_mem")
 }
 
-/// Converts a buffer that is passed with a descriptor.
+/// Generates the conversion of a buffer with a descriptor.
 pub fn described(
     statements: &mut Statements,
     procedure: &Procedure,
@@ -117,7 +117,7 @@ pub fn described(
     statements.passed.push(format!("{name}_section.address()"));
 }
 
-/// The call that copies a buffer if its section is not contiguous.
+/// Returns the call that copies a buffer with a noncontiguous section.
 fn copied(procedure: &Procedure, buffer: &Parameter, name: &str, comm: &str) -> String {
     let back = buffer.direction != Direction::In;
     let root = if buffer.root { "root" } else { NONE };
@@ -125,8 +125,8 @@ fn copied(procedure: &Procedure, buffer: &Parameter, name: &str, comm: &str) -> 
     format!("copies::copied::<C, {back}>({name}, ({root}, {comm}), {written})")
 }
 
-/// Returns the code for the part of the result buffer that the call overwrites, if it is the same on every rank; `None` otherwise.
-/// Persistent calls always give `None`, because their buffer may change between starts.
+/// Returns the code for the part of the result buffer that the call overwrites on every rank.
+/// Returns `None` for other calls, and for persistent ones: their buffer may change between starts.
 fn written(procedure: &Procedure, buffer: &Parameter) -> String {
     let reduces = ["allreduce", "iallreduce", "scan", "iscan"];
     let name = procedure.name.to_lowercase();
@@ -137,17 +137,17 @@ fn written(procedure: &Procedure, buffer: &Parameter) -> String {
     "None".into()
 }
 
-/// An argument that a procedure does not have.
+/// The code for an argument that a procedure does not have.
 const NONE: &str = "std::ptr::null()";
 
-/// The argument with the communicator.
+/// Returns the name of the communicator argument.
 fn communicator(procedure: &Procedure, width: Width) -> String {
     let mut all = procedure.parameters.iter();
     let comm = all.find(|p| p.kind == "COMMUNICATOR" && by_value(p, width));
     comm.map_or(NONE.into(), |p| rust_name(&p.name))
 }
 
-/// Passes the count and the datatype of a section instead of the arguments.
+/// Replaces the count and datatype arguments by those of a section.
 fn replace(
     statements: &mut Statements,
     procedure: &Procedure,

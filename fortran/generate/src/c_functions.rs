@@ -1,11 +1,11 @@
-//! The Rust text that declares the C functions, and the trait `Calls` that has the `MPI_` or the `PMPI_` form of each.
+//! Generation of the C declarations, and the trait `Calls` with the `MPI_` and `PMPI_` functions.
 
 use std::fmt::Write as _;
 
 use crate::signatures::{c_name, c_parameters, c_result, c_type, rust_name};
 use crate::table::Tables;
 
-/// Declares the C functions, and the trait that has the `MPI_` or the `PMPI_` form of each.
+/// Writes the C declarations, and the trait `Calls` with the `MPI_` and `PMPI_` functions.
 pub fn declare(text: &mut String, tables: &Tables) {
     let mut functions: Vec<(String, String, String, &str)> = Vec::new();
     for procedure in tables

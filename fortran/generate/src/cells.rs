@@ -1,21 +1,21 @@
-//! The sentinels: constants that the library recognises by their addresses.
+//! The sentinels: constants that the library recognises by their addresses, such as `MPI_BOTTOM`.
 //!
-//! `mpif.h` has them in one COMMON block, since an include file can name an external variable in no other way.
-//! The modules have a variable for each, bound to a symbol of the library: unlike a COMMON block, such a variable is not defined again in each
-//! shared library that uses the module.
+//! `mpif.h` has them in one COMMON block, the only external symbol that an include file can name.
+//! The modules have one variable per sentinel, bound to a symbol of the library. Unlike a COMMON
+//! block, such a variable is not defined again in each shared library that uses the module.
 
 /// A sentinel.
 #[derive(Debug)]
 pub struct Cell {
-    /// Its name in Fortran.
+    /// The name in Fortran.
     pub name: &'static str,
-    /// Its type.
+    /// The type in Fortran.
     pub of: Of,
-    /// Its shape.
+    /// The array shape in Fortran; empty for a scalar.
     pub shape: &'static str,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: usize,
-    /// The value of the constant in C, an address.
+    /// The value of the C constant, which is an address.
     pub value: usize,
 }
 
@@ -56,25 +56,25 @@ pub const CELLS: &[Cell] = &[
     cell("MPI_ARGVS_NULL", Of::Character, "(1,1)", 1, 0),
 ];
 
-/// The bytes that pad the COMMON block to 128: the linker requires the size and the alignment that the symbol has in the library.
+/// The padding that makes the COMMON block 128 bytes long. The linker requires the library's size.
 pub const FILLING: usize = 38;
 
-/// The symbol of the COMMON block.
+/// The name of the COMMON block.
 pub const BLOCK: &str = "mpi_fortran_cells";
 
 impl Cell {
-    /// It is a status or an array of statuses, whose type module `mpi_f08` replaces.
+    /// Returns true for statuses, which have another type in module `mpi_f08`.
     pub fn is_status(&self) -> bool {
         self.name.contains("STATUS")
     }
 
-    /// The symbol of the modules' variable.
+    /// Returns the symbol of the variable in the modules.
     pub fn symbol(&self) -> String {
         let name = self.name.to_lowercase();
         format!("mpi_fortran_{}", name.trim_start_matches("mpi_"))
     }
 
-    /// The symbol of the variable in module `mpi_f08`, which differs for statuses.
+    /// Returns the symbol of the variable in module `mpi_f08`, which differs for statuses.
     pub fn symbol_f08(&self) -> String {
         self.symbol().replace("mpi_fortran_", "mpi_fortran_f08_")
     }

@@ -1,4 +1,4 @@
-//! The Rust text that converts an argument for C, and back: every argument but the choice buffers with a descriptor.
+//! Generation of Rust code that converts arguments for C and back, except described buffers.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::signatures::{Style, by_value, is_described_string, is_small_pointer, 
 use crate::statements::Statements;
 use crate::table::{Direction, Parameter, Procedure};
 
-/// Converts an argument for C, and back.
+/// Generates the conversion of an argument for C and back.
 pub fn plain(
     statements: &mut Statements,
     procedure: &Procedure,
@@ -123,7 +123,7 @@ pub fn plain(
             );
         }
         Class::String => {
-            // The standard strips keys and values on both sides.
+            // The standard strips leading and trailing blanks of keys and values.
             let how = if procedure.name.starts_with("MPI_Info_") {
                 "input_both_sides"
             } else {
@@ -139,12 +139,12 @@ pub fn plain(
     }
 }
 
-/// It has a parameter of this name.
+/// Returns true if the procedure has a parameter with this name.
 fn names(procedure: &Procedure, name: &str) -> bool {
     procedure.parameters.iter().any(|p| p.name == name)
 }
 
-/// The bytes that C may write for a string that it returns.
+/// Returns the size in bytes of the buffer for a string that C returns.
 fn string_size(procedure: &Procedure, length: Option<&str>) -> usize {
     match length {
         Some("MPI_MAX_ERROR_STRING") => 512,

@@ -1,33 +1,33 @@
-//! What the kinds of the standard's tables are in Fortran and in C.
+//! The types in Fortran and in C of the parameter kinds in the standard's tables.
 
 use crate::table::{Parameter, Procedure};
 
-/// The width of a call: the usual one or its large-count twin.
+/// The width of a call: the usual form, or the large-count form (`_c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     Usual,
     Large,
 }
 
-/// What a parameter is.
+/// The class of a parameter; it determines the types in Fortran and in C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// An INTEGER, C's `int`.
+    /// An INTEGER; an `int` in C.
     Int,
-    /// An integer of 8 bytes; the name of its kind.
+    /// An integer of 8 bytes, with the name of its Fortran kind.
     Wide(&'static str),
     Logical,
-    /// A handle; the name of its type without `MPI_`.
+    /// A handle, with the name of its type without `MPI_`.
     Handle(&'static str),
     Status,
     /// A choice buffer.
     Buffer,
-    /// An address that is returned: `TYPE(C_PTR)` or an integer.
+    /// A returned address: `TYPE(C_PTR)` or an integer.
     Address,
-    /// The address of a buffer that has been detached.
+    /// The returned address of a detached buffer.
     Detached,
     String,
-    /// The arguments of commands: one or two dimensions of strings.
+    /// Command arguments: a string array of one or two dimensions.
     Arguments(u8),
     Function,
     /// A LOGICAL of any kind.
@@ -35,20 +35,20 @@ pub enum Class {
     OldStatus,
     NewStatus,
     Double,
-    /// What only C has: a variable number of arguments.
+    /// A variable number of arguments, which only C has.
     Rest,
 }
 
-/// The type of the clock's results, which are C's `double`.
+/// The Fortran type of the results of `MPI_Wtime` and `MPI_Wtick`; `double` in C.
 ///
-/// The standard writes DOUBLE PRECISION, which has 16 bytes under a flag such as gfortran's `-fdefault-real-8`.
+/// DOUBLE PRECISION, as in the standard, has 16 bytes with flags such as `-fdefault-real-8`.
 pub const CLOCK: &str = "real(selected_real_kind(15))";
 
 const AINT: &str = "MPI_ADDRESS_KIND";
 const COUNT: &str = "MPI_COUNT_KIND";
 const OFFSET: &str = "MPI_OFFSET_KIND";
 
-/// The class of a kind. A kind that is not listed is an `int`.
+/// Returns the class of a kind. A kind that is not listed is an `int`.
 pub fn class(kind: &str, width: Width) -> Class {
     use Class::*;
     let large = width == Width::Large;
@@ -106,19 +106,19 @@ impl Parameter {
         class(&self.kind, width)
     }
 
-    /// Fortran has it in calls of this width.
+    /// Returns true if the parameter exists in Fortran calls of this width.
     pub fn in_fortran(&self, width: Width) -> bool {
         !self.hidden && self.kind != "VARARGS" && (!self.large || width == Width::Large)
     }
 }
 
 impl Procedure {
-    /// It has a large-count twin.
+    /// Returns true if the procedure has a large-count form.
     pub fn has_twin(&self) -> bool {
         self.parameters.iter().any(|p| p.kind.starts_with("POLY"))
     }
 
-    /// The compiler can distinguish the large-count twin by the types of its arguments.
+    /// Returns true if the compiler can select the large-count form by the argument types.
     pub fn distinguishable(&self) -> bool {
         let differs = |p: &Parameter| {
             p.large
@@ -128,26 +128,26 @@ impl Procedure {
         self.parameters.iter().any(differs)
     }
 
-    /// It has a choice buffer, so its name in module `mpi_f08` ends in `_f08ts`.
+    /// Returns true if the procedure has a choice buffer; its `mpi_f08` name then ends in `_f08ts`.
     pub fn has_buffer(&self) -> bool {
         self.parameters
             .iter()
             .any(|p| p.class(Width::Usual) == Class::Buffer)
     }
 
-    /// The parameters that Fortran has.
+    /// Returns the parameters that exist in Fortran.
     pub fn arguments(&self, width: Width) -> impl Iterator<Item = &Parameter> {
         self.parameters.iter().filter(move |p| p.in_fortran(width))
     }
 
-    /// The specific name in module `mpi_f08`.
+    /// Returns the specific name in module `mpi_f08`.
     pub fn specific(&self, width: Width) -> String {
         let twin = if width == Width::Large { "_c" } else { "" };
         let end = if self.has_buffer() { "_f08ts" } else { "_f08" };
         format!("{}{twin}{end}", self.name)
     }
 
-    /// The widths in which module `mpi_f08` has it.
+    /// Returns the widths that the procedure has in module `mpi_f08`.
     pub fn widths(&self) -> &'static [Width] {
         if self.has_twin() {
             &[Width::Usual, Width::Large]

@@ -1,4 +1,4 @@
-//! Generator of the Fortran binding, from the standard's tables in `fortran/api`.
+//! The generator of the Fortran binding, from the standard's tables in `fortran/api`.
 #![forbid(unsafe_code)]
 
 pub mod bodies;
@@ -19,7 +19,7 @@ mod statements;
 pub mod table;
 pub mod values;
 
-/// The generated files that are checked in: (path in `fortran/`, text).
+/// Returns the generated files that are checked in: path in `fortran/`, and text.
 pub fn files(tables: &table::Tables) -> Vec<(&'static str, String)> {
     vec![
         ("include/mpif.h", mpif::text(tables)),

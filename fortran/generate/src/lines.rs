@@ -1,9 +1,9 @@
-//! Lines of Fortran: continued where they are long.
+//! Lines of Fortran source; long statements are continued on further lines.
 
-/// The longest line in free form; the standard allows 132 characters.
+/// The maximum length of a generated line in free form; the standard allows 132 characters.
 const LONGEST: usize = 110;
 
-/// Appends a statement in free form, continued over several lines where it is long.
+/// Appends a statement in free form; a long one is continued on further lines.
 pub fn free(text: &mut String, indent: usize, statement: &str) {
     let mut rest = statement;
     let mut margin = indent;
@@ -23,7 +23,7 @@ pub fn free(text: &mut String, indent: usize, statement: &str) {
     }
 }
 
-/// Appends lines, each indented.
+/// Appends lines with this indentation.
 pub fn block(text: &mut String, indent: usize, lines: &str) {
     for line in lines.lines() {
         if line.is_empty() {

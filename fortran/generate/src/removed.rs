@@ -1,6 +1,6 @@
-//! Procedures that the standard has removed and that old programs call: interfaces for module `mpi`.
+//! Interfaces in module `mpi` for procedures that the standard has removed and old programs call.
 //!
-//! Their bodies are in the library, by hand.
+//! The library has handwritten bodies for them.
 
 /// The interface of a removed procedure: its name, and its arguments with their declarations.
 pub struct Removed {
@@ -21,7 +21,7 @@ const fn removed(
     }
 }
 
-/// The removed procedures.
+/// All removed procedures.
 pub const NAMES: &[Removed] = &[
     removed(
         "MPI_Address",

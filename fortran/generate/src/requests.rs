@@ -1,21 +1,21 @@
-//! The Rust text that copies sections when their requests are started and complete.
+//! Generation of Rust code that copies sections when their requests start and complete.
 //!
-//! The library keeps copies of sections for active requests (`pending.rs` of the library); every procedure that makes, starts, completes or frees a
-//! request reports it there, and the end of MPI.
+//! The library keeps copies of sections for active requests (`pending.rs` of the library).
+//! Procedures that make, start, complete or free requests report there, and so does the end of MPI.
 
 use std::fmt::Write as _;
 
 use crate::statements::Statements;
 use crate::table::{Direction, Procedure};
 
-/// The parameter with the request that a procedure makes.
+/// Returns the name of the parameter for the request that a procedure makes.
 pub fn of(procedure: &Procedure) -> Option<&str> {
     let mut all = procedure.parameters.iter();
     let found = all.find(|p| p.kind == "REQUEST" && p.direction == Direction::Out);
     found.map(|p| p.name.as_str())
 }
 
-/// Adds what must be done for the requests of a procedure.
+/// Adds the statements for the requests of a procedure.
 pub fn watch(statements: &mut Statements, procedure: &Procedure) {
     let Statements {
         before,
@@ -60,7 +60,7 @@ pub fn watch(statements: &mut Statements, procedure: &Procedure) {
             let _ = writeln!(before, "        let freeing = pending::freeing({name});");
             let _ = writeln!(after, "        freeing.freed(outcome);");
         }
-        // The request's state does not change.
+        // These procedures do not change the state of the request.
         "Cancel" | "Parrived" | "Pready" | "Pready_list" | "Pready_range" | "Grequest_complete" => {
         }
         _ => {
@@ -74,7 +74,7 @@ pub fn watch(statements: &mut Statements, procedure: &Procedure) {
     }
 }
 
-/// Which requests a procedure reports to be complete, by what it has returned to Fortran.
+/// Returns the code for the set of requests that a procedure has reported as complete.
 fn reported(procedure: &str) -> &'static str {
     match procedure {
         "Wait" | "Waitall" => "pending::Reported::all(outcome == 0)",

@@ -1,4 +1,4 @@
-//! The Rust text of the exported symbols: shells around the bodies, with the usual case of a call in front.
+//! Generation of the exported symbols: wrappers around the bodies, with fast paths.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,17 +11,17 @@ use crate::signatures::{
 };
 use crate::table::{Direction, Parameter, Procedure};
 
-/// The usual case of a call: its conditions, and what C gets then.
+/// The fast path of a call: its conditions, and the arguments for C.
 struct Quick {
-    /// The arguments that are handles, which are predefined.
+    /// The arguments that are handles; the fast path requires predefined handles.
     handles: Vec<String>,
-    /// The conditions for the others.
+    /// The conditions on the other arguments.
     conditions: Vec<String>,
     passed: Vec<String>,
 }
 
-/// The usual case of a procedure that returns no handle and has no strings: predefined handles, contiguous arrays, no sentinels.
-/// None if its arguments need more than being read, or if they need nothing.
+/// Returns the fast path of a procedure: predefined handles, contiguous arrays and no sentinels.
+/// Returns `None` if an argument needs a conversion, or if there is only one condition or none.
 fn quick(procedure: &Procedure, width: Width, style: Style) -> Option<Quick> {
     let (mut conditions, mut handles, mut passed) = (Vec::new(), Vec::new(), Vec::new());
     for parameter in c_parameters(procedure, width) {
@@ -68,26 +68,26 @@ fn quick(procedure: &Procedure, width: Width, style: Style) -> Option<Quick> {
     (quick.conditions.len() + quick.handles.len() > 1).then_some(quick)
 }
 
-/// With a predefined datatype, the buffer of a point-to-point message or of a file is no sentinel: `MPI_BOTTOM` needs a datatype with absolute
-/// addresses, and `MPI_IN_PLACE` belongs to collectives, whose buffers have other names.
+/// Returns true if the buffer cannot be a sentinel when its datatype is predefined.
+/// `MPI_BOTTOM` needs absolute addresses; `MPI_IN_PLACE` belongs to collectives, with other names.
 fn has_no_sentinel(procedure: &Procedure, buffer: &Parameter) -> bool {
     let mut all = procedure.parameters.iter();
     buffer.name == "buf" && all.any(|p| p.kind == "DATATYPE")
 }
 
-/// What the shell of an exported symbol is made of.
+/// The parts of the wrapper for an exported symbol.
 struct Shell<'e> {
     symbol: &'e str,
-    /// The arguments with their types, and their names alone.
+    /// The arguments: with their types (`declared`), and their names only (`passed`).
     declared: String,
     passed: String,
-    /// `ierror` may be absent.
+    /// True if `ierror` is optional.
     optional: bool,
     /// The call of the body.
     call: String,
 }
 
-/// Writes the shells of a procedure's exported symbols.
+/// Writes the wrappers for all exported symbols of a procedure.
 pub fn shells(text: &mut String, procedure: &Procedure, prefix: &str, by_hand: &BTreeSet<String>) {
     let which = if prefix.is_empty() { "Mpi" } else { "Pmpi" };
     for export in exports(procedure, prefix) {
@@ -103,7 +103,7 @@ pub fn shells(text: &mut String, procedure: &Procedure, prefix: &str, by_hand: &
         if procedure.reports {
             declared.push("ierror: *mut i32".into());
         }
-        // The lengths of strings follow ierror.
+        // The string lengths follow ierror.
         declared.extend(arguments.iter().filter(is_length).map(show));
         let passed: Vec<&str> = arguments.iter().map(|(n, _)| n.as_str()).collect();
         let name = body_name(procedure, width, style);
@@ -111,7 +111,7 @@ pub fn shells(text: &mut String, procedure: &Procedure, prefix: &str, by_hand: &
             symbol: &export.symbol,
             declared: declared.join(", "),
             passed: passed.join(", "),
-            // Only in module `mpi_f08` is ierror optional.
+            // ierror is optional only in module `mpi_f08`.
             optional: export.symbol.contains("_f08"),
             call: format!("{name}::<{which}>({})", passed.join(", ")),
         };
@@ -136,7 +136,7 @@ pub fn shells(text: &mut String, procedure: &Procedure, prefix: &str, by_hand: &
     }
 }
 
-/// The statement that makes a call and returns its outcome as ierror.
+/// Returns the statement that makes a call and stores its outcome in ierror.
 fn reported(shell: &Shell, call: &str) -> String {
     let report = match shell.optional {
         true => "report",
@@ -145,10 +145,10 @@ fn reported(shell: &Shell, call: &str) -> String {
     format!("{report}(ierror, {call})")
 }
 
-/// Writes a shell whose usual case is a C call alone.
+/// Writes a wrapper whose fast path consists of the C call only.
 ///
-/// It reads the handles, and the other cases get them by value: so they are read once, and where the shell jumps to one of the other cases the registers
-/// have its arguments.
+/// The wrapper reads the handles once and passes them by value to the general case.
+/// So at a jump to the general case the registers already have its arguments.
 fn with_usual_case(text: &mut String, shell: &Shell, case: &Quick, call: &str) {
     let Shell { symbol, passed, .. } = shell;
     let handles = &case.handles;
@@ -185,7 +185,7 @@ fn with_usual_case(text: &mut String, shell: &Shell, case: &Quick, call: &str) {
         text,
         "\n#[inline(never)]\nunsafe extern \"C\" fn reporting_{symbol}({by_value}) {{\n    unsafe {{ if !ierror.is_null() && {reports} }}\n}}"
     );
-    // Without ierror, as most programs call, nothing follows the C call: each branch is a jump.
+    // Without ierror, as in most programs, the C call is the last statement: each branch is a jump.
     let usual = format!(
         "{read}if handle::are_predefined_without([{handles}], ierror){conditions} {{ _ = {call} }} else {{ reporting_{symbol}({passed}, ierror) }}"
     );
@@ -203,7 +203,7 @@ fn exported(text: &mut String, shell: &Shell, result: &str, statement: &str) {
     );
 }
 
-/// The comparisons of handles.
+/// Writes the comparisons of handles.
 pub fn comparisons(text: &mut String) {
     for handle in HANDLES {
         for (name, operator) in [("eq", "=="), ("ne", "!=")] {

@@ -1,4 +1,4 @@
-//! Signatures: the names, parameters and types of the C functions and of the exported Fortran procedures, as Rust.
+//! Signatures in Rust: names, parameters and types of C functions and exported procedures.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use crate::kinds::{Class, Width, class};
 use crate::module_mpi::overloaded;
 use crate::table::{Direction, Parameter, Procedure, Tables};
 
-/// How arguments are passed: by address alone, or arrays with a descriptor.
+/// The form of array arguments: by address only, or with a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     Plain,
     Described,
 }
 
-/// The names of all exported procedures.
+/// Returns the names of all exported procedures.
 pub fn symbols(tables: &Tables) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for procedure in tables.calls() {
@@ -24,7 +24,7 @@ pub fn symbols(tables: &Tables) -> BTreeSet<String> {
     found
 }
 
-/// The styles in which a body is needed.
+/// Returns the styles in which a procedure needs a body.
 pub fn styles(procedure: &Procedure, width: Width) -> Vec<Style> {
     let mut needed = Vec::new();
     if !differs(procedure) {
@@ -39,13 +39,13 @@ pub fn styles(procedure: &Procedure, width: Width) -> Vec<Style> {
     needed
 }
 
-/// The arguments of module `mpi_f08` are passed in another way than those of `mpif.h`.
+/// Returns true if module `mpi_f08` passes arguments in another form than `mpif.h`.
 pub fn differs(procedure: &Procedure) -> bool {
     let other = |p: &Parameter| matches!(p.class(Width::Usual), Class::Buffer | Class::Detached);
     procedure.parameters.iter().any(other)
 }
 
-/// A name in Rust.
+/// Returns a name that is valid in Rust.
 pub fn rust_name(name: &str) -> String {
     if matches!(
         name,
@@ -57,7 +57,7 @@ pub fn rust_name(name: &str) -> String {
     }
 }
 
-/// The name of a body.
+/// Returns the name of the body.
 pub fn body_name(procedure: &Procedure, width: Width, style: Style) -> String {
     let name = procedure.name.trim_start_matches("MPI_").to_lowercase();
     let twin = if width == Width::Large { "_c" } else { "" };
@@ -69,23 +69,23 @@ pub fn body_name(procedure: &Procedure, width: Width, style: Style) -> String {
     format!("{name}{twin}{way}")
 }
 
-/// The name of the C function.
+/// Returns the name of the C function.
 pub fn c_name(procedure: &Procedure, width: Width) -> String {
     let twin = if width == Width::Large { "_c" } else { "" };
     format!("{}{twin}", procedure.name)
 }
 
-// The C functions.
+// C functions:
 
-/// The parameters of the C function.
+/// Returns the parameters of the C function.
 pub fn c_parameters(procedure: &Procedure, width: Width) -> impl Iterator<Item = &Parameter> {
     let parameters = procedure.parameters.iter();
     parameters.filter(move |p| (!p.large || width == Width::Large) && p.kind != "VARARGS")
 }
 
-/// It is passed to C by value.
+/// Returns true if C gets the parameter by value.
 pub fn by_value(parameter: &Parameter, width: Width) -> bool {
-    // An array whose length is stated nowhere.
+    // The tables state no length for this array.
     let is_hidden_array = parameter.kind == "ERROR_CODE" && parameter.name == "array_of_errcodes";
     parameter.direction == Direction::In
         && !is_hidden_array
@@ -105,13 +105,13 @@ pub fn by_value(parameter: &Parameter, width: Width) -> bool {
         )
 }
 
-/// The type of a parameter of a C function.
+/// Returns the type of a C parameter.
 pub fn c_type(parameter: &Parameter, width: Width) -> &'static str {
     if !by_value(parameter, width) {
         return "Ptr";
     }
     match parameter.class(width) {
-        // Pointers in C, INTEGERs in Fortran.
+        // These parameters are pointers in C and INTEGERs in Fortran.
         Class::Int if is_small_pointer(parameter) => "i64",
         Class::Int | Class::Logical => "i32",
         Class::Wide(_) => "i64",
@@ -119,12 +119,12 @@ pub fn c_type(parameter: &Parameter, width: Width) -> &'static str {
     }
 }
 
-/// It is an INTEGER that C has as a pointer.
+/// Returns true for an INTEGER that is a pointer in C.
 pub fn is_small_pointer(parameter: &Parameter) -> bool {
     matches!(parameter.kind.as_str(), "ATTRIBUTE_VAL_10" | "EXTRA_STATE2")
 }
 
-/// The type of the value that a C function returns.
+/// Returns the return type of a C function.
 pub fn c_result(procedure: &Procedure) -> &'static str {
     match procedure.returns.as_deref().map(|k| class(k, Width::Usual)) {
         Some(Class::Double) => "f64",
@@ -133,9 +133,9 @@ pub fn c_result(procedure: &Procedure) -> &'static str {
     }
 }
 
-// The arguments of Fortran.
+// Arguments of Fortran procedures:
 
-/// The type of an argument as Fortran passes it.
+/// Returns the type of an argument as Fortran passes it.
 pub fn argument_type(parameter: &Parameter, width: Width, style: Style) -> &'static str {
     match parameter.class(width) {
         Class::Wide(_) => "*mut i64",
@@ -151,12 +151,12 @@ pub fn argument_type(parameter: &Parameter, width: Width, style: Style) -> &'sta
     }
 }
 
-/// A string beside a choice buffer: BIND(C) passes it with a descriptor.
+/// Returns true for a string of a BIND(C) procedure with a choice buffer: it has a descriptor.
 pub fn is_described_string(parameter: &Parameter) -> bool {
     parameter.name == "datarep" && parameter.length.as_deref() == Some("*")
 }
 
-/// It is passed with a length at the end of the argument list.
+/// Returns true if Fortran passes the string's length at the end of the argument list.
 pub fn has_length(
     procedure: &Procedure,
     parameter: &Parameter,
@@ -167,7 +167,7 @@ pub fn has_length(
     matches!(parameter.class(width), Class::String | Class::Arguments(_)) && !described
 }
 
-/// The arguments as Fortran passes them: (name, type).
+/// Returns the arguments as Fortran passes them: name and type.
 pub fn arguments(procedure: &Procedure, width: Width, style: Style) -> Vec<(String, &'static str)> {
     let mut found: Vec<(String, &'static str)> = procedure
         .arguments(width)
@@ -186,16 +186,16 @@ pub fn arguments(procedure: &Procedure, width: Width, style: Style) -> Vec<(Stri
     found
 }
 
-// Exported symbols.
+// Exported symbols:
 
-/// An exported symbol.
+/// An exported symbol: its name, width and style.
 pub struct Export {
     pub symbol: String,
     pub width: Width,
     pub style: Style,
 }
 
-/// The exported symbols of a procedure.
+/// Returns the exported symbols of a procedure.
 pub fn exports(procedure: &Procedure, prefix: &str) -> Vec<Export> {
     let mut found = Vec::new();
     let name = procedure.name.to_lowercase();

@@ -1,12 +1,12 @@
-//! The statements of a body in the making.
+//! The statements of a body during its generation.
 
-/// The statements of a body around its C call.
+/// The statements of a body before and after its C call.
 #[derive(Default)]
 pub struct Statements {
     pub before: String,
     pub passed: Vec<String>,
     pub after: String,
-    /// Arguments that a section of an array replaces: (name, expression).
+    /// Arguments that a section replaces: name and expression.
     pub replaced: Vec<(String, String)>,
     /// Buffers whose copies live until the request is complete.
     pub kept: Vec<String>,

@@ -1,25 +1,25 @@
-//! The tables of procedures and of constants: their parser.
+//! The tables of procedures and constants, and their parser.
 
 use std::path::Path;
 
-/// A procedure of the Fortran interface, a callback's form, or a predefined callback.
+/// A procedure of the Fortran interface, a callback interface, or a predefined callback.
 #[derive(Clone, Debug, Default)]
 pub struct Procedure {
-    /// Its name, as in the standard.
+    /// The name in the standard.
     pub name: String,
-    /// The kind of a function's value; none for a subroutine.
+    /// The kind of a function's result; `None` for a subroutine.
     pub returns: Option<String>,
-    /// It is in `mpif.h` and module `mpi`.
+    /// True if the procedure is in `mpif.h` and module `mpi`.
     pub in_mpi: bool,
-    /// It is in module `mpi_f08`.
+    /// True if the procedure is in module `mpi_f08`.
     pub in_f08: bool,
-    /// It describes a user's function.
+    /// True if this is the interface of a user callback.
     pub callback: bool,
-    /// The form of a predefined callback.
+    /// For a predefined callback: the name of its callback interface.
     pub predefined: Option<String>,
-    /// It has a C function of the same name.
+    /// True if there is a C function of the same name.
     pub in_c: bool,
-    /// It has `ierror` as its last parameter.
+    /// True if the last parameter is `ierror`.
     pub reports: bool,
     pub parameters: Vec<Parameter>,
 }
@@ -30,20 +30,20 @@ pub struct Parameter {
     pub name: String,
     pub kind: String,
     pub direction: Direction,
-    /// The length of an array; `*` is a length that no parameter gives.
+    /// The length of an array; `*` if no parameter gives it.
     pub length: Option<String>,
-    /// The form of a procedure argument.
+    /// The callback interface of a procedure argument.
     pub function: Option<String>,
     pub asynchronous: bool,
-    /// The standard states no intent for it in module `mpi_f08`.
+    /// True if the standard specifies no intent in module `mpi_f08`.
     pub no_intent: bool,
-    /// It is only read, and C takes its address.
+    /// True for an input argument that C gets by address.
     pub pointer: bool,
-    /// Significant only at the root.
+    /// True if the argument is significant only at the root.
     pub root: bool,
-    /// Only the large-count twin has it.
+    /// True if only the large-count form has the parameter.
     pub large: bool,
-    /// Only C has it.
+    /// True if only C has the parameter.
     pub hidden: bool,
 }
 
@@ -60,11 +60,11 @@ pub enum Direction {
 pub struct Constant {
     pub name: String,
     pub value: i64,
-    /// `INTEGER`, or the derived type of module `mpi_f08`.
+    /// The type: `INTEGER`, or a derived type of module `mpi_f08`.
     pub of: String,
 }
 
-/// Reads `procedures.txt`.
+/// Parses `procedures.txt`.
 pub fn procedures(text: &str) -> Result<Vec<Procedure>, String> {
     let mut found: Vec<Procedure> = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -84,7 +84,7 @@ pub fn procedures(text: &str) -> Result<Vec<Procedure>, String> {
     Ok(found)
 }
 
-/// Reads the line of a procedure.
+/// Parses the line of a procedure.
 fn head(line: &str) -> Result<Procedure, String> {
     let mut words = line.split_whitespace();
     let mut procedure = Procedure {
@@ -131,7 +131,7 @@ fn head(line: &str) -> Result<Procedure, String> {
     Ok(procedure)
 }
 
-/// Reads the line of a parameter.
+/// Parses the line of a parameter.
 fn parameter(line: &str) -> Result<Parameter, String> {
     let mut words = line.split_whitespace();
     let mut next = |what: &str| {
@@ -171,7 +171,7 @@ fn parameter(line: &str) -> Result<Parameter, String> {
     Ok(parameter)
 }
 
-/// Reads `constants.txt`.
+/// Parses `constants.txt`.
 pub fn constants(text: &str) -> Result<Vec<Constant>, String> {
     let lines = text.lines().enumerate();
     let lines = lines.filter(|(_, l)| !l.starts_with('#') && !l.trim().is_empty());
@@ -192,14 +192,14 @@ pub fn constants(text: &str) -> Result<Vec<Constant>, String> {
         .collect()
 }
 
-/// Both tables.
+/// The tables of procedures and constants.
 #[derive(Debug)]
 pub struct Tables {
     pub procedures: Vec<Procedure>,
     pub constants: Vec<Constant>,
 }
 
-/// Reads both tables from `fortran/api`.
+/// Reads both tables from the folder `fortran/api`.
 pub fn read(api: &Path) -> Result<Tables, String> {
     let text = |name: &str| {
         let path = api.join(name);
@@ -213,7 +213,7 @@ pub fn read(api: &Path) -> Result<Tables, String> {
 }
 
 impl Tables {
-    /// The procedures proper: neither forms of callbacks nor predefined callbacks.
+    /// Returns the procedures that programs call; callbacks are not included.
     pub fn calls(&self) -> impl Iterator<Item = &Procedure> {
         self.procedures
             .iter()

@@ -1,8 +1,8 @@
-//! Values of the named constants in Fortran.
+//! The Fortran values of named constants.
 
 use crate::table::Constant;
 
-/// The kinds of integers that hold addresses, counts and offsets.
+/// The integer kinds for addresses, counts and offsets.
 pub const KINDS: &[(&str, &str)] = &[
     ("MPI_ADDRESS_KIND", "SELECTED_INT_KIND(18)"),
     ("MPI_COUNT_KIND", "SELECTED_INT_KIND(18)"),
@@ -10,14 +10,14 @@ pub const KINDS: &[(&str, &str)] = &[
     ("MPI_INTEGER_KIND", "KIND(0)"),
 ];
 
-/// A constant whose definition divides by zero where a default INTEGER has 8 bytes: its name is what the compiler then prints.
+/// The constant that divides by zero if a default INTEGER has 8 bytes; compilers print its name.
 pub const NEEDS: &str = "MPI_NEEDS_4_BYTE_INTEGERS";
 pub const NEEDS_VALUE: &str = "1/(64-BIT_SIZE(0))";
 
-/// What an interface supports.
+/// The constants that state whether an interface supports a feature.
 pub const SUPPORT: &[&str] = &["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"];
 
-/// The value in Fortran: the lengths of strings have no terminating zero byte there.
+/// Returns the Fortran value; string lengths are without the terminating zero byte of C.
 pub fn value(constant: &Constant) -> i64 {
     if constant.name.starts_with("MPI_MAX_") {
         constant.value - 1

@@ -1,4 +1,4 @@
-//! The checked-in files equal what the tables give, and the tables agree with those of the C interface.
+//! Tests that checked-in files equal the generated text, and that the tables agree with those of C.
 
 use mpi_fortran_generate::{files, signatures, table};
 use std::path::{Path, PathBuf};

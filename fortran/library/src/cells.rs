@@ -1,7 +1,7 @@
-//! The sentinels: constants that are recognised by their addresses.
+//! The sentinels: constants that the library recognises by their addresses, such as `MPI_BOTTOM`.
 //!
-//! The dynamic linker makes the address equal in the program and here, whichever of the two defines the symbol.
-//! `mpif.h` has a COMMON block of all sentinels; the modules have a symbol for each.
+//! The dynamic linker gives a symbol the same address in the program and in the library.
+//! `mpif.h` has one COMMON block with all sentinels; the modules have a symbol for each.
 #![allow(unsafe_code)]
 
 use crate::bodies::Ptr;
@@ -10,29 +10,29 @@ use std::ptr::without_provenance_mut;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A value that is neither 0 nor a small number, so that a program which uses the memory of a sentinel fails visibly.
+/// The fill byte of sentinel memory; a program that uses a sentinel as data then fails visibly.
 const POISON: u8 = 0xa5;
 
-// Memory of sentinels. The linker warns of a symbol whose size differs from the program's, and of one with a smaller alignment: each type has the size
-// of the program's variable, and the largest alignment that leaves it so.
+// Types of sentinels. The linker warns if a symbol has another size than in the program or less
+// alignment. So each type has the program's size and the largest possible alignment.
 
 /// A sentinel of type CHARACTER.
 #[repr(C)]
 pub struct Byte([u8; 1]);
 
-/// One of type INTEGER.
+/// A sentinel of type INTEGER.
 #[repr(C, align(4))]
 pub struct Word([u8; 4]);
 
-/// A status.
+/// A sentinel of type status.
 #[repr(C, align(32))]
 pub struct Status([u8; 32]);
 
-/// The COMMON block.
+/// The COMMON block of all sentinels.
 #[repr(C, align(64))]
 pub struct Block([u8; 128]);
 
-/// Defines symbols.
+/// Defines the symbols of the modules' sentinels.
 macro_rules! cells {
     ($($name:ident: $of:ident => $value:expr,)*) => {
         $(
@@ -40,7 +40,7 @@ macro_rules! cells {
             #[unsafe(no_mangle)]
             pub static mut $name: $of = $of([POISON; size_of::<$of>()]);
         )*
-        /// The modules' sentinels: (address, address in C).
+        /// Returns the sentinels of the modules: address, and value in C.
         fn of_modules() -> Vec<(usize, usize)> {
             vec![$((((&raw const $name) as usize), $value)),*]
         }
@@ -52,7 +52,7 @@ const IN_PLACE: usize = 1;
 const AUTOMATIC: usize = 2;
 const UNWEIGHTED: usize = 10;
 const WEIGHTS_EMPTY: usize = 11;
-/// Ignored statuses, error codes and arguments: C passes null.
+/// The value of ignored statuses, error codes and arguments in C: null.
 const IGNORED: usize = 0;
 
 cells! {
@@ -75,7 +75,7 @@ cells! {
 #[unsafe(no_mangle)]
 pub static mut mpi_fortran_cells_: Block = Block([POISON; 128]);
 
-/// The sentinels in the COMMON block: (offset, address in C), in the order of the generator's table.
+/// The sentinels in the COMMON block: offset and value in C, in the order of the generator's table.
 const IN_BLOCK: &[(usize, usize)] = &[
     (0, BOTTOM),
     (4, IN_PLACE),
@@ -89,39 +89,39 @@ const IN_BLOCK: &[(usize, usize)] = &[
     (89, IGNORED),
 ];
 
-/// The number of sentinels.
+/// The number of sentinels: of the modules, and of the COMMON block.
 const COUNT: usize = 22;
 
-/// The first address of a sentinel, and the distance to the last one.
+/// The lowest address of a sentinel, and the distance to the highest address.
 ///
-/// Not atomic, so that a comparison reads them from memory by itself: every choice buffer is compared.
+/// The fields are not atomic, so a comparison uses memory operands; all buffers are compared.
 struct Range(UnsafeCell<(usize, usize)>);
 
-// SAFETY: `note` writes it once, from `.init_array`: the dynamic linker runs that before it returns to code that can call the library's functions, in the
-// thread that loads the library.
+// SAFETY: only `note` writes the value, once, from `.init_array`. The dynamic linker runs it in the
+// loading thread, before it returns to code that can call functions of the library.
 unsafe impl Sync for Range {}
 
 impl Range {
     #[inline(always)]
     fn first(&self) -> usize {
-        // SAFETY: the only write is over when this can be called (`impl Sync`).
+        // SAFETY: `note` has run before any function of the library can be called (`impl Sync`).
         unsafe { (*self.0.get()).0 }
     }
 
     #[inline(always)]
     fn span(&self) -> usize {
-        // SAFETY: the only write is over when this can be called (`impl Sync`).
+        // SAFETY: `note` has run before any function of the library can be called (`impl Sync`).
         unsafe { (*self.0.get()).1 }
     }
 }
 
 static RANGE: Range = Range(UnsafeCell::new((0, 0)));
 
-/// The addresses of all sentinels, and their addresses in C.
+/// The addresses of all sentinels, and their values in C.
 static ADDRESSES: [AtomicUsize; COUNT] = [const { AtomicUsize::new(0) }; COUNT];
 static VALUES: [AtomicUsize; COUNT] = [const { AtomicUsize::new(0) }; COUNT];
 
-/// Notes the addresses. Called when the library is loaded.
+/// Records the addresses of the sentinels. Called once, when the library is loaded.
 fn note() {
     let block = (&raw const mpi_fortran_cells_) as usize;
     let in_block = IN_BLOCK
@@ -138,14 +138,14 @@ fn note() {
     unsafe { *RANGE.0.get() = (first, last - first) };
 }
 
-/// Returns true if the argument is certainly no sentinel: it is outside the range of their addresses.
+/// Returns true if the address is outside of the range of sentinels, so it is no sentinel.
 #[inline(always)]
 pub fn is_outside<T>(argument: *const T) -> bool {
     let from_first = (argument as usize).wrapping_sub(RANGE.first());
     from_first > RANGE.span()
 }
 
-/// The address that C gets for an argument which may be a sentinel.
+/// Returns the C value for an argument that may be a sentinel.
 #[inline(always)]
 fn translated(argument: Ptr) -> Ptr {
     if is_outside(argument) {
@@ -154,7 +154,7 @@ fn translated(argument: Ptr) -> Ptr {
     compared(argument)
 }
 
-/// The same by comparing it with each sentinel.
+/// Returns the C value of an argument after comparing it with each sentinel.
 #[cold]
 #[inline(never)]
 fn compared(argument: Ptr) -> Ptr {
@@ -165,29 +165,29 @@ fn compared(argument: Ptr) -> Ptr {
     }
 }
 
-/// A choice buffer.
+/// Returns the C value of a choice buffer.
 #[inline(always)]
 pub fn buffer(argument: Ptr) -> Ptr {
     let here = 0u8;
     if (argument as usize).wrapping_sub(&raw const here as usize) < FRAME {
-        // SAFETY: the address is on this thread's stack, above a local of this function, where the frames of its callers are: the bytes there are
-        // readable even if the buffer is shorter than four of them.
+        // SAFETY: the address is on this thread's stack above a local, in the frames of callers.
+        // So at least 4 bytes are readable there, even if the buffer is shorter.
         unsafe { report_if_copy(argument.cast()) };
     }
     translated(argument)
 }
 
-/// Where a compiler puts the copy of an argument: this far at most above the frame of the called procedure.
+/// The maximum distance in bytes from this frame to a compiler's copy of an argument in the caller.
 const FRAME: usize = 4096;
 
-/// Reports, once, a buffer with the content of a sentinel: a copy that the compiler has made, whose address is not the sentinel's.
+/// Reports, once, a compiler's copy of a sentinel: it has the contents but not the address.
 ///
 /// # Safety
-/// Four bytes at the argument are readable.
+/// 4 bytes at `argument` are readable.
 #[inline(never)]
 unsafe fn report_if_copy(argument: *const [u8; 4]) {
     static ONCE: Once = Once::new();
-    // SAFETY: four bytes are readable (contract of this function); a byte array has no alignment.
+    // SAFETY: 4 bytes are readable (contract), and a byte array needs no alignment.
     if unsafe { *argument } == [POISON; 4] {
         ONCE.call_once(|| {
             printable::eprintln!(
@@ -198,29 +198,29 @@ unsafe fn report_if_copy(argument: *const [u8; 4]) {
     }
 }
 
-/// A status, or an array of statuses: in Fortran they have the memory layout of C.
+/// Returns the C value of a status or an array of statuses; Fortran and C have the same layout.
 #[inline(always)]
 pub fn status(argument: *mut i32) -> Ptr {
     translated(argument.cast())
 }
 
-/// The weights of a graph's edges.
+/// Returns the C value of the edge weights of a graph.
 pub fn weights(argument: *mut i32) -> Ptr {
     translated(argument.cast())
 }
 
-/// Returns true if the argument is a sentinel whose C value is null: an ignored argument.
+/// Returns true if the argument is a sentinel for an ignored argument, which is null in C.
 pub fn is_ignored<T>(argument: *const T) -> bool {
     translated(argument.cast_mut().cast()).is_null() && !argument.is_null()
 }
 
-/// Gives MPI_BUFFER_AUTOMATIC, which C has returned as the address of a detached buffer, its address in Fortran.
+/// Replaces MPI_BUFFER_AUTOMATIC of C, returned as a detached buffer, by its Fortran address.
 ///
 /// # Safety
 /// `buffer` points to an address.
 pub unsafe fn detached(outcome: i32, buffer: Ptr) {
     let address: *mut Ptr = buffer.cast();
-    // SAFETY: the caller states that it is readable and writable.
+    // SAFETY: `buffer` points to a readable and writable address by this function's contract.
     unsafe {
         if outcome == 0 && *address as usize == AUTOMATIC {
             *address = (&raw mut mpi_fortran_buffer_automatic).cast();
@@ -228,7 +228,7 @@ pub unsafe fn detached(outcome: i32, buffer: Ptr) {
     }
 }
 
-/// Runs when the library is loaded.
+/// The initialisation function, which runs when the library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = {

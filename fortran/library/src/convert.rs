@@ -1,4 +1,4 @@
-//! Values: LOGICALs, indices, lengths, and the error code.
+//! Conversion of values: LOGICALs, indices, lengths, and the error code.
 #![allow(unsafe_code)]
 
 use std::sync::Once;
@@ -7,28 +7,28 @@ use std::sync::atomic::{AtomicI32, Ordering};
 const UNDEFINED: i32 = -32766;
 const SUCCESS: i32 = 0;
 
-/// `.TRUE.` and `.FALSE.` of the compiler; gfortran's and flang's until it is stated otherwise.
+/// The compiler's values of `.TRUE.` and `.FALSE.`; the defaults are those of gfortran and flang.
 static TRUE: AtomicI32 = AtomicI32::new(1);
 static FALSE: AtomicI32 = AtomicI32::new(0);
 
-/// `.TRUE.` and `.FALSE.` as the compiler has them.
+/// Returns the compiler's values of `.TRUE.` and `.FALSE.`.
 pub fn logical_values() -> (i32, i32) {
     (TRUE.load(Ordering::Relaxed), FALSE.load(Ordering::Relaxed))
 }
 
-/// States which values the compiler has for `.TRUE.` and `.FALSE.`; the values of LOGICALs that are returned from now on.
+/// Sets the compiler's values of `.TRUE.` and `.FALSE.`, which later calls return as LOGICALs.
 pub fn set_logical_values((yes, no): (i32, i32)) {
     TRUE.store(yes, Ordering::Relaxed);
     FALSE.store(no, Ordering::Relaxed);
 }
 
-/// A LOGICAL for C: everything but `.FALSE.` is true.
+/// Converts a LOGICAL for C. Every value other than `.FALSE.` is true.
 ///
 /// # Safety
 /// `argument` points to a LOGICAL.
 #[inline(always)]
 pub unsafe fn logical(argument: *const i32) -> i32 {
-    // SAFETY: the caller states that the argument is readable.
+    // SAFETY: `argument` points to a LOGICAL by this function's contract.
     let value = unsafe { *argument };
     let (yes, no) = logical_values();
     if value != yes && value != no {
@@ -37,7 +37,7 @@ pub unsafe fn logical(argument: *const i32) -> i32 {
     i32::from(value != no)
 }
 
-/// Reports, once, a LOGICAL that is none of the two values.
+/// Reports, once, a LOGICAL that has another value than `.TRUE.` and `.FALSE.`.
 #[cold]
 #[inline(never)]
 fn unknown(value: i32, (yes, no): (i32, i32)) {
@@ -51,18 +51,18 @@ fn unknown(value: i32, (yes, no): (i32, i32)) {
     });
 }
 
-/// An array of LOGICALs for C.
+/// Converts an array of LOGICALs for C.
 ///
 /// # Safety
 /// `argument` has `count` elements.
 pub unsafe fn logicals(argument: *const i32, count: usize) -> Vec<i32> {
-    // SAFETY: the caller states the number of elements.
+    // SAFETY: `argument` has `count` elements by this function's contract.
     (0..count)
         .map(|n| unsafe { logical(argument.add(n)) })
         .collect()
 }
 
-/// The LOGICAL of a truth value.
+/// Returns the LOGICAL for a truth value.
 #[inline(always)]
 pub fn of_logical(value: bool) -> i32 {
     if value {
@@ -72,23 +72,23 @@ pub fn of_logical(value: bool) -> i32 {
     }
 }
 
-/// Returns a flag of C to Fortran.
+/// Stores a flag of C in a LOGICAL.
 ///
 /// # Safety
 /// `argument` points to a LOGICAL.
 #[inline(always)]
 pub unsafe fn set_logical(argument: *mut i32, flag: i32) {
-    // SAFETY: the caller states that the argument is writable.
+    // SAFETY: `argument` points to a LOGICAL by this function's contract.
     unsafe { *argument = of_logical(flag != 0) }
 }
 
-/// Counts an index from 1 that C has counted from 0.
+/// Converts an index of C, counted from 0, to Fortran, counted from 1.
 ///
 /// # Safety
-/// `index` points to an INTEGER that C has set if the outcome is success.
+/// `index` points to an INTEGER, which C has set if the outcome is success.
 #[inline(always)]
 pub unsafe fn one_based(outcome: i32, index: *mut i32) {
-    // SAFETY: the caller states that the argument is readable and writable.
+    // SAFETY: `index` points to an INTEGER by this function's contract.
     unsafe {
         if outcome == SUCCESS && *index != UNDEFINED {
             *index += 1;
@@ -96,16 +96,16 @@ pub unsafe fn one_based(outcome: i32, index: *mut i32) {
     }
 }
 
-/// The same for the first `*count` elements of an array. An error in one of several requests leaves the indices valid.
+/// Converts the first `*count` indices of an array. They are valid also after MPI_ERR_IN_STATUS.
 ///
 /// # Safety
-/// `indices` has `*count` elements, unless that is MPI_UNDEFINED.
+/// `indices` has `*count` elements, unless `*count` is MPI_UNDEFINED.
 pub unsafe fn all_one_based(outcome: i32, indices: *mut i32, count: *const i32) {
     const ERR_IN_STATUS: i32 = 19;
     if outcome != SUCCESS && outcome != ERR_IN_STATUS {
         return;
     }
-    // SAFETY: the caller states the number of elements.
+    // SAFETY: `indices` has `*count` elements by this function's contract.
     unsafe {
         for n in 0..(*count).max(0) as usize {
             *indices.add(n) += 1;
@@ -113,30 +113,30 @@ pub unsafe fn all_one_based(outcome: i32, indices: *mut i32, count: *const i32) 
     }
 }
 
-/// The length of an array; the C library reports a negative one.
+/// Returns the length of an array; 0 if it is negative, which the C library reports.
 #[inline(always)]
 pub fn length(count: i64) -> usize {
     count.max(0) as usize
 }
 
-/// Stores the error code, if the program has passed `ierror`.
+/// Stores the error code if the program passed `ierror`.
 ///
 /// # Safety
-/// `ierror` is null, for an absent argument, or points to an INTEGER.
+/// `ierror` is null (absent) or points to an INTEGER.
 #[inline(always)]
 pub unsafe fn report(ierror: *mut i32, outcome: i32) {
     if !ierror.is_null() {
-        // SAFETY: it is not null, so it points to an INTEGER (contract of this function).
+        // SAFETY: `ierror` is not null, so it points to an INTEGER by this function's contract.
         unsafe { *ierror = outcome }
     }
 }
 
-/// Returns the error code to a procedure that must be passed a variable for it.
+/// Stores the error code of a procedure whose `ierror` is mandatory.
 ///
 /// # Safety
 /// `ierror` points to an INTEGER.
 #[inline(always)]
 pub unsafe fn always_report(ierror: *mut i32, outcome: i32) {
-    // SAFETY: `ierror` points to an INTEGER (contract of this function).
+    // SAFETY: `ierror` points to an INTEGER by this function's contract.
     unsafe { *ierror = outcome }
 }

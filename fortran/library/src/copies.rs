@@ -1,8 +1,8 @@
 //! Copies of array sections, for calls that have no datatype for each buffer.
 //!
-//! A reduction computes with elements of a predefined datatype, and a collective with a block for each rank has one datatype for all blocks, so no
-//! datatype can describe a section that is not contiguous. A blocking call copies the result back before it returns; `pending` keeps the copies of
-//! other calls until their requests are complete.
+//! A reduction needs elements of a predefined datatype. A collective with a block per rank has one
+//! datatype for all blocks. So no datatype can describe a noncontiguous section in these calls.
+//! A blocking call copies the result back; `pending` keeps other copies until completion.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Pmpi, Ptr};
@@ -13,12 +13,12 @@ use fortran_sections::{Descriptor, Section};
 use std::marker::PhantomData;
 
 const SUCCESS: i32 = 0;
-/// The address of `MPI_IN_PLACE` in C.
+/// The C value of `MPI_IN_PLACE`.
 const IN_PLACE: usize = 1;
-/// The root's own number of the root in an intercommunicator.
+/// The value MPI_ROOT, which the root of an intercommunicator passes as root.
 const ROOT: i32 = -4;
 
-/// The message that a collective writes to a buffer. If it is as long as the section, the old elements need not be copied.
+/// The part of a buffer that a collective writes. A covered section need not be copied before.
 pub struct Written<C: Calls> {
     pub sendbuf: *const Descriptor,
     pub count: i64,
@@ -27,12 +27,12 @@ pub struct Written<C: Calls> {
 }
 
 impl<C: Calls> Written<C> {
-    /// It is as long as the section, and the section is not read, too.
+    /// Returns true if the call writes the whole section and does not read it.
     ///
     /// # Safety
-    /// `sendbuf` is a compiler's descriptor, of the same call as the section.
+    /// `sendbuf` is a compiler's descriptor, and an argument of the same call as the section.
     unsafe fn covers(&self, section: &Section) -> bool {
-        // SAFETY: `sendbuf` is a compiler's descriptor (contract of this function).
+        // SAFETY: `sendbuf` is a compiler's descriptor by this function's contract.
         let address = cells::buffer(unsafe { (*self.sendbuf).base() });
         let size = section::size::<C>(self.datatype).unwrap_or(0);
         address as usize != IN_PLACE
@@ -41,16 +41,16 @@ impl<C: Calls> Written<C> {
     }
 }
 
-/// The elements of a section, in memory of their own.
+/// A copy of the elements of a section.
 pub struct Copy {
     section: Section,
     elements: Vec<u8>,
-    /// The call writes to the buffer.
+    /// True if the call writes to the buffer.
     back: bool,
 }
 
-// SAFETY: the section is a buffer of an operation, which the standard forbids the program to touch until the operation is complete; so it does not matter
-// which thread completes the operation and writes the section.
+// SAFETY: the section is a buffer of an operation. The standard forbids the program to access it
+// until the operation is complete, so any thread may complete the operation and write the section.
 unsafe impl Send for Copy {}
 
 impl Drop for Copy {
@@ -60,16 +60,16 @@ impl Drop for Copy {
 }
 
 impl Copy {
-    /// Copies a section; none if it is empty: memory of no bytes has an address that is a sentinel in C.
+    /// Copies a section. Returns `None` for an empty one: its copy would have a sentinel's address.
     ///
     /// # Safety
-    /// The descriptor is one that a compiler has made, of an array that is readable.
+    /// `buffer` is a compiler's descriptor of a readable array.
     pub unsafe fn of<C: Calls>(
         buffer: *const Descriptor,
         back: bool,
         written: Option<Written<C>>,
     ) -> Option<Copy> {
-        // SAFETY: the caller states that this is a compiler's descriptor.
+        // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
         let section = unsafe { Section::of(buffer) };
         if section.is_empty() {
             return None;
@@ -80,7 +80,7 @@ impl Copy {
             elements,
             back,
         };
-        // SAFETY: `Written` has the descriptor of the send buffer of the call that this buffer belongs to.
+        // SAFETY: `Written` has the send buffer's descriptor of the same call.
         if written.is_some_and(|w| unsafe { w.covers(&copy.section) }) {
             copy.elements.resize(copy.section.bytes(), 0);
         } else {
@@ -89,34 +89,34 @@ impl Copy {
         Some(copy)
     }
 
-    /// The address of the copy.
+    /// Returns the address of the copy.
     pub fn address(&mut self) -> Ptr {
         self.elements.as_mut_ptr().cast()
     }
 
-    /// The procedure writes to the program's array.
+    /// Returns true if the procedure writes to the program's array.
     pub fn is_written(&self) -> bool {
         self.back
     }
 
-    /// Copies the elements of the program's array.
+    /// Copies the elements of the program's array again.
     pub fn refresh(&mut self) {
-        // SAFETY: this is called by the call that gets the array (`Copy::of`) and by those that start its persistent request; the standard has the
-        // program keep the array until the request is freed.
+        // SAFETY: callers are `Copy::of` and starts of persistent requests. The standard requires
+        // the program to keep the array until the request is freed.
         unsafe { self.section.pack_into(&mut self.elements) };
     }
 
     /// Copies the result to the program's array.
     pub fn restore(&self) {
         if self.back {
-            // SAFETY: the array belongs to the operation until the call that completes it returns, and that call is the caller: the standard has the
-            // program keep it until then.
+            // SAFETY: the caller completes the operation. The standard requires the program
+            // to keep the array until the completing call returns.
             unsafe { self.section.unpack(&self.elements) };
         }
     }
 }
 
-/// A buffer whose section, if it is not contiguous, is copied.
+/// A buffer, with a copy if its section is noncontiguous.
 pub struct Copied {
     address: Ptr,
     copy: Option<Box<Copy>>,
@@ -134,12 +134,12 @@ impl Copied {
         self.copy.is_some()
     }
 
-    /// The copy, to be kept after the call returns.
+    /// Returns the copy, to keep it after the call.
     pub fn into_copy(self) -> Option<Box<Copy>> {
         self.copy
     }
 
-    /// Copies the result to the program's array. After an error there is none.
+    /// Copies the result to the program's array, if the call succeeded.
     #[inline(always)]
     pub fn restore(&self, outcome: i32) {
         if let (SUCCESS, Some(copy)) = (outcome, &self.copy) {
@@ -148,18 +148,18 @@ impl Copied {
     }
 }
 
-/// A buffer of a call, copied if it must be.
+/// Returns a buffer of a call, with a copy if the section is noncontiguous.
 /// `root` is null unless the buffer is significant only at the root.
 ///
 /// # Safety
-/// The descriptor is one that a compiler has made, and `root` and `comm` are arguments of the procedure.
+/// `buffer` is a compiler's descriptor; `root` and `comm` are null or arguments of the procedure.
 #[inline(always)]
 pub unsafe fn copied<C: Calls, const BACK: bool>(
     buffer: *const Descriptor,
     (root, comm): (*const i32, *const i32),
     written: Option<Written<C>>,
 ) -> Result<Copied, Refused> {
-    // SAFETY: the caller states that this is a compiler's descriptor.
+    // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
     unsafe {
         let whole = Descriptor::is_contiguous(buffer);
         let address = cells::buffer((*buffer).base());
@@ -173,15 +173,15 @@ pub unsafe fn copied<C: Calls, const BACK: bool>(
     }
 }
 
-/// This rank is the root.
+/// Returns true if this rank is the root.
 ///
 /// # Safety
-/// Both point to INTEGERs.
+/// `root` and `comm` point to INTEGERs.
 #[cold]
 #[inline(never)]
 unsafe fn is_root(root: *const i32, comm: *const i32) -> bool {
     let (mut is_inter, mut rank) = (0i32, 0i32);
-    // SAFETY: both point to INTEGERs (contract of this function); the C library checks the communicator, and the results are variables of this function.
+    // SAFETY: both point to INTEGERs (contract); the C library checks the communicator.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         Pmpi::MPI_Comm_test_inter(comm, (&raw mut is_inter).cast());
@@ -191,7 +191,7 @@ unsafe fn is_root(root: *const i32, comm: *const i32) -> bool {
 }
 
 /// # Safety
-/// The descriptor is one that a compiler has made.
+/// `buffer` is a compiler's descriptor.
 #[cold]
 #[inline(never)]
 unsafe fn copy<C: Calls>(
@@ -199,10 +199,10 @@ unsafe fn copy<C: Calls>(
     back: bool,
     written: Option<Written<C>>,
 ) -> Copied {
-    // SAFETY: `buffer` is a compiler's descriptor (contract of this function) of an argument of the call, which the program passes to be read or written.
+    // SAFETY: `buffer` is a compiler's descriptor of an array that the program passes to the call.
     let copy = unsafe { Copy::of(buffer, back, written) };
     let mut copy = copy.map(Box::new);
-    // SAFETY: `buffer` is a compiler's descriptor (contract of this function).
+    // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
     let base = unsafe { (*buffer).base() };
     Copied {
         address: copy.as_mut().map_or(base, |copy| copy.address()),

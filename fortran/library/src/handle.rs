@@ -1,16 +1,16 @@
-//! Handles: INTEGERs in Fortran, pointers in C.
+//! Handles, which are INTEGERs in Fortran and pointers in C.
 #![allow(unsafe_code)]
 
 use crate::bodies::Ptr;
 use std::marker::PhantomData;
 use std::ptr::{null_mut, without_provenance_mut};
 
-/// Values below this are predefined handles, which are the same number in both languages.
+/// The first value above the predefined handles, whose values are equal in both languages.
 const PREDEFINED: usize = 4096;
 
-/// A kind of handle: the C library's conversions.
+/// A kind of handle, with the conversion functions of the C library.
 pub trait Kind {
-    /// Converts a number; one that is no handle becomes a handle that the C library rejects.
+    /// Converts an INTEGER. An invalid one becomes a handle that the C library rejects.
     fn from_int(number: i32) -> Ptr;
     /// # Safety
     /// The C library has returned the handle.
@@ -26,7 +26,7 @@ macro_rules! kinds {
             pub struct $kind;
             impl Kind for $kind {
                 fn from_int(number: i32) -> Ptr {
-                    // SAFETY: the C function takes any number and dereferences nothing.
+                    // SAFETY: the C function accepts any number and dereferences no pointer.
                     unsafe { $from(number) }
                 }
                 unsafe fn to_int(handle: Ptr) -> i32 {
@@ -34,14 +34,14 @@ macro_rules! kinds {
                     unsafe { $to(handle) }
                 }
             }
-            /// The conversion for C programs of a handle to an INTEGER.
+            /// Converts a handle to an INTEGER, for C programs.
             #[allow(non_snake_case)]
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $c2f(handle: Ptr) -> i32 {
-                // SAFETY: a C program calls it with a handle that the C library has returned.
+                // SAFETY: C programs pass a handle that the C library has returned.
                 unsafe { number::<$kind>(handle) }
             }
-            /// The conversion for C programs of an INTEGER to a handle.
+            /// Converts an INTEGER to a handle, for C programs.
             #[allow(non_snake_case)]
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $f2c(number: i32) -> Ptr {
@@ -66,13 +66,13 @@ kinds! {
     Win: MPI_Win_fromint, MPI_Win_toint, MPI_Win_c2f, MPI_Win_f2c;
 }
 
-/// A handle for C.
+/// Converts a handle for C.
 ///
 /// # Safety
 /// `argument` points to an INTEGER.
 #[inline(always)]
 pub unsafe fn input<K: Kind>(argument: *const i32) -> Ptr {
-    // SAFETY: the caller states that the argument is readable.
+    // SAFETY: `argument` points to an INTEGER by this function's contract.
     unsafe {
         let number = *argument;
         if (number as u32 as usize) < PREDEFINED {
@@ -83,16 +83,16 @@ pub unsafe fn input<K: Kind>(argument: *const i32) -> Ptr {
     }
 }
 
-/// Returns true if all handles are predefined: the same numbers in both languages.
+/// Returns true if all handles are predefined, so they are equal in both languages.
 ///
-/// It is their sum that is compared, which costs an instruction less than their union of bits. A sum below the limit has only terms below it; the largest
-/// predefined handle is 0x2eb, so the sum of five is below it too.
+/// The comparison of the sum costs one instruction less than that of the bitwise OR. If the sum is
+/// below the limit, all terms are. The largest predefined handle is 0x2eb; five of them stay below.
 #[inline(always)]
 pub fn are_predefined<const N: usize>(numbers: [i32; N]) -> bool {
     sum(numbers) < PREDEFINED
 }
 
-/// Returns true if all handles are predefined and the optional argument is absent. No argument has an address that small.
+/// Returns true if all handles are predefined and the optional argument is absent (null).
 #[inline(always)]
 pub fn are_predefined_without<const N: usize>(numbers: [i32; N], argument: *const i32) -> bool {
     sum(numbers).wrapping_add(argument as usize) < PREDEFINED
@@ -103,13 +103,13 @@ fn sum<const N: usize>(numbers: [i32; N]) -> usize {
     numbers.iter().map(|n| *n as u32 as usize).sum()
 }
 
-/// The handle in C of a predefined one.
+/// Returns the C handle of a predefined handle.
 #[inline(always)]
 pub fn predefined(number: i32) -> Ptr {
     without_provenance_mut(number as u32 as usize)
 }
 
-/// The number of a handle of C.
+/// Converts a C handle to an INTEGER.
 ///
 /// # Safety
 /// The C library has returned the handle.
@@ -118,27 +118,27 @@ pub unsafe fn number<K: Kind>(handle: Ptr) -> i32 {
     if (handle as usize) < PREDEFINED {
         handle as usize as i32
     } else {
-        // SAFETY: the caller states that it is a handle.
+        // SAFETY: the C library has returned `handle` by this function's contract.
         unsafe { K::to_int(handle) }
     }
 }
 
-/// Returns a handle to Fortran, unless C has set none.
+/// Stores a handle in an INTEGER, unless C has set no handle (null).
 ///
 /// # Safety
-/// `argument` points to an INTEGER, and the handle is null or one of the C library.
+/// `argument` points to an INTEGER; `handle` is null or a handle of the C library.
 #[inline(always)]
 pub unsafe fn output<K: Kind>(argument: *mut i32, handle: Ptr) {
     if !handle.is_null() {
-        // SAFETY: `argument` points to an INTEGER, and a handle that is not null is one of the C library (contract of this function).
+        // SAFETY: by this function's contract; `handle` is not null.
         unsafe { *argument = number::<K>(handle) }
     }
 }
 
-/// The number of handles that need no allocation.
+/// The number of handles that are stored without an allocation.
 const FEW: usize = 32;
 
-/// An array of handles for C.
+/// An array of C handles.
 pub struct Many<K> {
     few: [Ptr; FEW],
     many: Vec<Ptr>,
@@ -147,7 +147,7 @@ pub struct Many<K> {
 }
 
 impl<K: Kind> Many<K> {
-    /// An array that C sets.
+    /// Creates an array for C to fill.
     pub fn empty(count: usize) -> Many<K> {
         Many {
             few: [null_mut(); FEW],
@@ -161,7 +161,7 @@ impl<K: Kind> Many<K> {
         }
     }
 
-    /// The handles of an array of INTEGERs.
+    /// Converts an array of INTEGERs.
     ///
     /// # Safety
     /// `numbers` has `count` elements.
@@ -169,7 +169,7 @@ impl<K: Kind> Many<K> {
     pub unsafe fn input(numbers: *const i32, count: usize) -> Many<K> {
         let mut handles = Many::<K>::empty(count);
         for n in 0..count {
-            // SAFETY: `n` is below the count that the caller states.
+            // SAFETY: `n` is below `count`, the number of elements by this function's contract.
             handles.slice()[n] = unsafe { input::<K>(numbers.add(n)) };
         }
         handles
@@ -187,19 +187,19 @@ impl<K: Kind> Many<K> {
         self.slice().as_mut_ptr()
     }
 
-    /// The handles.
+    /// Returns the handles as a vector.
     pub fn into_vec(mut self) -> Vec<Ptr> {
         self.slice().to_vec()
     }
 
-    /// Returns the handles to Fortran.
+    /// Stores the handles in an array of INTEGERs.
     ///
     /// # Safety
-    /// `numbers` has the elements that the array was made with.
+    /// `numbers` has as many elements as this array.
     #[inline(always)]
     pub unsafe fn output(&mut self, numbers: *mut i32) {
         for (n, handle) in self.slice().iter().enumerate() {
-            // SAFETY: `n` is below the length of the array.
+            // SAFETY: `n` is below the number of elements by this function's contract.
             unsafe { output::<K>(numbers.add(n), *handle) }
         }
     }

@@ -1,7 +1,7 @@
-//! `libmpifort_abi.so.1`: the Fortran procedures of MPI, for all compilers, above any library with the standard ABI.
+//! `libmpifort_abi.so.1`: the Fortran procedures of MPI, for all compilers and ABI libraries.
 //!
-//! Every procedure calls the C function of its name, so a tool that intercepts C functions sees each call once.
-//! The bodies are generated from `fortran/api`; what the tables do not describe is in `hand`.
+//! Each procedure calls the C function of its name, so tools that intercept C functions work.
+//! The bodies are generated from `fortran/api`; handwritten ones are in `hand`.
 
 #![deny(unsafe_code)]
 
@@ -18,10 +18,11 @@ mod scratch;
 mod section;
 mod text;
 
-/// The generated part.
-// SAFETY of all of it: the arguments of a procedure are variables of the types that its interface has in the modules and in the standard. The generator
-// reads the same table (`fortran/api/procedures.txt`) as the modules are generated from, and uses each argument by its kind there: an INTEGER is read or
-// written, a handle converted, an array accessed up to the length that another argument states, a buffer only passed on.
+/// The generated bodies and exported symbols.
+// SAFETY: arguments have the types of the procedure's interface in the modules and in the standard.
+// The modules are generated from the same table (`fortran/api/procedures.txt`) as the bodies.
+// A body uses each argument by its kind: it reads or writes INTEGERs, converts handles, uses arrays
+// up to the length in another argument, and only passes buffers on.
 #[allow(
     clippy::undocumented_unsafe_blocks,
     clippy::missing_safety_doc,

@@ -1,7 +1,7 @@
 //! Copies of array sections that active operations use.
 //!
-//! A nonblocking or persistent call whose section must be copied (`copies`) gets a copy that is kept in a table by the INTEGER of the request.
-//! The procedure that completes the request copies the elements back.
+//! A nonblocking or persistent call with a copied section (`copies`) puts the copy in a table.
+//! The key is the INTEGER of the request. The procedure that completes the request copies back.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Pmpi};
@@ -24,18 +24,18 @@ pub struct Operation {
     )]
     copies: Vec<Box<Copy>>,
     persistent: bool,
-    /// A persistent operation has been started and is not complete.
+    /// True if the operation has been started and is not complete.
     active: bool,
 }
 
-/// The operations that have copies, by their requests.
+/// The operations with copies, by request.
 static OPERATIONS: Mutex<BTreeMap<i32, Operation>> = Mutex::new(BTreeMap::new());
-/// Their number, so that programs without such operations take no lock.
+/// The number of operations, so that programs without such operations take no lock.
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 type Operations = BTreeMap<i32, Operation>;
 
-/// Locks the table, changes it and notes the number of operations.
+/// Locks the table, changes it, and updates the number of operations.
 fn change<T>(with: impl FnOnce(&mut Operations) -> T) -> T {
     let mut operations: MutexGuard<'_, Operations> =
         OPERATIONS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -44,7 +44,7 @@ fn change<T>(with: impl FnOnce(&mut Operations) -> T) -> T {
     found
 }
 
-/// There are none. A thread that uses a request has synchronized with the thread that made it.
+/// Returns true if the table is empty. Users of a request have synchronised with its creator.
 #[inline(always)]
 fn none() -> bool {
     NUMBER.load(Ordering::Relaxed) == 0
@@ -53,7 +53,7 @@ fn none() -> bool {
 /// Keeps the copies of an operation, if it has any, until its request is complete.
 ///
 /// # Safety
-/// `request` points to an INTEGER; if the outcome is success, to the request that the call has made.
+/// `request` points to an INTEGER; after a success it is the request that the call has made.
 #[inline(always)]
 pub unsafe fn keep<const PERSISTENT: bool, const N: usize>(
     outcome: i32,
@@ -61,7 +61,7 @@ pub unsafe fn keep<const PERSISTENT: bool, const N: usize>(
     buffers: [Copied; N],
 ) {
     if !buffers.iter().any(Copied::is_copy) {
-        // SAFETY: `request` points to an INTEGER (contract of this function).
+        // SAFETY: `request` points to an INTEGER by this function's contract.
         unsafe { made(outcome, request) };
     } else {
         let operation = Operation {
@@ -69,23 +69,23 @@ pub unsafe fn keep<const PERSISTENT: bool, const N: usize>(
             persistent: PERSISTENT,
             active: false,
         };
-        // SAFETY: `enter` has the contract of this function.
+        // SAFETY: `enter` has the same contract as this function.
         unsafe { enter(outcome, request, operation) };
     }
 }
 
 /// # Safety
-/// As for [`keep`].
+/// The contract is that of [`keep`].
 #[cold]
 #[inline(never)]
 unsafe fn enter(outcome: i32, request: *const i32, mut operation: Operation) {
     if outcome != SUCCESS {
         return;
     }
-    // SAFETY: `request` points to an INTEGER (contract of this function).
+    // SAFETY: `request` points to an INTEGER by this function's contract.
     let number = unsafe { *request };
     if !operation.persistent {
-        // Libraries share one request among all operations that are complete at once.
+        // MPI libraries may share one request among all operations that complete immediately.
         if number == REQUEST_NULL || is_complete(number) {
             operation.copies.iter().for_each(|c| c.restore());
             return;
@@ -96,17 +96,17 @@ unsafe fn enter(outcome: i32, request: *const i32, mut operation: Operation) {
     lost(stale);
 }
 
-/// Called after a call that creates a request. On success it removes a stale table entry with the same request number (left by an operation that C
-/// code completed).
+/// Handles a new request. After a success, removes a stale table entry with the same number,
+/// which is left if C code has completed the earlier operation.
 ///
-/// A call that fails leaves the program's variable as it was, possibly with the request of an active operation.
+/// A failed call leaves the program's variable unchanged, possibly with an active request.
 ///
 /// # Safety
 /// `request` points to an INTEGER.
 #[inline(always)]
 pub unsafe fn made(outcome: i32, request: *const i32) {
     if !none() && outcome == SUCCESS {
-        // SAFETY: `request` points to an INTEGER (contract of this function).
+        // SAFETY: `request` points to an INTEGER by this function's contract.
         remove_stale(unsafe { *request });
     }
 }
@@ -117,7 +117,7 @@ fn remove_stale(number: i32) {
     lost(change(|operations| operations.remove(&number)));
 }
 
-/// Clears the table when MPI ends. The requests of the remaining operations were completed by C code, without the Fortran procedures.
+/// Clears the table when MPI ends. C code has completed the requests of the remaining operations.
 #[inline(always)]
 pub fn end() {
     if !none() {
@@ -127,7 +127,7 @@ pub fn end() {
     }
 }
 
-/// Reports an operation whose result did not get to the program's array.
+/// Reports an operation whose result was not copied to the program's array.
 fn lost(operation: Option<Operation>) {
     if operation.is_some_and(|o| o.active && o.copies.iter().any(|c| c.is_written())) {
         printable::eprintln!(
@@ -140,7 +140,7 @@ fn lost(operation: Option<Operation>) {
 /// Returns true if an operation is complete, without completing its request.
 fn is_complete(number: i32) -> bool {
     let mut flag = 0i32;
-    // SAFETY: the C library checks the handle, `flag` is a variable for the result, and a null status is ignored.
+    // SAFETY: the C library checks the handle; `flag` is a local, and a null status is ignored.
     unsafe {
         let request = input::<handle::Request>(&raw const number);
         let outcome = Pmpi::MPI_Request_get_status(request, (&raw mut flag).cast(), null_mut());
@@ -148,9 +148,10 @@ fn is_complete(number: i32) -> bool {
     }
 }
 
-/// The operations that have copies among the requests of a call: (position in the array, number, operation).
+/// The operations with copies among the requests of a call: position, request number, operation.
 ///
-/// They are not in the table during the call: another thread may get a new request with the number of one that the call completes.
+/// They are removed from the table during the call, because another thread may get a request with
+/// the number of one that this call completes.
 pub struct Watched(Vec<(usize, i32, Operation)>);
 
 /// Takes the active operations from the table, before a call that may complete them.
@@ -162,7 +163,7 @@ pub unsafe fn among(requests: *const i32, count: usize) -> Watched {
     if none() {
         return Watched(Vec::new());
     }
-    // SAFETY: `found_among` has the contract of this function.
+    // SAFETY: `found_among` has the same contract as this function.
     unsafe { found_among(requests, count) }
 }
 
@@ -171,7 +172,7 @@ pub unsafe fn among(requests: *const i32, count: usize) -> Watched {
 #[cold]
 #[inline(never)]
 unsafe fn found_among(requests: *const i32, count: usize) -> Watched {
-    // SAFETY: `n` is below the number of elements (contract of this function).
+    // SAFETY: `n` is below `count`, the number of elements by this function's contract.
     let numbers = (0..count).map(|n| (n, unsafe { *requests.add(n) }));
     Watched(change(|operations| {
         let mut take = |number| match operations.get(&number) {
@@ -184,7 +185,7 @@ unsafe fn found_among(requests: *const i32, count: usize) -> Watched {
     }))
 }
 
-/// The requests that a procedure has reported to be complete, by their positions in Fortran.
+/// The requests that a procedure has reported as complete, by their positions in Fortran.
 pub struct Reported {
     all: bool,
     positions: *const i32,
@@ -192,7 +193,7 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// All, or none.
+    /// All requests, or none.
     #[inline(always)]
     pub fn all(all: bool) -> Reported {
         Reported {
@@ -202,7 +203,7 @@ impl Reported {
         }
     }
 
-    /// The one at a position, unless that is `MPI_UNDEFINED`.
+    /// The request at a position, unless the position is `MPI_UNDEFINED`.
     #[inline(always)]
     pub fn one(position: *const i32) -> Reported {
         Reported {
@@ -212,13 +213,13 @@ impl Reported {
         }
     }
 
-    /// Those at `*count` positions.
+    /// The requests at `*count` positions.
     ///
     /// # Safety
     /// `count` points to an INTEGER.
     #[inline(always)]
     pub unsafe fn some(outcome: i32, positions: *const i32, count: *const i32) -> Reported {
-        // After another error nothing is known.
+        // After another error the positions are undefined.
         let known = outcome == SUCCESS || outcome == ERR_IN_STATUS;
         Reported {
             all: false,
@@ -232,10 +233,10 @@ impl Reported {
         }
     }
 
-    /// The request at this position in C is complete.
+    /// Returns true if the request at position `n` (counted from 0) is complete.
     ///
     /// # Safety
-    /// The positions that this was made with are still readable: the array of indices has `count` elements.
+    /// The array of positions is still readable and has `count` elements.
     unsafe fn has(&self, n: usize) -> bool {
         // SAFETY: `i` is below `count` (contract of this function).
         let is_here = |i| unsafe { *self.positions.add(i) } as i64 == n as i64 + 1;
@@ -244,21 +245,21 @@ impl Reported {
 }
 
 impl Watched {
-    /// Copies the results of the operations that are complete to the program's arrays.
+    /// Copies the results of completed operations to the program's arrays.
     ///
     /// # Safety
-    /// `requests` is the array that [`among`] got, and the arrays that `reported` was made with are still there.
+    /// `requests` is the array that [`among`] got, and the arrays of `reported` are still readable.
     #[inline(always)]
     pub unsafe fn completed(self, requests: *const i32, reported: Reported) {
         if !self.0.is_empty() {
-            // SAFETY: `completed` has the contract of this function.
+            // SAFETY: `completed` has the same contract as this function.
             unsafe { completed(self.0, requests, reported) }
         }
     }
 }
 
 /// # Safety
-/// As for [`Watched::completed`].
+/// The contract is that of [`Watched::completed`].
 #[cold]
 #[inline(never)]
 unsafe fn completed(
@@ -267,26 +268,26 @@ unsafe fn completed(
     reported: Reported,
 ) {
     for (n, number, mut operation) in watched {
-        // SAFETY: `n` is a position that `among` has found in the array (contract of this function).
+        // SAFETY: `n` is a position that `among` found in the array (contract of this function).
         if unsafe { *requests.add(n) == REQUEST_NULL || reported.has(n) } {
             operation.copies.iter().for_each(|copy| copy.restore());
             operation.active = false;
         }
-        // A persistent operation may be started again; another one that is not complete is still in progress.
+        // A persistent operation may be started again, and an incomplete one is still active.
         if operation.persistent || operation.active {
             change(|operations| operations.insert(number, operation));
         }
     }
 }
 
-/// Copies the elements of the sections of persistent operations that a call is about to start.
+/// Copies the sections of persistent operations that a call is about to start.
 ///
 /// # Safety
 /// `requests` has `count` elements.
 #[inline(always)]
 pub unsafe fn start(requests: *const i32, count: usize) {
     if !none() {
-        // SAFETY: `refresh` has the contract of this function.
+        // SAFETY: `refresh` has the same contract as this function.
         unsafe { refresh(requests, count) }
     }
 }
@@ -298,7 +299,7 @@ pub unsafe fn start(requests: *const i32, count: usize) {
 unsafe fn refresh(requests: *const i32, count: usize) {
     change(|operations| {
         for n in 0..count {
-            // SAFETY: `n` is below the number of elements that the caller states.
+            // SAFETY: `n` is below `count`, the number of elements by this function's contract.
             let number = unsafe { *requests.add(n) };
             if let Some(operation) = operations.get_mut(&number).filter(|o| o.persistent) {
                 operation.copies.iter_mut().for_each(|c| c.refresh());
@@ -308,7 +309,7 @@ unsafe fn refresh(requests: *const i32, count: usize) {
     });
 }
 
-/// An operation whose request a call is about to free, with its number.
+/// An operation whose request a call is about to free, with the request number.
 pub struct Freeing(Option<(i32, Operation)>);
 
 /// Takes the operation of a request from the table.
@@ -320,7 +321,7 @@ pub unsafe fn freeing(request: *const i32) -> Freeing {
     if none() {
         return Freeing(None);
     }
-    // SAFETY: the caller states that the argument is readable.
+    // SAFETY: `request` points to an INTEGER by this function's contract.
     let number = unsafe { *request };
     Freeing(change(|operations| {
         Some((number, operations.remove(&number)?))
@@ -328,7 +329,7 @@ pub unsafe fn freeing(request: *const i32) -> Freeing {
 }
 
 impl Freeing {
-    /// Drops the copies, unless the request is still there. Those of an active operation stay in memory: it still uses them.
+    /// Drops the copies if the request is freed, unless the operation is active and uses them.
     #[inline(always)]
     pub fn freed(self, outcome: i32) {
         if let Some((number, operation)) = self.0 {

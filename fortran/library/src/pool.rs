@@ -1,14 +1,14 @@
-//! Functions that C calls and that call a function of Fortran: for callbacks that C gives no state.
+//! Pools of C functions, each of which calls one Fortran function: for callbacks without a state.
 //!
-//! The n-th C function of a pool calls the Fortran function that was entered n-th. A function is entered once, so what limits a program is the number of
-//! different functions that it passes, not the number of calls.
+//! The n-th C function of a pool calls the n-th entered Fortran function. It is entered once,
+//! so a program is limited in the number of different functions, not of calls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of different functions of each kind.
+/// The maximum number of different functions of each kind.
 pub const SIZE: usize = 256;
 
-/// The Fortran functions of one kind.
+/// The entered Fortran functions of one kind.
 pub struct Pool {
     functions: [AtomicUsize; SIZE],
 }
@@ -20,7 +20,7 @@ impl Pool {
         }
     }
 
-    /// Enters a function; returns its place, or none if the pool is full.
+    /// Enters a function. Returns its slot, or `None` if the pool is full.
     pub fn enter(&self, function: usize) -> Option<usize> {
         self.functions.iter().position(|place| {
             match place.compare_exchange(0, function, Ordering::AcqRel, Ordering::Acquire) {
@@ -36,7 +36,7 @@ impl Pool {
     }
 }
 
-/// All instances of a function with one constant, in order.
+/// Returns all instances of a function with a constant parameter, in order.
 #[macro_export]
 macro_rules! instances {
     ($function:ident) => {{
@@ -83,7 +83,7 @@ macro_rules! instances {
     }};
 }
 
-/// Says that a program passes too many different functions.
+/// Reports that a program passes too many different functions.
 pub fn full(what: &str) -> i32 {
     const ERR_INTERN: i32 = 17;
     printable::eprintln!(

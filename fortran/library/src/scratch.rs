@@ -1,10 +1,11 @@
-//! Memory for copies of array sections, reused: new memory of some megabytes costs more time than the copy, since each of its pages must be mapped first.
+//! A cache of buffers for copies of array sections. A new buffer of some MB costs more time than
+//! the copy, because each of its pages must be mapped first.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The number of buffers that are kept: for the send and the receive buffer of two calls at once.
+/// The maximum number of cached buffers: a send and a receive buffer of two concurrent calls.
 const KEPT: usize = 4;
-/// The size up to which a buffer is kept.
+/// The maximum size in bytes of a cached buffer.
 const LARGEST: usize = 16 << 20;
 
 static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
@@ -13,10 +14,10 @@ fn free() -> std::sync::MutexGuard<'static, Vec<Vec<u8>>> {
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A buffer of at least this capacity, with any content.
+/// Returns a buffer of at least this capacity, with undefined contents.
 pub fn take(bytes: usize) -> Vec<u8> {
     let mut free = free();
-    // The smallest that is large enough.
+    // The smallest sufficient buffer is used.
     let fits = free
         .iter()
         .enumerate()
@@ -27,7 +28,7 @@ pub fn take(bytes: usize) -> Vec<u8> {
     }
 }
 
-/// Returns a buffer for the next call. The oldest one is released for it.
+/// Returns a buffer to the cache. A full cache drops its oldest buffer.
 pub fn give(buffer: Vec<u8>) {
     if buffer.capacity() == 0 || buffer.capacity() > LARGEST {
         return;

@@ -1,7 +1,7 @@
-//! Choice buffers of module `mpi_f08`: arrays with a descriptor.
+//! Choice buffers of module `mpi_f08`, which are arrays with a descriptor.
 //!
-//! A contiguous array is passed on by its address. Of another section, a message gets a datatype that describes where its elements are, so no
-//! element is copied and the call may be nonblocking. Where a call has no datatype for each buffer, the elements are copied (`copies`).
+//! A contiguous array is passed by its address. A message with another section gets a datatype
+//! that has the positions of the elements, without a copy. `copies` handles other calls.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
@@ -17,29 +17,29 @@ const COMM_SELF: i32 = 258;
 const BYTE: usize = 583;
 const DATATYPE_NULL: usize = 512;
 
-/// Why a section cannot be passed on: the error class, and what to do.
+/// The reason why a section cannot be passed: the error class, and the remedy as text.
 pub struct Refused {
     class: i32,
     reason: String,
 }
 
-/// Returns true for an array that is certainly passed on by its address. Arrays of more dimensions are examined by the general way.
+/// Returns true if the array is certainly contiguous and no sentinel; false for rank 2 and higher.
 ///
 /// # Safety
-/// The descriptor is one that a compiler has made.
+/// `buffer` is a compiler's descriptor.
 #[inline(always)]
 pub unsafe fn is_simple(buffer: *const Descriptor) -> bool {
-    // SAFETY: the caller states that this is a compiler's descriptor.
+    // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
     unsafe { cells::is_outside((*buffer).base()) && Descriptor::is_plain(buffer) }
 }
 
-/// The same of a buffer that cannot be a sentinel.
+/// Returns true if an array that cannot be a sentinel is certainly contiguous.
 ///
 /// # Safety
-/// The descriptor is one that a compiler has made.
+/// `buffer` is a compiler's descriptor.
 #[inline(always)]
 pub unsafe fn is_plain(buffer: *const Descriptor) -> bool {
-    // SAFETY: the caller states that this is a compiler's descriptor.
+    // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
     unsafe { Descriptor::is_plain(buffer) }
 }
 
@@ -48,20 +48,20 @@ pub struct Message<C: Calls> {
     address: Ptr,
     pub count: i64,
     pub datatype: Ptr,
-    /// The datatype was made for this call.
+    /// True if the datatype was created for this call.
     made: bool,
     calls: PhantomData<C>,
 }
 
 impl<C: Calls> Message<C> {
-    /// The message of a contiguous buffer.
+    /// Returns the message of a contiguous buffer.
     ///
     /// # Safety
-    /// The descriptor is one that a compiler has made.
+    /// `buffer` is a compiler's descriptor.
     #[inline(always)]
     unsafe fn plain(buffer: *const Descriptor, count: i64, datatype: Ptr) -> Message<C> {
         Message {
-            // SAFETY: the caller states that this is a compiler's descriptor.
+            // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
             address: cells::buffer(unsafe { (*buffer).base() }),
             count,
             datatype,
@@ -80,23 +80,23 @@ impl<C: Calls> Drop for Message<C> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.made {
-            // SAFETY: the datatype was made by `described`; operations that use it keep it.
+            // SAFETY: `scattered` created the datatype; active operations keep their own reference.
             unsafe { C::MPI_Type_free((&raw mut self.datatype).cast()) };
         }
     }
 }
 
-/// The message of `count` elements of a datatype in a buffer.
+/// Returns the message of `count` elements of a datatype in a buffer.
 ///
 /// # Safety
-/// The descriptor is one that a compiler has made.
+/// `buffer` is a compiler's descriptor.
 #[inline(always)]
 pub unsafe fn message<C: Calls>(
     buffer: *const Descriptor,
     count: i64,
     datatype: Ptr,
 ) -> Result<Message<C>, Refused> {
-    // SAFETY: the caller states that this is a compiler's descriptor.
+    // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
     unsafe {
         if Descriptor::is_contiguous(buffer) || count <= 0 {
             return Ok(Message::plain(buffer, count, datatype));
@@ -105,10 +105,10 @@ pub unsafe fn message<C: Calls>(
     }
 }
 
-/// The message of each of a number of partitions in a buffer, `count` elements of a datatype.
+/// Returns the message of one partition: `count` elements of a datatype in a partitioned buffer.
 ///
 /// # Safety
-/// The descriptor is one that a compiler has made.
+/// `buffer` is a compiler's descriptor.
 #[inline(always)]
 pub unsafe fn partitions<C: Calls>(
     buffer: *const Descriptor,
@@ -116,7 +116,7 @@ pub unsafe fn partitions<C: Calls>(
     count: i64,
     datatype: Ptr,
 ) -> Result<Message<C>, Refused> {
-    // SAFETY: the caller states that this is a compiler's descriptor.
+    // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
     unsafe {
         if Descriptor::is_contiguous(buffer) || partitions <= 0 || count <= 0 {
             return Ok(Message::plain(buffer, count, datatype));
@@ -125,10 +125,10 @@ pub unsafe fn partitions<C: Calls>(
     }
 }
 
-/// The same of a section that is not contiguous, whole or for each of a number of partitions.
+/// Returns the message of a noncontiguous section, or of each of its partitions.
 ///
 /// # Safety
-/// The descriptor is one that a compiler has made.
+/// `buffer` is a compiler's descriptor.
 #[cold]
 #[inline(never)]
 unsafe fn scattered<C: Calls>(
@@ -139,11 +139,11 @@ unsafe fn scattered<C: Calls>(
 ) -> Result<Message<C>, Refused> {
     let size = match size::<C>(datatype) {
         Some(size) if size > 0 => size,
-        // The function reports what is wrong with the datatype, or moves no byte.
-        // SAFETY: the caller states that this is a compiler's descriptor.
+        // The C function reports an invalid datatype, or transfers no data.
+        // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
         _ => return Ok(unsafe { Message::plain(buffer, count, datatype) }),
     };
-    // SAFETY: the caller states that this is a compiler's descriptor.
+    // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
     let (section, address, element) = unsafe {
         (
             Section::of(buffer),
@@ -154,7 +154,7 @@ unsafe fn scattered<C: Calls>(
     check_dense::<C>(datatype, size)?;
     let elements = elements(count, size, element)?;
     let (layout, distance) = layout(&section, parts, elements)?;
-    // SAFETY: `datatype` has a size, so it is a datatype; each type that is made here is freed once, the last one by `Message::drop`.
+    // SAFETY: `datatype` is valid, since it has a size. Each created type is freed once.
     unsafe {
         let first = element_type::<C>(datatype, size, element);
         let mut made = built::<C>(&layout, first.0);
@@ -177,13 +177,13 @@ unsafe fn scattered<C: Calls>(
     }
 }
 
-/// The size of a datatype's elements in bytes; none if the function of the call is to report that it is no datatype.
+/// Returns the size of a datatype in bytes, or `None` for an invalid one, which C then reports.
 pub fn size<C: Calls>(datatype: Ptr) -> Option<i64> {
     if datatype as usize == DATATYPE_NULL {
         return None;
     }
     let mut size = 0i64;
-    // SAFETY: the C library checks the handle, and `size` is a variable of this function.
+    // SAFETY: the C library checks the handle, and `size` is a local variable.
     let code = unsafe { C::MPI_Type_size_c(datatype, (&raw mut size).cast()) };
     (code == 0).then_some(size)
 }
@@ -191,7 +191,7 @@ pub fn size<C: Calls>(datatype: Ptr) -> Option<i64> {
 /// Checks that a datatype of `size` bytes has no gaps.
 fn check_dense<C: Calls>(datatype: Ptr, size: i64) -> Result<(), Refused> {
     let (mut lower, mut extent) = (0i64, 0i64);
-    // SAFETY: the C library checks the handle; the results are two variables of this function.
+    // SAFETY: the C library checks the handle; the results are local variables.
     unsafe {
         C::MPI_Type_get_extent_c(datatype, (&raw mut lower).cast(), (&raw mut extent).cast());
     }
@@ -204,7 +204,7 @@ fn check_dense<C: Calls>(datatype: Ptr, size: i64) -> Result<(), Refused> {
     })
 }
 
-/// The number of the section's elements that are `count` elements of `size` bytes.
+/// Returns the number of section elements for `count` datatype elements of `size` bytes.
 fn elements(count: i64, size: i64, element: usize) -> Result<usize, Refused> {
     let bytes = count
         .checked_mul(size)
@@ -226,7 +226,7 @@ fn elements(count: i64, size: i64, element: usize) -> Result<usize, Refused> {
     })
 }
 
-/// The layout of `elements` elements; of partitions, that of the first one and the distance between two.
+/// Returns the layout of `elements` elements, or that of a partition and the distance between two.
 fn layout(
     section: &Section,
     parts: Option<usize>,
@@ -255,7 +255,7 @@ fn layout(
     })
 }
 
-/// The datatype of one element of the section, and whether it was made for that.
+/// Returns the datatype of one element of the section, and true if it was created here.
 ///
 /// # Safety
 /// `datatype` is a datatype of `size` bytes.
@@ -266,26 +266,26 @@ unsafe fn element_type<C: Calls>(datatype: Ptr, size: i64, element: usize) -> (P
         bytes => (bytes, std::ptr::without_provenance_mut(BYTE)),
     };
     let mut made: Ptr = null_mut();
-    // SAFETY: `of` is a datatype, and `made` is a variable for the result.
+    // SAFETY: `of` is a datatype, and `made` is a local variable.
     unsafe { C::MPI_Type_contiguous_c(count, of, (&raw mut made).cast()) };
     (made, true)
 }
 
 /// # Safety
-/// The datatype was made here, and is not used afterwards.
+/// `datatype` was created in this module, and is not used afterwards.
 unsafe fn freed<C: Calls>(mut datatype: Ptr) {
-    // SAFETY: the handle is that of a datatype which only its maker knows (contract of this function).
+    // SAFETY: only this module knows the handle, by this function's contract.
     unsafe { C::MPI_Type_free((&raw mut datatype).cast()) };
 }
 
-/// Makes the datatype of a layout, new in any case.
+/// Creates the datatype of a layout; the result is always a new datatype.
 ///
 /// # Safety
 /// `element` is a datatype.
 unsafe fn built<C: Calls>(layout: &Layout, element: Ptr) -> Ptr {
     let mut made: Ptr = null_mut();
-    // SAFETY: `element` is a datatype (contract of this function), and so are the inner types, which are made from it; each of these is freed once. The
-    // arrays are locals that the C function only reads.
+    // SAFETY: `element` is a datatype (contract). Inner types are created from it and freed
+    // once. The C functions only read the local arrays.
     unsafe {
         match layout {
             Layout::Element => {
@@ -329,19 +329,19 @@ unsafe fn built<C: Calls>(layout: &Layout, element: Ptr) -> Ptr {
     made
 }
 
-/// The datatype of a part of a layout, and whether it was made for that.
+/// Returns the datatype of a part of a layout, and true if it was created here.
 ///
 /// # Safety
 /// `element` is a datatype.
 unsafe fn part<C: Calls>(layout: &Layout, element: Ptr) -> (Ptr, bool) {
     match layout {
         Layout::Element => (element, false),
-        // SAFETY: `element` is a datatype (contract of this function).
+        // SAFETY: `element` is a datatype by this function's contract.
         other => (unsafe { built::<C>(other, element) }, true),
     }
 }
 
-/// A buffer that stays where it is.
+/// A buffer that is passed by its address.
 pub struct InPlace(Ptr);
 
 impl InPlace {
@@ -351,23 +351,23 @@ impl InPlace {
     }
 }
 
-/// A buffer of which the procedure uses one element, or only the address.
+/// Returns a buffer of which the procedure uses one element, or only the address.
 ///
 /// # Safety
-/// The descriptor is one that a compiler has made.
+/// `buffer` is a compiler's descriptor.
 #[inline(always)]
 pub unsafe fn first_element(buffer: *const Descriptor) -> Result<InPlace, Refused> {
-    // SAFETY: the caller states that this is a compiler's descriptor.
+    // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
     Ok(InPlace(cells::buffer(unsafe { (*buffer).base() })))
 }
 
-/// A buffer that the library keeps as memory of its own, so that nothing may lie between the elements.
+/// Returns a buffer that the C library uses as a whole; fails if it is noncontiguous.
 ///
 /// # Safety
-/// The descriptor is one that a compiler has made.
+/// `buffer` is a compiler's descriptor.
 #[inline(always)]
 pub unsafe fn in_place(buffer: *const Descriptor) -> Result<InPlace, Refused> {
-    // SAFETY: the caller states that this is a compiler's descriptor.
+    // SAFETY: `buffer` is a compiler's descriptor by this function's contract.
     unsafe {
         if !Descriptor::is_contiguous(buffer) && !Section::of(buffer).is_empty() {
             return Err(Refused {
@@ -379,7 +379,7 @@ pub unsafe fn in_place(buffer: *const Descriptor) -> Result<InPlace, Refused> {
     }
 }
 
-/// Reports a buffer that cannot be passed on, by the error handler of the communicator. Returns the error class.
+/// Reports a refused buffer by the error handler of the communicator. Returns the error class.
 ///
 /// # Safety
 /// `comm` is null or points to the INTEGER of a communicator.
@@ -392,7 +392,7 @@ pub unsafe fn refuse<C: Calls>(
     comm: *const i32,
 ) -> i32 {
     printable::eprintln!("{procedure}: {argument}: {}.", refused.reason);
-    // SAFETY: the caller states what `comm` is; MPI_COMM_SELF is always there.
+    // SAFETY: `comm` is null or points to an INTEGER (contract); MPI_COMM_SELF always exists.
     unsafe {
         let itself = COMM_SELF;
         let comm = if comm.is_null() {

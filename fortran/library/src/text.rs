@@ -1,10 +1,10 @@
-//! Strings: of fixed length and padded with blanks in Fortran, ended by a zero byte in C.
+//! Strings: padded with blanks in Fortran, terminated by a zero byte in C.
 #![allow(unsafe_code)]
 
 use fortran_sections::Descriptor;
 use std::ffi::CString;
 
-/// The characters of a string without the blanks at its end.
+/// Returns the characters of a string without trailing blanks.
 ///
 /// # Safety
 /// `text` has `length` characters.
@@ -12,7 +12,7 @@ pub unsafe fn trimmed<'t>(text: *const u8, length: usize) -> &'t [u8] {
     if text.is_null() || length == 0 {
         return b"";
     }
-    // SAFETY: the caller states the number of characters.
+    // SAFETY: `text` has `length` characters by this function's contract.
     let all = unsafe { std::slice::from_raw_parts(text, length) };
     let end = all
         .iter()
@@ -21,27 +21,27 @@ pub unsafe fn trimmed<'t>(text: *const u8, length: usize) -> &'t [u8] {
     &all[..end]
 }
 
-/// A string for C, without the blanks at its end. A zero byte ends it.
+/// Converts a string for C, without trailing blanks. A zero byte ends the string.
 ///
 /// # Safety
 /// `text` has `length` characters.
 pub unsafe fn input(text: *const u8, length: usize) -> CString {
-    // SAFETY: the caller states the number of characters.
+    // SAFETY: `text` has `length` characters by this function's contract.
     to_c(unsafe { trimmed(text, length) })
 }
 
-/// The same without the blanks in front either: keys and values of info objects.
+/// Converts a key or value of an info object for C, without leading and trailing blanks.
 ///
 /// # Safety
 /// `text` has `length` characters.
 pub unsafe fn input_both_sides(text: *const u8, length: usize) -> CString {
-    // SAFETY: the caller states the number of characters.
+    // SAFETY: `text` has `length` characters by this function's contract.
     let characters = unsafe { trimmed(text, length) };
     let start = characters.iter().position(|c| *c != b' ').unwrap_or(0);
     to_c(&characters[start..])
 }
 
-/// Characters as a string of C; a zero byte ends it.
+/// Converts characters to a C string, up to the first zero byte.
 pub fn to_c(characters: &[u8]) -> CString {
     let end = characters
         .iter()
@@ -50,16 +50,16 @@ pub fn to_c(characters: &[u8]) -> CString {
     CString::new(&characters[..end]).unwrap_or_default()
 }
 
-/// The same of a string with a descriptor.
+/// Converts a string with a descriptor for C.
 ///
 /// # Safety
-/// The descriptor is one that a compiler has made for a CHARACTER.
+/// `text` is a compiler's descriptor of a CHARACTER.
 pub unsafe fn described(text: *const Descriptor) -> CString {
-    // SAFETY: the caller states that it describes characters.
+    // SAFETY: `text` is a compiler's descriptor of a CHARACTER by this function's contract.
     unsafe { input((*text).base().cast(), (*text).element_size()) }
 }
 
-/// Returns a string of C to Fortran if the call succeeded: cut to the variable's length, or padded with blanks.
+/// Stores a C string in a Fortran variable after a success: truncated, or padded with blanks.
 ///
 /// # Safety
 /// `to` has `length` characters.
@@ -69,7 +69,7 @@ pub unsafe fn output(outcome: i32, to: *mut u8, length: usize, from: &[u8]) {
     }
     let end = from.iter().position(|c| *c == 0).unwrap_or(from.len());
     let copied = end.min(length);
-    // SAFETY: the caller states the number of characters of the variable.
+    // SAFETY: `to` has `length` characters by this function's contract.
     unsafe {
         std::ptr::copy_nonoverlapping(from.as_ptr(), to, copied);
         std::ptr::write_bytes(to.add(copied), b' ', length - copied);

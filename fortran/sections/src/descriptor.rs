@@ -1,11 +1,11 @@
 //! The descriptor of an array: `CFI_cdesc_t` of the Fortran standard.
 //!
-//! gfortran and flang agree on the fields that are read here; they use the bytes between rank and dimensions differently.
+//! gfortran and flang agree on the fields that are read here, and differ in others.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
 
-/// The largest rank of an array in Fortran.
+/// The maximum rank of an array in Fortran.
 pub const MAX_RANK: usize = 15;
 
 /// A dimension of an array.
@@ -36,7 +36,7 @@ impl Dimension {
     }
 }
 
-/// The descriptor of an array. In memory only as many dimensions follow the head as the array has.
+/// The header of an array's descriptor. In memory, `rank` dimensions follow it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Descriptor {
@@ -48,41 +48,41 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// The address of the first element.
+    /// Returns the address of the first element.
     #[inline(always)]
     pub fn base(&self) -> *mut c_void {
         self.base
     }
 
-    /// The size of an element in bytes; of a CHARACTER, its length.
+    /// Returns the size of an element in bytes; for a CHARACTER, its length.
     #[inline(always)]
     pub fn element_size(&self) -> usize {
         self.element_size
     }
 
-    /// The dimensions.
+    /// Returns the dimensions that follow the header.
     ///
     /// # Safety
-    /// The descriptor is one that a compiler has made: its dimensions follow it in memory.
+    /// `this` is a compiler's descriptor, so its dimensions follow it in memory.
     #[inline(always)]
     pub unsafe fn dimensions<'d>(this: *const Descriptor) -> &'d [Dimension] {
-        // SAFETY: the caller states that `rank` dimensions follow the head, whose size is a multiple of their alignment.
+        // SAFETY: `rank` dimensions follow the header, whose size is a multiple of their alignment.
         unsafe {
             let rank = (*this).rank as u8 as usize;
             std::slice::from_raw_parts(this.add(1).cast(), rank)
         }
     }
 
-    /// Returns true for a scalar and for a contiguous array of rank 1: the usual arguments, found without a loop.
+    /// Returns true for a scalar and a contiguous array of rank 1, which are the usual arguments.
     ///
     /// # Safety
-    /// As for [`Descriptor::dimensions`].
+    /// The contract is that of [`Descriptor::dimensions`].
     #[inline(always)]
     pub unsafe fn is_plain(this: *const Descriptor) -> bool {
-        // SAFETY: the caller states that this is a compiler's descriptor, so one of rank 1 has a dimension.
+        // SAFETY: `this` is a compiler's descriptor (contract), so one of rank 1 has a dimension.
         unsafe {
             let stride = &raw const (*this.add(1).cast::<Dimension>()).stride;
-            // Each comparison reads the rank from memory, which costs an instruction less than to load it first.
+            // Each comparison reads the rank from memory, which saves one instruction.
             let rank = &raw const (*this).rank;
             match rank.read_volatile() == 1 {
                 true => *stride == (*this).element_size as isize,
@@ -91,27 +91,27 @@ impl Descriptor {
         }
     }
 
-    /// Returns true if the elements follow each other in memory without gaps.
+    /// Returns true if the elements are contiguous in memory.
     ///
     /// # Safety
-    /// As for [`Descriptor::dimensions`].
+    /// The contract is that of [`Descriptor::dimensions`].
     #[inline(always)]
     pub unsafe fn is_contiguous(this: *const Descriptor) -> bool {
-        // SAFETY: the caller states that this is a compiler's descriptor.
+        // SAFETY: `this` is a compiler's descriptor by this function's contract.
         let (dimensions, mut size) =
             unsafe { (Descriptor::dimensions(this), (*this).element_size as isize) };
         for dimension in dimensions {
             if dimension.stride != size && dimension.extent != 1 {
                 return false;
             }
-            // The last extent of an assumed-size array is -1; nothing follows it.
+            // The last extent of an assumed-size array is -1, and no dimension follows it.
             size = size.wrapping_mul(dimension.extent);
         }
         true
     }
 }
 
-/// A section whose elements do not follow each other in memory.
+/// An array section with any distances between its elements.
 #[derive(Clone, Debug)]
 pub struct Section {
     base: *mut u8,
@@ -120,12 +120,12 @@ pub struct Section {
 }
 
 impl Section {
-    /// The section that a descriptor describes.
+    /// Returns the section of a descriptor.
     ///
     /// # Safety
-    /// As for [`Descriptor::dimensions`].
+    /// The contract is that of [`Descriptor::dimensions`].
     pub unsafe fn of(descriptor: *const Descriptor) -> Section {
-        // SAFETY: the caller states that this is a compiler's descriptor.
+        // SAFETY: `descriptor` is a compiler's descriptor by this function's contract.
         unsafe {
             Section {
                 base: (*descriptor).base.cast(),
@@ -135,7 +135,7 @@ impl Section {
         }
     }
 
-    /// A section by its parts.
+    /// Creates a section from its parts.
     pub fn new(base: *mut u8, element_size: usize, dimensions: Vec<Dimension>) -> Section {
         Section {
             base,
@@ -148,7 +148,7 @@ impl Section {
         &self.dimensions
     }
 
-    /// The number of elements; 0 if any extent is.
+    /// Returns the number of elements; 0 if any extent is 0.
     pub fn len(&self) -> usize {
         let extents = self.dimensions.iter().map(|d| d.extent.max(0) as usize);
         extents.product()
@@ -158,12 +158,12 @@ impl Section {
         self.len() == 0
     }
 
-    /// The bytes of all elements.
+    /// Returns the size of all elements in bytes.
     pub fn bytes(&self) -> usize {
         self.len() * self.element_size
     }
 
-    /// The dimensions without those of extent 1, each joined to the one before that it continues.
+    /// Returns the dimensions without those of extent 1, and with consecutive dimensions joined.
     fn joined(&self) -> Vec<Dimension> {
         let mut joined: Vec<Dimension> = Vec::new();
         for dimension in self.dimensions.iter().filter(|d| d.extent != 1) {
@@ -177,7 +177,8 @@ impl Section {
         joined
     }
 
-    /// Calls `each` with every row along the first dimension, in array element order: its first element, the number of elements and their distance.
+    /// Calls `each` with every row along the first dimension, in array element order.
+    /// The arguments are the first element, the number of elements, and their distance in bytes.
     fn rows(&self, mut each: impl FnMut(*mut u8, usize, isize)) {
         if self.is_empty() {
             return;
@@ -207,18 +208,18 @@ impl Section {
         }
     }
 
-    /// The elements in array element order, one after the other.
+    /// Returns a contiguous copy of the elements, in array element order.
     ///
     /// # Safety
     /// The memory of the section is readable.
     pub unsafe fn pack(&self) -> Vec<u8> {
         let mut packed = Vec::new();
-        // SAFETY: the caller states that the memory is readable.
+        // SAFETY: the memory is readable by this function's contract.
         unsafe { self.pack_into(&mut packed) };
         packed
     }
 
-    /// Replaces the content of `packed` by the elements. It stays at its address if it has been filled by the same section before.
+    /// Replaces the contents of `packed` by the elements. Further calls do not move the memory.
     ///
     /// # Safety
     /// The memory of the section is readable.
@@ -229,17 +230,17 @@ impl Section {
         packed.reserve(bytes);
         let mut to = packed.as_mut_ptr();
         self.rows(|from, count, stride| {
-            // SAFETY: the rows have `len` elements together, for which the reserved memory is enough, and the caller states that they are readable.
+            // SAFETY: the rows have `len` readable elements; `packed` has reserved memory for them.
             unsafe {
                 copy_row(from, stride, to, size as isize, count, size);
                 to = to.add(count * size);
             }
         });
-        // SAFETY: all rows have been written, and together they have this number of bytes.
+        // SAFETY: all rows have been written, and they have `bytes` bytes in total.
         unsafe { packed.set_len(bytes) };
     }
 
-    /// Sets the elements from what `pack` returned.
+    /// Sets the elements from the result of `pack`.
     ///
     /// # Safety
     /// The memory of the section is writable.
@@ -250,7 +251,7 @@ impl Section {
         }
         let mut from = packed.as_ptr();
         self.rows(|to, count, stride| {
-            // SAFETY: the rows have `len` elements together, which `packed` has, and the caller states that they are writable.
+            // SAFETY: all rows have `len` elements, as `packed` has; they are writable (contract).
             unsafe {
                 copy_row(from, size as isize, to, stride, count, size);
                 from = from.add(count * size);
@@ -259,7 +260,7 @@ impl Section {
     }
 }
 
-/// Copies `count` elements of `size` bytes; the parameters that follow are the distances between neighbouring elements, in bytes.
+/// Copies `count` elements of `size` bytes. The strides are distances between elements in bytes.
 ///
 /// # Safety
 /// The elements at `from` are readable, those at `to` are writable, and they do not overlap.
@@ -271,7 +272,7 @@ unsafe fn copy_row(
     count: usize,
     size: usize,
 ) {
-    // SAFETY: the caller states that all elements are readable and writable; each arm copies `count` elements of `size` bytes.
+    // SAFETY: all elements are readable and writable (contract); each arm copies `count` elements.
     unsafe {
         if from_stride == size as isize && to_stride == from_stride {
             return std::ptr::copy_nonoverlapping(from, to, count * size);
@@ -290,10 +291,10 @@ unsafe fn copy_row(
     }
 }
 
-/// The same for elements whose size the compiler knows.
+/// Copies `count` elements of type `T`, whose size the compiler knows.
 ///
 /// # Safety
-/// As for `copy_row`, with elements of the size of `T`, which any address is aligned for.
+/// The contract is that of `copy_row`, with elements of the size of `T`. Any alignment is allowed.
 unsafe fn copy_elements<T: Copy>(
     from: *const u8,
     from_stride: isize,
@@ -302,7 +303,7 @@ unsafe fn copy_elements<T: Copy>(
     count: usize,
 ) {
     for n in 0..count as isize {
-        // SAFETY: the caller states that element `n` of both is accessible; no alignment is assumed.
+        // SAFETY: element `n` of both is accessible (contract); no alignment is assumed.
         unsafe {
             let element = from.offset(n * from_stride).cast::<T>().read_unaligned();
             to.offset(n * to_stride)

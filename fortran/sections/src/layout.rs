@@ -1,11 +1,11 @@
-//! The layout of the first elements of a section, as nested vectors: the form of MPI's datatypes.
+//! The layout of the first elements of a section as nested vectors, the form of MPI datatypes.
 
 use crate::descriptor::Dimension;
 
-/// Where elements are, relative to the first one, in array element order.
+/// The positions of elements relative to the first one, in array element order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One element.
+    /// One element, at displacement 0.
     Element,
     /// `count` copies of `inner`, `stride` bytes apart.
     Vector {
@@ -22,8 +22,8 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The layout of the first `count` elements of a section, which has at least that many.
-    /// None if it has fewer, or if `count` is 0.
+    /// Returns the layout of the first `count` elements of a section.
+    /// Returns `None` if the section has fewer elements, or if `count` is 0.
     pub fn of(dimensions: &[Dimension], count: usize) -> Option<Layout> {
         let elements: usize = dimensions
             .iter()
@@ -32,8 +32,8 @@ impl Layout {
         (count > 0 && count <= elements).then(|| prefix(dimensions, count))
     }
 
-    /// The layout of the first of `parts` parts of `count` elements each, and the distance in bytes from each part to the next one.
-    /// None if the section has fewer elements, or if the parts are not alike or not at equal distances.
+    /// Returns the layout of the first of `parts` parts, and the distance in bytes between parts.
+    /// Returns `None` if the section is too short, or if the parts differ in layout or distance.
     pub fn of_parts(
         dimensions: &[Dimension],
         parts: usize,
@@ -44,7 +44,7 @@ impl Layout {
         if parts == 1 {
             return Some((layout, 0));
         }
-        // The number of elements that the dimensions so far have together.
+        // The number of elements in the dimensions visited so far.
         let mut slab = 1;
         for dimension in dimensions {
             let extent = dimension.extent() as usize;
@@ -88,7 +88,7 @@ impl Layout {
     }
 }
 
-/// The layout of the first `count` elements, of which there are some.
+/// Returns the layout of the first `count` elements; `count` is at least 1.
 fn prefix(dimensions: &[Dimension], count: usize) -> Layout {
     let Some((last, inner)) = dimensions.split_last() else {
         return Layout::Element;
@@ -109,7 +109,7 @@ fn prefix(dimensions: &[Dimension], count: usize) -> Layout {
     }
 }
 
-/// Creates a vector layout. A vector of count 1 is simplified to `inner`; a vector whose copies continue `inner`'s stride is merged with it.
+/// Creates a vector layout; count 1 gives `inner`. A vector that continues `inner` is merged.
 fn vector(count: usize, stride: isize, inner: Layout) -> Layout {
     if count == 1 {
         return inner;

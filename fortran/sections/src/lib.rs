@@ -1,6 +1,6 @@
-//! Sections of Fortran arrays as a compiler passes them to a procedure with assumed rank, and their layout in memory.
+//! Sections of Fortran arrays, as compilers pass them, and their memory layout.
 //!
-//! Nothing here calls MPI: `libmpifort_abi` makes datatypes of a [`Layout`].
+//! This package makes no MPI calls; `libmpifort_abi` creates datatypes from a [`Layout`].
 
 #![deny(unsafe_code)]
 

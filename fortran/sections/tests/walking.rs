@@ -1,9 +1,9 @@
-//! Descriptor walking against element-wise packing: ranks 1 to 15, negative strides, zero extents, prefixes.
+//! Tests of descriptors against element-wise packing: ranks 1 to 15, negative strides, empty ones.
 
 use fortran_sections::{Descriptor, Dimension, Layout, MAX_RANK, Section};
 use proptest::prelude::*;
 
-/// A descriptor with its dimensions, as a compiler lays them out.
+/// A descriptor with its dimensions, in the memory layout of compilers.
 #[repr(C)]
 struct Made {
     base: *mut u8,
@@ -18,7 +18,7 @@ struct Made {
 #[derive(Clone, Debug)]
 struct Case {
     element_size: usize,
-    /// (extent of the array, extent of the section, step, reversed) of each dimension.
+    /// For each dimension: extent of the array, extent of the section, step, and true if reversed.
     dimensions: Vec<(usize, usize, usize, bool)>,
 }
 
@@ -30,7 +30,7 @@ impl Case {
             .collect()
     }
 
-    /// The dimensions in bytes, and the offset of the first element.
+    /// Returns the dimensions in bytes, and the offset of the first element.
     fn section(&self) -> (Vec<Dimension>, usize) {
         let (mut size, mut first) = (self.element_size as isize, 0);
         let mut dimensions = Vec::new();
@@ -46,7 +46,7 @@ impl Case {
         (dimensions, first as usize)
     }
 
-    /// The elements of the section, by indices alone.
+    /// Returns the elements of the section, computed from indices only.
     fn expected(&self, memory: &[u8]) -> Vec<u8> {
         let extents: Vec<usize> = self.dimensions.iter().map(|d| d.1).collect();
         let total: usize = extents.iter().product();
@@ -66,7 +66,7 @@ impl Case {
     }
 }
 
-/// A dimension of an array of which a section is taken; most are small, so that 15 of them fit in memory.
+/// Generates a dimension of an array and a section. Most are small, so 15 of them fit in memory.
 fn dimension() -> impl Strategy<Value = (usize, usize, usize, bool)> {
     prop_oneof![
         4 => Just((1, 1, 1, false)),
@@ -84,7 +84,7 @@ fn case() -> impl Strategy<Value = Case> {
     });
     (sizes, small, 0usize..40, 0usize..MAX_RANK).prop_map(
         |(element_size, mut dimensions, empty, at)| {
-            // One of forty has an extent of 0.
+            // One of 40 cases has an extent of 0.
             if empty == 0 {
                 let at = at % dimensions.len();
                 dimensions[at].1 = 0;
@@ -102,7 +102,7 @@ fn made(case: &Case, memory: &mut [u8]) -> Made {
     let mut all = [Dimension::default(); MAX_RANK];
     all[..dimensions.len()].copy_from_slice(&dimensions);
     Made {
-        // An empty section may begin behind the end.
+        // An empty section may begin after the end of the array.
         base: memory.as_mut_ptr().wrapping_add(first),
         element_size: case.element_size,
         version: 1,
@@ -130,7 +130,7 @@ proptest! {
         let mut memory = case.memory();
         let before = memory.clone();
         let made = made(&case, &mut memory);
-        // SAFETY: as above.
+        // SAFETY: `made` has the layout of a compiler's descriptor, and its section is in `memory`.
         unsafe {
             let section = Section::of((&raw const made).cast::<Descriptor>());
             let packed = section.pack();
@@ -163,7 +163,7 @@ proptest! {
     fn parts_at_equal_distances_have_the_elements_of_the_whole(case in case(), parts in 1usize..5, count in 1usize..7) {
         let (dimensions, _) = case.section();
         let elements: usize = case.dimensions.iter().map(|d| d.1).product();
-        // Parts of a row, of whole rows, and any others.
+        // The parts are pieces of a row, whole rows, or any other number of elements.
         let row = dimensions[0].extent().max(1) as usize;
         for count in [count, count * row, elements / parts] {
             let mut expected = Vec::new();
@@ -201,7 +201,7 @@ proptest! {
         }
         let size = case.element_size as isize;
         let follows = offsets.iter().enumerate().all(|(n, at)| *at == n as isize * size);
-        // SAFETY: as above.
+        // SAFETY: `made` has the layout of a compiler's descriptor.
         let contiguous = unsafe { Descriptor::is_contiguous((&raw const made).cast()) };
         prop_assert_eq!(contiguous, follows);
     }
@@ -209,7 +209,7 @@ proptest! {
 
 #[test]
 fn parts_of_rows_and_of_columns_are_at_equal_distances() {
-    // a(2:3, :) of a(4, 6), elements of 8 bytes.
+    // The section is a(2:3, :) of a(4, 6), with elements of 8 bytes.
     let dimensions = [Dimension::new(2, 8), Dimension::new(6, 32)];
     let distance = |parts, count| Layout::of_parts(&dimensions, parts, count).map(|found| found.1);
     assert_eq!(distance(3, 4), Some(64), "two columns each");
@@ -221,7 +221,7 @@ fn parts_of_rows_and_of_columns_are_at_equal_distances() {
 
 #[test]
 fn a_dense_section_is_one_vector() {
-    // a(1:10:2, 1:3) of a(10, 3): the columns continue each other.
+    // The section is a(1:10:2, 1:3) of a(10, 3): the columns continue each other.
     let dimensions = [Dimension::new(5, 8), Dimension::new(3, 40)];
     let expected = Layout::Vector {
         count: 15,

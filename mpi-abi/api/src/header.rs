@@ -1,7 +1,7 @@
-//! Generator of `mpi.h` from the tables.
+//! Generator of `mpi.h` and `mpi-ext.h` from the tables.
 //!
-//! The layout is meant for readers: types and constants by subject, then the functions by chapter
-//! of the standard, then their profiling twins.
+//! The layout is for human readers: types and constants by subject, functions by chapter,
+//! and at the end the profiling variants of the functions.
 
 use super::{Function, Functions, Kind, Section};
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// Maximum line width.
 const WIDTH: usize = 110;
 
-/// Returns the whole header.
+/// Returns the text of `mpi.h`.
 pub fn header(functions: &Functions, sections: &[Section]) -> String {
     let mut out = String::from(
         "/* mpi.h: the C interface of MPI 5.0 with the standard application binary interface (chapter 20).\n\
@@ -47,7 +47,7 @@ pub fn header(functions: &Functions, sections: &[Section]) -> String {
     out
 }
 
-/// Returns `mpi-ext.h`: the extensions, with the names of Open MPI's header of this name.
+/// Returns the text of `mpi-ext.h`: the extensions, under the names of Open MPI's header.
 pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
     let mut out = String::from(
         "/* mpi-ext.h: functions and datatypes beyond MPI 5.0.\n\
@@ -113,10 +113,12 @@ pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
     out
 }
 
-/// Handles and statuses of Fortran, which the C interface has had since MPI-2.
+/// Writes the Fortran handles and statuses, which the C interface has had since MPI-2.
 ///
-/// They are in the C interface (sections 19.3.4 and 19.3.5) and not in the ABI, since only a Fortran compiler knows its `INTEGER` (section 20.5).
-/// Header-only macros and functions leave a program with calls that every library has (docs/adr/0021-mpi-h-brings-the-handles-of-fortran.md).
+/// Fortran handles belong to the C interface (sections 19.3.4 and 19.3.5), but not to the ABI.
+/// Only a Fortran compiler knows the size of its `INTEGER` (section 20.5).
+/// Macros and inline functions in the header call only functions that every library exports.
+/// See docs/adr/0021-mpi-h-brings-the-handles-of-fortran.md.
 fn write_fortran(out: &mut String, functions: &Functions) {
     out.push_str(FORTRAN_TYPES);
     for prefix in ["MPI_", "PMPI_"] {
@@ -263,7 +265,7 @@ fn write_prototype(out: &mut String, function: &Function, prefix: &str) {
     write_note(out, note.as_deref());
 }
 
-/// Writes words one after another, and starts a new indented line where the next would exceed the width.
+/// Writes words in sequence. A word that exceeds the width begins a new indented line.
 fn write_wrapped(out: &mut String, words: &[String]) {
     let mut column = 0;
     for word in words {

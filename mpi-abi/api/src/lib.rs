@@ -1,13 +1,16 @@
-//! The tables of the MPI 5.0 C interface: functions, types and constants, for build scripts and other generators.
+//! Tables of the MPI 5.0 C interface: functions, types and constants, for generators.
 //!
-//! The tables are text files beside this package's manifest, and their formats are described at their heads.
-//! They are part of the compiled package, so a generator opens no file, and cargo runs a build script again when a table changes.
+//! The tables are text files beside this package's manifest.
+//! Their formats are described in their heads.
+//! The tables are compiled into the package, so a generator opens no file.
+//! Cargo runs a build script again when a table changes.
 //!
-//! * [`functions`], [`extensions`] and [`constants`] return the tables; [`values`] returns the constants as numbers.
-//! * [`Function`] and [`Param`] describe a prototype in C and name its parameters and their types in Rust.
+//! * [`functions`], [`extensions`] and [`constants`] return the tables.
+//!   [`values`] returns the constants as numbers.
+//! * [`Function`] and [`Param`] describe a C prototype and its parameters' names and types in Rust.
 //! * [`header`] writes `mpi.h` and `mpi-ext.h`.
-//! * [`MEANINGS`] has the sentences of the manual pages.
-//! * [`lines`] and [`number`] are for further tables in the same form.
+//! * [`MEANINGS`] has one sentence per function for the manual pages.
+//! * [`lines`] and [`number`] parse other tables of the same form.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -20,25 +23,25 @@ pub use prototype::{Function, Param, parse_prototype};
 
 use std::collections::BTreeMap;
 
-/// One sentence of meaning for each function, in lines `NAME | SENTENCE`: `meanings.txt`.
+/// The table `meanings.txt`: a sentence for each function, in lines `NAME | SENTENCE`.
 pub const MEANINGS: &str = include_str!("../meanings.txt");
 
-/// Returns every function of MPI 5.0, `functions.txt`.
+/// Returns the table `functions.txt`: all functions of MPI 5.0.
 pub fn functions() -> Result<Functions, String> {
     parse::functions(include_str!("../functions.txt")).map_err(|e| format!("functions.txt, {e}"))
 }
 
-/// Returns the functions beyond the standard, which `mpi-ext.h` declares: `extensions.txt`.
+/// Returns the table `extensions.txt`: the extensions, declared in `mpi-ext.h`.
 pub fn extensions() -> Result<Functions, String> {
     parse::functions(include_str!("../extensions.txt")).map_err(|e| format!("extensions.txt, {e}"))
 }
 
-/// Returns the types, handles, constants and callbacks of MPI 5.0: `constants.txt`.
+/// Returns the table `constants.txt`: types, handles, constants and callbacks of MPI 5.0.
 pub fn constants() -> Result<Vec<Section>, String> {
     parse::constants(include_str!("../constants.txt")).map_err(|e| format!("constants.txt, {e}"))
 }
 
-/// Returns the constants and callbacks beyond the standard, which `mpi-ext.h` declares: `extension_types.txt`.
+/// Returns the table `extension_types.txt`: constants and callbacks of the extensions.
 pub fn extension_types() -> Result<Vec<Section>, String> {
     parse::constants(include_str!("../extension_types.txt"))
         .map_err(|e| format!("extension_types.txt, {e}"))

@@ -2,10 +2,10 @@
 
 use super::prototype::{Function, Param, parse_prototype};
 
-/// A chapter of the standard.
+/// A chapter of the standard, or a group of extensions.
 #[derive(Clone, Debug)]
 pub struct Chapter {
-    /// The number; extensions have chapters of their own.
+    /// The chapter number. Extensions have their own chapters.
     pub number: u32,
     /// The title in `mpi.h`.
     pub title: String,
@@ -16,11 +16,12 @@ pub struct Chapter {
 pub struct Functions {
     /// The chapters, in the order of the table.
     pub chapters: Vec<Chapter>,
-    /// The functions, in the order of the table; a large-count function follows its twin.
+    /// The functions, in the order of the table.
+    /// A large-count function follows its variant with `int`.
     pub functions: Vec<Function>,
 }
 
-/// What a section of `constants.txt` declares.
+/// The kind of declarations in a section of `constants.txt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Integer types.
@@ -35,16 +36,16 @@ pub enum Kind {
     Define,
     /// Function types.
     Callback,
-    /// Further names of function types.
+    /// Additional names of function types.
     Alias,
 }
 
 /// A section of `constants.txt`.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// What the section declares.
+    /// The kind of the declarations.
     pub kind: Kind,
-    /// The C type that the section is about, empty if none.
+    /// The C type of the section, or an empty string.
     pub ctype: String,
     /// The title in `mpi.h`.
     pub title: String,
@@ -52,7 +53,7 @@ pub struct Section {
     pub items: Vec<Item>,
 }
 
-/// One line of a section: `name value -- note`, or a C declaration in `value` with its name in `name`.
+/// A line of a section: `name value -- note`, or a C declaration in `value`.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// The declared name.
@@ -64,13 +65,13 @@ pub struct Item {
 }
 
 impl Item {
-    /// Returns the number of a constant, `None` for an alias or a declaration.
+    /// Returns the number of a constant, or `None` for an alias or a declaration.
     pub fn number(&self) -> Option<i64> {
         number(&self.value)
     }
 }
 
-/// Parses a decimal number, or a hexadecimal one after `0x`.
+/// Parses a decimal number, or a hexadecimal number after `0x`.
 pub fn number(text: &str) -> Option<i64> {
     match text.strip_prefix("0x") {
         Some(hex) => i64::from_str_radix(hex, 16).ok(),
@@ -78,7 +79,7 @@ pub fn number(text: &str) -> Option<i64> {
     }
 }
 
-/// Returns the lines of a table without comments and blanks, numbered from 1.
+/// Iterates over the lines of a table without comments and blank lines, numbered from 1.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
@@ -136,7 +137,7 @@ pub fn functions(text: &str) -> Result<Functions, String> {
     Ok(table)
 }
 
-/// Applies a mark that says more of parameters than C does.
+/// Applies a mark with properties of parameters that the C prototype does not express.
 fn argument_mark(kind: &str, names: &str, params: &mut [Param]) -> Result<(), String> {
     let mut change = |name: &str, set: &dyn Fn(&mut Param)| {
         let param = params.iter_mut().find(|p| p.name == name);

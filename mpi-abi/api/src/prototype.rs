@@ -1,4 +1,4 @@
-//! A C prototype of the interface, and its names and types in Rust.
+//! A C prototype, with the names and types of its parameters in Rust.
 
 /// Names of C parameters that are reserved words in Rust.
 const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
@@ -8,37 +8,37 @@ const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
 pub struct Function {
     /// The name, `MPI_Send`.
     pub name: String,
-    /// The chapter of the standard, an index into [`Functions::chapters`](crate::Functions::chapters).
+    /// The chapter's index in [`Functions::chapters`](crate::Functions::chapters).
     pub chapter: usize,
-    /// The version of the standard that introduced it; `x` for an extension.
+    /// The version of the standard that introduced the function, or `x` for an extension.
     pub since: String,
-    /// The version of the standard that deprecated it.
+    /// The version of the standard that deprecated the function.
     pub deprecated: Option<String>,
-    /// The C type it returns.
+    /// The C return type.
     pub returns: String,
-    /// The parameters, with the variable ones last.
+    /// The parameters. Variable arguments are last.
     pub params: Vec<Param>,
 }
 
 impl Function {
-    /// Returns true if the returned value is the result itself; all other functions return an error code.
+    /// Returns true if the return value is the result. All other functions return an error code.
     pub fn returns_value(&self) -> bool {
         self.returns != "int"
             || self.name.ends_with("_toint")
             || self.name.starts_with("MPIX_Query_")
     }
 
-    /// Returns true for a function of the tool interface, whose errors never reach an error handler.
+    /// Returns true for a function of the tool interface, which calls no error handler.
     pub fn is_tool(&self) -> bool {
         self.name.starts_with("MPI_T_")
     }
 
-    /// Returns the parameters without the variable ones.
+    /// Returns the parameters without the variable arguments.
     pub fn fixed_params(&self) -> impl Iterator<Item = &Param> {
         self.params.iter().filter(|p| !p.is_variable())
     }
 
-    /// Returns the C prototype under another name, in the pieces between which a line may break.
+    /// Returns the C prototype under another name, split where a line may break.
     pub fn prototype(&self, name: &str) -> Vec<String> {
         let mut words = vec![format!("{} {name}(", self.returns)];
         if self.params.is_empty() {
@@ -63,27 +63,28 @@ pub struct Param {
     pub declaration: String,
     /// The name; empty for variable arguments.
     pub name: String,
-    /// The type below all pointers, `int` or `MPI_Comm`; `...` for variable arguments.
+    /// The type without pointers, such as `int` or `MPI_Comm`, or `...` for variable arguments.
     pub base: String,
-    /// True if the type below all pointers is constant.
+    /// True if the type without pointers is `const`.
     pub is_const: bool,
     /// The number of `*`.
     pub stars: usize,
-    /// What follows the name: nothing, `[]` or `[][3]`.
+    /// The suffix after the name: nothing, `[]` or `[][3]`.
     pub array: String,
-    /// True if the scalar or handle behind the pointer is also read.
+    /// True if the function also reads the scalar or handle behind the pointer.
     pub inout: bool,
-    /// The number of elements of an array or of characters of a buffer: a parameter, a constant, or a parameter and `+1`.
-    /// Empty if an object determines it.
+    /// The length of an array or buffer: a parameter, a constant, or a parameter and `+1`.
+    /// Empty if the length depends on an object.
     pub length: String,
-    /// The parameter behind which the size of a character buffer is, and which becomes the length of the string; empty if none.
+    /// The in-out parameter with the size of a character buffer, or empty.
+    /// The call sets it to the length of the string.
     pub length_behind: String,
-    /// True for a `void *` that is the address of a pointer, which is written.
+    /// True for a `void *` that is the address of an output pointer.
     pub is_pointer_address: bool,
 }
 
 impl Param {
-    /// Returns true for a parameter passed by value, neither a pointer nor an array.
+    /// Returns true for a parameter passed by value.
     pub fn by_value(&self) -> bool {
         self.stars == 0 && self.array.is_empty()
     }
@@ -106,7 +107,7 @@ impl Param {
         }
     }
 
-    /// Returns the parameter's type in Rust, given that of its base type.
+    /// Returns the parameter's type in Rust. `base` is the Rust type of its base type.
     pub fn rust_type(&self, base: &str) -> String {
         let mut rust = base.to_string();
         let mut levels = self.stars;
@@ -131,7 +132,8 @@ impl Param {
     }
 }
 
-/// Parses a prototype such as `int MPI_X(int a, const int b[])`: the type it returns, the name, the parameters.
+/// Parses a prototype such as `int MPI_X(int a, const int b[])`.
+/// Returns the return type, the name and the parameters.
 pub fn parse_prototype(text: &str) -> Option<(String, String, Vec<Param>)> {
     let (head, tail) = text.split_once('(')?;
     let (returns, name) = head.rsplit_once(' ')?;

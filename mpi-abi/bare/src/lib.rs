@@ -1,16 +1,18 @@
-//! The shared library `libmpi_abi.so.1` without optional components: the exports of `mpi-abi`, with nothing built in.
+//! The shared library `libmpi_abi.so.1` without optional components.
 //!
-//! A separate package instead of `mpi-abi-library` with other features: cargo names a shared library after its package alone,
-//! so two variants of one package would overwrite each other in a folder, and other features would compile all dependencies twice.
+//! The package exists because cargo names a shared library after its package.
+//! Two variants of `mpi-abi-library` would overwrite each other in one target folder.
+//! With other features, all dependencies would be compiled twice.
 
 #![deny(unsafe_code)]
 
-/// Runs when the library is loaded, before any function of it can be called.
+/// The initializer, which runs when the library is loaded and before all other functions.
 #[allow(unsafe_code)]
 mod loaded {
     use mpi_abi::stdio;
 
-    // SAFETY: the loader calls the entries of this section once, as C functions; the function ignores the arguments passed.
+    // SAFETY: the loader calls each entry of this section once, as a C function.
+    // The function ignores its arguments.
     #[used]
     #[unsafe(link_section = ".init_array")]
     static LOADED: extern "C" fn() = prepare;

@@ -1,4 +1,4 @@
-//! ABI queries, and the properties of the Fortran compiler that a Fortran layer above reports (chapter 20).
+//! ABI queries, and the Fortran compiler's properties from the Fortran bindings (chapter 20).
 
 use super::args::{InOutArray, Out};
 use crate::abi::*;
@@ -24,9 +24,9 @@ pub fn MPI_Abi_get_info(info: Out<MPI_Info>) -> Outcome {
     info.set(info::create(hints)?, "info")
 }
 
-/// The properties that the Fortran layer has reported.
+/// Compiler properties reported by the Fortran bindings.
 struct Fortran {
-    /// Sizes and supported types.
+    /// The info of `MPI_Abi_set_fortran_info`: sizes and supported types.
     hints: Option<Hints>,
     /// The bytes of `.TRUE.` and of `.FALSE.`.
     booleans: Option<(Vec<u8>, Vec<u8>)>,
@@ -62,7 +62,7 @@ pub fn MPI_Abi_set_fortran_info(info: MPI_Info) -> Outcome {
     Ok(())
 }
 
-/// Checks the size of a Fortran logical.
+/// Checks `logical_size`, the size of a Fortran LOGICAL in bytes.
 fn logical(size: c_int) -> Result<usize, Failure> {
     match size {
         1 | 2 | 4 | 8 | 16 => Ok(size as usize),

@@ -12,29 +12,30 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// Converts an address into a copy function.
+/// Converts an address into a copy callback.
 ///
 /// # Safety
-/// The address is one of the two special values or that of a copy function.
+/// The address is a copy callback, `MPI_COMM_NULL_COPY_FN` or `MPI_COMM_DUP_FN`.
 unsafe fn copy_function(address: usize) -> Copy {
     match address {
         MPI_COMM_NULL_COPY_FN => Copy::Never,
         MPI_COMM_DUP_FN => Copy::Always,
-        // SAFETY: the address of a copy function by the `# Safety` contract of this function; a handle is a number as wide as a pointer, so
-        // functions of communicators, datatypes and windows are called alike.
+        // SAFETY: the address is a copy callback by the `# Safety` contract of this function.
+        // Handles are pointer-sized integers, so callbacks of all object kinds have one signature.
         other => Copy::Ask(unsafe { std::mem::transmute::<usize, CopyFunction>(other) }),
     }
 }
 
-/// Converts addresses into a copy and a delete function.
+/// Converts two addresses into a copy and a delete callback.
 ///
 /// # Safety
-/// The addresses are special values or those of functions of the program.
+/// Each address is a predefined constant or a callback of the program with this signature.
 unsafe fn functions(copy: usize, delete: usize) -> (Copy, Option<DeleteFunction>) {
-    // SAFETY: `delete` is a delete function by the `# Safety` contract of this function, and handles are pointer-sized numbers.
+    // SAFETY: `delete` is a delete callback by the `# Safety` contract of this function.
+    // Handles are pointer-sized integers, so callbacks of all object kinds have one signature.
     let delete = (delete != MPI_COMM_NULL_DELETE_FN)
         .then(|| unsafe { std::mem::transmute::<usize, DeleteFunction>(delete) });
-    // SAFETY: `copy` is a copy function by the `# Safety` contract of this function.
+    // SAFETY: `copy` is a copy callback by the `# Safety` contract of this function.
     (unsafe { copy_function(copy) }, delete)
 }
 
@@ -61,7 +62,7 @@ fn free(carrier: Carrier, keyval: InOut<c_int>) -> Outcome {
     keyval.set(MPI_KEYVAL_INVALID, "keyval")
 }
 
-/// Stores the result of a get call.
+/// Stores the value and the flag of a `get_attr` call.
 fn found(result: Option<*mut c_void>, value: Out<*mut c_void>, flag: Out<c_int>) -> Outcome {
     if let Some(found) = result {
         value.set(found, "attribute_val")?;
@@ -79,7 +80,7 @@ pub fn MPI_Comm_create_keyval(
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: both are addresses of functions of the program or special values.
+    // SAFETY: the caller passed callbacks of this signature or predefined constants.
     let functions = unsafe { functions(copy, delete) };
     create(Carrier::Comm, functions, keyval, extra_state)
 }
@@ -98,7 +99,7 @@ pub fn MPI_Type_create_keyval(
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: both are addresses of functions of the program or special values.
+    // SAFETY: the caller passed callbacks of this signature or predefined constants.
     let functions = unsafe { functions(copy, delete) };
     create(Carrier::Type, functions, keyval, extra_state)
 }
@@ -117,7 +118,7 @@ pub fn MPI_Win_create_keyval(
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: both are addresses of functions of the program or special values.
+    // SAFETY: the caller passed callbacks of this signature or predefined constants.
     let functions = unsafe { functions(copy, delete) };
     create(Carrier::Win, functions, keyval, extra_state)
 }
@@ -150,7 +151,7 @@ pub fn MPI_Type_delete_attr(datatype: MPI_Datatype, keyval: c_int) -> Outcome {
     type_object(datatype)?.owner(datatype).delete(keyval)
 }
 
-/// Returns true for a predefined window attribute, which programs can only read.
+/// Returns true for a predefined window attribute, which is read-only for the program.
 fn is_of_windows(keyval: c_int) -> bool {
     (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval)
 }
@@ -196,7 +197,7 @@ pub fn MPI_Keyval_free(keyval: InOut<c_int>) -> Outcome {
     MPI_Comm_free_keyval(keyval)
 }
 
-/// Returns the value of a predefined communicator attribute (section 9.1.2): an int that lives as long as the process.
+/// Returns the value of a predefined communicator attribute (section 9.1.2), a static int.
 fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
     static TAG_UB: c_int = c_int::MAX;
     static NO_HOST: c_int = MPI_PROC_NULL;
@@ -204,7 +205,7 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
     static ANY_IO: c_int = MPI_ANY_SOURCE;
     // The clocks of different machines are not synchronized.
     static NOT_GLOBAL: c_int = 0;
-    // Whether the job continues when a rank dies.
+    // The values of `MPIX_FT`, by whether the job continues after the death of a rank.
     static SURVIVES: [c_int; 2] = [0, 1];
     static JOB: OnceLock<(Option<c_int>, Option<c_int>)> = OnceLock::new();
     static LAST_USED: AtomicI32 = AtomicI32::new(MPI_ERR_LASTCODE);
@@ -227,18 +228,19 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
         MPI_UNIVERSE_SIZE => universe.as_ref(),
         MPI_LASTUSEDCODE => {
             LAST_USED.store(codes::last_used(), Relaxed);
-            // SAFETY: an atomic has the layout of its integer, and only this function stores to it, in one thread at a time; the program
-            // only reads it.
+            // SAFETY: an `AtomicI32` has the layout of an `i32`, and the program only reads it.
+            // Only this function stores to the atomic, in one thread at a time.
             Some(unsafe { &*LAST_USED.as_ptr() })
         }
         _ => None,
     })
 }
 
-/// Open MPI's attribute of fault tolerance (`mpi-ext.h`); between the standard's of communicators and those of windows.
+/// Open MPI's keyval of fault tolerance (`mpi-ext.h`).
+/// The value is between the predefined keyvals of communicators and those of windows.
 const MPIX_FT: c_int = 575;
 
-/// Returns true for a predefined communicator attribute, which programs can only read.
+/// Returns true for a predefined communicator attribute, which is read-only for the program.
 fn is_predefined(keyval: c_int) -> bool {
     (MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&keyval) || keyval == MPIX_FT
 }

@@ -1,4 +1,4 @@
-//! Buffers for buffered sends, of the process, of sessions and of communicators (section 3.6).
+//! Buffers for buffered sends: per process, per session and per communicator (section 3.6).
 
 use super::args::Out;
 use crate::abi::*;
@@ -13,7 +13,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// Attaches the program's buffer.
+/// Attaches a buffer of the program, or `MPI_BUFFER_AUTOMATIC`.
 fn attach(buffer: &Buffer, user: &UserBuffer, address: *mut c_void, size: MPI_Count) -> Outcome {
     let automatic = address.addr() == MPI_BUFFER_AUTOMATIC.addr();
     let limit = u64::try_from(size)
@@ -23,7 +23,7 @@ fn attach(buffer: &Buffer, user: &UserBuffer, address: *mut c_void, size: MPI_Co
     Ok(())
 }
 
-/// Waits until the buffer is empty and detaches it.
+/// Waits until all messages in the buffer have been sent, and detaches the buffer.
 fn detach(
     buffer: &Buffer,
     user: &UserBuffer,
@@ -59,7 +59,7 @@ pub fn MPI_Buffer_flush() -> Outcome {
     Ok(engine.buffer().flush(&engine)?)
 }
 
-/// Starts an operation that completes when all messages of a buffer have been sent.
+/// Starts a flush, a request that completes when all messages of a buffer have been sent.
 fn iflush(
     empty: impl Fn() -> bool + 'static,
     comm: Option<Rc<CommObject>>,
@@ -79,7 +79,7 @@ pub fn MPI_Buffer_iflush(request: Out<MPI_Request>) -> Outcome {
     iflush(empty, None, request)
 }
 
-/// Returns true if all messages have been sent.
+/// Releases the completed sends, and returns true if the buffer is empty.
 fn is_empty(buffer: &Buffer, engine: &mpi_core::Engine) -> bool {
     buffer.reap(engine);
     buffer.is_empty()

@@ -1,6 +1,6 @@
-//! Checkpoints that the program takes part in. Not part of MPI 5.0.
+//! Application-level checkpoints, an extension to MPI 5.0.
 //!
-//! The protocol is documented in [`mpi_core::crs`], and for users in `docs/checkpoint.md`.
+//! The protocol is documented in [`mpi_core::crs`], the user's guide is `docs/checkpoint.md`.
 
 use super::args::{Out, RecvMem, TextOut};
 use crate::abi::*;

@@ -38,13 +38,15 @@ pub fn MPI_Comm_group(comm: MPI_Comm, group: Out<MPI_Group>) -> Outcome {
     group.set(members, "group")
 }
 
-/// Gives a communicator derived from another one a handle; the null handle for a process that is not a member.
+/// Registers a handle for a communicator derived from `parent`.
+/// Returns `MPI_COMM_NULL` on a process that is not a member.
 pub(super) fn child(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, Failure> {
     let attached = Attached::inheriting(&parent.attached);
     register_some(new, attached, parent.session.clone())
 }
 
-/// Copies the parent's attributes and sets the hints of a duplicate; if a copy function fails, the duplicate is freed.
+/// Copies the parent's attributes to a duplicate, and sets the hints of the duplicate.
+/// If a copy callback fails, the duplicate is freed.
 fn complete_duplicate(new: Comm, parent: &CommObject, hints: &Hints) -> Result<MPI_Comm, Failure> {
     let object = register(new, parent)?;
     copy_topology(&object, parent);
@@ -57,10 +59,10 @@ fn complete_duplicate(new: Comm, parent: &CommObject, hints: &Hints) -> Result<M
     Ok(object.handle())
 }
 
-/// Gives a duplicate the topology of its parent.
+/// Copies the topology of the parent to its duplicate.
 fn copy_topology(object: &CommObject, parent: &CommObject) {
     if let Some(topology) = parent.topology.get() {
-        // A new communicator has no topology yet, so this cannot fail.
+        // A new communicator has no topology yet, so `set` succeeds.
         let _ = object.topology.set(topology.clone());
     }
 }
@@ -68,7 +70,7 @@ fn copy_topology(object: &CommObject, parent: &CommObject) {
 pub fn MPI_Comm_dup(comm: MPI_Comm, newcomm: Out<MPI_Comm>) -> Outcome {
     let parent = state::comm(comm)?;
     let new = state::engine()?.block_on(parent.comm.constructors().dup())?;
-    // The parent's hints are not copied, since MPI-4.0 (section 7.4.2).
+    // Since MPI-4.0 a duplicate does not inherit the parent's hints (section 7.4.2).
     newcomm.set(complete_duplicate(new, &parent, &Hints::new())?, "newcomm")
 }
 
@@ -78,22 +80,23 @@ pub fn MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: Out<MPI_C
     newcomm.set(complete_duplicate(new, &parent, &hints)?, "newcomm")
 }
 
-/// The destination of a nonblocking call's result.
+/// The destination of a new communicator's handle in a nonblocking call.
 pub(crate) enum HandleSink {
-    /// An output argument.
+    /// The output argument of an MPI function of this ABI.
     Place(Later<MPI_Comm>),
-    /// A function of a library for another ABI, whose output argument has another form, and its context.
+    /// A callback of a library for another ABI, and the callback's context argument.
     Contextual(unsafe extern "C" fn(*mut c_void, MPI_Comm), *mut c_void),
 }
 
 impl HandleSink {
-    /// Returns the destination of an output argument, which holds the null handle until the operation completes.
+    /// Returns the destination for an output argument.
+    /// The argument is set to `MPI_COMM_NULL` until completion.
     fn place(newcomm: Out<MPI_Comm>) -> Result<HandleSink, Failure> {
         newcomm.set(MPI_COMM_NULL, "newcomm")?;
         Ok(HandleSink::Place(newcomm.later("newcomm")?))
     }
 
-    /// Writes the handle.
+    /// Stores the handle in the destination.
     ///
     /// # Safety
     /// The destination is still valid.
@@ -101,14 +104,14 @@ impl HandleSink {
         match self {
             // SAFETY: `place` is still valid by the `# Safety` contract of this function.
             HandleSink::Place(place) => unsafe { place.put(comm) },
-            // SAFETY: `deliver` may be called with `place` by the `# Safety` contract of this function.
+            // SAFETY: `deliver` accepts the context `place`, by the contract.
             HandleSink::Contextual(deliver, place) => unsafe { deliver(*place, comm) },
         }
     }
 }
 
-/// Copies the parent's state for a duplicate at the time of the call: what the program changes before the duplicate exists
-/// affects only the parent (section 7.4.2).
+/// Copies the parent's state at the time of the call (section 7.4.2).
+/// Changes that the program makes before the duplicate exists affect only the parent.
 fn copied(parent: &CommObject, hints: &Hints) -> Result<Attached, Failure> {
     let attached = Attached::inheriting(&parent.attached);
     *attached.hints.borrow_mut() = Hints::known(hints);
@@ -124,7 +127,7 @@ fn copied(parent: &CommObject, hints: &Hints) -> Result<Attached, Failure> {
     Ok(attached)
 }
 
-/// Starts a duplication that stores its result when it completes.
+/// Starts a duplication that stores the new handle at completion.
 ///
 /// # Safety
 /// The destination stays valid until the request is complete.
@@ -145,10 +148,11 @@ pub(crate) unsafe fn idup(
         let Some(attached) = attached else {
             return Ok(());
         };
-        // Fails only if the program holds 2^19 other communicators; the null handle reports it.
+        // `register_with` fails only if the program holds 2^19 other communicators.
+        // The program then reads `MPI_COMM_NULL`.
         if let Ok(object) = register_with(new, attached, source.session.clone()) {
             copy_topology(&object, &source);
-            // SAFETY: `later` is valid until the request completes by the `# Safety` contract of this function.
+            // SAFETY: `later` is valid until completion by the `# Safety` contract.
             unsafe { later.write(object.handle()) };
         }
         Ok(())
@@ -156,14 +160,15 @@ pub(crate) unsafe fn idup(
     let req = state::engine()?.operations().start(Box::pin(duplication));
     let handle = running(req, &parent)?;
     if let Some(refusal) = refusal {
-        // The other members create theirs, for which they need this member; here the program does not get it.
+        // The operation continues: the other members need this member for their duplicates.
+        // The program gets no handle for the duplicate on this rank.
         request::free(handle)?;
         return Err(refusal);
     }
     request.set(handle, "request")
 }
 
-/// Starts a duplication that stores its result in an output argument.
+/// Starts a duplication that stores the new handle in an output argument at completion.
 fn idup_into(
     comm: MPI_Comm,
     hints: &Hints,
@@ -258,7 +263,7 @@ pub fn MPI_Comm_split_type(
                     });
                     engine.block_on(comm.constructors().split(SplitKey { color: inside, key }))?
                 }
-                // An unknown resource type is shared by no process.
+                // No two processes share a resource of an unknown type.
                 _ => engine.block_on(comm.constructors().split(no_color))?,
             }
         }
@@ -307,7 +312,7 @@ pub fn MPI_Comm_free(comm: InOut<MPI_Comm>) -> Outcome {
     comm.set(MPI_COMM_NULL, "comm")
 }
 
-/// Raises a failure on a communicator that is passed by pointer, so that the wrapper cannot determine it.
+/// Raises a failure on a communicator passed by pointer, which the wrapper does not see.
 fn heard_by(comm: MPI_Comm) -> impl Fn(Failure) -> Failure {
     move |failure| failure.on(Target::Comm(comm))
 }
@@ -327,9 +332,10 @@ fn freeable(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
 pub fn MPI_Comm_disconnect(comm: InOut<MPI_Comm>) -> Outcome {
     let handle = comm.get("comm")?;
     let object = freeable(handle)?;
-    // The program has completed its own requests (section 11.10.4); operations with freed handles are waited for here.
+    // The program has completed its own requests (section 11.10.4).
+    // Operations whose handles were freed are completed here.
     wait_for_orphans(&object).map_err(heard_by(handle))?;
-    // No member leaves before all members have arrived, so that no message is still on its way.
+    // No member leaves before all members have arrived, so no message is in transit afterwards.
     let left = state::engine()?.block_on(object.comm.internal().farewell());
     left.map_err(|error| heard_by(handle)(error.into()))?;
     drop(object);
@@ -344,7 +350,7 @@ pub fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: Text) -> Outcome {
 }
 
 pub fn MPI_Comm_get_name(comm: MPI_Comm, comm_name: TextOut, resultlen: Out<c_int>) -> Outcome {
-    // The name of MPI_COMM_NULL may be queried as well (section 7.8).
+    // The name of MPI_COMM_NULL can be queried too (section 7.8).
     let name = match comm {
         MPI_COMM_NULL => "MPI_COMM_NULL".to_string(),
         _ => state::comm(comm)?.comm.name(),

@@ -1,7 +1,8 @@
 //! Completion of requests: wait and test calls (section 3.7).
 //!
-//! All forms consist of three steps of [`crate::registry::request`]: `look` at the state of a handle, `finish` a complete one, and wait
-//! with the engine in between.
+//! All calls consist of three steps of [`crate::registry::request`].
+//! `look` reads the state of a handle, and the engine waits for completion.
+//! `finish` then releases the complete request.
 
 mod batch;
 mod statuses;
@@ -24,20 +25,20 @@ use mpi_core::request::Status;
 pub(super) use statuses::Statuses;
 use std::ffi::c_int;
 
-/// Stores a status for a call that returns one; its error field is not written (section 3.2.5).
+/// Stores a status without `MPI_ERROR`, for a call that returns one status (section 3.2.5).
 #[inline]
 pub(crate) fn set_status(to: Out<MPI_Status>, status: &MPI_Status) {
     to.set_fields(status);
 }
 
-/// Stores the empty status, whose error field is part of it (section 3.7.3).
+/// Stores the empty status, which includes `MPI_ERROR` (section 3.7.3).
 pub(super) fn set_empty(to: Out<MPI_Status>) {
     if !to.is_ignored() {
         to.put(EMPTY);
     }
 }
 
-/// Stores the status of a blocking receive, also of a failed one that has received a message.
+/// Stores the status of a blocking receive, also if it failed after a message was received.
 #[inline(always)]
 pub(super) fn set_received(
     to: Out<MPI_Status>,
@@ -50,7 +51,7 @@ pub(super) fn set_received(
     Ok(())
 }
 
-/// Notes the length of a message that a blocking call has received, for a buffer in device memory.
+/// Reports the length of a received message to the staging of device buffers.
 pub(super) fn landed(received: Result<Status, mpi_core::Error>) -> Result<Status, mpi_core::Error> {
     if state::is_staging() {
         let status = received
@@ -69,7 +70,7 @@ fn failed(to: Out<MPI_Status>, error: mpi_core::Error) -> Failure {
     error.into()
 }
 
-/// Finishes the request at `place`, which becomes null unless it is persistent.
+/// Finishes the request in `place`. The handle becomes null unless the request is persistent.
 fn take(place: &mut MPI_Request) -> Result<Finished, Failure> {
     let finished = finish(*place)?;
     if finished.gone {
@@ -78,7 +79,7 @@ fn take(place: &mut MPI_Request) -> Result<Finished, Failure> {
     Ok(finished)
 }
 
-/// Finishes one request for a call that returns one status.
+/// Finishes one request of a call that has one status.
 fn take_one(place: &mut MPI_Request, status: Out<MPI_Status>) -> Outcome {
     if let Some(well) = finish_simple(*place) {
         *place = MPI_REQUEST_NULL;
@@ -90,7 +91,7 @@ fn take_one(place: &mut MPI_Request, status: Out<MPI_Status>) -> Outcome {
     finished.failure.map_or(Ok(()), Err)
 }
 
-/// Finishes the request of an input/output argument.
+/// Finishes a request whose handle is an in-out argument.
 fn take_at(
     request: InOut<MPI_Request>,
     mut handle: MPI_Request,
@@ -144,11 +145,12 @@ pub fn MPI_Testall(
     let natural = || Ok(batch.survey_with_retry(|s| s.running == 0)?.running == 0);
     let done = decide(Asker::Testall, batch.requests, natural)?;
     flag.set(done.into(), "flag")?;
-    // A replay may report all complete while requests are still running; `take_all` waits for those.
+    // During a replay, `done` may be true while requests are still active;
+    // `take_all` waits for them.
     if done { batch.take_all() } else { Ok(()) }
 }
 
-/// Finishes a complete request of a batch, or reports that none is active.
+/// Finishes the complete request of a batch, or reports that no request is active.
 fn take_any(
     batch: &mut Batch<'_>,
     complete: Option<usize>,
@@ -213,7 +215,7 @@ pub fn MPI_Waitsome(
 ) -> Outcome {
     let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
     let natural = || {
-        // As in MPI_Testsome: messages that have arrived are found in one call.
+        // As in MPI_Testsome, one call finds all messages that have arrived.
         batch.survey_with_retry(|s| s.running == 0)?;
         Ok(match batch.wait_any()? {
             true => SomeOutcome::Complete,
@@ -233,7 +235,7 @@ pub fn MPI_Testsome(
 ) -> Outcome {
     let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
     let natural = || {
-        // Polls even if some request is complete already: callers expect messages that have arrived to be found in one call.
+        // Polls even if a request is complete: one call must find all arrived messages.
         let survey = batch.survey_with_retry(|s| s.running == 0)?;
         Ok(match survey.running + survey.complete {
             0 => SomeOutcome::Inactive,

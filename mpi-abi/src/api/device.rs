@@ -1,6 +1,6 @@
-//! Queries for buffers in device memory. Not part of MPI 5.0; Open MPI and MPICH have functions of these names.
+//! Queries for buffers in device memory, an extension that Open MPI and MPICH also have.
 //!
-//! They return a truth value and no error code, and may be called at any time; before initialization they return 0.
+//! The functions return a truth value, not an error code. Before initialization they return 0.
 
 use crate::device;
 use std::ffi::c_int;

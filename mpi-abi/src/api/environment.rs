@@ -1,4 +1,4 @@
-//! Environment queries that need no engine: versions, time, addresses, memory allocation (chapter 9).
+//! Environment calls without the engine: versions, time, addresses, memory (chapter 9).
 #![allow(unsafe_code)]
 
 use super::args::{Out, TextOut};
@@ -37,13 +37,13 @@ pub fn MPI_Get_hw_resource_info(hw_info: Out<MPI_Info>) -> Outcome {
     hw_info.set(info::create(hints)?, "hw_info")
 }
 
-/// A clock of this machine in nanoseconds.
+/// Reads the time or the resolution of the host's monotonic clock, in seconds.
 fn clock(read: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int) -> f64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the monotonic clock exists and the result goes into a local.
+    // SAFETY: CLOCK_MONOTONIC exists on Linux, and the output is a local variable.
     unsafe { read(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
@@ -68,10 +68,10 @@ pub fn MPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
     addr1.wrapping_sub(addr2)
 }
 
-/// Cache line size in bytes: the default alignment of memory.
+/// Cache line size in bytes, the default alignment of MPI_Alloc_mem.
 const CACHE_LINE: usize = 64;
 
-/// Returns the alignment requested by an info argument: a minimum in bytes (section 9.2).
+/// Returns the value of the info key `mpi_minimum_memory_alignment` in bytes (section 9.2).
 fn alignment(info: MPI_Info) -> Result<usize, Failure> {
     const KEY: &str = "mpi_minimum_memory_alignment";
     let hints = info::hints(info)?;
@@ -93,7 +93,7 @@ pub fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: Out<*mut c_void>) 
     let bytes = usize::try_from(size)
         .map_err(|_| Failure::new(MPI_ERR_ARG, format!("size is {size}, which is negative")))?;
     let alignment = alignment(info)?;
-    // Memory from the node's segment can be used as a window that neighbours access directly.
+    // Windows in the node's shared segment allow loads and stores by the node's ranks.
     if let Ok(engine) = crate::state::engine()
         && let Some(block) = engine.node().alloc_large(bytes.max(1), alignment)
     {
@@ -106,7 +106,8 @@ pub fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: Out<*mut c_void>) 
         return baseptr.set(memory.cast(), "baseptr");
     }
     let mut memory = std::ptr::null_mut();
-    // SAFETY: a power of two and a multiple of a pointer's size; the result goes into a local.
+    // SAFETY: the alignment is a power of two and a multiple of a pointer's size.
+    // The output is a local variable.
     let failed = unsafe { libc::posix_memalign(&mut memory, alignment, bytes.max(1)) };
     if failed != 0 {
         return Err(Failure::new(
@@ -126,12 +127,13 @@ pub unsafe fn MPI_Free_mem(base: *mut c_void) -> Outcome {
     if taken.is_some() {
         return Ok(());
     }
-    // SAFETY: `base` came from MPI_Alloc_mem: the C binding of MPI_Free_mem requires it of the caller; null is allowed.
+    // SAFETY: MPI_Free_mem requires of its caller that `base` is a result of MPI_Alloc_mem.
+    // `free` accepts null.
     unsafe { libc::free(base) };
     Ok(())
 }
 
 pub fn MPI_Pcontrol(_level: c_int) -> Outcome {
-    // The library has no profiling to control (section 15.2.4); tools intercept the call.
+    // MPI_Pcontrol has no effect here (section 15.2.4). Profiling tools intercept the call.
     Ok(())
 }

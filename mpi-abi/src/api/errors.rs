@@ -1,4 +1,4 @@
-//! Error classes, codes and texts (sections 9.4 and 9.5) and creation of error handlers (section 9.3).
+//! Error classes, codes and texts (sections 9.4 and 9.5), and error handlers (9.3).
 
 use super::args::{InOut, Out, Text, TextOut};
 use crate::abi::*;
@@ -45,7 +45,7 @@ pub fn MPI_Remove_error_string(errorcode: c_int) -> Outcome {
     codes::set_text(errorcode, None)
 }
 
-/// Creates a handler from a function pointer, which must not be null.
+/// Registers an error handler from a callback. A null callback is an error.
 fn create<F>(
     function: Option<F>,
     kind: fn(F) -> UserHandler,
@@ -90,7 +90,7 @@ pub fn MPI_Errhandler_free(errhandler: InOut<MPI_Errhandler>) -> Outcome {
     errhandler.set(MPI_ERRHANDLER_NULL, "errhandler")
 }
 
-/// Returns the handler of an object with a reference for the program.
+/// Returns an object's error handler, and adds a reference that the program releases.
 fn hand_out(found: MPI_Errhandler, errhandler: Out<MPI_Errhandler>) -> Outcome {
     handler::retain(found)?;
     errhandler.set(found, "errhandler")
@@ -145,7 +145,8 @@ pub fn MPI_Session_call_errhandler(session: MPI_Session, error_code: c_int) -> O
     called("MPI_Session_call_errhandler", target, error_code)
 }
 
-/// Calls `act` with the members of a file, or of `MPI_FILE_NULL`, whose handler new files inherit.
+/// Calls `act` with the attached state of a file.
+/// `MPI_FILE_NULL` has such state too, and new files inherit its error handler.
 fn on_file<R>(file: MPI_File, act: impl FnOnce(&Attached) -> R) -> Result<R, Failure> {
     match file {
         MPI_FILE_NULL => Ok(act(state().program().no_file())),
@@ -168,7 +169,7 @@ pub fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcome {
     called("MPI_File_call_errhandler", Target::File(fh), errorcode)
 }
 
-/// Calls the handler of an object; the call succeeds if the handler returns (section 9.3.4).
+/// Calls the error handler of an object. The call succeeds if the handler returns (section 9.3.4).
 fn called(function: &str, target: Target, errorcode: c_int) -> Outcome {
     let text = codes::text(errorcode)?;
     let failure = Failure::new(errorcode, format!("the program reports {text}"));

@@ -1,6 +1,7 @@
-//! Eureka: early termination of a parallel search. Any rank may raise one global flag. Not part of MPI 5.0.
+//! Eureka, early termination of a parallel search, an extension to MPI 5.0.
 //!
-//! The semantics are documented in [`mpi_core::comm`], module `eureka`, and for users in `docs/eureka.md`.
+//! Any rank may raise one global flag, and every rank may test it.
+//! The semantics are documented in [`mpi_core::comm`], module `eureka`, and in `docs/eureka.md`.
 
 use super::args::Out;
 use crate::abi::*;
@@ -20,7 +21,7 @@ pub fn MPIX_Eureka_raise(comm: MPI_Comm) -> Outcome {
 pub fn MPIX_Eureka_test(comm: MPI_Comm, flag: Out<c_int>, first: Out<c_int>) -> Outcome {
     let object = state::comm(comm)?;
     let (found, is_first) = object.comm.eureka().test()?;
-    // A program that polls in a loop is inside MPI, so requests of other ranks must progress.
+    // A program may test in a loop, so the requests of other ranks must progress here.
     state::engine()?.poll_once();
     flag.set(found.into(), "flag")?;
     first.set(is_first.into(), "first")

@@ -1,4 +1,4 @@
-//! Fault tolerance (ULFM), which is not part of MPI 5.0: the functions of Open MPI's `mpi-ext.h`.
+//! Fault tolerance (ULFM), an extension to MPI 5.0 with the functions of Open MPI's `mpi-ext.h`.
 //!
 //! The semantics are documented in [`mpi_core::fault`].
 #![allow(unsafe_code)]
@@ -17,7 +17,7 @@ use std::ffi::c_int;
 
 pub fn MPIX_Comm_revoke(comm: MPI_Comm) -> Outcome {
     state::comm(comm)?.comm.failures().revoke();
-    // Sends the revocation now, since this process may not call MPI again for long.
+    // Sends the revocation now, since this process may not enter MPI again for a long time.
     state::engine()?.poll_once();
     Ok(())
 }
@@ -61,7 +61,7 @@ pub fn MPIX_Comm_failure_get_acked(comm: MPI_Comm, failedgrp: Out<MPI_Group>) ->
     failedgrp.set(acknowledged, "failedgrp")
 }
 
-/// Stores the agreed flag, also if the agreement returns an error.
+/// Stores the agreed flag, even if the agreement returns an error.
 fn store(agreed: Agreed, put: impl FnOnce(c_int)) -> Result<(), mpi_core::Error> {
     put(agreed.flag as c_int);
     agreed.error.map_or(Ok(()), Err)
@@ -82,7 +82,7 @@ pub fn MPIX_Comm_iagree(comm: MPI_Comm, flag: InOut<c_int>, request: Out<MPI_Req
     let (agreeing, later) = (object.comm.clone(), flag.out().later("flag")?);
     let agreement = async move {
         let agreed = agreeing.agreement().agree(mine as u32).await?;
-        // SAFETY: this is the operation of the request, which is not complete yet.
+        // SAFETY: the request is active: this future is the operation of the request.
         store(agreed, |agreed| unsafe { later.put(agreed) })
     };
     let req = state::engine()?.operations().start(Box::pin(agreement));
@@ -107,9 +107,10 @@ pub fn MPIX_Comm_ishrink(
     let attached = Attached::inheriting(&parent.attached);
     let shrinking = async move {
         let new = source.comm.constructors().shrink().await?;
-        // Fails only if the program holds 2^19 other communicators; the null handle reports it.
+        // `register_with` fails only if the program holds 2^19 other communicators.
+        // The program then reads the null handle.
         if let Ok(object) = register_with(new, attached, source.session.clone()) {
-            // SAFETY: this is the operation of the request, which is not complete yet.
+            // SAFETY: the request is active: this future is the operation of the request.
             unsafe { later.put(object.handle()) };
         }
         Ok(())

@@ -10,7 +10,8 @@ use mpi_core::group::{Comparison, Group};
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// Gives a group a handle, with the session it derives from; the empty group has its predefined handle.
+/// Registers a handle for a group, with the session that the group derives from.
+/// The empty group has the handle `MPI_GROUP_EMPTY`.
 pub(crate) fn register(
     group: Group,
     session: Option<Rc<SessionObject>>,
@@ -28,7 +29,7 @@ pub(crate) fn register(
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many groups"))
 }
 
-/// Gives a group derived from another one a handle.
+/// Registers a handle for a group derived from another group.
 fn derive(group: Group, from: MPI_Group) -> Result<MPI_Group, Failure> {
     register(group, session_of(from))
 }
@@ -38,7 +39,7 @@ pub(crate) fn session_of(group: MPI_Group) -> Option<Rc<SessionObject>> {
     state().tables().groups().borrow().get(group.0)?.1.clone()
 }
 
-/// Checks a rank argument that must be in a group.
+/// Checks a rank argument that must be a rank of the group.
 pub(super) fn member(group: &Group, rank: c_int, name: &str) -> Result<u32, Failure> {
     u32::try_from(rank)
         .ok()
@@ -52,7 +53,7 @@ pub(super) fn member(group: &Group, rank: c_int, name: &str) -> Result<u32, Fail
         })
 }
 
-/// Converts the result of a comparison.
+/// Converts the result of a comparison to a constant such as `MPI_IDENT`.
 pub(crate) fn comparison(result: Comparison) -> c_int {
     match result {
         Comparison::Identical => MPI_IDENT,
@@ -157,7 +158,7 @@ pub fn MPI_Group_excl(
     newgroup.set(derive(new, group)?, "newgroup")
 }
 
-/// Expands range triplets into ranks.
+/// Expands range triplets (first, last, stride) into ranks.
 fn expand(group: &Group, n: c_int, ranges: InArray<[c_int; 3]>) -> Result<Vec<i64>, Failure> {
     length(n, "n")?;
     let ranges = ranges.get("ranges")?;
@@ -192,7 +193,7 @@ pub fn MPI_Group_range_excl(
 
 pub fn MPI_Group_free(group: InOut<MPI_Group>) -> Outcome {
     let handle = group.get("group")?;
-    // Freeing the empty group is allowed, since functions return it (section 7.3.2).
+    // MPI functions return MPI_GROUP_EMPTY, so freeing it is allowed (section 7.3.2).
     if handle != MPI_GROUP_EMPTY {
         let removed = state().tables().groups().borrow_mut().remove(handle.0);
         removed.ok_or_else(|| wrong(Kind::Group, handle.0))?;

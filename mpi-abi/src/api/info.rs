@@ -7,7 +7,7 @@ use crate::info::{self, Hints};
 use mpi_base::text;
 use std::ffi::c_int;
 
-/// Reads a key argument.
+/// Checks a key argument.
 fn key_of(key: Text) -> Result<String, Failure> {
     let key = key.string(MPI_MAX_INFO_KEY, MPI_ERR_INFO_KEY, "key")?;
     if key.is_empty() {
@@ -21,7 +21,7 @@ pub fn MPI_Info_create(info: Out<MPI_Info>) -> Outcome {
 }
 
 pub fn MPI_Info_create_env(_argc: c_int, _argv: Strings, info: Out<MPI_Info>) -> Outcome {
-    // The arguments may be zero and null; the process knows its own command line.
+    // `argc` and `argv` may be 0 and null: the process knows its own command line.
     info.set(info::create(info::hints(MPI_INFO_ENV)?)?, "info")
 }
 
@@ -74,7 +74,7 @@ pub fn MPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: TextOut) -> Outcome {
     key.set(&found, "key").map(|_| ())
 }
 
-/// Returns the value of a key, if it is set.
+/// Returns the value of a key, or `None` if the key is not set.
 fn value_of(info: MPI_Info, key: Text) -> Result<Option<String>, Failure> {
     let key = key_of(key)?;
     info::read(info, |hints| hints.get(&key).map(str::to_string))

@@ -43,7 +43,7 @@ pub fn MPI_Is_thread_main(flag: Out<c_int>) -> Outcome {
 }
 
 pub fn MPI_Abort(_comm: MPI_Comm, errorcode: c_int) -> Outcome {
-    // The standard requires a best attempt on the group of the communicator and allows more (section 9.3.1).
+    // The standard requires at least an attempt to abort the group (section 9.3.1).
     abort(errorcode, "it called MPI_Abort")
 }
 

@@ -34,7 +34,8 @@ pub fn MPI_Comm_remote_group(comm: MPI_Comm, group: Out<MPI_Group>) -> Outcome {
     group.set(remote, "group")
 }
 
-/// Converts a leader's error into one for its group, which would wait indefinitely if the call returned only here.
+/// Converts a leader's failure into the error that it sends to its group.
+/// The other members of the group would otherwise wait indefinitely.
 pub(super) fn leader_error(mistake: &Failure) -> LeaderError {
     LeaderError {
         code: mistake.code(),

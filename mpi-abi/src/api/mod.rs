@@ -1,10 +1,10 @@
-//! The functions of the C interface, one file for each subject.
+//! The MPI functions, one file per chapter or subject.
 //!
-//! A function here has the name of the standard's binding and returns `Result<(), Failure>` (or the value itself, where that is the
-//! result); the build script finds it by its name and exports it.
-//! It has the parameters of the binding, with the types of `args` for pointers: a buffer with its count and its datatype is one
-//! parameter, and so is a string with the pointer to its size.
-//! A function marked `unsafe` has C's pointers, and its contract is what the standard requires of the caller of the C function.
+//! A function here has the name of the standard's binding, by which the build script exports it.
+//! An MPI function returns `Result<(), Failure>`, or the value itself, as `MPI_Wtime` does.
+//! The parameters are those of the binding, with the types of `args` for pointers.
+//! One parameter is a buffer with count and datatype, or a string with the pointer to its size.
+//! An `unsafe` function has C pointers; its contract is the standard's contract for the C caller.
 #![allow(non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 pub mod abi;

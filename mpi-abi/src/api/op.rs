@@ -13,7 +13,7 @@ use mpi_core::datatype::Datatype;
 use mpi_core::op::Op;
 use std::ffi::c_int;
 
-/// Gives a new operator a handle.
+/// Registers a handle for a new operator.
 pub(crate) fn register(new: Op, op: Out<MPI_Op>) -> Outcome {
     let handle = state().tables().ops().borrow_mut().insert(new);
     let handle =
@@ -21,13 +21,13 @@ pub(crate) fn register(new: Op, op: Out<MPI_Op>) -> Outcome {
     op.set(MPI_Op(handle), "op")
 }
 
-/// Calls a callback with a handle of a datatype.
+/// Calls `call` with a handle of a datatype, which is valid during the call.
 pub(crate) fn with_handle(datatype: &Datatype, call: impl FnOnce(MPI_Datatype)) {
-    // If no handle is left, the callback gets the null handle.
+    // If no handle is free, the callback gets MPI_DATATYPE_NULL.
     let (handle, temporary) = handle_of(datatype).unwrap_or((MPI_DATATYPE_NULL, false));
     call(handle);
     if temporary {
-        // It was registered just above; if the callback has freed it, nothing is left to do.
+        // The handle is temporary. `remove` fails only if the callback has already freed it.
         let _ = remove(handle);
     }
 }
@@ -44,7 +44,7 @@ pub fn MPI_Op_create(
     let function = user_fn.ok_or_else(no_function)?;
     let call = move |input: *const u8, inout: *mut u8, len: i64, datatype: &Datatype| {
         with_handle(datatype, |mut handle| {
-            // A reduction of more elements than an int holds takes several calls.
+            // The callback's length is an int, so a reduction of more elements takes several calls.
             let (mut at, mut left) = (0i64, len);
             while left > 0 {
                 let mut part = c_int::try_from(left).unwrap_or(c_int::MAX);
@@ -52,8 +52,9 @@ pub fn MPI_Op_create(
                 let input = input.cast_mut().wrapping_offset(offset).cast();
                 let inout = inout.wrapping_offset(offset).cast();
                 let (part, handle) = (&raw mut part, &raw mut handle);
-                // SAFETY: the program registered this function as a reduction function; the engine's buffers hold that many elements,
-                // and a conforming function does not change the input.
+                // SAFETY: the program registered this function as a reduction function.
+                // The engine's buffers hold `part` elements.
+                // A conforming function only reads the input.
                 guarded((), move || unsafe { function(input, inout, part, handle) });
                 let done = i64::from(c_int::try_from(left).unwrap_or(c_int::MAX));
                 at += done;
@@ -74,7 +75,8 @@ pub fn MPI_Op_create_c(
         with_handle(datatype, |mut handle| {
             let (input, inout) = (input.cast_mut().cast(), inout.cast());
             let (len, handle) = (&raw mut len, &raw mut handle);
-            // SAFETY: the program registered this function as a large-count reduction function; the engine's buffers hold `len` elements.
+            // SAFETY: the program registered this function as a large-count reduction function.
+            // The engine's buffers hold `len` elements.
             guarded((), move || unsafe { function(input, inout, len, handle) });
         });
     };

@@ -1,4 +1,6 @@
-//! Point-to-point communication except send-receive: blocking, nonblocking and persistent (sections 3.2 to 3.10).
+//! Point-to-point communication: blocking, nonblocking and persistent (sections 3.2 to 3.10).
+//!
+//! Send-receive is in `sendrecv`.
 
 use super::args::{Out, RecvMem, SendMem};
 use super::completion::{landed, set_received};
@@ -54,7 +56,7 @@ pub(super) fn outgoing(
     Ok((comm, buf.buffer()?))
 }
 
-/// As [`outgoing`], for one message that is sent once.
+/// Checks the arguments of a send, as [`outgoing`] does, for a message that is sent once.
 #[inline]
 pub(super) fn outgoing_message(
     buf: SendMem,
@@ -78,14 +80,15 @@ pub(super) fn incoming(
     Ok((comm, buf.message_buffer()?))
 }
 
-/// Sends a short message of a predefined type, if it can be sent at once; otherwise has no effect.
+/// Sends a short message of a predefined type if that completes at once.
+/// Returns false without an effect otherwise.
 #[inline(always)]
 fn sent_at_once(buf: SendMem, dest: c_int, tag: c_int, comm: &CommObject) -> bool {
     let data = buf.plain();
     tag >= 0 && data.is_some_and(|data| comm.comm.p2p().try_send(data, dest, tag))
 }
 
-/// `MPI_Send` and `MPI_Rsend`: a ready send may always be a standard send (section 3.4).
+/// `MPI_Send` and `MPI_Rsend`: a ready send may be executed as a standard send (section 3.4).
 #[inline(always)]
 fn send_standard(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Outcome {
     let comm = state::comm(comm)?;
@@ -117,7 +120,7 @@ fn isend_standard(
     request.set(sent(started, &comm)?, "request")
 }
 
-/// Returns a handle for a send that has been started.
+/// Returns a request handle for a started send.
 fn sent(sent: Sent, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
     match sent {
         Sent::Done => Ok(DONE),

@@ -1,6 +1,6 @@
 //! Partitioned communication (chapter 4).
 //!
-//! Several threads call these functions at once to hand over their partitions; each call is short.
+//! Several threads may mark partitions as ready concurrently; each call is short.
 #![allow(unsafe_code)]
 
 use super::args::{InArray, Out, RecvMem, SendMem, length};
@@ -13,7 +13,8 @@ use crate::state;
 use mpi_core::request::{Operation, Partitioned, PartitionedRecv, PartitionedSend};
 use std::ffi::{c_int, c_void};
 
-/// Checks the partitions of a message: returns their number, the elements in each, and the total.
+/// Checks the partitions of a message.
+/// Returns their number, the elements per partition, and the total number of elements.
 fn shape(partitions: c_int, count: MPI_Count) -> Result<(u32, i64, i64), Failure> {
     let number = u32::try_from(partitions).ok().filter(|n| *n > 0);
     let number = number.ok_or_else(|| {
@@ -42,7 +43,8 @@ pub unsafe fn MPI_Psend_init(
     check_tag(tag)?;
     info::hints(info)?;
     let (partitions, each, all) = shape(partitions, count)?;
-    // SAFETY: `buf` has that many elements and `request` is writable: the C binding of MPI_Psend_init requires it of the caller.
+    // SAFETY: MPI_Psend_init requires of its caller that `buf` has `all` elements.
+    // MPI_Psend_init also requires that `request` is writable.
     let (buf, request) = unsafe { (SendMem::new(buf, all, datatype), Out::new(request)) };
     let buf = buf.buffer()?;
     let send = PartitionedSend::new(&object.comm, buf, (partitions, each), dest, tag)?;
@@ -62,7 +64,7 @@ pub unsafe fn MPI_Precv_init(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::comm(comm)?;
-    // Wildcards are not allowed here (section 4.2.2).
+    // Wildcards are not allowed in partitioned communication (section 4.2.2).
     check_tag(tag)?;
     if source == MPI_ANY_SOURCE {
         return Err(Failure::new(
@@ -72,7 +74,8 @@ pub unsafe fn MPI_Precv_init(
     }
     info::hints(info)?;
     let (partitions, each, all) = shape(partitions, count)?;
-    // SAFETY: `buf` has that many elements and `request` is writable: the C binding of MPI_Precv_init requires it of the caller.
+    // SAFETY: MPI_Precv_init requires of its caller that `buf` has `all` elements.
+    // MPI_Precv_init also requires that `request` is writable.
     let (buf, request) = unsafe { (RecvMem::new(buf, all, datatype), Out::new(request)) };
     let buf = buf.buffer()?;
     let recv = PartitionedRecv::new(&object.comm, buf, (partitions, each), source, tag)?;
@@ -122,7 +125,7 @@ pub fn MPI_Pready_list(
 }
 
 pub fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: Out<c_int>) -> Outcome {
-    // A null request has no partitions left to receive (section 4.2.2).
+    // For MPI_REQUEST_NULL the flag is true (section 4.2.2).
     if request == MPI_REQUEST_NULL {
         return flag.set(1, "flag");
     }

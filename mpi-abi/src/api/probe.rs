@@ -60,7 +60,7 @@ pub fn MPI_Iprobe(
     flag.set(found.is_some().into(), "flag")
 }
 
-/// Gives a message taken by a matched probe a handle.
+/// Registers a message handle for a message matched by a probe.
 fn register(probed: Probed, comm: &Rc<CommObject>) -> Result<(MPI_Message, Status), Failure> {
     let Probed::Message(message) = probed else {
         return Ok((MPI_MESSAGE_NO_PROC, Status::PROC_NULL));
@@ -108,14 +108,14 @@ pub fn MPI_Improbe(
     message.set(handle, "message")
 }
 
-/// A matched receive, blocking or not.
+/// A matched receive that has been started.
 enum Taken {
     /// The message was from `MPI_PROC_NULL`.
     Nothing,
     Receiving(Req, Rc<CommObject>),
 }
 
-/// Starts receiving a message and makes its handle null.
+/// Starts the receive of a matched message, and sets its handle to null.
 fn take(buf: RecvMem, message: InOut<MPI_Message>) -> Result<Taken, Failure> {
     let (handle, buf) = (message.get("message")?, buf.message_buffer()?);
     let taken = if handle == MPI_MESSAGE_NO_PROC {
@@ -132,7 +132,7 @@ fn take(buf: RecvMem, message: InOut<MPI_Message>) -> Result<Taken, Failure> {
 pub fn MPI_Mrecv_c(buf: RecvMem, message: InOut<MPI_Message>, status: Out<MPI_Status>) -> Outcome {
     match take(buf, message)? {
         Taken::Nothing => set_received(status, Ok(Status::PROC_NULL)),
-        // The communicator is not among the arguments, but its handler is called.
+        // The communicator is not an argument, so the failure names it for its error handler.
         Taken::Receiving(req, comm) => {
             let received = comm.comm.engine().wait(&req);
             set_received(status, landed(received)).map_err(|failure| failure.of(&comm))

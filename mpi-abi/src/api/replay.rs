@@ -1,7 +1,7 @@
-//! Record and replay of completion calls (`mpi_core::record`): decides which requests a call finds complete.
+//! Record and replay of the requests that a completion call finds (`mpi_core::record`).
 //!
-//! Every call whose result depends on timing uses [`decide`], with a closure that computes the natural result.
-//! Outside record and replay that is this closure and one branch on a relaxed load.
+//! Every call whose result depends on timing passes [`decide`] a closure for the natural result.
+//! Without record or replay, [`decide`] costs one branch on a relaxed load.
 
 use super::completion::SomeOutcome;
 use crate::abi::*;
@@ -13,14 +13,14 @@ use mpi_core::record::{Asker, Decision};
 
 /// The result of a completion call.
 pub(super) trait Found: Sized {
-    /// Returns the indices of the complete requests, or `None` if the result is that none is complete yet.
+    /// Returns the indices of the complete requests, or `None` if no request is complete yet.
     fn places(&self, requests: &[MPI_Request]) -> Option<Vec<usize>>;
 
-    /// Builds the result from such indices.
+    /// Builds the result of the call from the indices of the complete requests.
     fn of(places: Option<Vec<usize>>, requests: &[MPI_Request]) -> Result<Self, Failure>;
 }
 
-/// Returns the result of a call: that of `natural`, or in a replay the recorded one.
+/// Returns the result of a call: the recorded result in a replay, else that of `natural`.
 #[inline(always)]
 pub(super) fn decide<F: Found>(
     asker: Asker,
@@ -43,7 +43,7 @@ fn decided<F: Found>(
     let engine = state::engine()?;
     let script = match engine.script() {
         Some(script) if states.iter().any(|look| *look != RequestState::Inactive) => script,
-        // If no request is active, only one result is possible.
+        // If no request is active, only one result is possible, so nothing is recorded.
         _ => return natural(),
     };
     if !script.is_replay() {
@@ -81,7 +81,7 @@ fn complete_ones(states: &[RequestState]) -> Option<Vec<usize>> {
     (!places.is_empty()).then_some(places)
 }
 
-/// The state of one request.
+/// `MPI_Test`: the state of one request.
 impl Found for RequestState {
     fn places(&self, _: &[MPI_Request]) -> Option<Vec<usize>> {
         (*self == RequestState::Complete).then(|| vec![0])
@@ -95,7 +95,7 @@ impl Found for RequestState {
     }
 }
 
-/// The state of each request.
+/// The state of each request of an array.
 impl Found for Vec<RequestState> {
     fn places(&self, _: &[MPI_Request]) -> Option<Vec<usize>> {
         complete_ones(self)
@@ -116,7 +116,7 @@ impl Found for Vec<RequestState> {
     }
 }
 
-/// True if all are complete, so that no index is needed.
+/// `MPI_Testall`: true if all requests are complete, so that no index is needed.
 impl Found for bool {
     fn places(&self, _: &[MPI_Request]) -> Option<Vec<usize>> {
         self.then(Vec::new)
@@ -127,7 +127,7 @@ impl Found for bool {
     }
 }
 
-/// The index of the complete request.
+/// `MPI_Waitany`: the index of the complete request, or `None` if no request is active.
 impl Found for Option<usize> {
     fn places(&self, _: &[MPI_Request]) -> Option<Vec<usize>> {
         self.map(|place| vec![place])
@@ -138,7 +138,8 @@ impl Found for Option<usize> {
     }
 }
 
-/// `None` if none is complete; else the index, or `None` if no request is active.
+/// `MPI_Testany`: `None` if no request is complete.
+/// Otherwise the index of the complete request, or `Some(None)` if no request is active.
 impl Found for Option<Option<usize>> {
     fn places(&self, requests: &[MPI_Request]) -> Option<Vec<usize>> {
         self.flatten().places(requests)

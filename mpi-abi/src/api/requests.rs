@@ -1,5 +1,6 @@
-//! Request calls other than completion: reading outcomes, starting, freeing and cancelling (sections 3.7 to 3.9),
-//! and generalized requests (13.2).
+//! Request calls other than completion (sections 3.7 to 3.9), and generalized requests (13.2).
+//!
+//! The calls read the status of requests, start persistent requests, and free or cancel requests.
 
 use super::args::{InArray, InOut, InOutArray, Out, length};
 use super::completion::{Statuses, set_empty, set_status};
@@ -14,7 +15,7 @@ use mpi_core::record::Asker;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// Reads the outcome of a complete request without taking it.
+/// Reads the status of a complete request without releasing the request.
 fn peek_one(handle: MPI_Request, status: Out<MPI_Status>) -> Outcome {
     if look(handle)? == RequestState::Inactive {
         set_empty(status);
@@ -25,7 +26,7 @@ fn peek_one(handle: MPI_Request, status: Out<MPI_Status>) -> Outcome {
     failure.map_or(Ok(()), Err)
 }
 
-/// Reads the outcome of a request that is not running, one of several, and stores its status at index `at`.
+/// Reads the status of a request that is not running, and stores it at index `at` of the array.
 fn peek_next(handle: MPI_Request, at: usize, statuses: &mut Statuses) -> Outcome {
     let inactive = look(handle)? == RequestState::Inactive;
     let (seen, failure) = match inactive {
@@ -54,7 +55,7 @@ pub fn MPI_Request_get_status(
     }
 }
 
-/// Returns the states of an array of requests, after one poll.
+/// Polls once, and returns the states of an array of requests.
 fn polled_states<'a>(
     count: c_int,
     requests: InArray<'a, MPI_Request>,

@@ -1,4 +1,4 @@
-//! Send-receive: blocking, nonblocking, and with one buffer for both (section 3.11).
+//! Send-receive calls: blocking, nonblocking, and in place (section 3.11).
 
 use super::args::{Out, RecvMem, SendMem};
 use super::completion::{landed, set_received};
@@ -16,7 +16,7 @@ use mpi_core::request::{Req, Status};
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// A send-receive in progress: the receive, and the send unless it completed at once.
+/// A send-receive in progress: the receive, and the send unless the send completed at once.
 struct Exchange {
     comm: Rc<CommObject>,
     receive: Req,
@@ -24,7 +24,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Starts both; posts the receive first, so that the peer's message is not unexpected.
+    /// Starts the receive, then the send, so that the peer's message is expected.
     fn start(
         comm: Rc<CommObject>,
         (outgoing, dest, sendtag): (SendBuf, c_int, c_int),
@@ -50,7 +50,7 @@ impl Exchange {
         })
     }
 
-    /// Waits for both halves.
+    /// Waits for the send and the receive.
     fn wait(self) -> Result<Status, mpi_core::Error> {
         let engine = self.comm.comm.engine();
         let received = engine.wait(&self.receive);
@@ -61,7 +61,7 @@ impl Exchange {
         of_both_halves(received, sent)
     }
 
-    /// Returns a handle for both halves.
+    /// Registers one request handle for the send and the receive.
     fn register(self) -> Result<MPI_Request, Failure> {
         register(RequestObject::Running {
             req: self.receive,
@@ -71,7 +71,7 @@ impl Exchange {
     }
 }
 
-/// Starts an exchange with two buffers.
+/// Starts a send-receive with separate buffers.
 fn exchange(
     sendbuf: SendMem,
     dest: c_int,
@@ -87,7 +87,7 @@ fn exchange(
     Exchange::start(comm, (outgoing, dest, sendtag), (incoming, source, recvtag))
 }
 
-/// Starts an exchange in one buffer; the data to send are copied first.
+/// Starts a send-receive in one buffer. The data to send are copied first.
 fn exchange_in_place(
     buf: RecvMem,
     dest: c_int,

@@ -21,7 +21,8 @@ const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 /// Returns the members of a process set.
 pub(super) fn process_set(name: &str) -> Result<Group, Failure> {
     let engine = state::engine()?;
-    // Names are URIs: the scheme and, for those of the standard, the rest too are case-insensitive.
+    // Process set names are URIs. Their scheme is case-insensitive.
+    // The names of the standard are case-insensitive as a whole.
     match PROCESS_SETS
         .iter()
         .position(|p| p.eq_ignore_ascii_case(name))
@@ -35,7 +36,7 @@ pub(super) fn process_set(name: &str) -> Result<Group, Failure> {
     }
 }
 
-/// Creates an object of the kind of `target` with an error handler, which is also called if the creation fails.
+/// Calls `make` for a new object, with an error handler that is also called if the creation fails.
 fn with_handler(
     errhandler: MPI_Errhandler,
     target: Target,
@@ -64,7 +65,7 @@ pub fn MPI_Session_finalize(session: InOut<MPI_Session>) -> Outcome {
     let handle = session.get("session")?;
     let object = state::session(handle)?;
     if object.buffer.is_attached() {
-        // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
+        // The argument is a pointer to the handle, so the wrapper finds no error handler.
         let flushed = object.buffer.flush(&state::engine()?);
         flushed.map_err(|error| Failure::from(error).on(Target::Session(handle)))?;
     }
@@ -133,7 +134,7 @@ pub fn MPI_Group_from_session_pset(
     newgroup.set(group, "newgroup")
 }
 
-/// Reads the string tag that distinguishes concurrent creations.
+/// Reads the `stringtag` argument, which distinguishes concurrent creations.
 fn tag_of(stringtag: Text) -> Result<String, Failure> {
     stringtag.string(MPI_MAX_STRINGTAG_LEN, MPI_ERR_TAG, "stringtag")
 }
@@ -155,7 +156,7 @@ pub fn MPI_Comm_create_from_group(
     })
 }
 
-/// Returns the process that leads the other group.
+/// Returns the process that is the leader of the remote group.
 fn leader_of(group: MPI_Group, rank: c_int) -> Result<ProcId, Failure> {
     let group = state::group(group)?;
     let leader = groups::member(&group, rank, "remote_leader")?;
@@ -176,8 +177,8 @@ pub fn MPI_Intercomm_create_from_groups(
     with_handler(errhandler, Target::Comm(MPI_COMM_NULL), |attached| {
         let (members, session) = (state::group(local_group)?, groups::session_of(local_group));
         let engine = state::engine()?;
-        // An empty group on either side makes this a local call without a communicator (section 7.6.2).
-        // The remote group is significant only at the local leader, so elsewhere it need not be a valid handle.
+        // If either group is empty, the call is local and returns no communicator (section 7.6.2).
+        // The remote group's handle is significant, and must be valid, only at the local leader.
         let is_alone = state::group(remote_group).is_ok_and(|group| group.size() == 0);
         if members.size() == 0 || is_alone {
             return newintercomm.set(MPI_COMM_NULL, "newintercomm");

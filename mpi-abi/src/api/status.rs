@@ -1,4 +1,4 @@
-//! Access to statuses (sections 3.2.5, 5.1.11, 13.3 and 19.3.5).
+//! Status accessors (sections 3.2.5, 5.1.11, 13.3 and 19.3.5).
 
 use super::args::{In, InOut, Out};
 use crate::abi::*;
@@ -34,7 +34,7 @@ pub fn MPI_Get_elements_x(
     MPI_Get_elements_c(status, datatype, count)
 }
 
-/// Changes a status of the caller.
+/// Applies `edit` to a status of the caller.
 fn change(status: InOut<MPI_Status>, edit: impl FnOnce(&mut MPI_Status)) -> Outcome {
     let mut changed = status.get("status")?;
     edit(&mut changed);
@@ -53,7 +53,7 @@ pub fn MPI_Status_set_elements_c(
             format!("count is {count}, which is negative"),
         ));
     }
-    // The count is one of basic elements; the datatype has this many.
+    // The count is in basic elements, and `each` is the number of basic elements in the datatype.
     let each = i64::try_from(datatype.signature().elements)
         .unwrap_or(i64::MAX)
         .max(1);

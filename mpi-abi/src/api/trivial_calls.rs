@@ -1,10 +1,11 @@
-//! Trivial calls: the shortest path of queries that programs make in loops.
+//! Trivial calls: fast paths of queries that programs call in loops.
 //!
-//! Unless calls are traced, the exported function first calls `trivial_X`. It has the arguments of `MPI_X` and returns true if it has
-//! completed the call; otherwise it has had no effect, and the call takes the normal path with its checks,
-//! its lock, the state page and the error handlers.
-//! So these functions cannot fail or wait, and use nothing that another thread may change:
-//! constants, atomics, and the state only if calls take no lock.
+//! An exported function first calls `trivial_X` with the arguments of `MPI_X`, unless it is traced.
+//! If `trivial_X` returns true, it has completed the call.
+//! A `trivial_X` that returns false has had no effect, and the call takes the normal path.
+//! The normal path has argument checks, the lock, the state page and error handlers.
+//! So these functions cannot fail or wait, and use no data that another thread may change.
+//! Trivial calls use constants and atomics, and the state only if calls take no lock.
 
 use crate::abi::*;
 use crate::api::args::{In, InOut, Out};
@@ -15,7 +16,7 @@ use std::ffi::c_int;
 
 use super::completion::set_empty;
 
-/// Returns rank or size of a communicator without cloning it.
+/// Returns rank or size of a communicator without cloning its `Rc`.
 #[inline(always)]
 fn of_comm(
     comm: MPI_Comm,
@@ -32,7 +33,7 @@ fn of_comm(
     Some(other(&comms.get(comm.0)?.comm) as c_int)
 }
 
-/// Writes an output argument, if a value exists and the pointer is not null; returns true if it did.
+/// Stores `value` if it is `Some` and the pointer is not null. Returns true if it was stored.
 #[inline(always)]
 fn give<T>(place: Out<T>, value: Option<T>) -> bool {
     match value {
@@ -51,7 +52,7 @@ pub fn trivial_Comm_size(comm: MPI_Comm, size: Out<c_int>) -> bool {
     give(size, of_comm(comm, |(_, size)| size, |comm| comm.size()))
 }
 
-/// Returns size, lower bound and extent of a datatype.
+/// Returns size, lower bound and extent of a predefined datatype.
 #[inline(always)]
 fn of_type(datatype: MPI_Datatype) -> Option<[i64; 3]> {
     let dense = Named::dense_size(datatype.0) as i64;

@@ -1,12 +1,13 @@
-//! Checkpoints in this process: the program's functions and regions, its points, and what the launcher asks for.
+//! Checkpoints in this process: the program's callbacks and regions, and the launcher's requests.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `quiet` | whether this process has active operations, and which |
+//! | `quiet` | the check for active operations and messages in transit |
 //! | `regions` | memory that the library saves for the program |
 //!
-//! Without `mpirun --checkpoint-dir` and without `--restart` a point is one comparison.
-//! The launcher's notices are read at points, at most once in [`PERIOD_NS`], and before sleeps of long waits.
+//! Without `mpirun --checkpoint-dir` and without `--restart`, a checkpoint point is one comparison.
+//! The launcher's notices are read at checkpoint points, at most once per [`PERIOD_NS`].
+//! Notices are also read before the sleeps of long waits.
 #![allow(unsafe_code)]
 
 mod quiet;
@@ -34,13 +35,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The shortest time between two reads of the launcher's notices at points, in nanoseconds.
+/// Minimum time between two reads of the launcher's notices at checkpoint points, in nanoseconds.
 const PERIOD_NS: u64 = 1_000_000;
 
-/// The time between two polls of a rank that waits at a point.
+/// The sleep between two polls of a rank that waits at a checkpoint point.
 const PAUSE: Duration = Duration::from_micros(300);
 
-/// The functions of the program.
+/// The callbacks of the program.
 #[derive(Clone, Copy)]
 pub struct Handlers {
     pub save: Option<MPIX_Checkpoint_function>,
@@ -48,38 +49,38 @@ pub struct Handlers {
     pub extra_state: *mut c_void,
 }
 
-/// The state of checkpoints of a process.
+/// The checkpoint state of this process.
 #[derive(Default)]
 pub struct Checkpoints {
     points: Cell<Points>,
     handlers: Cell<Option<Handlers>>,
     regions: Regions,
-    /// Rank 0's folder of checkpoints, with its lock.
+    /// The checkpoint folder, locked and owned by rank 0.
     store: RefCell<Option<Store>>,
-    /// Whether the job's checkpoint has been loaded.
+    /// True after the job's checkpoint has been loaded.
     is_restored: Cell<bool>,
     heard_ns: Cell<u64>,
-    /// Polls the launcher, which reports dead processes and its own end.
+    /// Polls the launcher, which reports dead ranks and its own end.
     poll: Cell<Option<fn()>>,
 }
 
-/// Returns the state of this process.
+/// Returns the checkpoint state of this process.
 pub fn of(engine: &Engine) -> &Checkpoints {
     engine.extension_of_type()
 }
 
 impl Checkpoints {
-    /// Sets the functions that save and load.
+    /// Sets the callbacks that save and load the program's state.
     pub fn set_handlers(&self, handlers: Handlers) {
         self.handlers.set(Some(handlers));
     }
 
-    /// Registers memory that the library saves, in place of an earlier region of this number; `None` ends the protection.
+    /// Registers memory that the library saves under the number `id`. `None` removes the region.
     pub fn protect(&self, id: c_int, memory: Option<RecvBuf>) {
         self.regions.set(id, memory);
     }
 
-    /// Sets the function that polls the launcher for what a waiting rank must know.
+    /// Sets the function with which a waiting rank polls the launcher.
     pub fn set_poll(&self, poll: fn()) {
         self.poll.set(Some(poll));
     }
@@ -104,7 +105,7 @@ impl Checkpoints {
         result
     }
 
-    /// Writes this rank's files.
+    /// Writes the checkpoint files of this rank.
     fn save(&self, folder: &Path, rank: u32) -> Result<(), String> {
         let saved = self.regions.save(folder);
         saved.map_err(|error| {
@@ -117,7 +118,7 @@ impl Checkpoints {
         }
     }
 
-    /// Reads this rank's files.
+    /// Reads the checkpoint files of this rank.
     fn load(&self, folder: &Path, rank: u32) -> Result<(), String> {
         self.regions.load(folder)?;
         match self.handlers.get() {
@@ -143,7 +144,8 @@ impl Handlers {
             return Err(format!("the folder {shown} has a zero byte in its name"));
         };
         let (path, extra_state) = (path.as_ptr(), self.extra_state);
-        // SAFETY: the program has registered the function and its argument for this call, and the path is a C string that outlives it.
+        // SAFETY: the program registered this callback with this argument.
+        // The path is a C string that outlives the call.
         let code = guarded(1, || unsafe { function(path, extra_state) });
         match code {
             0 => Ok(()),
@@ -154,14 +156,14 @@ impl Handlers {
     }
 }
 
-/// Reads the launcher's notices in a long wait.
+/// Reads the launcher's notices during a long wait.
 pub fn hear_in_wait(engine: &Engine, launcher: &dyn Rte) {
     if launcher.takes_checkpoints() {
         of(engine).hear(launcher);
     }
 }
 
-/// Fails if a communicator has other members than the whole job in the order of its ranks.
+/// Returns an error unless the communicator has the members of the job in rank order.
 pub fn check_members(comm: &Comm) -> Outcome {
     let world = comm.engine().world();
     let alike = world.as_ref().map(|world| comm.compare(world));
@@ -177,7 +179,7 @@ pub fn check_members(comm: &Comm) -> Outcome {
     }
 }
 
-/// Returns the checkpoint that this job begins from.
+/// Returns the folder of the checkpoint from which this job restarts.
 fn origin(engine: &Engine) -> Result<Option<PathBuf>, Failure> {
     let set = engine.params().get(&RESTART);
     let set = set.map_err(unreadable)?;
@@ -192,12 +194,12 @@ fn unreadable(error: mpi_base::param::ParamError) -> Failure {
     )
 }
 
-/// Returns the folder with this rank's files of the checkpoint that the job begins from.
+/// Returns this rank's folder in the checkpoint from which the job restarts.
 pub fn own_folder(engine: &Engine) -> Result<Option<PathBuf>, Failure> {
     Ok(origin(engine)?.map(|set| rank_folder(&set, engine.me())))
 }
 
-/// `MPIX_Checkpoint_point`: returns what was done there.
+/// Implements `MPIX_Checkpoint_point`, and returns the action taken there.
 pub fn point(comm: &Comm) -> Result<c_int, Failure> {
     let engine = comm.engine();
     let checkpoints = of(engine);
@@ -219,7 +221,7 @@ pub fn point(comm: &Comm) -> Result<c_int, Failure> {
     done
 }
 
-/// Waits inside a point while the launcher wants it, and takes the checkpoint.
+/// Waits in a checkpoint point while the launcher holds the rank, and takes the checkpoint.
 fn stay(comm: &Comm, checkpoints: &Checkpoints, launcher: &dyn Rte) -> Result<c_int, Failure> {
     let engine = comm.engine();
     if now_ns().saturating_sub(checkpoints.heard_ns.get()) >= PERIOD_NS {
@@ -230,7 +232,7 @@ fn stay(comm: &Comm, checkpoints: &Checkpoints, launcher: &dyn Rte) -> Result<c_
             Step::Pass => return Ok(MPIX_CHECKPOINT_NONE),
             Step::Take { round, stop } => return take(comm, checkpoints, launcher, (round, stop)),
             Step::Hold => {
-                // Other ranks may need this one to progress before they arrive.
+                // Other ranks may need the progress of this rank before they arrive.
                 engine.poll_once();
                 engine.waiting().let_threads_in();
                 std::thread::sleep(PAUSE);
@@ -261,7 +263,7 @@ fn take(
         programs: &programs,
         host: text::to_os(&crate::host::host_name()),
     };
-    // The program's functions may call MPI, so the store is not borrowed while they run.
+    // The program's callbacks may call MPI, so the store is not borrowed while they run.
     let mut store = checkpoints.store.take();
     let rank = comm.rank();
     let taken = self_::take(

@@ -1,6 +1,7 @@
-//! Whether this process is quiet: it has no active operation of the program, and no message that no receive has taken.
+//! The quiescence check: this process has no active operation and no unreceived message.
 //!
-//! The caller has exchanged messages with each other rank before, so each message that was sent to this process has arrived.
+//! Before the check, the process has exchanged messages with every other rank.
+//! So each message sent to this process has arrived.
 
 use crate::abi::MPI_COMM_NULL;
 use crate::object::request::RequestState;
@@ -10,14 +11,14 @@ use mpi_core::pml::Plane;
 use mpi_core::request::Body;
 use std::rc::Rc;
 
-/// The number of messages that a sentence names.
+/// The maximum number of messages that an error text lists.
 const NAMED: usize = 3;
 
-/// Returns the reason why this process is not quiet.
+/// Returns an error with the reason why this process is not quiescent.
 pub fn check(comm: &Comm) -> Result<(), String> {
     let rank = comm.rank();
     let engine = comm.engine();
-    // Fragments and answers of operations that have ended for the program.
+    // Processes late fragments and replies of operations that are complete for the program.
     const POLLS: usize = 1000;
     let _ = (0..POLLS).take_while(|_| engine.poll_once()).count();
     let found = connected()
@@ -31,7 +32,7 @@ pub fn check(comm: &Comm) -> Result<(), String> {
     }
 }
 
-/// Other jobs that this process is connected with.
+/// Describes the other jobs to which this process is connected.
 fn connected() -> Option<String> {
     let jobs = state().jobs();
     let is_connected = jobs.parent().get() != MPI_COMM_NULL
@@ -42,7 +43,7 @@ fn connected() -> Option<String> {
     })
 }
 
-/// Messages that have arrived and that no receive has taken.
+/// Describes the messages that have arrived and were not received.
 fn unreceived() -> Option<String> {
     let tables = state().tables();
     let predefined = [
@@ -73,7 +74,7 @@ fn unreceived() -> Option<String> {
     (count > 0).then(|| format!("has not received all messages: {}", named.join(", ")))
 }
 
-/// Operations that have begun and have not ended.
+/// Describes the active operations.
 fn active(comm: &Comm) -> Option<String> {
     let requests = comm.engine().pml().requests();
     for req in requests.under_way() {
@@ -104,13 +105,13 @@ fn active(comm: &Comm) -> Option<String> {
     is_active.then(|| "has an active request; it must complete before the point".into())
 }
 
-/// A collective operation that another thread is inside.
+/// Describes a collective operation that another thread executes.
 fn collective_of_another_thread(comm: &Comm) -> impl FnOnce() -> Option<String> {
     let is_inside = comm.engine().state().is_inside();
     move || is_inside.then(|| "is inside a collective operation in another thread".into())
 }
 
-/// Windows with an open epoch.
+/// Describes a window with an open epoch.
 fn open_window() -> Option<String> {
     let windows = state().tables().wins().borrow();
     windows.iter().find_map(|(_, object)| {

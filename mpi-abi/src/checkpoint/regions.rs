@@ -1,6 +1,7 @@
-//! Memory that the library saves for the program, by `MPIX_Checkpoint_protect`, in one file of the rank's folder.
+//! The memory regions of `MPIX_Checkpoint_protect`, saved in one file of the rank's folder.
 //!
-//! The file has, for each region, its number and its length as little-endian words, and its packed bytes. The manifest keeps its checksum.
+//! Each region is its number and its length, two little-endian words, followed by its packed bytes.
+//! The manifest of the checkpoint holds the file's checksum.
 
 use mpi_core::datatype::RecvBuf;
 use std::cell::RefCell;
@@ -10,15 +11,15 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-/// The file of a rank.
+/// The file name in the rank's folder.
 const FILE: &str = "protected";
 
-/// The regions of a process, by their numbers.
+/// The regions of a process by number.
 #[derive(Default)]
 pub struct Regions(RefCell<BTreeMap<c_int, RecvBuf>>);
 
 impl Regions {
-    /// Registers a region under a number, or ends the protection under it.
+    /// Registers a region under a number. `None` removes the region.
     pub fn set(&self, id: c_int, memory: Option<RecvBuf>) {
         let mut regions = self.0.borrow_mut();
         match memory {
@@ -27,7 +28,7 @@ impl Regions {
         }
     }
 
-    /// Writes all regions into a rank's folder; no file if there are none.
+    /// Writes all regions to a rank's folder. Without regions, no file is written.
     pub fn save(&self, folder: &Path) -> io::Result<()> {
         let regions = self.0.borrow();
         if regions.is_empty() {
@@ -43,7 +44,7 @@ impl Regions {
         file.flush()
     }
 
-    /// Reads all regions from a rank's folder; the registered ones must be the saved ones.
+    /// Reads all regions from a rank's folder. The registered regions must match the saved regions.
     pub fn load(&self, folder: &Path) -> Result<(), String> {
         let mut regions = self.0.borrow_mut();
         let path = folder.join(FILE);

@@ -1,8 +1,8 @@
-//! A line of text on the stack, which is written to standard error without the allocator.
+//! A line buffer on the stack, written to standard error without an allocation.
 
 const LONGEST: usize = 512;
 
-/// A line that grows up to [`LONGEST`] bytes; more is cut.
+/// A line of at most [`LONGEST`] bytes; further bytes are dropped.
 pub struct Line {
     bytes: [u8; LONGEST],
     len: usize,
@@ -17,7 +17,7 @@ impl Line {
     }
 
     fn byte(&mut self, byte: u8) {
-        // The last place is for the newline.
+        // The last byte is reserved for the newline.
         if self.len < LONGEST - 1 {
             self.bytes[self.len] = byte;
             self.len += 1;
@@ -28,7 +28,7 @@ impl Line {
         self.bytes(text.as_bytes())
     }
 
-    /// Adds bytes from outside; those that a terminal could obey become question marks.
+    /// Appends untrusted bytes. Control characters become question marks.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Line {
         for byte in bytes {
             self.byte(match byte {
@@ -60,7 +60,7 @@ impl Line {
         }
     }
 
-    /// Two digits for each byte.
+    /// Appends bytes as hexadecimal digits, two per byte.
     pub fn hexadecimal_bytes(&mut self, bytes: &[u8]) -> &mut Line {
         for byte in bytes {
             for digit in [byte >> 4, byte & 15] {
@@ -70,7 +70,7 @@ impl Line {
         self
     }
 
-    /// Writes the line and begins a new one.
+    /// Writes the line and clears the buffer.
     pub fn end(&mut self) {
         self.bytes[self.len] = b'\n';
         let _ = rustix::io::write(rustix::stdio::stderr(), &self.bytes[..=self.len]);

@@ -1,7 +1,8 @@
-//! The file, the symbol and the build-id of an address, found by system calls and without the allocator.
+//! File, symbol and build-id of a code address, found without the allocator.
 //!
-//! The files and their addresses are read from `/proc/self/maps`; a symbol from the file's own symbol tables, which are mapped for that.
-//! All that is read from a file is checked against its length, since it may be damaged or have been replaced.
+//! The address ranges of files are read from `/proc/self/maps`.
+//! Symbols are read from the file's symbol tables, which are mapped for that purpose.
+//! Each offset is checked against the file's length, since the file may be damaged or replaced.
 
 use super::line::Line;
 use rustix::fs::{Mode, OFlags, fstat, open};
@@ -11,10 +12,10 @@ use std::ptr::null_mut;
 
 const PATH: usize = 256;
 
-/// A file that is mapped for execution.
+/// A file with an executable mapping.
 #[derive(Clone, Copy)]
 struct Module {
-    /// Where the file's first byte is mapped.
+    /// The address to which the file's first byte is mapped.
     start: usize,
     path: [u8; PATH],
     len: usize,
@@ -26,7 +27,7 @@ impl Module {
     }
 }
 
-/// The files of this process, with the one that was asked for last.
+/// The files of this process. The most recent result is cached.
 pub struct Modules {
     latest: Option<(usize, usize, Module)>,
 }
@@ -36,7 +37,7 @@ impl Modules {
         Modules { latest: None }
     }
 
-    /// Writes one line about an address: "  #1 compute+0x1c in ./prog +0x1139".
+    /// Appends a line for an address, such as "  #1 compute+0x1c in ./prog +0x1139".
     pub fn describe(&mut self, number: usize, address: usize, line: &mut Line) {
         line.text("  #").number(number as u64).text(" ");
         match self.find(address) {
@@ -59,7 +60,7 @@ impl Modules {
     }
 }
 
-/// Searches `/proc/self/maps` for the file that is mapped at an address; also returns the range of that mapping.
+/// Searches `/proc/self/maps` for the file mapped at an address. Also returns the mapped range.
 fn find(address: usize) -> Option<(usize, usize, Module)> {
     let maps = open(
         "/proc/self/maps",
@@ -91,7 +92,7 @@ fn find(address: usize) -> Option<(usize, usize, Module)> {
             }
             begun += len + 1;
         }
-        // A line that is longer than the buffer would never be completed.
+        // A line longer than the buffer can never be read completely.
         if read == 0 || begun == 0 {
             return None;
         }
@@ -100,11 +101,11 @@ fn find(address: usize) -> Option<(usize, usize, Module)> {
     }
 }
 
-/// Returns the range and the path of a line of `/proc/self/maps`; the path is empty if there is none.
+/// Parses a line of `/proc/self/maps` to its address range and path, which may be empty.
 fn parse(line: &[u8]) -> Option<(usize, usize, &[u8])> {
     let (from, rest) = hexadecimal(line)?;
     let (to, rest) = hexadecimal(rest.strip_prefix(b"-")?)?;
-    // Permissions, offset, device and inode.
+    // Skips permissions, offset, device and inode.
     let mut rest = rest;
     for _ in 0..4 {
         let field = rest.iter().position(|byte| *byte != b' ')?;
@@ -128,7 +129,7 @@ fn describe_in(module: &Module, address: usize, line: &mut Line) {
     let offset = address - module.start;
     let file = map(module);
     let image = file.and_then(Image::of);
-    // Addresses in a file that is not position independent are those of memory.
+    // The symbol values of a file that is not position-independent are absolute addresses.
     let value = match image {
         Some(image) if image.is_fixed() => address as u64,
         _ => offset as u64,
@@ -148,16 +149,16 @@ fn describe_in(module: &Module, address: usize, line: &mut Line) {
     }
 }
 
-/// Maps a module's file; it stays mapped, as the process ends in a moment.
+/// Maps the file of a module. It is never unmapped, since the process is about to end.
 fn map(module: &Module) -> Option<&'static [u8]> {
-    // The path ends in zeros.
+    // The path is padded with NUL bytes.
     let path = CStr::from_bytes_until_nul(&module.path).ok()?;
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let len = usize::try_from(fstat(&file).ok()?.st_size).ok()?;
     if len == 0 {
         return None;
     }
-    // SAFETY: a new private mapping of a file for reading; it has this length and is never unmapped.
+    // SAFETY: this is a new private mapping of `len` bytes for reading, and it is never unmapped.
     unsafe {
         let start = mmap(
             null_mut(),
@@ -172,11 +173,11 @@ fn map(module: &Module) -> Option<&'static [u8]> {
     }
 }
 
-/// A 64-bit ELF file of this byte order.
+/// A 64-bit ELF file of the host's byte order.
 #[derive(Clone, Copy)]
 struct Image(&'static [u8]);
 
-/// A section: its type, offset, length, and the number of a related one.
+/// A section: type, offset, length, and the index of the linked section.
 #[derive(Clone, Copy)]
 struct Section {
     kind: u32,
@@ -228,7 +229,7 @@ impl Image {
         (0..count).filter_map(move |number| self.section(number))
     }
 
-    /// Returns the symbol that contains an address, and the distance from its beginning.
+    /// Returns the symbol that contains an address, and the offset from the symbol's start.
     fn symbol(self, address: u64) -> Option<(&'static [u8], u64)> {
         const SYMBOLS: u32 = 2;
         const DYNAMIC_SYMBOLS: u32 = 11;

@@ -1,7 +1,7 @@
-//! The buffers that the running calls of a thread have staged.
+//! The staged buffers of the active MPI calls of a thread.
 //!
-//! A callback of the program may call MPI inside a call, so a thread has a stack of calls.
-//! A call that ends without returning (a thrown exception) leaves its entry behind, which only keeps its memory.
+//! A callback of the program may call MPI within a call, so each thread has a stack of calls.
+//! A call that a C++ exception leaves does not pop its entry; the entry only holds memory.
 
 use super::staged::{DeviceError, Staged};
 use std::cell::RefCell;
@@ -11,29 +11,30 @@ thread_local! {
     static CALLS: RefCell<Vec<Vec<Staged>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `use_it` with the stack of calls; returns the default once the thread ends, when a handler may still finalize MPI.
+/// Calls `use_it` with the stack of calls.
+/// During thread exit the stack is gone. Exit handlers that finalize MPI get the default.
 fn with<R: Default>(use_it: impl FnOnce(&mut Vec<Vec<Staged>>) -> R) -> R {
     let used = CALLS.try_with(|calls| use_it(&mut calls.borrow_mut()));
     used.unwrap_or_default()
 }
 
-/// Begins a call.
+/// Pushes an entry for a new call.
 pub fn enter() {
     with(|calls| calls.push(Vec::new()));
 }
 
-/// Returns true in a call that keeps staged buffers.
+/// Returns true within a call that can hold staged buffers.
 pub fn is_open() -> bool {
     with(|calls| !calls.is_empty())
 }
 
-/// Ends a call.
+/// Pops the entry of the innermost call.
 pub fn leave() {
-    // Dropped after the borrow has ended.
+    // The entry is dropped after the borrow has ended.
     let _ended = with(Vec::pop);
 }
 
-/// Keeps a buffer until the running call ends.
+/// Holds a staged buffer until the innermost call ends.
 pub fn keep(staged: Staged) {
     with(|calls| {
         if let Some(call) = calls.last_mut() {
@@ -42,13 +43,13 @@ pub fn keep(staged: Staged) {
     });
 }
 
-/// Takes the buffers of the running call.
+/// Takes the staged buffers of the innermost call.
 pub fn take() -> Views {
     let views = with(|calls| calls.last_mut().map(std::mem::take));
     Views(views.unwrap_or_default())
 }
 
-/// Sets the length of the message that the running call has received.
+/// Sets the length of the message that the innermost call has received.
 #[cold]
 pub fn received(bytes: u64) {
     with(|calls| {
@@ -71,31 +72,33 @@ impl Views {
         self.0.iter().any(Staged::is_written)
     }
 
-    /// Keeps the host memory until the process ends if the operation may still use it: messages of one that a death has ended may arrive later.
+    /// Leaks the host memory if the operation may still use it.
+    /// Messages of an operation that failed by the death of a rank may arrive later.
     pub fn keep_if(self, is_in_use: bool) {
         if is_in_use {
             std::mem::forget(self);
         }
     }
 
-    /// Copies the data that the operation may read to the host.
+    /// Copies the data that the operation may read to host memory.
     pub fn fill(&self) -> Result<(), DeviceError> {
         self.0.iter().try_for_each(Staged::fill)
     }
 
-    /// Copies these elements of the buffers to the host.
+    /// Copies these elements of all buffers to host memory.
     pub fn fill_elements(&self, elements: &Range<i64>) -> Result<(), DeviceError> {
         let mut all = self.0.iter();
         all.try_for_each(|staged| staged.fill_elements(elements.clone()))
     }
 
-    /// Copies what the operation has written to the device; all buffers, also after a failure.
+    /// Copies the data that the operation has written to device memory.
+    /// All buffers are copied, even after a failure.
     pub fn land(&self) -> Result<(), DeviceError> {
         let copied = self.0.iter().map(Staged::land);
         copied.fold(Ok(()), Result::and)
     }
 
-    /// Copies these elements of the buffers to the device.
+    /// Copies these elements of all buffers to device memory.
     pub fn land_elements(&self, elements: &Range<i64>) -> Result<(), DeviceError> {
         let mut all = self.0.iter();
         all.try_for_each(|staged| staged.land_elements(elements.clone()))

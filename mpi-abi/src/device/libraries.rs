@@ -1,7 +1,7 @@
-//! The libraries of accelerators that the program has loaded.
+//! Accelerator libraries, such as CUDA, that the program has loaded.
 //!
-//! They are looked for at initialization, and again when the loader's list has grown since ([`Tail`]): a Python program may import
-//! its GPU package long after it has initialized MPI.
+//! The search runs at initialization, and again when the loader's list has grown ([`Tail`]).
+//! For example, a Python program may import its GPU package long after MPI initialization.
 
 use mpi_base::accelerator::{self, Accelerator, BUILT_IN, Memory, Tail};
 use mpi_base::param::{Level, Param, Params, Selection};
@@ -9,14 +9,14 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The accelerators whose memory is recognised.
+/// Selects the accelerators whose memory is recognised.
 pub static SELECTION: Param<Selection> = Param::selection(
     "accelerator",
     "",
     "Accelerators whose memory is recognised in buffers once the program has loaded their library; empty: all; ^cuda,rocm,level_zero: no buffer is asked about",
 );
 
-/// The kinds of memory that `mpirun --memory-alloc-kinds` requests.
+/// The memory kinds requested by `mpirun --memory-alloc-kinds`.
 pub static KINDS: Param<String> = Param::new(
     "mpi",
     "base",
@@ -26,7 +26,7 @@ pub static KINDS: Param<String> = Param::new(
     "The kinds of memory that the program asks for, as in mpi,system,cuda; the info key mpi_memory_alloc_kinds contains the supported ones",
 );
 
-/// Whether the types of messages are compared, for which no buffer may become bytes.
+/// True if the type signatures of messages are compared; buffers then keep their datatypes.
 static ARE_TYPES_COMPARED: AtomicBool = AtomicBool::new(false);
 
 static LIBRARIES: Mutex<Libraries> = Mutex::new(Libraries {
@@ -41,14 +41,14 @@ struct Libraries {
     /// The names of the selected components.
     wanted: Vec<&'static str>,
     found: Vec<&'static dyn Accelerator>,
-    /// The components whose library cannot be used.
+    /// The components whose library is loaded but unusable.
     unusable: Vec<&'static str>,
-    /// The kinds of memory that the job requests.
+    /// The memory kinds that the job requests.
     requested: String,
     tail: Option<Tail>,
 }
 
-/// Memory of a device, with the accelerator that copies it.
+/// An address in device memory, and the accelerator that copies this memory.
 #[derive(Clone, Copy)]
 pub struct Located {
     pub by: &'static dyn Accelerator,
@@ -65,12 +65,12 @@ impl fmt::Display for Located {
     }
 }
 
-/// Makes every staging call treat its buffers by their datatypes.
+/// Disables the fast path for plain bytes, so that all buffers keep their datatypes.
 pub fn compare_types() {
     ARE_TYPES_COMPARED.store(true, Relaxed);
 }
 
-/// Returns true after [`compare_types`].
+/// Returns true after a call of [`compare_types`].
 pub fn are_types_compared() -> bool {
     ARE_TYPES_COMPARED.load(Relaxed)
 }
@@ -80,9 +80,9 @@ fn libraries() -> MutexGuard<'static, Libraries> {
 }
 
 impl Libraries {
-    /// Looks for the selected libraries.
+    /// Searches for the selected libraries.
     fn look(&mut self) {
-        // Before the search, so that a library that is loaded meanwhile is noticed.
+        // The tail is read before the search, so libraries loaded during the search are noticed.
         self.tail = Tail::find();
         for component in &BUILT_IN {
             let name = component.name;
@@ -112,7 +112,8 @@ impl Libraries {
     }
 }
 
-/// Searches the process for the selected libraries, now and after each later `dlopen`; returns true if one is loaded.
+/// Searches the process for the selected libraries, now and after each later `dlopen`.
+/// Returns true if a library is loaded.
 pub fn start(params: &Params) -> Result<bool, mpi_base::param::ParamError> {
     let selection = params.get(&SELECTION)?;
     let mut libraries = libraries();
@@ -127,7 +128,7 @@ pub fn start(params: &Params) -> Result<bool, mpi_base::param::ParamError> {
     Ok(!libraries.found.is_empty())
 }
 
-/// Returns true if an accelerator is in use; searches first if a library was loaded since the last search.
+/// Returns true if an accelerator is in use. Searches again after a `dlopen`.
 pub fn is_in_use() -> bool {
     let mut libraries = libraries();
     if libraries.is_behind() {
@@ -136,12 +137,13 @@ pub fn is_in_use() -> bool {
     !libraries.found.is_empty()
 }
 
-/// Returns the word that becomes different from 0 when another library is loaded; `None` if no library is looked for.
+/// Returns the loader's word that becomes nonzero when another library is loaded.
+/// Returns `None` if no accelerator is selected.
 pub fn loader_word() -> Option<&'static AtomicUsize> {
     libraries().tail.map(Tail::word)
 }
 
-/// Returns the device memory at an address; `None` for memory of the host.
+/// Returns the device memory at an address, or `None` for host memory.
 pub fn locate(at: *const u8) -> Option<Located> {
     libraries().found.iter().find_map(|by| {
         let memory = by.recognise(at)?;
@@ -149,7 +151,7 @@ pub fn locate(at: *const u8) -> Option<Located> {
     })
 }
 
-/// Returns the names of the accelerators that are in use now.
+/// Returns the names of the accelerators that are in use.
 pub fn names() -> Vec<&'static str> {
     match is_in_use() {
         true => libraries().found.iter().map(|found| found.name()).collect(),
@@ -157,7 +159,8 @@ pub fn names() -> Vec<&'static str> {
     }
 }
 
-/// Returns the kinds of memory that are supported, of a list of requested ones or else of those that the job requests (MPI 5.0, section 11.4.3).
+/// Returns the supported memory kinds in the list `requested` (MPI 5.0, section 11.4.3).
+/// Without a list, the list of the job is used.
 pub fn kinds(requested: Option<&str>) -> String {
     let of_job;
     let requested = match requested {
@@ -170,7 +173,7 @@ pub fn kinds(requested: Option<&str>) -> String {
     supported(requested, &names())
 }
 
-/// Returns the kinds of these accelerators in a list of requested ones, after those of the host.
+/// Returns the host's kinds, and the requested kinds of the named accelerators.
 fn supported(requested: &str, names: &[&str]) -> String {
     let mut all = vec!["mpi".to_string(), "system".to_string()];
     let kinds = requested.split(',').map(str::trim);

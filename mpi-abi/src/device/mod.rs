@@ -1,19 +1,21 @@
-//! Buffers in device memory: recognised where a buffer argument is used, and replaced by host memory for the operation (staging).
+//! Staging of buffers in device memory: the operation uses a copy in host memory.
 //!
-//! One place makes the engine's buffers of C's arguments (`api/args/memory.rs`), and it asks here whether an address is on a device.
-//! If so the engine gets a buffer of the host with the same layout, so no algorithm knows of devices:
-//! the data are copied to it before the operation, and from it before the call returns or the request completes.
+//! `api/args/memory.rs` makes all engine buffers, and queries this module for device addresses.
+//! For device memory, the engine gets a host buffer with the same layout.
+//! So no algorithm of the engine handles device memory.
+//! Data are copied to the host buffer before the operation.
+//! Results are copied back before the call returns or when the request completes.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `libraries` | the libraries of accelerators that the program has loaded |
-//! | `staged` | a buffer in device memory and its host memory |
+//! | `libraries` | the accelerator libraries that the program has loaded |
+//! | `staged` | a buffer in device memory and its copy in host memory |
 //! | `pool` | pinned host memory |
-//! | `calls` | the buffers that the running calls of a thread have staged |
+//! | `calls` | the staged buffers of the active calls of a thread |
 //!
-//! Cost: until the program has loaded such a library, the word that every call reads at its start is one of the loader ([`loader_word`]),
-//! and each buffer costs the test of a flag.
-//! From then on each buffer is asked about, which its library answers in a fraction of a microsecond.
+//! Without an accelerator library, each call loads a word of the loader ([`loader_word`]).
+//! Each buffer then costs the test of a flag.
+//! With an accelerator library, each buffer costs a query of a fraction of a microsecond.
 #![allow(unsafe_code)]
 
 mod calls;
@@ -32,8 +34,8 @@ use mpi_core::datatype::Datatype;
 use mpi_core::pml::{CHECK_BUFFERING, CHECK_TYPES};
 
 /// Searches the process for the selected libraries, now and after each later `dlopen`.
-/// Returns true if each call must find out where its buffers are, because such a library is loaded, or which datatype they have, because the types of messages
-/// are compared.
+/// Returns true if calls must check the address or the datatype of their buffers.
+/// Either an accelerator library is loaded, or the types of messages are compared.
 pub fn start(params: &Params) -> Result<bool, ParamError> {
     pool::set_limit(params.get(&MAX_PINNED)?);
     pool::set_pipeline_min(params.get(&PIPELINE_MIN)?);
@@ -45,7 +47,8 @@ pub fn start(params: &Params) -> Result<bool, ParamError> {
     Ok(found || compared)
 }
 
-/// Returns the device memory at an address; none in a call that began before a library was found, and so keeps no staged buffers.
+/// Returns the device memory at an address.
+/// A call that began before a library was found cannot hold staged buffers; it gets `None`.
 fn locate(at: *const u8) -> Option<Located> {
     match calls::is_open() {
         true => libraries::locate(at),
@@ -60,14 +63,15 @@ pub fn holds(at: *const u8) -> bool {
     locate(at).is_some()
 }
 
-/// Returns true if a buffer may not be treated as plain bytes: it is in device memory, or the types of messages are compared.
+/// Returns true if a buffer must not be treated as plain bytes.
+/// The buffer is in device memory, or the types of messages are compared.
 #[cold]
 #[inline(never)]
 pub fn takes_general_path(at: *const u8) -> bool {
     libraries::are_types_compared() || holds(at)
 }
 
-/// Returns the address of the host copy that the running call uses in place of a buffer in device memory; `None` for a buffer in host memory.
+/// Returns the host copy of a buffer in device memory, or `None` for a buffer in host memory.
 #[cold]
 #[inline(never)]
 pub fn stage(
@@ -90,7 +94,7 @@ pub fn stage(
     Ok(Some(address))
 }
 
-/// Returns the sentence that refuses memory of a device for a window; `None` for other memory.
+/// Returns the error text for a window in device memory, or `None` for host memory.
 #[cold]
 #[inline(never)]
 pub fn refused_window(at: *const u8) -> Option<String> {

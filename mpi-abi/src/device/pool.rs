@@ -1,9 +1,9 @@
-//! Host memory for copies of device memory.
+//! Pinned host memory for copies of device memory.
 //!
-//! Blocks have sizes that are powers of two. They are pinned once and never freed, because pinning costs more than most copies.
+//! Block sizes are powers of two. Blocks are pinned once and never freed: pinning is expensive.
 //! This module maps the memory and registers it with the accelerator's library.
-//! When its context ends, the library unpins the memory, and the mapping stays valid.
-//! Longer blocks, and those beyond the limit, are not pinned and are unmapped after use.
+//! When the accelerator context ends, the library unpins the memory, and the mapping stays valid.
+//! Larger blocks, and blocks beyond the limit, are not pinned and are unmapped after use.
 
 use super::libraries::Located;
 use mpi_base::mem::PAGE;
@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The bytes of pinned memory that are kept for buffers in device memory.
+/// The maximum of pinned memory for staged buffers, in bytes.
 pub static MAX_PINNED: Param<usize> = Param::new(
     "accelerator",
     "base",
@@ -22,7 +22,7 @@ pub static MAX_PINNED: Param<usize> = Param::new(
     "The most bytes of pinned host memory that a rank keeps for copies of buffers in device memory; longer buffers use memory that is not pinned",
 );
 
-/// The length from which one message is copied while it is sent.
+/// The minimum length of a message that is copied while it is sent.
 pub static PIPELINE_MIN: Param<usize> = Param::new(
     "accelerator",
     "base",
@@ -32,16 +32,16 @@ pub static PIPELINE_MIN: Param<usize> = Param::new(
     "The length in bytes from which a contiguous message in device memory is copied directly between devices of one node, or in pieces while it is sent; at least 64k",
 );
 
-/// The binary logarithms of the shortest and the longest block that is kept.
+/// The binary logarithms of the smallest and the largest pooled block.
 const SHORTEST: u32 = 16;
 const LONGEST: u32 = 26;
 const SIZES: usize = (LONGEST - SHORTEST + 1) as usize;
 
-/// There is no memory.
+/// The error if the host has no memory for a block.
 #[derive(Debug)]
 pub struct NoMemory;
 
-/// The most bytes that are kept.
+/// The maximum of pooled memory, in bytes.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 
 static POOL: Mutex<Pool> = Mutex::new(Pool {
@@ -50,16 +50,16 @@ static POOL: Mutex<Pool> = Mutex::new(Pool {
 });
 
 struct Pool {
-    /// Blocks that are not in use, by size.
+    /// Free blocks by size class.
     free: [Vec<Mapped>; SIZES],
-    /// The bytes of all blocks that are kept, in use or not.
+    /// The bytes of all pooled blocks, free or in use.
     kept: usize,
 }
 
-/// The start of a block that is never unmapped.
+/// The start address of a pooled block, which is never unmapped.
 struct Mapped(NonNull<u8>);
 
-// SAFETY: memory without an owner may be used by any thread.
+// SAFETY: a free block has no owner, and any thread may use its memory.
 unsafe impl Send for Mapped {}
 
 fn pool() -> MutexGuard<'static, Pool> {
@@ -68,31 +68,31 @@ fn pool() -> MutexGuard<'static, Pool> {
 
 static SHORTEST_PIPELINE: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Returns the length from which one message is copied while it is sent.
+/// Returns the minimum length of a message that is copied while it is sent.
 pub fn pipeline_min() -> usize {
     SHORTEST_PIPELINE.load(Relaxed)
 }
 
-/// Sets that length.
+/// Sets the minimum length of a message that is copied while it is sent.
 pub fn set_pipeline_min(bytes: usize) {
     SHORTEST_PIPELINE.store(bytes.max(64 << 10), Relaxed);
 }
 
-/// Sets the most bytes of pinned memory.
+/// Sets the maximum of pinned memory, in bytes.
 pub fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Relaxed);
 }
 
-/// Host memory; its content is arbitrary.
+/// A block of host memory with arbitrary content.
 pub struct Block {
     start: NonNull<u8>,
     len: usize,
-    /// The index of its size, if it is kept after use.
+    /// The size class of a pooled block.
     class: Option<usize>,
 }
 
 impl Block {
-    /// Takes a block of at least `bytes` bytes for copies of this memory.
+    /// Takes a block of at least `bytes` bytes for a copy of device memory.
     pub fn take(bytes: usize, located: &Located) -> Result<Block, NoMemory> {
         let power = bytes.checked_next_power_of_two().ok_or(NoMemory)?;
         let log = power.trailing_zeros().max(SHORTEST);
@@ -114,18 +114,18 @@ impl Block {
         let mut block = Block::map(len)?;
         block.class = Some(class);
         pool.kept += len;
-        // A refusal only makes copies slower.
-        // SAFETY: a block with a class is never unmapped.
+        // If the library refuses to pin the block, copies are only slower.
+        // SAFETY: a block with a size class is never unmapped.
         unsafe { located.by.pin(&located.memory, block.start.as_ptr(), len) };
         Ok(block)
     }
 
-    /// Maps memory, which costs nothing until it is used.
+    /// Maps memory, whose pages are allocated on first use.
     fn map(bytes: usize) -> Result<Block, NoMemory> {
         let len = bytes.checked_next_multiple_of(PAGE).ok_or(NoMemory)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address that the system chooses.
+        // SAFETY: this is a new mapping at an address chosen by the kernel.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),

@@ -1,4 +1,4 @@
-//! A buffer in device memory, and the host memory that replaces it for an operation.
+//! A buffer in device memory, and its copy in host memory for an operation.
 
 use super::libraries::Located;
 use super::pool::{Block, NoMemory, pipeline_min};
@@ -9,23 +9,24 @@ use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 
-/// What an operation does with a buffer.
+/// The use of a buffer by an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads it.
+    /// The operation reads the buffer.
     Read,
-    /// Sends it as one message.
+    /// The operation sends the buffer as one message.
     Send,
-    /// May read and write any part of it.
+    /// The operation may read and write any part of the buffer.
     Update,
-    /// Writes a message to its beginning, whose length is known when the operation is complete.
+    /// The operation receives one message at the start of the buffer.
+    /// The length is known when the operation completes.
     Receive,
 }
 
-/// Why a buffer in device memory cannot be used.
+/// The reason why a buffer in device memory cannot be used.
 #[derive(Clone, Debug)]
 pub enum DeviceError {
-    /// The host has no memory for it.
+    /// The host has no memory for the copy.
     NoMemory { bytes: usize, memory: String },
     /// A copy failed.
     Copy {
@@ -35,7 +36,7 @@ pub enum DeviceError {
         direction: Direction,
         error: AcceleratorError,
     },
-    /// A datatype with absolute addresses covers memory of the host and of a device.
+    /// A datatype with absolute addresses covers both host and device memory.
     Mixed { memory: String },
 }
 
@@ -72,15 +73,16 @@ impl fmt::Display for DeviceError {
 
 impl std::error::Error for DeviceError {}
 
-/// A buffer in device memory with its host memory.
+/// A buffer in device memory with its copy in host memory.
 pub struct Staged {
     located: Located,
-    /// The buffer address in the sense of MPI.
+    /// The MPI buffer address of the device memory.
     at: *mut u8,
     count: i64,
     datatype: Datatype,
     access: Access,
-    /// The registration of host memory that stands for the device memory of one long message. Before the memory, which it must not outlive.
+    /// The engine's registration of host memory as the copy of one long message.
+    /// Declared before `host`, so that it is dropped first.
     twin: Option<Registered>,
     host: Block,
     /// The received bytes of a buffer with [`Access::Receive`].
@@ -119,7 +121,8 @@ impl Staged {
         Ok(staged)
     }
 
-    /// Lets the host memory of one long message stand for the device memory, so that it is filled only as far as the host needs it.
+    /// Registers the host memory of one long message with the engine.
+    /// The engine then copies parts of the message only when the host needs them.
     fn pair(&mut self) {
         if !matches!(self.access, Access::Send | Access::Receive) {
             return;
@@ -136,18 +139,19 @@ impl Staged {
         let (device, host) = (self.at, self.address());
         let Located { by, memory } = self.located;
         let [device, host] = [device, host].map(|start| start.wrapping_offset(offset as isize));
-        // SAFETY: `self.host` covers the data of all elements, and is freed after the registration (the order of the fields).
+        // SAFETY: `self.host` covers the data of all elements.
+        // The registration is dropped before `self.host`, by the order of the fields.
         let twin = unsafe { Registered::new((by, memory), device, host, len) };
         self.twin = Some(twin);
     }
 
-    /// Returns the buffer address of the host memory in the sense of MPI.
+    /// Returns the MPI buffer address of the host memory.
     pub fn address(&self) -> *mut u8 {
         let start = self.datatype.span(self.count).start;
         self.host.start().wrapping_offset(-start as isize)
     }
 
-    /// Fails unless all data are on the device.
+    /// Returns an error unless all data are on the device.
     fn check_addresses(&self) -> Result<(), DeviceError> {
         let on_device = |run: Run| {
             let at = self.at.wrapping_offset(run.offset as isize);
@@ -174,7 +178,7 @@ impl Staged {
         }
         match self.access {
             Access::Receive => Ok(()),
-            // The engine fills it.
+            // The engine copies a registered message during the send.
             Access::Send if self.twin.is_some() => Ok(()),
             Access::Read | Access::Send | Access::Update => {
                 self.copy(Direction::ToHost, self.all())
@@ -187,7 +191,7 @@ impl Staged {
         self.copy(Direction::ToHost, self.bytes_of(elements))
     }
 
-    /// Copies what the operation has written to the device.
+    /// Copies the data that the operation has written to the device.
     pub fn land(&self) -> Result<(), DeviceError> {
         match self.access {
             Access::Read => Ok(()),
@@ -204,7 +208,7 @@ impl Staged {
         }
     }
 
-    /// Fails if a part of a message that was sent could not be copied to the host.
+    /// Returns an error if a part of a sent message could not be copied to the host.
     fn sent(&self) -> Result<(), DeviceError> {
         let failure = self.twin.as_ref().and_then(|twin| twin.twin().failure());
         match failure {
@@ -243,13 +247,14 @@ impl Staged {
         elements.start.saturating_mul(size)..elements.end.saturating_mul(size)
     }
 
-    /// Copies packed bytes `range`; only data of the datatype are written, since other operations may use the bytes between them.
+    /// Copies the packed bytes `range`.
+    /// Writes no bytes in the holes of the datatype, since other operations may use them.
     fn copy(&self, direction: Direction, range: Range<i64>) -> Result<(), DeviceError> {
         if range.is_empty() {
             return Ok(());
         }
         let bytes = range.end - range.start;
-        // Of contiguous elements each would be a run.
+        // Contiguous elements are copied as one run, instead of one run per element.
         let whole = self.datatype.contiguous_bytes(self.count);
         let only = whole.map(|(offset, _)| Run {
             offset: offset + range.start,
@@ -269,13 +274,14 @@ impl Staged {
             blocks,
         });
         let Located { by, memory } = &self.located;
-        // SAFETY: `host` has the span of all elements, which covers all runs, and the engine uses it only during the operation.
+        // SAFETY: `host` spans all elements and so all runs.
+        // The engine uses `host` only during the operation.
         let copied = unsafe { by.copy(memory, direction, &mut strips) };
         copied.map_err(|error| self.failed(direction, bytes, error))
     }
 }
 
-/// Adjacent runs as one.
+/// Merges adjacent runs into one run.
 struct Joined<I: Iterator<Item = Run>> {
     runs: std::iter::Peekable<I>,
 }
@@ -293,7 +299,7 @@ impl<I: Iterator<Item = Run>> Iterator for Joined<I> {
     }
 }
 
-/// Runs of the same length at equal distances as one: the first run, the distance, and their number.
+/// Merges runs of equal length and distance into a strip: first run, distance, number of runs.
 struct Strips<I: Iterator<Item = Run>> {
     runs: std::iter::Peekable<Joined<I>>,
 }
@@ -341,7 +347,7 @@ mod tests {
         };
         let column = [run(0, 8), run(100, 8), run(200, 8)];
         assert_eq!(strips(&column), [(0, 8, 100, 3)]);
-        // Another length, another distance, backwards: each begins a strip.
+        // Runs with another length, another distance or descending offsets begin new strips.
         let mixed = [run(0, 8), run(100, 4), run(200, 4), run(250, 4), run(40, 4)];
         let apart = [
             (0, 8, 8, 1),
@@ -350,7 +356,7 @@ mod tests {
             (40, 4, 4, 1),
         ];
         assert_eq!(strips(&mixed), apart);
-        // Adjacent runs are one.
+        // Adjacent runs are merged.
         let adjacent = [run(0, 1), run(1, 1), run(2, 2), run(10, 4)];
         assert_eq!(strips(&adjacent), [(0, 4, 10, 2)]);
         assert!(strips(&[]).is_empty());

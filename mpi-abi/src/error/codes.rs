@@ -1,9 +1,10 @@
-//! Registry of error classes and codes: those that programs add (section 9.5), and the text of every code.
+//! Registry of error classes and codes added by the program (section 9.5), and error texts.
 //!
 //! A predefined code is its own class.
-//! Added classes and codes are numbered from `MPI_ERR_LASTCODE + 1`. Numbers of removed ones are never reused, and removed ones
-//! take no memory, so a library inside a program may add and remove its own any number of times.
-//! All functions here may be called at any time from any thread, so the registry has its own mutex.
+//! Added classes and codes are numbered from `MPI_ERR_LASTCODE + 1`.
+//! The numbers of removed codes are never reused, and removed codes use no memory.
+//! So a library can add and remove its codes any number of times.
+//! All functions here are thread-safe and allowed at any time, so the registry has its own mutex.
 
 use super::{Failure, class_text};
 use crate::abi::*;
@@ -14,14 +15,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A class or code added by the program.
 #[derive(Clone, Debug)]
 struct Added {
-    /// Its class; a class is its own class.
+    /// The class of a code. The class of a class is its own number.
     class: c_int,
     /// The number of codes in a class.
     codes: usize,
     text: Option<String>,
 }
 
-/// Everything the program added, by number.
+/// All classes and codes that the program has added, by number.
 #[derive(Debug)]
 struct Registry {
     last: c_int,
@@ -30,7 +31,7 @@ struct Registry {
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
 
-/// The failure raised last, so that the text of its code can include the message.
+/// The code and message of the last failure, for the text of its code.
 static LAST: Mutex<Option<(c_int, String)>> = Mutex::new(None);
 
 fn registry() -> MutexGuard<'static, Registry> {
@@ -52,7 +53,7 @@ impl Registry {
         }
     }
 
-    /// Returns the added class of this number.
+    /// Returns the added class with this number.
     fn class_mut(&mut self, class: c_int) -> Option<&mut Added> {
         self.added.get_mut(&class).filter(|a| a.class == class)
     }
@@ -107,7 +108,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Returns an added class or code that has no text, so that it may be removed.
+    /// Returns an added class or code that has no text and so can be removed.
     fn removable(
         &self,
         code: c_int,
@@ -146,17 +147,17 @@ impl Registry {
     }
 }
 
-/// Adds a class (`None`) or a code of the given class.
+/// Adds a class if `class` is `None`, otherwise a code of this class.
 pub fn add(class: Option<c_int>) -> Result<c_int, Failure> {
     registry().add(class)
 }
 
-/// Removes an added class; its codes and its text must have been removed before.
+/// Removes an added class, whose codes and text have been removed before.
 pub fn remove_class(class: c_int) -> Result<(), Failure> {
     registry().remove_class(class)
 }
 
-/// Removes an added code; its text must have been removed before.
+/// Removes an added code, whose text has been removed before.
 pub fn remove_code(code: c_int) -> Result<(), Failure> {
     registry().remove_code(code)
 }
@@ -175,7 +176,8 @@ pub fn class(code: c_int) -> Result<c_int, Failure> {
     class.ok_or_else(|| Failure::new(MPI_ERR_ARG, format!("{code} is not an error code")))
 }
 
-/// Returns the text of a code: the standard's text of the class and, for the failure raised last, its message.
+/// Returns the text of a code: the standard's text of its class.
+/// For the last failure, the text includes the message.
 pub fn text(code: c_int) -> Result<String, Failure> {
     if let Some((name, text)) = class_text(code) {
         let last = LAST.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Callbacks of programs built for another ABI: a function and a context with which it converts handles and codes for the program.
+//! Callbacks of programs built for another ABI, with a context that converts handles and codes.
 #![allow(unsafe_code)]
 
 use crate::thrown::guarded;
@@ -15,19 +15,22 @@ pub struct Context {
     pub(crate) release: Release,
 }
 
-// SAFETY: the library that created the context guarantees that its function may be called from any thread inside MPI.
+// SAFETY: the library for the other ABI created the context.
+// The creator guarantees that any thread inside MPI may use the context.
 unsafe impl Send for Context {}
-// SAFETY: as for `Send`: the owner of the context promises that any thread inside MPI may use it, and the shared value is only read here.
+// SAFETY: the library that created the context guarantees use from any thread inside MPI.
+// This crate only reads the pointer.
 unsafe impl Sync for Context {}
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: the last reference is being dropped; the library that created the context frees it with its own function.
+        // SAFETY: this is the last reference. `release` belongs to the context's creator.
         unsafe { (self.release)(self.value) }
     }
 }
 
-/// An error handler: its function gets the context, the object's handle, and a pointer to the code, which it may change.
+/// An error handler of another ABI.
+/// The function receives the context, the object's handle, and a pointer to the in-out code.
 #[derive(Clone, Debug)]
 pub struct Contextual {
     pub(crate) function: unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_int),
@@ -38,7 +41,8 @@ impl Contextual {
     /// Calls the handler function for an object.
     pub fn invoke(&self, object: usize, code: &mut c_int) {
         let (function, context, code) = (self.function, self.context.value, &raw mut *code);
-        // SAFETY: the library that created the handler guarantees that its function takes these arguments; the code is a local.
+        // SAFETY: the creator of the handler guarantees that its function takes these arguments.
+        // The code is a local variable of the caller.
         guarded((), move || unsafe { function(context, object, code) });
     }
 }

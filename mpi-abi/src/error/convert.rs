@@ -1,4 +1,4 @@
-//! Conversion of the engine's errors into failures: the only place that assigns MPI error classes to them.
+//! Conversion of engine errors to failures, the only assignment of MPI error classes to them.
 
 use super::{Failure, MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED_PENDING, MPIX_ERR_REVOKED};
 use crate::abi::*;
@@ -169,7 +169,7 @@ impl From<Error> for Failure {
         if let Some(e) = e.find::<OscError>() {
             return e.clone().into();
         }
-        // A run that deviates from its recording is useless, whatever the program does with errors.
+        // A replay that deviates from its recording is useless, even if the program handles errors.
         if let Some(e) = e.find::<RecordError>() {
             crate::abort::abort(1, &e.to_string());
         }
@@ -188,7 +188,8 @@ impl From<Error> for Failure {
     }
 }
 
-/// The class of an operation whose peer is dead: where the job continues without it, programs check for the fault-tolerance class.
+/// Returns the class for an operation whose peer is dead.
+/// Programs check for the fault-tolerance class if the job continues after a death.
 fn gone_class() -> c_int {
     match phase::is_fault_tolerant() {
         true => MPIX_ERR_PROC_FAILED,
@@ -236,7 +237,7 @@ fn comm_class(e: &CommError) -> Option<c_int> {
             LeaderError::LOST => None,
             LeaderError::FAILED => Some(gone_class()),
             LeaderError::REVOKED => Some(MPIX_ERR_REVOKED),
-            // The class that this crate has sent to the leader's group.
+            // The error class that the leader has sent to its group.
             class => Some(class),
         },
         CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. } => {

@@ -1,28 +1,29 @@
 //! Registry of error handlers (section 9.3).
 //!
-//! A failure is reported to the handler of the object that the call is made on: the parent's where a communicator is created.
-//! A new communicator inherits the handler that its parent has *at creation* (section 9.3, "newly created"); a handler that is set on
-//! `MPI_COMM_WORLD` later does not affect it. MPICH lets a communicator whose handler was never set follow `MPI_COMM_WORLD`'s, on which
-//! four of its own tests rely (`*_nullarg` of its `errors/comm`); the standard says otherwise, so this library does not do it.
-//! A call without an object raises its error on `MPI_COMM_SELF`.
+//! A failure is raised on the object of the call; at creation of a communicator, on the parent.
+//! A new communicator inherits its parent's handler *at creation* (section 9.3, "newly created").
+//! A handler set on `MPI_COMM_WORLD` later does not affect it.
+//! In MPICH a communicator without its own handler uses the current one of `MPI_COMM_WORLD`.
+//! Four MPICH tests (`*_nullarg` of `errors/comm`) rely on that, but the standard differs.
+//! A call without an object raises its errors on `MPI_COMM_SELF`.
 //!
-//! Handlers are reference counted: each object holds one reference, and so does each handle that the program has obtained.
-//! Error handlers may be created and used from any thread before initialization, so the registry has its own mutex, which is
-//! never held while a handler runs.
+//! Handlers are reference counted: one reference per object and per handle of the program.
+//! Error handlers can be created and used by any thread before initialization.
+//! So the registry has its own mutex, which is never held while a handler runs.
 
 use super::{Contextual, Failure, Target};
 use crate::abi::*;
 use crate::handle::{Kind, Table, wrong};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A handler created by the program, by the kind of object it serves.
+/// An error handler created by the program, by the kind of its objects.
 #[derive(Clone, Debug)]
 pub enum UserHandler {
     Comm(MPI_Comm_errhandler_function),
     Win(MPI_Win_errhandler_function),
     File(MPI_File_errhandler_function),
     Session(MPI_Session_errhandler_function),
-    /// A handler of a program of another ABI.
+    /// An error handler of a program that uses another ABI.
     Contextual(Serves, Contextual),
 }
 
@@ -51,7 +52,7 @@ fn is_predefined(handler: MPI_Errhandler) -> bool {
     [MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT, MPI_ERRORS_RETURN].contains(&handler)
 }
 
-/// Registers a handler of the program with one reference.
+/// Registers an error handler of the program, with one reference.
 pub fn create(handler: UserHandler) -> Result<MPI_Errhandler, Failure> {
     handlers()
         .insert(Entry {
@@ -62,7 +63,7 @@ pub fn create(handler: UserHandler) -> Result<MPI_Errhandler, Failure> {
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many error handlers"))
 }
 
-/// Adds a reference.
+/// Adds a reference to an error handler.
 pub fn retain(handler: MPI_Errhandler) -> Result<(), Failure> {
     if is_predefined(handler) {
         return Ok(());
@@ -76,7 +77,7 @@ pub fn retain(handler: MPI_Errhandler) -> Result<(), Failure> {
     }
 }
 
-/// Drops a reference; the last one removes the handler.
+/// Drops a reference to an error handler, and removes it with the last reference.
 pub fn release(handler: MPI_Errhandler) -> Result<(), Failure> {
     if is_predefined(handler) {
         return Ok(());
@@ -92,7 +93,7 @@ pub fn release(handler: MPI_Errhandler) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that a handler may serve an object of the kind of `target`.
+/// Checks that an error handler was created for the object kind of `target`.
 pub fn check_serves(handler: MPI_Errhandler, target: Target) -> Result<(), Failure> {
     if is_predefined(handler) {
         return Ok(());

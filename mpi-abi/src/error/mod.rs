@@ -1,8 +1,10 @@
-//! Failures of calls: error classes, codes, texts, and the error handlers they are reported to.
+//! Failures of MPI calls: error classes, codes, texts, and error handlers.
 //!
-//! Every operation below this crate has its own closed error enum; this module converts each into a [`Failure`]: an MPI error code and a
-//! sentence. [`codes`] holds the classes and codes that programs add, and [`handler`] the error handlers.
-//! [`raise`](crate::raise) finds the handler of a failure and calls it; nothing here knows the tables of objects.
+//! Each layer below this crate has its own closed error enum.
+//! This module converts them to a [`Failure`], an MPI error code and a message.
+//! [`codes`] holds the classes and codes that programs add, and [`handler`] the error handlers.
+//! [`raise`](crate::raise) finds and calls the handler of a failure.
+//! This module does not use the object tables.
 
 pub mod codes;
 mod contextual;
@@ -20,7 +22,7 @@ use std::any::Any;
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// The failure of a call.
+/// The failure of an MPI call.
 ///
 /// Boxed, so that the result of a successful call fits in a register.
 #[derive(Clone, Debug)]
@@ -31,12 +33,12 @@ struct Inner {
     code: c_int,
     message: String,
     target: Option<Target>,
-    /// An object that must live until the failure has been reported.
+    /// An object that must live until the failure has been raised.
     kept: Option<Rc<dyn Any>>,
 }
 
 impl Failure {
-    /// A failure of the class `code` (or a code that the program added), with the message for the user.
+    /// Makes a failure from a class or an added code, and a message for the user.
     #[cold]
     pub fn new(code: c_int, message: impl Into<String>) -> Self {
         Failure(Box::new(Inner {
@@ -47,28 +49,28 @@ impl Failure {
         }))
     }
 
-    /// The same failure, reported to the handler of `target` instead of that of the call's argument.
+    /// Raises the failure on `target`, instead of the object of the call's argument.
     ///
-    /// Completion calls use it: their requests belong to a communicator that is not among the arguments.
+    /// Completion calls need this: the communicator of a request is not an argument.
     pub fn on(mut self, target: Target) -> Self {
         self.0.target = Some(target);
         self
     }
 
-    /// The same failure, with an object that lives until the handler of `target` has been called.
+    /// Raises the failure on `target`, and keeps an object alive until the handler has been called.
     pub(crate) fn on_kept(self, target: Target, kept: Rc<dyn Any>) -> Self {
         let mut failure = self.on(target);
         failure.0.kept = Some(kept);
         failure
     }
 
-    /// The same failure with another code.
+    /// Replaces the code of the failure.
     pub fn with_code(mut self, code: c_int) -> Self {
         self.0.code = code;
         self
     }
 
-    /// Function `id` is not implemented.
+    /// Makes the failure for an unimplemented function `id`.
     #[cold]
     pub fn unsupported(id: usize) -> Self {
         Failure::new(
@@ -77,7 +79,7 @@ impl Failure {
         )
     }
 
-    /// A function of the tool interface is not implemented.
+    /// Makes the failure for an unimplemented function of the tool interface.
     #[cold]
     pub fn unsupported_tool() -> Self {
         Failure::new(
@@ -106,7 +108,7 @@ impl Failure {
     }
 }
 
-/// The classes of fault tolerance, which MPI 5.0 does not define: Open MPI's numbers, which no other class here has.
+/// The ULFM error classes, which MPI 5.0 does not define. The numbers are those of Open MPI.
 pub const MPIX_ERR_PROC_FAILED: c_int = 75;
 pub const MPIX_ERR_PROC_FAILED_PENDING: c_int = 76;
 pub const MPIX_ERR_REVOKED: c_int = 77;
@@ -129,7 +131,7 @@ const FAULT_CLASSES: &[(c_int, &str, &str)] = &[
     ),
 ];
 
-/// The result of the functions of the C interface.
+/// The result of the MPI functions in this crate.
 pub type Outcome = Result<(), Failure>;
 
 /// Returns the name and the text of a predefined class.

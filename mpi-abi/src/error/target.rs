@@ -1,8 +1,8 @@
-//! The object whose error handler a failing call is reported to.
+//! The object on which a failing call raises its error.
 
 use crate::abi::*;
 
-/// The object whose error handler is called on a failure; without one it is that of `MPI_COMM_SELF` (section 9.3).
+/// The object whose error handler is called. `None` is `MPI_COMM_SELF` (section 9.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     None,
@@ -10,6 +10,7 @@ pub enum Target {
     Win(MPI_Win),
     File(MPI_File),
     Session(MPI_Session),
-    /// An object that is being created, with the handler it will get; that handler is called with a null handle (sections 7.4.2 and 11.3.1).
+    /// An object under creation, by its future error handler.
+    /// The handler is called with a null handle (sections 7.4.2 and 11.3.1).
     New(MPI_Errhandler),
 }

@@ -1,10 +1,11 @@
-//! Warning at `MPI_Finalize` about file errors that the program ignored.
+//! Warning at `MPI_Finalize` about file errors whose codes the program has ignored.
 //!
-//! The default handler of files returns errors (MPI 5.0, section 14.7), so a program that ignores return codes continues after
-//! a failure. If [`WARN_UNREAD_ERRORS`] is set, such a rank prints one line at `MPI_Finalize`: the first error, and the number of others.
-//! It is off by default: a program that compares the code with `MPI_SUCCESS` has handled the error, which the library cannot detect.
-//! Two errors are not reported: a missing name in `MPI_File_delete`, since programs delete files that may not exist before they create them,
-//! and a failure of another rank that also ends a collective call here, since that rank reports it.
+//! The default error handler of files returns errors (MPI 5.0, section 14.7).
+//! So a program that ignores return codes continues after a failure.
+//! With [`WARN_UNREAD_ERRORS`], such a rank prints the first error and the number of others.
+//! The default is off: a comparison with `MPI_SUCCESS` handles the error unnoticed by the library.
+//! A missing file in `MPI_File_delete` is not reported: it may never have existed.
+//! A failure of another rank in a collective call is not reported here, since that rank reports it.
 
 use super::{Failure, class_text};
 use crate::abi::{MPI_ERR_NO_SUCH_FILE, MPI_SUCCESS};
@@ -23,7 +24,7 @@ pub static WARN_UNREAD_ERRORS: Param<bool> = Param::new(
     "Whether a rank warns at MPI_Finalize about errors of calls on files whose class and text the program never asked for",
 );
 
-/// The first ignored error, and the number of all.
+/// The first ignored error, and the number of ignored errors.
 struct UnreadErrors {
     first: String,
     count: usize,
@@ -35,7 +36,7 @@ fn unread_errors() -> MutexGuard<'static, Option<UnreadErrors>> {
     UNREAD_ERRORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Records that function `id` returned an error of a file.
+/// Records that function `id` has returned a file error.
 #[cold]
 pub fn returned(id: usize, failure: &Failure) {
     let function = functions::name(id);
@@ -56,7 +57,7 @@ pub fn returned(id: usize, failure: &Failure) {
     }
 }
 
-/// Records that the program asked for the class or text of an error code.
+/// Forgets the ignored errors, since the program has queried the class or text of an error code.
 pub fn note_read(code: i32) {
     if code != MPI_SUCCESS {
         *unread_errors() = None;

@@ -1,17 +1,17 @@
-//! Handles: numbers that identify objects, never addresses.
+//! Handles: integers that identify MPI objects, never addresses.
 //!
 //! A predefined handle has the value that the standard assigns, below 2^12.
-//! A handle created at run time is a number of 31 bits, so it converts to a Fortran `INTEGER` unchanged:
+//! A handle created at run time has 31 bits, so it converts to a Fortran `INTEGER`:
 //!
 //! ```text
 //!   30..27   26..20       19..0
 //!   kind     generation   index into the table of the kind
 //! ```
 //!
-//! Kinds 12 to 15 are not separate kinds but further requests, of which a program may have millions.
+//! Kinds 12 to 15 are additional requests, of which a program may have millions.
 //!
-//! The generation of a slot increases each time the slot is reused, so a freed handle is distinguished from its successor, and
-//! the kind distinguishes a request from a datatype.
+//! The generation of a slot increases on each reuse, so a stale handle differs from its successor.
+//! The kind distinguishes, for example, a request from a datatype.
 //! A lookup is a load, a comparison and an index check.
 
 mod table;
@@ -22,7 +22,7 @@ use crate::abi::*;
 use crate::error::Failure;
 use std::ffi::c_int;
 
-/// The kind of object behind a handle.
+/// The kind of MPI object behind a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Op = 1,
@@ -46,13 +46,13 @@ const GENERATION_SHIFT: u32 = 20;
 const INDEX_MASK: usize = (1 << GENERATION_SHIFT) - 1;
 const GENERATION_MASK: usize = (1 << (KIND_SHIFT - GENERATION_SHIFT)) - 1;
 
-/// The kind numbers of further requests.
+/// The kind fields of additional requests.
 const MORE_REQUESTS: std::ops::RangeInclusive<usize> = 12..=15;
 
-/// Number of requests in the process's table that have the kind `Request`; the other half of its indices is the engine's.
+/// Number of requests with the kind field `Request`. The engine's requests use the other indices.
 const FIRST_REQUESTS: usize = 1 << (GENERATION_SHIFT - 1);
 
-/// The generation bits of a handle.
+/// The mask of the generation bits of a handle.
 pub const GENERATIONS: usize = GENERATION_MASK << GENERATION_SHIFT;
 
 /// Builds a handle from kind, generation (truncated to its field) and an index below 2^20.
@@ -78,7 +78,7 @@ impl Kind {
         Kind::Datatype,
     ];
 
-    /// The kind field of a dynamic handle, not yet verified.
+    /// Returns the kind of a dynamic handle by its kind field, without a lookup.
     fn of(handle: usize) -> Option<Kind> {
         if MORE_REQUESTS.contains(&(handle >> KIND_SHIFT)) {
             return Some(Kind::Request);
@@ -88,7 +88,7 @@ impl Kind {
             .find(|k| *k as usize == handle >> KIND_SHIFT)
     }
 
-    /// The noun for messages, with its article.
+    /// Returns the noun for error messages, with its article.
     pub fn noun(self) -> &'static str {
         match self {
             Kind::Op => "an operator",
@@ -105,7 +105,7 @@ impl Kind {
         }
     }
 
-    /// The error class of a wrong handle of this kind.
+    /// Returns the error class for an invalid handle of this kind.
     pub fn error_class(self) -> c_int {
         match self {
             Kind::Op => MPI_ERR_OP,
@@ -139,7 +139,7 @@ impl Kind {
     }
 }
 
-/// The name of a predefined handle of any kind.
+/// Returns the name of a predefined handle of any kind.
 pub fn predefined_name(handle: usize) -> Option<&'static str> {
     Kind::ALL
         .iter()
@@ -148,7 +148,7 @@ pub fn predefined_name(handle: usize) -> Option<&'static str> {
         .map(|(_, name)| *name)
 }
 
-/// The failure for a handle where one of `kind` was expected.
+/// Returns the failure for a handle that is not a valid handle of `kind`.
 #[cold]
 pub fn wrong(kind: Kind, handle: usize) -> Failure {
     let noun = kind.noun();
@@ -163,12 +163,12 @@ pub fn wrong(kind: Kind, handle: usize) -> Failure {
     Failure::new(kind.error_class(), sentence)
 }
 
-/// Converts a handle to a Fortran integer; a handle that no table issued becomes one that no table contains.
+/// Converts a handle to a Fortran INTEGER. A value that does not fit becomes an invalid handle.
 pub fn to_int(handle: usize) -> c_int {
     c_int::try_from(handle).unwrap_or(-1)
 }
 
-/// Converts a Fortran integer to a handle.
+/// Converts a Fortran INTEGER to a handle.
 pub fn from_int(value: c_int) -> usize {
     value as isize as usize
 }

@@ -2,18 +2,18 @@
 
 use super::{FIRST_REQUESTS, GENERATION_SHIFT, INDEX_MASK, KIND_SHIFT, Kind, MORE_REQUESTS, make};
 
-/// Objects of one kind by handle.
+/// The objects of one kind, indexed by handle.
 #[derive(Debug)]
 pub struct Table<T> {
     kind: Kind,
     slots: Vec<Slot<T>>,
-    /// Indices of empty slots, last freed first, because its memory is still in the cache.
+    /// Indices of free slots, a stack: the last freed slot is still in the cache.
     free: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct Slot<T> {
-    /// The handle of the object in the slot, or that of the previous object.
+    /// The handle of the object in the slot, or of the last removed object.
     handle: usize,
     value: Option<T>,
 }
@@ -27,7 +27,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// Inserts an object and returns its handle; `None` if 2^20 objects of the kind exist, or more than four times as many requests.
+    /// Inserts an object and returns its handle.
+    /// Returns `None` if 2^20 objects of the kind exist. Requests have more than four times that.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<usize> {
         let slot = match self.free.pop() {
@@ -73,7 +74,7 @@ impl<T> Table<T> {
         slot.value.as_mut()
     }
 
-    /// Removes an object; its handle is stale from then on.
+    /// Removes an object. The handle becomes stale.
     pub fn remove(&mut self, handle: usize) -> Option<T> {
         let index = slot_of(handle);
         let slot = self.slots.get_mut(index)?;
@@ -85,7 +86,7 @@ impl<T> Table<T> {
         Some(value)
     }
 
-    /// Handles and objects, in the order of their slots.
+    /// Iterates over handles and objects in slot order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.slots
             .iter()
@@ -93,7 +94,7 @@ impl<T> Table<T> {
     }
 }
 
-/// The first handle of a slot.
+/// Returns the first handle of a slot.
 fn first_handle(kind: Kind, slot: usize) -> Option<usize> {
     if kind == Kind::Request && slot >= FIRST_REQUESTS {
         let further = slot - FIRST_REQUESTS;
@@ -104,7 +105,7 @@ fn first_handle(kind: Kind, slot: usize) -> Option<usize> {
     (slot <= INDEX_MASK).then(|| make(kind, 0, slot))
 }
 
-/// The slot index of a handle, whatever its kind.
+/// Returns the slot index of a handle of any kind.
 #[inline]
 fn slot_of(handle: usize) -> usize {
     let page = handle >> KIND_SHIFT;
@@ -117,7 +118,7 @@ fn slot_of(handle: usize) -> usize {
     }
 }
 
-/// A generation shifted to its bits in a handle.
+/// Shifts a generation to its bits in a handle.
 #[inline]
 fn make_generation(generation: u32) -> usize {
     (generation as usize) << GENERATION_SHIFT & super::GENERATIONS

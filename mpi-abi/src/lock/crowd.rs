@@ -1,24 +1,30 @@
-//! More waiting threads than cores: each polls for itself, and between two polls the others have the core and the lock.
+//! Waiting with more threads than cores: each thread polls, and yields core and lock between polls.
 //!
-//! The thread that is waited for, or one whose message has arrived, mostly needs the core of a thread that polls without a result.
-//! A yield is a switch to it, about a microsecond, where a wake-up of a sleeping follower costs both sides a system call more; and by the time the thread has the core again,
-//! the others have advanced, so its poll mostly succeeds.
-//! A thread whose polls stay empty for the yields of its policy becomes the leader or a follower; so in a long wait all but one sleep.
+//! An empty poll mostly means that another thread needs this core to make the awaited event happen.
+//! A yield is a switch to that thread, about a microsecond.
+//! Waking a sleeping follower costs both threads one more system call.
+//! When the yielding thread gets the core again, the others have advanced.
+//! So its next poll mostly succeeds.
+//! A thread whose polls stay empty for the yields of its policy becomes the leader or a follower.
+//! So in a long wait all threads but one sleep.
 //!
-//! Threads in between are counted as `yielding`. While there are any, followers need no leader: the last yielding thread becomes the leader, or calls one when it leaves.
+//! Threads that yield are counted in `yielding`.
+//! While the count is not 0, followers need no leader.
+//! The last yielding thread becomes the leader, or wakes a follower to lead when it leaves.
 
 use super::{GlobalLock, Relaxed};
 use mpi_base::race_detectors;
 use mpi_base::yield_now::{Yielded, timed_yield};
 use mpi_core::engine::{Polled, ThreadStep};
 
-/// The number of empty polls for which a crowd that has dispersed is remembered: its threads may be between two calls.
+/// Number of empty polls after which the oversubscription counts as over.
+/// Until then its threads may be between two calls.
 const MEMORY: u32 = 64;
 
 impl GlobalLock {
-    /// Returns true if this thread waits with more threads than there are cores, or did so a moment ago.
+    /// Returns true if more threads than cores wait, now or in the last [`MEMORY`] empty polls.
     ///
-    /// Only the owner may call it.
+    /// Only the owner of the lock may call this function.
     pub(super) fn is_oversubscribed(&self) -> bool {
         let counts = [&self.waiters, &self.followers, &self.yielding];
         let others: u32 = counts.iter().map(|count| count.load(Relaxed)).sum();
@@ -31,7 +37,7 @@ impl GlobalLock {
         left > 0
     }
 
-    /// Waits one step in a crowd: after a poll without news, yields without the lock.
+    /// Waits one step while oversubscribed: yields without the lock after an empty poll.
     pub(super) fn wait_in_crowd(&self, me: usize, polled: Polled) -> ThreadStep {
         if self.followers.load(Relaxed) > 0 {
             self.notify_followers(polled.busy, polled.slept);

@@ -1,10 +1,13 @@
-//! Leader and followers: of the threads that wait in the engine, one polls and notifies the others.
+//! Leader and followers: one of the waiting threads polls the engine and notifies the others.
 //!
-//! The leader notifies at the end of a burst of news, because a follower that wakes takes the lock.
-//! Followers wait for a notification as other waiters wait for messages: they spin first and then sleep. Only sleepers cost the leader a system call.
+//! The leader notifies at the end of a burst of events, since each woken follower takes the lock.
+//! Followers spin first and then sleep, like other waiters. Only sleepers cost a system call.
 //!
-//! Protocol: a notifying thread increments `notifications`, or clears `leader`, and then reads `sleeping_followers`; a follower increments `sleeping_followers` under `inside`
-//! and then reads both once more (SYNC POINT `lock.yielding` for the end of a `yielding` thread). [`GlobalLock::release_fence`] or its counterpart separates the two steps on each side.
+//! Protocol: a notifying thread increments `notifications` or clears `leader`.
+//! The notifying thread then reads `sleeping_followers`.
+//! A follower increments `sleeping_followers` under `inside`, and then reads both words again.
+//! SYNC POINT `lock.yielding` covers the end of a `yielding` thread.
+//! [`GlobalLock::release_fence`] or its counterpart separates the two steps on each side.
 
 use super::{GlobalLock, me};
 use mpi_base::wait::{WaitPolicy, Waiter};
@@ -13,10 +16,10 @@ use std::sync::PoisonError;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The event a follower waits for may arrive without a message, through shared memory alone; so it polls for itself at this interval.
+/// Interval of a follower's own polls: an event in shared memory may arrive without a message.
 const OWN_POLL: Duration = Duration::from_millis(1);
 
-/// The wait policy of followers: they spin about as long as a wake-up takes.
+/// The wait policy of followers: they spin for about the duration of a wake-up.
 const FOLLOWING: WaitPolicy = WaitPolicy {
     spins: 0,
     pauses: Duration::from_micros(20),
@@ -25,17 +28,18 @@ const FOLLOWING: WaitPolicy = WaitPolicy {
     ..WaitPolicy::DEDICATED
 };
 
-/// Number of polls with news after which the leader notifies although more is arriving.
+/// Number of polls with events after which the leader notifies during a continuing burst.
 const LONG_BURST: u32 = 64;
 
 impl GlobalLock {
-    /// Called between two polls of a wait. If threads are oversubscribed, the caller yields; if there is no leader, the caller becomes the leader;
-    /// otherwise it waits until the leader has news or leaves.
+    /// Runs between two polls of a wait. Oversubscribed threads yield.
+    /// Without a leader, the caller becomes the leader.
+    /// Otherwise the caller waits until the leader has events or leaves.
     ///
-    /// Only the owner may call it, and only while nothing is borrowed from the state.
+    /// Only the owner may call it, while no part of the state is borrowed.
     pub fn wait_step(&self, polled: Polled) -> ThreadStep {
         if self.is_reserved() {
-            // No second thread has ever called, so there is none to follow or to notify.
+            // No second thread has ever called MPI, so there are no followers.
             return ThreadStep::Alone;
         }
         let me = me();
@@ -63,7 +67,8 @@ impl GlobalLock {
         ThreadStep::Followed
     }
 
-    /// Ends a call whose effects followers may be waiting for: the leader will notify them; without a leader, one of them is woken to lead.
+    /// Ends a call whose effects may complete waits of followers. The leader will notify them.
+    /// Without a leader, one follower is woken to lead.
     #[cold]
     pub(super) fn notify_at_release(&self) {
         self.news_polls
@@ -72,7 +77,7 @@ impl GlobalLock {
         let idle = !self.is_polled() && !self.leader_called.load(Relaxed);
         if idle && self.sleeping_followers.load(Relaxed) > 0 {
             let inside = self.lock();
-            // It may have woken up for its own poll meanwhile.
+            // A follower that was woken by its own timeout needs no call.
             self.leader_called
                 .store(self.sleeping_followers.load(Relaxed) > 0, Relaxed);
             drop(inside);
@@ -85,7 +90,7 @@ impl GlobalLock {
         self.leader.load(Relaxed) != 0 || self.yielding.load(Relaxed) > 0
     }
 
-    /// Notifies the followers, if there is news and no more is arriving just now.
+    /// Notifies the followers if there were events and the burst is over.
     pub(super) fn notify_followers(&self, busy: bool, slept: bool) {
         let news_polls = self.news_polls.load(Relaxed) + u32::from(busy || slept);
         let notify = news_polls > 0 && (!busy || news_polls > LONG_BURST);
@@ -102,11 +107,12 @@ impl GlobalLock {
         }
     }
 
-    /// Waits without the lock for news, or until a leader is needed; in a crowd asleep from the start, because others need the core.
+    /// Waits without the lock for events, or until a leader is needed.
+    /// If oversubscribed, the thread sleeps at once, because others need the core.
     #[cold]
     fn follow(&self, me: usize, crowded: bool) {
         let depth = self.depth.load(Relaxed);
-        // The leader publishes only while it holds the lock, which this thread still holds.
+        // The leader notifies only while it holds the lock, which this thread still holds.
         let seen = self.notifications.load(Relaxed);
         self.followers.fetch_add(1, Relaxed);
         mpi_base::race_detectors::releasing(self);
@@ -123,13 +129,13 @@ impl GlobalLock {
         self.followers.fetch_sub(1, Relaxed);
     }
 
-    /// Sleeps while `waits` holds, at most until its next own poll.
+    /// Sleeps while `waits` holds, at most until the follower's next own poll.
     fn sleep_as_follower(&self, waits: impl Fn() -> bool) {
         let inside = self.lock();
         self.sleeping_followers.fetch_add(1, Relaxed);
         self.sleeper_fence();
         let woken = self.news.wait_timeout_while(inside, OWN_POLL, |()| waits());
-        // A thread that was woken to lead and finds a leader may be woken again.
+        // The flag is cleared: if there is a leader, this thread may be woken to lead again later.
         self.leader_called.store(false, Relaxed);
         self.sleeping_followers.fetch_sub(1, Relaxed);
         drop(woken.unwrap_or_else(PoisonError::into_inner));

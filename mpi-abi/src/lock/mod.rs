@@ -1,27 +1,39 @@
 //! The global lock of the library, for `MPI_THREAD_MULTIPLE`.
 //!
-//! Below that level no thread takes it: the check is one relaxed load.
-//! It is re-entrant, because a program's callback may call MPI again, and a thread that waits in the engine admits the others
-//! between two polls ([`GlobalLock::yield_to_waiters`]).
-//! Until a second thread arrives, the lock is reserved for the first one, which pays no atomic operation at all ([`reserved`]);
-//! afterwards an uncontended lock is taken by one atomic operation and released by a store.
+//! Below that level no thread takes the lock: the check is one relaxed load.
+//! The lock is reentrant, because a callback of the program may call MPI.
+//! A thread that waits in the engine admits other threads between two polls.
+//! See [`GlobalLock::yield_to_waiters`].
+//! Until a second thread arrives, the lock is reserved for the first thread ([`reserved`]).
+//! The reservation needs no atomic read-modify-write operations.
+//! Afterwards an uncontended lock costs one atomic operation to acquire and a store to release.
 //!
-//! Of several threads that wait in the engine one is the leader: it polls, and it alone may sleep while it holds the lock;
-//! the others follow it without the lock until it has news or has left ([`following`]).
-//! If more threads wait than the process has cores, each polls for itself and yields without the lock between two polls, until it has done so without a result
-//! for a while and follows, too ([`crowd`]): a leader that polls would only keep the core from the threads that it waits for.
-//! A thread that finds the lock taken increments `waiters` and rings the process's doorbell, so that a sleeping leader releases the lock.
+//! Of several threads that wait in the engine, one is the leader. The leader polls.
+//! Only the leader may sleep while it holds the lock.
+//! The other threads follow without the lock, until the leader has events or leaves
+//! ([`following`]).
+//! If more threads wait than the process has cores, each thread polls and yields between two polls.
+//! After a time without results a thread follows, too ([`crowd`]).
+//! A polling leader would only keep the core from the threads that make the awaited events happen.
+//! A thread that finds the lock taken increments `waiters` and rings the process's doorbell.
+//! A sleeping leader then wakes and releases the lock.
 //!
-//! Protocol: `owner` is taken from 0 by compare-and-swap (Acquire) and released by a store (Release).
-//! A thread that goes to sleep sets `sleeper` under `inside`, and only then checks that the lock is still taken;
-//! the thread that releases it reads `sleeper` after its store, and wakes one under `inside`.
-//! A fence separates the two steps on each side, so no wake-up is lost: the sleeper's [`fence::heavy`] executes it for both
-//! where the system supports that, and otherwise both have their own ([`GlobalLock::release_fence`]).
-//! The heavy fence interrupts all cores, so where threads sleep often both have their own as well ([`RARE_SLEEPS`]). Only the owner changes `asymmetric`, and only the owner releases,
-//! so every owner since the change releases accordingly; a sleeper that sees the change sees those owners.
-//! A change back is made under `inside`, so that each sleeper is either before it, and its flag is seen, or after it.
-//! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `yielding`, `crowded_polls`, `news_polls` and `notifications`, and `leader_called` except for a follower that wakes.
-//! `waiters` is incremented before the doorbell is rung; the leader reads it after announcing that it sleeps and before sleeping.
+//! Protocol: `owner` is set from 0 by compare-and-swap (Acquire), and cleared by a store (Release).
+//! A thread that goes to sleep sets `sleeper` under `inside`, and then reads `owner` again.
+//! The releasing thread reads `sleeper` after its store, and wakes a sleeper under `inside`.
+//! A fence separates the two steps on each side, so no wake-up is lost.
+//! The sleeper's [`fence::heavy`] executes the fence for both sides where the system supports that.
+//! Otherwise each side has its own fence ([`GlobalLock::release_fence`]).
+//! The heavy fence interrupts all cores.
+//! So where threads sleep often, each side has its own fence as well ([`RARE_SLEEPS`]).
+//! Only the owner changes `asymmetric`, and only the owner releases.
+//! So every owner since the change uses the new fence. A sleeper that sees the change sees them.
+//! A change back is made under `inside`, after which earlier sleepers have a visible flag.
+//! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `yielding`,
+//! `crowded_polls`, `news_polls` and `notifications`.
+//! Only the owner or a waking follower writes `leader_called`.
+//! `waiters` is incremented before the doorbell is rung.
+//! The leader announces that it sleeps, reads `waiters`, and then sleeps.
 #![allow(unsafe_code)]
 
 mod crowd;
@@ -42,89 +54,91 @@ use std::time::Duration;
 
 use reserved::Reservation;
 
-/// Spins on a taken lock before the thread yields its core: about as long as a short call takes.
+/// Spins on a taken lock before a yield of the core: about the duration of a short call.
 const SPINS: u32 = 32;
 
-/// A waiting thread reads the lock once in this many spins, so that the holder makes several calls meanwhile. Otherwise the lock would change
-/// threads at each call, and with it all cache lines that the engine touches.
+/// Spins per read of the lock word, so that the holder makes several calls between two reads.
+/// Otherwise the lock and the engine's cache lines would change threads at each call.
 const POLL_EVERY: u32 = 16;
 
-/// Number of yields before a waiting thread sleeps; fewer if a process that computes shares the core.
+/// Number of yields before a waiting thread sleeps; fewer if a computing process shares the core.
 const YIELDS: u32 = 4;
 
-/// If more than this number of threads went to sleep in the last [`PERIOD`] acquisitions, releases have a fence of their own:
-/// it waits for the stores to a ring, some ten nanoseconds, where the heavy fence of a sleep takes about ten microseconds of each core.
+/// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
+/// Above it, each release has its own fence.
+/// The fence of a release waits for the stores to a ring, some ten nanoseconds.
+/// The heavy fence of a sleep takes about ten microseconds of each core.
 const RARE_SLEEPS: u32 = 32;
 const PERIOD: u32 = 1 << 18;
 
-/// Number of hand-overs without a taker after which a thread sleeps for [`HAND_OVER_SLEEP`].
+/// Number of unused hand-overs after which the owner sleeps for [`HAND_OVER_SLEEP`].
 const PATIENCE: u32 = 32;
 
-/// The same beside a process that computes, where a hand-over does not yield.
+/// The limit if a computing process shares the core, where a hand-over does not yield.
 const PATIENCE_BESIDE_LOAD: u32 = 4;
 
-/// The duration of that sleep.
+/// The duration of the sleep after unused hand-overs.
 const HAND_OVER_SLEEP: Duration = Duration::from_micros(50);
 
-/// A re-entrant lock with hand-over.
+/// A reentrant lock with hand-over.
 #[derive(Debug)]
 pub struct GlobalLock {
-    /// The thread that holds the lock, 0 for none.
+    /// The thread that holds the lock, or 0.
     owner: AtomicUsize,
     /// Nesting depth of the owner.
     depth: AtomicU32,
-    /// The thread that has the lock reserved until a second one arrives.
+    /// The reservation for the only thread, until a second thread arrives.
     reservation: Reservation,
     /// True if a thread that needs other threads' fences executes them ([`fence::heavy`]).
     asymmetric: AtomicBool,
     /// True if the system executes other threads' fences for this process.
     has_heavy_fence: AtomicBool,
-    /// Number of sleeps in the current period, and `turns` when it began; written under `inside`.
+    /// Number of sleeps in the current period. Written under `inside`, like `period_began`.
     sleeps: AtomicU32,
     period_began: AtomicU32,
     /// True if a thread sleeps until the lock is released.
     sleeper: AtomicBool,
-    /// Counts acquisitions, so that a thread that released the lock detects that another has taken it.
+    /// Counts acquisitions: a thread that released the lock can detect an acquisition by another.
     turns: AtomicU32,
-    /// Number of consecutive hand-overs without a taker.
+    /// Number of consecutive hand-overs that no thread accepted.
     unused_hand_overs: AtomicU32,
     /// Number of threads that wait for the lock.
     waiters: AtomicU32,
-    /// The thread that polls for all that wait in the engine, 0 for none; and the number of its followers.
+    /// The thread that polls for all threads waiting in the engine, or 0.
     leader: AtomicUsize,
     followers: AtomicU32,
-    /// The number of threads that may wait at once without sharing a core.
+    /// Number of cores available to the threads of this process.
     cores: AtomicU32,
     /// The number of threads that yield between two polls of their own.
     yielding: AtomicU32,
-    /// The number of empty polls for which more threads than cores are assumed to wait.
+    /// Number of empty polls for which the process still counts as oversubscribed.
     crowded_polls: AtomicU32,
-    /// The number of waits for the lock that do not yield, because another process computes.
+    /// Number of remaining waits without a yield, because another process computes.
     beside_load: AtomicU32,
-    /// Polls with news that the followers have not been notified of.
+    /// Polls with events since the last notification of the followers.
     news_polls: AtomicU32,
     /// Counts notifications of followers.
     notifications: AtomicU32,
     /// Number of followers that sleep.
     sleeping_followers: AtomicU32,
-    /// True if a follower has been woken to lead.
+    /// True if a follower was woken to become the leader.
     leader_called: AtomicBool,
-    /// Held by a thread that goes to sleep or wakes another.
+    /// The mutex of threads that go to sleep or wake another thread.
     inside: Mutex<()>,
-    /// Wakes a sleeper when the lock is free.
+    /// Wakes a sleeper after the lock was released.
     free: Condvar,
-    /// Wakes followers when there is news.
+    /// Wakes followers after events.
     news: Condvar,
-    /// The inbox whose doorbell wakes the owner; null while there is none.
+    /// The inbox whose doorbell wakes the owner, or null.
     inbox: AtomicPtr<Inbox>,
 }
 
 thread_local! {
-    /// Its address identifies the thread.
+    /// The address of this variable identifies the thread.
     static MARK: u64 = const { 0 };
 }
 
-/// Returns a number that no other thread of the process has, and that is not 0.
+/// Returns a number that is unique among the threads of the process, and not 0.
 pub fn me() -> usize {
     MARK.with(|m| std::ptr::from_ref(m).addr())
 }
@@ -160,14 +174,14 @@ impl GlobalLock {
         }
     }
 
-    /// Makes a thread that finds the lock taken ring this doorbell from now on.
+    /// Sets the doorbell that a thread rings if it finds the lock taken.
     pub fn set_doorbell(&self, inbox: &'static Inbox) {
         race_detectors::find(self);
         let inbox = std::ptr::from_ref(inbox).cast_mut();
         self.inbox.store(inbox, Ordering::Release);
     }
 
-    /// Sets the number of cores that this process's threads have.
+    /// Sets the number of cores available to this process's threads.
     pub fn set_cores(&self, cores: u32) {
         self.cores.store(cores.max(1), Relaxed);
     }
@@ -178,7 +192,7 @@ impl GlobalLock {
         self.waiters.load(Ordering::SeqCst) > 0
     }
 
-    /// Takes the lock, or increments its nesting depth.
+    /// Acquires the lock, or increments the nesting depth.
     #[inline]
     pub fn acquire(&self) {
         let me = me();
@@ -193,7 +207,7 @@ impl GlobalLock {
         }
     }
 
-    /// Decrements the nesting depth; at 0 releases the lock.
+    /// Decrements the nesting depth, and releases the lock at depth 0.
     #[inline]
     pub fn release(&self) {
         race_detectors::releasing(self);
@@ -225,7 +239,7 @@ impl GlobalLock {
         }
     }
 
-    /// The releasing side's fence, between its store and its check for a sleeper.
+    /// The fence of the releasing side, between its store and its check for a sleeper.
     #[inline]
     fn release_fence(&self) {
         if self.asymmetric.load(Relaxed) {
@@ -235,7 +249,8 @@ impl GlobalLock {
         }
     }
 
-    /// The sleeper's counterpart of [`GlobalLock::release_fence`]; the caller holds `inside`.
+    /// The fence of the sleeping side, see [`GlobalLock::release_fence`].
+    /// The caller holds `inside`.
     fn sleeper_fence(&self) {
         let asymmetric = self.asymmetric.load(Ordering::Acquire);
         let turns = self.turns.load(Relaxed);
@@ -252,7 +267,8 @@ impl GlobalLock {
         }
     }
 
-    /// Chooses whether a sleep has a heavy fence or each release one of its own; the caller has just taken the lock.
+    /// Chooses the fences: a heavy fence per sleep, or one fence per release.
+    /// The caller has just acquired the lock.
     #[cold]
     fn choose_fences(&self, asymmetric: bool) {
         let _inside = self.lock();
@@ -261,16 +277,17 @@ impl GlobalLock {
 
     #[cold]
     fn wake(&self) {
-        // A sleeper has set the flag under `inside` and waits on its condition variable by the time this thread holds the mutex.
+        // A sleeper sets the flag under `inside`.
+        // So the sleeper waits on its condition variable when this thread holds the mutex.
         let inside = self.lock();
         self.sleeper.store(false, Relaxed);
         drop(inside);
         self.free.notify_one();
     }
 
-    /// Admits other threads, if any is waiting; returns true if one was.
+    /// Hands the lock over to waiting threads. Returns true if there were any.
     ///
-    /// Only the owner may call it, and only while nothing is borrowed from the state.
+    /// Only the owner may call this function, while no part of the state is borrowed.
     #[inline]
     pub fn yield_to_waiters(&self) -> bool {
         self.is_wanted() && self.hand_over()
@@ -292,14 +309,14 @@ impl GlobalLock {
             std::hint::spin_loop();
             spins += 1;
         }
-        // The waiting thread may need this core.
+        // The waiting thread may need this core, so this thread yields it.
         let yielded = was_taken() || self.give_core_away();
         let patience = match yielded {
             true => PATIENCE,
             false => PATIENCE_BESIDE_LOAD,
         };
         if !was_taken() && unused_hand_overs >= patience {
-            // The waiting thread is asleep, or preempted.
+            // The waiting thread sleeps or is preempted.
             std::thread::sleep(HAND_OVER_SLEEP);
         }
         let used = was_taken();
@@ -309,13 +326,14 @@ impl GlobalLock {
         true
     }
 
-    /// Yields once; returns false beside a process that computes, where a yield would take a time slice.
+    /// Yields the core once. Returns false if a computing process shares the core.
+    /// There a yield would cost a time slice.
     ///
     /// The caller does not hold the lock.
     fn give_core_away(&self) -> bool {
         let left = self.beside_load.load(Relaxed);
         if left > 0 {
-            // If two threads decrement it at once, the next yield comes one wait later.
+            // If two threads decrement the counter at once, the next yield is one wait later.
             self.beside_load.store(left - 1, Relaxed);
             return false;
         }
@@ -326,13 +344,13 @@ impl GlobalLock {
         true
     }
 
-    /// Returns true if this thread owns the lock; a reservation becomes ordinary ownership.
+    /// Returns true if this thread owns the lock. Converts a reservation to ownership.
     fn holds(&self, me: usize) -> bool {
         self.convert_reservation(me);
         self.owner.load(Relaxed) == me
     }
 
-    /// Takes the lock, which this thread does not hold.
+    /// Acquires the lock, which this thread does not hold.
     #[inline]
     fn take(&self, me: usize, depth: u32) {
         if !self.try_take(me) {
@@ -358,11 +376,11 @@ impl GlobalLock {
     #[cold]
     fn wait_until_free(&self, me: usize) {
         self.waiters.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: null, or an inbox that `set_doorbell` received with lifetime `'static`.
+        // SAFETY: the pointer is null, or the `'static` inbox that `set_doorbell` received.
         if let Some(inbox) = unsafe { self.inbox.load(Ordering::Acquire).as_ref() } {
             inbox.doorbell().ring();
         }
-        // It may be reserved between the first check and the next.
+        // The lock may have been reserved since the first check.
         self.revoke_reservation();
         let mut slept = false;
         while !self.spin(me) {
@@ -371,13 +389,14 @@ impl GlobalLock {
             self.revoke_reservation();
         }
         if slept {
-            // The thread that woke this one cleared the flag for all sleepers; set it again so that they are woken after this one.
+            // The thread that woke this one cleared the flag for all sleepers.
+            // The flag is set again, so that the next release wakes another sleeper.
             self.sleeper.store(true, Relaxed);
         }
         self.waiters.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Spins for a moment until the lock is free, and takes it; returns false if it stayed taken.
+    /// Spins until the lock is free, and acquires it. Returns false if the lock stayed taken.
     fn spin(&self, me: usize) -> bool {
         for _ in 0..YIELDS {
             for spin in 0..SPINS {

@@ -1,28 +1,34 @@
-//! Lock reservation for a program that requests `MPI_THREAD_MULTIPLE` and calls from one thread: the holder takes the lock by a store.
+//! Lock reservation for a program with `MPI_THREAD_MULTIPLE` that calls MPI from one thread.
 //!
-//! The reservation is made once, for the thread that initializes MPI, and is revoked permanently when another thread needs the lock.
-//! (Biased locking: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002; here the revoking side executes the fence for both.)
+//! The holder of the reservation takes the lock by a store.
+//! The thread that initializes MPI gets the reservation, once.
+//! The reservation is revoked permanently when another thread needs the lock.
+//! (Biased locking: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002.
+//! Here the revoking side executes the fence for both sides.)
 //!
-//! Protocol: while the lock is reserved, `owner` is [`RESERVED`], which no thread can take, and only the holder is ever inside.
-//! The holder changes `nesting` and then reads `revoked`; the thread that revokes the reservation sets `revoked` and then reads `nesting`.
-//! The fence between the two steps is [`fence::light`] for the holder and [`fence::heavy`] for the other, so at least one sees the other's store:
-//! either the revoking thread sees that the holder is outside, and frees the lock;
-//! or the holder sees the revocation when it enters or leaves, and frees the lock itself.
-//! Both may happen; `owner` leaves [`RESERVED`] under `inside`, by the thread that finds it still reserved.
+//! Protocol: while the lock is reserved, `owner` is [`RESERVED`], and only the holder can enter.
+//! The holder changes `nesting` and then reads `revoked`.
+//! The revoking thread sets `revoked` and then reads `nesting`.
+//! The fence between the two steps is [`fence::light`] on the holder's side.
+//! The revoking side uses [`fence::heavy`]. So at least one side sees the other's store.
+//! The revoking thread may see that the holder is outside, and then frees the lock.
+//! The holder may see the revocation when it enters or leaves, and then frees the lock.
+//! Both may happen: `owner` changes from [`RESERVED`] under `inside`, by the first of the two.
 
 use super::{GlobalLock, me};
 use mpi_base::fence;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 
-/// Value of `owner` while the lock is reserved; no thread has this number, since a thread's number is the address of a word.
+/// Value of `owner` while the lock is reserved.
+/// No thread number is 1, since it is a word's address.
 const RESERVED: usize = 1;
 
-/// The thread that has the lock reserved until a second one arrives.
+/// The reservation of the lock for one thread, until a second thread arrives.
 #[derive(Debug)]
 pub(super) struct Reservation {
-    /// The thread that has or had the reservation, 0 for none.
+    /// The thread that has or had the reservation, or 0.
     holder: AtomicUsize,
-    /// The holder's nesting depth; only the holder writes it.
+    /// The holder's nesting depth. Only the holder writes it.
     nesting: AtomicU32,
     /// True if the reservation has been revoked.
     revoked: AtomicBool,
@@ -39,7 +45,8 @@ impl Reservation {
 }
 
 impl GlobalLock {
-    /// Reserves the lock for the calling thread, which holds it, unless another waits already or the system cannot execute other threads' fences.
+    /// Reserves the lock for the calling thread, which holds it.
+    /// Has no effect if another thread waits or the system cannot execute other threads' fences.
     pub fn reserve(&self) {
         if !(fence::register() && fence::heavy()) {
             return;
@@ -74,7 +81,7 @@ impl GlobalLock {
         self.is_reserved() && !self.reservation.revoked.load(Relaxed)
     }
 
-    /// Enters by reservation, if the caller has it.
+    /// Enters the lock by reservation, if the caller is the holder.
     #[inline]
     pub(super) fn enter_reserved(&self, me: usize) -> bool {
         let Reservation {
@@ -103,7 +110,7 @@ impl GlobalLock {
         false
     }
 
-    /// Leaves if the lock was entered by reservation; returns true if it was.
+    /// Leaves the lock if it was entered by reservation. Returns true in that case.
     #[inline]
     pub(super) fn leave_reserved(&self) -> bool {
         if !self.is_reserved() {
@@ -121,7 +128,7 @@ impl GlobalLock {
         true
     }
 
-    /// Converts the reservation of the holder, which is inside, into ordinary ownership.
+    /// Converts the reservation of the holder, which has entered, to ordinary ownership.
     pub(super) fn convert_reservation(&self, me: usize) {
         let Reservation {
             holder,
@@ -137,7 +144,7 @@ impl GlobalLock {
         }
     }
 
-    /// Revokes the reservation for another thread; if its holder is outside, the lock becomes free.
+    /// Revokes the reservation for another thread. If the holder is outside, the lock becomes free.
     pub(super) fn revoke_reservation(&self) {
         if !self.is_reserved() {
             return;
@@ -148,7 +155,8 @@ impl GlobalLock {
         let _inside = self.lock();
         if self.is_reserved() && !revoked.load(Relaxed) {
             revoked.store(true, Relaxed);
-            // If the heavy fence fails, nothing is known of the holder, which then frees the lock at its next entry or exit.
+            // If the heavy fence fails, the state of the holder is unknown.
+            // The holder then frees the lock at its next entry or exit.
             if fence::heavy() && nesting.load(Ordering::Acquire) == 0 {
                 self.owner.store(0, Ordering::Release);
             }

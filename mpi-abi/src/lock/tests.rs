@@ -5,7 +5,7 @@ use mpi_core::engine::{Polled, ThreadStep};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// A poll of a thread that no longer yields.
+/// The result of a poll by a thread that no longer yields.
 fn tired(busy: bool) -> Polled {
     Polled {
         busy,
@@ -14,7 +14,7 @@ fn tired(busy: bool) -> Polled {
     }
 }
 
-/// A poll of a thread that may yield.
+/// The result of a poll by a thread that may yield.
 fn yielding(busy: bool) -> Polled {
     Polled {
         may_yield: true,
@@ -22,7 +22,7 @@ fn yielding(busy: bool) -> Polled {
     }
 }
 
-/// Admits other threads, as the owner, until one has entered and left.
+/// Hands the lock over until another thread has acquired and released it.
 fn start_waiter(lock: &Arc<GlobalLock>) -> std::thread::JoinHandle<()> {
     let done = Arc::new(AtomicBool::new(false));
     let other = {
@@ -84,7 +84,7 @@ fn threads_that_come_wait_follow_and_go_all_get_their_turns() {
             std::thread::spawn(move || {
                 for round in 0..300 {
                     lock.acquire();
-                    // A load and a store, not one atomic operation: only the lock makes it correct.
+                    // Not an atomic increment: only the lock makes this load and store correct.
                     let seen = total.load(Relaxed);
                     if (round + thread) % 3 == 0 {
                         lock.acquire();
@@ -174,7 +174,8 @@ fn more_waiting_threads_than_cores_yield_without_the_lock() {
     while lock.waiters.load(Relaxed) + lock.yielding.load(Relaxed) == 0 {
         std::thread::yield_now();
     }
-    // The other thread polls while this one is in its step, so it sees what this one has stored only if it gets the lock then.
+    // The other thread polls while this thread yields in its step.
+    // The other thread sees the stored value only if it gets the lock then.
     done.store(true, Relaxed);
     let with_another = lock.wait_step(yielding(false));
     assert!(matches!(with_another, ThreadStep::Yielded(_)));
@@ -185,7 +186,7 @@ fn more_waiting_threads_than_cores_yield_without_the_lock() {
     assert_eq!(lock.yielding.load(Relaxed), 0);
 }
 
-/// Whether a thread that has waited for the lock finds that sleeps have heavy fences, after this number of sleeps in the period.
+/// Returns true if sleeps have heavy fences after this number of sleeps in the period.
 fn has_heavy_fences_after(lock: &Arc<GlobalLock>, sleeps: u32) -> bool {
     lock.acquire();
     lock.sleeps.store(sleeps, Relaxed);
@@ -217,7 +218,7 @@ fn where_threads_sleep_often_releases_have_a_fence_and_sleeps_no_heavy_one() {
     // The other thread may sleep once itself.
     assert!(has_heavy_fences_after(&lock, RARE_SLEEPS - 8));
     assert!(!has_heavy_fences_after(&lock, RARE_SLEEPS + 1));
-    // In the next period the sleeps are counted from the start.
+    // The next period counts the sleeps from 0.
     lock.period_began
         .store(lock.turns.load(Relaxed).wrapping_sub(PERIOD), Relaxed);
     let inside = lock.lock();
@@ -240,7 +241,7 @@ fn a_crowd_is_remembered_for_a_while_after_it_has_dispersed() {
     lock.release();
 }
 
-/// Threads of a crowd wait for a number that one of them increments after another: if a wake-up were lost, the turn would be lost with it.
+/// Oversubscribed threads increment a number in turn; a lost wake-up would stop the test.
 #[test]
 fn threads_of_a_crowd_that_tire_follow_lead_and_leave_in_any_order() {
     const THREADS: u32 = 5;
@@ -255,7 +256,7 @@ fn threads_of_a_crowd_that_tire_follow_lead_and_leave_in_any_order() {
                     lock.acquire();
                     let mut steps = 0;
                     while turn.load(Relaxed) % THREADS != thread {
-                        // Tired at different times, some from the start.
+                        // The threads stop yielding at different times, some from the start.
                         let polled = match steps < (round + thread) % 4 {
                             true => yielding(false),
                             false => tired(false),
@@ -296,7 +297,7 @@ fn the_first_thread_has_it_reserved_until_another_comes() {
     lock.acquire();
     lock.reserve();
     if !lock.is_reserved() {
-        // The system cannot execute other threads' fences, so the lock is an ordinary one.
+        // The system cannot execute other threads' fences, so there is no reservation to test.
         return lock.release();
     }
     lock.acquire();
@@ -355,7 +356,7 @@ fn a_reservation_is_lost_at_any_moment_and_never_lets_two_in() {
         lock.release();
         std::thread::scope(|scope| {
             let others: Vec<_> = (0..2).map(|_| scope.spawn(visit)).collect();
-            // From no delay to far beyond the arrival of the others.
+            // The delay increases from 0 to far beyond the arrival of the other threads.
             for _ in 0..round {
                 visit();
             }

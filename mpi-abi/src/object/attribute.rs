@@ -1,9 +1,10 @@
-//! Attributes that programs cache on communicators, datatypes and windows (section 7.7).
+//! Attributes that programs attach to communicators, datatypes and windows (section 7.7).
 //!
-//! A keyval identifies an attribute and its copy and delete functions.
-//! Protocol: the program's functions may call MPI again, so no borrow is held while one runs.
-//! A freed keyval lives until the last attribute with it is deleted: its functions are still called, and a program that
-//! kept the number can read and delete those attributes and may free it again, but it cannot set new ones.
+//! A keyval identifies an attribute and its copy and delete callbacks.
+//! Protocol: callbacks may call MPI again, so no borrow is held while a callback runs.
+//! A freed keyval lives until the last attribute with it is deleted.
+//! Until then its callbacks are called, and the program can read and delete those attributes.
+//! The program may free the keyval again, but cannot set new attributes.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -12,7 +13,7 @@ use crate::thrown::guarded;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 
-/// The kind of object that a keyval is for.
+/// The kind of object that a keyval belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     Comm,
@@ -20,7 +21,7 @@ pub enum Carrier {
     Win,
 }
 
-/// A copy function; handles of communicators, datatypes and windows are all plain numbers to it.
+/// A copy callback. Handles of communicators, datatypes and windows have one integer type here.
 pub type CopyFunction = unsafe extern "C-unwind" fn(
     usize,
     c_int,
@@ -29,11 +30,11 @@ pub type CopyFunction = unsafe extern "C-unwind" fn(
     *mut c_void,
     *mut c_int,
 ) -> c_int;
-/// A delete function.
+/// A delete callback.
 pub type DeleteFunction =
     unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// The action for an attribute when its object is duplicated.
+/// The copy behaviour of an attribute when its object is duplicated.
 #[derive(Clone, Copy, Debug)]
 pub enum Copy {
     /// `MPI_COMM_NULL_COPY_FN` and its counterparts: the attribute is not copied.
@@ -58,7 +59,7 @@ struct Keyval {
 #[derive(Debug)]
 pub struct Keyvals(RefCell<Vec<Option<Keyval>>>);
 
-/// Predefined keyvals are below; those of programs start here.
+/// The first keyval of programs. Predefined keyvals are smaller.
 const FIRST: c_int = 1024;
 
 fn unknown(keyval: c_int) -> Failure {
@@ -107,7 +108,7 @@ impl Keyvals {
             .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many keyvals"))
     }
 
-    /// Drops the program's reference, if it has not been dropped already; attributes with the keyval stay.
+    /// Drops the program's reference to a keyval, once. Attributes with the keyval stay.
     pub fn free(&self, carrier: Carrier, keyval: c_int) -> Result<(), Failure> {
         if self.known(carrier, keyval)?.freed {
             return Ok(());
@@ -119,14 +120,14 @@ impl Keyvals {
         Ok(())
     }
 
-    /// Returns a keyval that exists, if only because attributes with it remain.
+    /// Returns a keyval that exists. A freed keyval exists while attributes with it remain.
     fn known(&self, carrier: Carrier, keyval: c_int) -> Result<Keyval, Failure> {
         self.get(keyval)
             .filter(|k| k.carrier == carrier)
             .ok_or_else(|| unknown(keyval))
     }
 
-    /// Returns a keyval that the program may use for new attributes.
+    /// Returns a keyval that the program can use for new attributes.
     fn live(&self, carrier: Carrier, keyval: c_int) -> Result<Keyval, Failure> {
         let known = self.known(carrier, keyval)?;
         if known.freed {
@@ -189,7 +190,7 @@ impl Default for Attributes {
     }
 }
 
-/// An object with attributes, as the copy and delete functions see it.
+/// An object with attributes, as seen by copy and delete callbacks.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'a> {
     pub carrier: Carrier,
@@ -198,7 +199,7 @@ pub struct Owner<'a> {
     pub keyvals: &'a Keyvals,
 }
 
-/// The failure for an error code returned by a copy or delete function.
+/// Returns the failure for an error code returned by a copy or delete callback.
 fn refused(which: &str, keyval: c_int, code: c_int) -> Failure {
     let known = if class_text(code).is_some() || code > MPI_ERR_LASTCODE {
         code
@@ -224,7 +225,7 @@ impl Owner<'_> {
             .map(|(_, v)| *v))
     }
 
-    /// Sets an attribute; an existing value is deleted first.
+    /// Sets an attribute, after the deletion of an existing value.
     pub fn set(&self, keyval: c_int, value: *mut c_void) -> Result<(), Failure> {
         self.keyvals.live(self.carrier, keyval)?;
         let old = self
@@ -265,7 +266,7 @@ impl Owner<'_> {
         Ok(())
     }
 
-    /// Deletes all attributes, the last set first; stops at the first delete function that fails.
+    /// Deletes all attributes in reverse order. Stops at the first delete callback that fails.
     pub fn delete_all(&self) -> Result<(), Failure> {
         loop {
             let last = self.attributes.borrow().0.last().copied();
@@ -277,7 +278,7 @@ impl Owner<'_> {
         }
     }
 
-    /// Copies the attributes to a duplicate, as their copy functions decide.
+    /// Copies the attributes to a duplicate by their copy callbacks.
     pub fn copy_all(&self, duplicate: &Owner<'_>) -> Result<(), Failure> {
         let all = self.attributes.borrow().0.clone();
         for (keyval, value) in all {
@@ -289,7 +290,7 @@ impl Owner<'_> {
         Ok(())
     }
 
-    /// Removes an attribute from the object, unless its delete function has already done so.
+    /// Removes an attribute from the object, unless its delete callback has removed it.
     fn forget(&self, keyval: c_int) {
         let mut attributes = self.attributes.borrow_mut();
         let before = attributes.0.len();
@@ -309,16 +310,18 @@ impl Owner<'_> {
             return Ok(());
         };
         let handle = self.handle;
-        // SAFETY: the program registered this function as a delete function, so it takes these arguments (section 7.7).
+        // SAFETY: the program registered this function as a delete callback.
+        // So the callback accepts these arguments (section 7.7).
         let delete = move || unsafe { delete(handle, keyval, value, extra_state) };
-        // An attribute whose delete function throws is removed: otherwise the function would be called again when the object is freed.
+        // An attribute whose delete callback throws is removed.
+        // Otherwise the callback would run again when the object is freed.
         match guarded(MPI_SUCCESS, delete) {
             MPI_SUCCESS => Ok(()),
             code => Err(refused("delete", keyval, code)),
         }
     }
 
-    /// Returns the value for the duplicate, if it gets one.
+    /// Returns the attribute value for the duplicate, or `None` if the attribute is not copied.
     fn call_copy(&self, keyval: c_int, value: *mut c_void) -> Result<Option<*mut c_void>, Failure> {
         let Some(k) = self.keyvals.get(keyval) else {
             return Ok(None);
@@ -332,7 +335,8 @@ impl Owner<'_> {
         let mut flag = 0;
         let (handle, extra) = (self.handle, k.extra_state);
         let (place, has_copied) = ((&raw mut copied).cast(), &raw mut flag);
-        // SAFETY: the program registered this function as a copy function, so it takes these arguments; the new value and the flag are locals that outlive the call.
+        // SAFETY: the program registered this copy callback, which accepts these arguments.
+        // The new value and the flag are local variables that outlive the call.
         let copy = move || unsafe { copy(handle, keyval, extra, value, place, has_copied) };
         match guarded(MPI_SUCCESS, copy) {
             MPI_SUCCESS => Ok((flag != 0).then_some(copied)),

@@ -1,6 +1,7 @@
 //! The buffer that a program attaches for buffered sends (section 3.6).
 //!
-//! The engine stores messages in its own memory and counts them against the size; the address is only returned at detach.
+//! The engine stores messages in its own memory, and limits them to the size of the buffer.
+//! The address is only returned at detach.
 
 use std::cell::Cell;
 use std::ffi::c_void;

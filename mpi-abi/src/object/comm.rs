@@ -1,4 +1,4 @@
-//! Communicator objects: the engine's communicator with an error handler, attributes, hints and a buffer.
+//! Communicator objects: an engine communicator with the program's attached state.
 
 use super::Attached;
 use super::buffer::UserBuffer;
@@ -11,22 +11,22 @@ use mpi_core::topo::Topology;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-/// A communicator with everything the program has attached to it.
+/// A communicator with its attached error handler, attributes, hints and buffer.
 pub struct CommObject {
     pub comm: Comm,
     handle: Cell<MPI_Comm>,
     pub attached: Attached,
-    /// The buffer for buffered sends of this communicator alone.
+    /// The buffer for buffered sends that is attached to this communicator.
     pub buffer: Buffer,
     pub user_buffer: UserBuffer,
-    /// Its virtual topology; set at creation, if at all.
+    /// The virtual topology of the communicator, set at creation.
     pub topology: OnceCell<Topology>,
-    /// The session it derives from; none if it derives from `MPI_COMM_WORLD` or `MPI_COMM_SELF`.
+    /// The session from which the communicator derives, or `None` for the world model.
     pub session: Option<Rc<SessionObject>>,
 }
 
 impl CommObject {
-    /// Creates a communicator with nothing but what it inherits.
+    /// Creates a communicator object with inherited members only.
     pub(crate) fn new(
         comm: Comm,
         handle: MPI_Comm,
@@ -44,28 +44,29 @@ impl CommObject {
         })
     }
 
-    /// Creates a communicator with a predefined handle.
+    /// Creates the object of a predefined communicator.
     pub fn predefined(comm: Comm, handle: MPI_Comm) -> Rc<CommObject> {
         CommObject::new(comm, handle, Attached::new(), None)
     }
 
-    /// Returns the handle, also after it has been freed.
+    /// Returns the handle of the communicator, even after it was freed.
     pub fn handle(&self) -> MPI_Comm {
         self.handle.get()
     }
 
-    /// Sets its handle.
+    /// Sets the handle of the communicator.
     pub(crate) fn set_handle(&self, handle: MPI_Comm) {
         self.handle.set(handle);
     }
 
-    /// Returns the name that the program set, or a description.
+    /// Returns the name that the program has set, or else a description.
     pub fn label(&self) -> String {
         self.comm.label()
     }
 
-    /// The buffer for its buffered sends: the one attached to it, or else to its session, or else to the process; the last
-    /// one is also used if none is attached (section 3.6).
+    /// Returns the buffer for buffered sends on this communicator (section 3.6).
+    /// Candidates are the communicator's own buffer, then its session's, then the process's.
+    /// Without an attached buffer, the process's buffer is returned.
     pub fn send_buffer(&self) -> &Buffer {
         match &self.session {
             _ if self.buffer.is_attached() => &self.buffer,
@@ -76,7 +77,8 @@ impl CommObject {
 }
 
 impl Failure {
-    /// The same failure, raised on a communicator, which may have been freed and is kept alive until its handler has been called.
+    /// Raises the failure on a communicator.
+    /// A freed communicator is kept alive until its error handler has been called.
     pub fn of(self, comm: &Rc<CommObject>) -> Failure {
         self.on_kept(Target::Comm(comm.handle()), comm.clone())
     }

@@ -5,7 +5,7 @@ use mpi_core::datatype::Datatype;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A datatype with everything the program has attached to it.
+/// A datatype with its attached name and attributes.
 #[derive(Debug)]
 pub struct TypeObject {
     pub datatype: Datatype,

@@ -6,7 +6,7 @@ use mpi_core::io::File;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A file with everything the program has attached to it.
+/// A file with its attached error handler and hints.
 pub struct FileObject {
     pub file: File,
     handle: Cell<MPI_File>,
@@ -23,7 +23,7 @@ impl FileObject {
         })
     }
 
-    /// Sets its handle.
+    /// Sets the handle of the file.
     pub(crate) fn set_handle(&self, handle: MPI_File) {
         self.handle.set(handle);
     }

@@ -1,12 +1,12 @@
 //! The hints of communicators and sessions (sections 7.4.4 and 11.3.1 of MPI 5.0).
 //!
-//! A hint that the standard does not define is dropped when it is given; a program that queries the hints gets those
-//! that it gave and that are known, and the defaults of the others.
+//! A hint that the standard does not define is dropped.
+//! A query returns the known hints that the program has set, and the defaults of the others.
 
 use crate::device;
 use crate::info::Hints;
 
-/// The assertions a program may make about a communicator; each is false by default.
+/// The assertions that a program can make about a communicator. Each is false by default.
 const ASSERTIONS: [&str; 5] = [
     "mpi_assert_no_any_tag",
     "mpi_assert_no_any_source",
@@ -15,34 +15,35 @@ const ASSERTIONS: [&str; 5] = [
     STRICT_ORDER,
 ];
 
-/// With this hint a program asserts that all members start their persistent collectives in the same order.
+/// The assertion that all members start their persistent collectives in the same order.
 pub const STRICT_ORDER: &str = "mpi_assert_strict_persistent_collective_ordering";
 
-/// The kinds of memory that buffers may be in (section 11.4.3): a program requests some and gets the list of supported ones.
+/// The memory kinds of buffers (section 11.4.3).
+/// A program requests kinds, and the library returns the supported kinds.
 pub const ALLOC_KINDS: &str = "mpi_memory_alloc_kinds";
 
-/// The thread level that a session requests, and the one it gets.
+/// The thread level requested for a session, and the level provided.
 pub const THREAD_LEVEL: &str = "thread_level";
 
-/// Hints of sessions and communicators with this prefix are the standard's; implementations define none (section 10.1).
+/// The prefix of the standard's hints, which implementations must not use (section 10.1).
 const STANDARD: &str = "mpi_";
 
 impl Hints {
-    /// Adopts the hints that the standard defines.
+    /// Copies the hints that the standard defines.
     pub fn take_known(&mut self, given: &Hints) {
         for (key, value) in given.iter().filter(|(key, _)| key.starts_with(STANDARD)) {
             self.set(key.to_string(), value.to_string());
         }
     }
 
-    /// The known hints of a new communicator.
+    /// Returns the known hints of a new communicator.
     pub fn known(given: &Hints) -> Hints {
         let mut known = Hints::new();
         known.take_known(given);
         known
     }
 
-    /// All hints in force on a communicator, with defaults for those that the program has not set.
+    /// Returns the current hints of a communicator, with defaults for hints that are not set.
     pub fn in_force(&self) -> Hints {
         let mut all = self.clone();
         for key in ASSERTIONS {
@@ -54,7 +55,8 @@ impl Hints {
         all
     }
 
-    /// The hints of a session with this thread level, which requests these kinds of memory; nothing else can be requested.
+    /// Returns the hints of a session with a thread level and the requested memory kinds.
+    /// Other hints cannot be requested.
     pub fn of_session(thread_level: &str, kinds: Option<&str>) -> Hints {
         let mut all = Hints::new();
         all.set(THREAD_LEVEL.into(), thread_level.into());
@@ -62,9 +64,9 @@ impl Hints {
         all
     }
 
-    /// Replaces the requested kinds of memory by the supported ones of them.
+    /// Replaces the requested memory kinds by those that are supported.
     ///
-    /// A program may load the library of a device at any time, so this is done when it queries the hints.
+    /// Each query does this, since a program may load an accelerator library at any time.
     pub fn set_alloc_kinds(&mut self) {
         let kinds = device::kinds(self.get(ALLOC_KINDS));
         self.set(ALLOC_KINDS.into(), kinds);

@@ -1,4 +1,4 @@
-//! Objects behind handles: an engine value with an error handler, attributes and hints of the program.
+//! Objects behind handles: an engine object with the program's error handler, attributes and hints.
 
 pub mod attribute;
 pub mod buffer;
@@ -17,11 +17,11 @@ use crate::info::Hints;
 use attribute::Attributes;
 use std::cell::{Cell, RefCell};
 
-/// The members that communicators, windows, files, sessions and datatypes have in common.
+/// The common members of communicators, windows, files, sessions and datatypes.
 #[derive(Debug)]
 pub struct Attached {
     errhandler: Cell<MPI_Errhandler>,
-    /// True if the program has set it.
+    /// True if the program has set the error handler.
     errhandler_is_chosen: Cell<bool>,
     pub attributes: RefCell<Attributes>,
     pub hints: RefCell<Hints>,
@@ -56,7 +56,7 @@ impl Attached {
         self.errhandler.get()
     }
 
-    /// Returns true if the program has set the error handler, even to the one that was in force.
+    /// Returns true if the program has set the error handler, even to the handler that was active.
     pub fn errhandler_is_chosen(&self) -> bool {
         self.errhandler_is_chosen.get()
     }
@@ -77,7 +77,7 @@ impl Default for Attached {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        // It cannot fail: the object holds a reference.
+        // `release` succeeds, since the object holds a reference.
         let _ = handler::release(self.errhandler.get());
     }
 }

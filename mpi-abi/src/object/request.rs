@@ -1,4 +1,4 @@
-//! Request objects: an operation of the engine, a persistent operation, or a generalized request of the program.
+//! Request objects: an engine operation, a persistent operation, or a generalized request.
 
 mod general;
 
@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// The state of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestState {
-    /// A null handle or a persistent request that is not started: nothing to wait for.
+    /// A null handle, or a persistent request that is not started.
     Inactive,
     Running,
     Complete,
@@ -28,20 +28,20 @@ pub enum RequestObject {
         req: Req,
         /// The send half of a send-receive, whose receive half is `req`.
         also: Option<Req>,
-        /// The communicator that it belongs to; none for a flush of a buffer of the process or of a session.
+        /// The communicator of the operation, or `None` for a flush of a process or session buffer.
         comm: Option<Rc<CommObject>>,
     },
     Persistent(Rc<PersistentObject>),
     General(Rc<General>),
-    /// One of the first two, whose buffers are in device memory.
+    /// A `Running` or `Persistent` request whose buffers are in device memory.
     Staged(Rc<StagedObject>),
 }
 
-/// An operation whose buffers are in device memory, with the host memory that replaces them.
+/// An operation whose buffers are in device memory, with the copies in host memory.
 pub struct StagedObject {
     pub(crate) inner: RequestObject,
     pub(crate) views: Views,
-    /// True once the results of the current operation are on the device.
+    /// True after the results of the current operation were copied to the device.
     landed: Cell<bool>,
 }
 
@@ -54,13 +54,14 @@ impl StagedObject {
         }
     }
 
-    /// Begins another operation of a persistent request.
+    /// Starts the next operation of a persistent request.
     pub(crate) fn begin(&self) -> Result<(), Failure> {
         self.landed.set(false);
         Ok(self.views.fill()?)
     }
 
-    /// Copies the results of a complete operation to the device, once; a message has this length.
+    /// Copies the results of a complete operation to the device, once.
+    /// `received` is the length of a received message.
     pub(crate) fn land(&self, received: u64) -> Result<(), Failure> {
         if self.landed.replace(true) {
             return Ok(());
@@ -100,7 +101,7 @@ impl RequestObject {
         }
     }
 
-    /// The communicator that failures of the operation are raised on.
+    /// Returns the communicator on which failures of the operation are raised.
     pub(crate) fn comm(&self) -> Option<&Rc<CommObject>> {
         match self {
             RequestObject::Running { comm, .. } => comm.as_ref(),
@@ -110,7 +111,7 @@ impl RequestObject {
         }
     }
 
-    /// Returns the operation itself, without its staged buffers.
+    /// Returns the operation without its staged buffers.
     pub(crate) fn unstaged(&self) -> &RequestObject {
         match self {
             RequestObject::Staged(staged) => &staged.inner,
@@ -118,7 +119,7 @@ impl RequestObject {
         }
     }
 
-    /// Returns the staged buffers and what belongs to them.
+    /// Returns the staged operation, or `None` if no buffer is in device memory.
     pub(crate) fn staged(&self) -> Option<&Rc<StagedObject>> {
         match self {
             RequestObject::Staged(staged) => Some(staged),
@@ -127,13 +128,13 @@ impl RequestObject {
     }
 }
 
-/// An operation whose handle was freed before it completed.
+/// An operation whose handle was freed before completion.
 pub struct Orphan {
     pub(crate) req: Req,
     pub(crate) comm: Option<Rc<CommObject>>,
-    /// Its buffers in device memory.
+    /// The staged buffers of the operation.
     pub(crate) staged: Option<Rc<StagedObject>>,
-    /// True if its end is that of the whole operation, whose results go to the device then.
+    /// True for the part of the operation whose completion copies the results to the device.
     pub(crate) lands: bool,
 }
 

@@ -1,4 +1,6 @@
-//! Session objects (section 11.3): each keeps the engine running and has an error handler, hints and a buffer.
+//! Session objects (section 11.3), with an error handler, hints and a buffer.
+//!
+//! The engine runs while a session exists.
 
 use super::Attached;
 use super::buffer::UserBuffer;
@@ -7,11 +9,11 @@ use mpi_core::pml::buffered::Buffer;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A session with everything the program has attached to it.
+/// A session with its attached error handler, hints and buffer.
 pub struct SessionObject {
     handle: Cell<MPI_Session>,
     pub attached: Attached,
-    /// The buffer for buffered sends of the communicators that derive from this session.
+    /// The buffer for buffered sends on communicators that derive from this session.
     pub buffer: Buffer,
     pub user_buffer: UserBuffer,
 }
@@ -27,12 +29,12 @@ impl SessionObject {
         })
     }
 
-    /// Sets its handle.
+    /// Sets the handle of the session.
     pub(crate) fn set_handle(&self, handle: MPI_Session) {
         self.handle.set(handle);
     }
 
-    /// Returns the handle, also after the session has been finalized.
+    /// Returns the handle, even after the session was finalized.
     pub fn handle(&self) -> MPI_Session {
         self.handle.get()
     }

@@ -1,12 +1,12 @@
-//! The hidden fields of `MPI_Status`.
+//! The implementation-defined fields of `MPI_Status`.
 //!
-//! `MPI_internal` holds the number of received bytes in words 0 and 1, low word first, and the cancelled flag in word 2;
-//! words 3 and 4 are zero.
+//! `MPI_internal` holds the number of received bytes in words 0 and 1, low word first.
+//! Word 2 is the cancelled flag. Words 3 and 4 are zero.
 
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, MPI_Status};
 use std::ffi::c_int;
 
-/// The status of an operation that received nothing (section 3.7.3).
+/// The empty status, of an operation without a received message (section 3.7.3).
 pub const EMPTY: MPI_Status = MPI_Status {
     MPI_SOURCE: MPI_ANY_SOURCE,
     MPI_TAG: MPI_ANY_TAG,

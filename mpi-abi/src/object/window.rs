@@ -9,17 +9,17 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// A window with everything the program has attached to it.
+/// A window with its attached error handler, attributes and hints.
 pub struct WinObject {
     pub win: Win,
     handle: Cell<MPI_Win>,
     pub attached: Attached,
-    /// The values that the predefined attributes point to.
+    /// The values to which the predefined attributes point.
     size: MPI_Aint,
     unit: c_int,
     flavor: c_int,
     model: c_int,
-    /// The results of accesses to a rank that go to device memory once the accesses are synchronized.
+    /// Staged results by target rank, copied to device memory after a synchronization.
     staged: RefCell<Vec<(c_int, Views)>>,
 }
 
@@ -37,7 +37,7 @@ impl WinObject {
             handle: Cell::new(MPI_WIN_NULL),
             attached: Attached::new(),
             size,
-            // The attribute is an int (section 12.2.6), whatever type the unit was given as.
+            // The attribute `MPI_WIN_DISP_UNIT` is an int for every window (section 12.2.6).
             unit: c_int::try_from(unit).unwrap_or(MPI_UNDEFINED),
             flavor,
             model: MPI_WIN_UNIFIED,
@@ -45,17 +45,17 @@ impl WinObject {
         })
     }
 
-    /// Keeps the staged buffers of an access to a rank.
+    /// Stores the staged buffers of an access to a rank.
     pub(crate) fn stage(&self, rank: c_int, views: Views) {
         self.staged.borrow_mut().push((rank, views));
     }
 
-    /// Returns true if no access has staged its result.
+    /// Returns true if no access has staged results.
     pub(crate) fn has_nothing_staged(&self) -> bool {
         self.staged.borrow().is_empty()
     }
 
-    /// Copies the results of accesses that are complete to the device: of those to one rank, or of all.
+    /// Copies the results of complete accesses to the device: accesses to one rank, or all.
     pub(crate) fn land(&self, only: Option<c_int>) -> Result<(), Failure> {
         if self.has_nothing_staged() {
             return Ok(());
@@ -69,7 +69,7 @@ impl WinObject {
         Ok(copied.fold(Ok(()), Result::and)?)
     }
 
-    /// Sets its handle.
+    /// Sets the handle of the window.
     pub(crate) fn set_handle(&self, handle: MPI_Win) {
         self.handle.set(handle);
     }
@@ -78,7 +78,7 @@ impl WinObject {
         self.handle.get()
     }
 
-    /// Returns the value of a predefined window attribute (section 12.2.6); `None` for other keyvals.
+    /// Returns the value of a predefined window attribute (12.2.6), or `None`.
     pub fn predefined(&self, keyval: c_int) -> Option<*mut c_void> {
         let int = |value: &c_int| std::ptr::from_ref(value).cast_mut().cast();
         match keyval {

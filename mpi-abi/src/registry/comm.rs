@@ -24,13 +24,14 @@ impl CommObject {
     }
 }
 
-/// Gives a communicator derived from `parent` a handle; it inherits the error handler and the session.
+/// Registers a handle for a communicator derived from `parent`.
+/// The new communicator inherits the parent's error handler and session.
 pub fn register(comm: Comm, parent: &CommObject) -> Result<Rc<CommObject>, Failure> {
     let attached = Attached::inheriting(&parent.attached);
     register_with(comm, attached, parent.session.clone())
 }
 
-/// Gives a communicator a handle.
+/// Registers a handle for a communicator.
 pub fn register_with(
     comm: Comm,
     attached: Attached,
@@ -48,8 +49,8 @@ pub fn register_with(
     Ok(object)
 }
 
-/// Reports to the launcher the other jobs that this process is connected with, if they have changed:
-/// a communicator with processes of another job was created or freed.
+/// Reports to the launcher the other jobs to which this process is connected, if the set changed.
+/// Called after a communicator with processes of another job was created or freed.
 pub fn report_connections() {
     let engine = state().engines().engine().borrow().clone();
     let (Some(engine), Some(launcher)) = (engine, phase::launcher()) else {
@@ -63,7 +64,7 @@ pub fn report_connections() {
     }
 }
 
-/// Removes a communicator from the table; operations in progress keep it alive.
+/// Removes a communicator from the table. Active operations keep the object alive.
 pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
     let removed = state().tables().comms().borrow_mut().remove(handle.0);
     let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;
@@ -76,7 +77,8 @@ pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gives a new communicator a handle, or returns the null handle in a process that is not a member.
+/// Registers a handle for a new communicator.
+/// Returns the null handle on a process that is not a member.
 pub fn register_some(
     new: Option<Comm>,
     attached: Attached,

@@ -10,7 +10,7 @@ use mpi_core::datatype::Datatype;
 use std::rc::Rc;
 
 impl TypeObject {
-    /// Returns the attributes, with the handle that the program knows.
+    /// Returns the datatype as the owner of its attributes, with the program's handle.
     pub fn owner(&self, handle: MPI_Datatype) -> Owner<'_> {
         Owner {
             carrier: Carrier::Type,
@@ -21,7 +21,7 @@ impl TypeObject {
     }
 }
 
-/// Gives a new datatype a handle.
+/// Registers a handle for a new datatype.
 pub fn register(datatype: Datatype) -> Result<MPI_Datatype, Failure> {
     state()
         .tables()
@@ -32,7 +32,7 @@ pub fn register(datatype: Datatype) -> Result<MPI_Datatype, Failure> {
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many datatypes"))
 }
 
-/// Returns the object behind a handle; that of a predefined one is created at the first request.
+/// Returns the object of a handle. The object of a predefined datatype is created on first use.
 pub fn object(handle: MPI_Datatype) -> Result<Rc<TypeObject>, Failure> {
     if handle.0 >= FIRST_DYNAMIC {
         return state()
@@ -53,7 +53,7 @@ pub fn object(handle: MPI_Datatype) -> Result<Rc<TypeObject>, Failure> {
     Ok(object)
 }
 
-/// Removes a derived datatype from the table; operations in progress keep the engine's value alive.
+/// Removes a derived datatype from the table. Active operations keep the engine's datatype alive.
 pub fn remove(handle: MPI_Datatype) -> Result<(), Failure> {
     if handle.0 < FIRST_DYNAMIC {
         let datatype = state::datatype(handle)?;
@@ -75,7 +75,7 @@ pub fn remove(handle: MPI_Datatype) -> Result<(), Failure> {
         .ok_or_else(|| wrong(Kind::Datatype, handle.0))
 }
 
-/// Returns the handle of a type of a Fortran kind: the same one for each request of the same kind.
+/// Returns the handle of a Fortran kind's datatype. Equal kinds have one handle.
 pub fn kind_handle(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
     let known = state()
         .tables()
@@ -89,7 +89,8 @@ pub fn kind_handle(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
 
 /// Returns a handle of a datatype for a callback of the program.
 ///
-/// A datatype whose handle has been freed gets a temporary one for the callback; the flag is true then.
+/// A datatype whose handle was freed gets a temporary handle for the callback.
+/// The returned flag is true in that case.
 pub fn handle_of(datatype: &Datatype) -> Result<(MPI_Datatype, bool), Failure> {
     if let Some(named) = datatype.as_named() {
         return Ok((MPI_Datatype(named.info().handle as usize), false));

@@ -9,7 +9,8 @@ use crate::state::state;
 use mpi_core::io::File;
 use std::rc::Rc;
 
-/// Gives a file a handle; it inherits the error handler that `MPI_FILE_NULL` has now (section 14.7).
+/// Registers a handle for a file.
+/// The file inherits the current error handler of `MPI_FILE_NULL` (section 14.7).
 pub fn register(file: File) -> Result<Rc<FileObject>, Failure> {
     let object = FileObject::new(file, Attached::inheriting(state().program().no_file()));
     let handle = state().tables().files().borrow_mut().insert(object.clone());

@@ -1,6 +1,7 @@
-//! Registration of objects: assigns handles, and removes them when an object is freed.
+//! Registration of objects: assigns a handle to an object, and removes it when the object is freed.
 //!
-//! Objects do not know the tables, which are in [`state`](crate::state); these functions use both.
+//! Objects do not refer to the tables, which are in [`state`](crate::state).
+//! Functions of this module update objects and tables together.
 
 pub mod comm;
 pub mod datatype;

@@ -1,10 +1,10 @@
-//! Request handles: their table, the state of an operation, waiting, starting.
+//! Request handles: lookup, state, wait and start.
 //!
-//! A handle refers to an operation of the engine, a persistent operation, or a generalized request of the program;
+//! A handle refers to an engine operation, a persistent operation, or a generalized request.
 //! `handles` resolves it.
-//! A send that was complete when the call returned needs none of these: it gets the handle [`DONE`], which is always complete.
+//! A send that completes within the call has the handle [`DONE`], which is always complete.
 //!
-//! Protocol: the table is never borrowed while the engine makes progress or a function of the program runs.
+//! Protocol: the table is not borrowed while the engine progresses or a callback runs.
 
 mod free_cancel;
 mod handles;
@@ -46,7 +46,7 @@ pub fn look(handle: MPI_Request) -> Result<RequestState, Failure> {
     look_up(handle)
 }
 
-/// Returns the state of an operation in the table of the process.
+/// Returns the state of an operation in the process's request table.
 fn look_up(handle: MPI_Request) -> Result<RequestState, Failure> {
     let requests = state().tables().requests().borrow();
     let object = requests
@@ -55,7 +55,8 @@ fn look_up(handle: MPI_Request) -> Result<RequestState, Failure> {
     Ok(object.look())
 }
 
-/// Returns true if a wait for the handle is over; a wrong handle counts, and is reported by the call that takes it.
+/// Returns true if a wait for the handle is over.
+/// An invalid handle counts as settled: the call that takes it reports the error.
 #[inline]
 pub fn is_settled(handle: MPI_Request) -> bool {
     !matches!(look(handle), Ok(RequestState::Running))
@@ -70,7 +71,7 @@ pub fn wait(handle: MPI_Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the state of a request; one that is not complete is checked again after a poll of the engine.
+/// Returns the state of a request. If it is running, polls the engine once and checks again.
 pub fn state_after_progress(handle: MPI_Request) -> Result<RequestState, Failure> {
     match look(handle)? {
         RequestState::Running => {
@@ -127,7 +128,7 @@ pub fn start(handle: MPI_Request) -> Result<(), Failure> {
         .map_err(|e| Failure::from(e).on(target))
 }
 
-/// Calls `use_it` with a partitioned operation; failures are raised on its communicator.
+/// Calls `use_it` with a partitioned operation. Failures are raised on its communicator.
 pub fn with_partitioned<R>(
     handle: MPI_Request,
     use_it: impl FnOnce(&Partitioned, Option<&Views>) -> Result<R, Failure>,
@@ -146,7 +147,8 @@ pub fn with_partitioned<R>(
     use_it(partitioned, views).map_err(|failure| failure.on(Target::Comm(p.comm.handle())))
 }
 
-/// Keeps the staged buffers of an operation until its request is complete; returns the handle that replaces this one.
+/// Attaches staged buffers to an operation until its request completes.
+/// Returns the handle that replaces `handle`.
 pub fn stage(handle: MPI_Request, views: Views) -> Result<MPI_Request, Failure> {
     if matches!(handle, MPI_REQUEST_NULL | DONE) {
         views.land()?;

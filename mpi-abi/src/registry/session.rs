@@ -8,7 +8,7 @@ use crate::object::session::SessionObject;
 use crate::state::state;
 use std::rc::Rc;
 
-/// Gives a session a handle.
+/// Registers a handle for a new session.
 pub fn register(attached: Attached) -> Result<Rc<SessionObject>, Failure> {
     let object = SessionObject::new(attached);
     let handle = state()
@@ -22,7 +22,7 @@ pub fn register(attached: Attached) -> Result<Rc<SessionObject>, Failure> {
     Ok(object)
 }
 
-/// Removes a session from the table; objects derived from it keep it alive.
+/// Removes a session from the table. Objects that derive from the session keep it alive.
 pub fn remove(handle: MPI_Session) -> Result<(), Failure> {
     let removed = state().tables().sessions().borrow_mut().remove(handle.0);
     removed

@@ -22,7 +22,7 @@ impl WinObject {
     }
 }
 
-/// Gives a window a handle.
+/// Registers a handle for a window.
 pub fn register(win: Win, size: MPI_Aint, unit: MPI_Aint) -> Result<Rc<WinObject>, Failure> {
     let object = WinObject::new(win, size, unit);
     let handle = state().tables().wins().borrow_mut().insert(object.clone());
@@ -32,7 +32,7 @@ pub fn register(win: Win, size: MPI_Aint, unit: MPI_Aint) -> Result<Rc<WinObject
     Ok(object)
 }
 
-/// Keeps the staged buffers of an access to a rank until the accesses are synchronized.
+/// Stores the staged buffers of an access to a rank until the accesses are synchronized.
 pub fn stage(win: MPI_Win, rank: c_int, views: Views) -> Result<(), Failure> {
     if !views.is_empty() {
         crate::state::win(win)?.stage(rank, views);

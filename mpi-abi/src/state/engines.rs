@@ -1,11 +1,11 @@
-//! The engine of the process, and what lives as long as it.
+//! The engine of the process, and data with the lifetime of the process.
 
 use mpi_core::Engine;
 use mpi_core::plugin::Catalogue;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 
-/// The engine of the process, and what lives as long as it.
+/// The engine of the process, and data with the lifetime of the process.
 pub(crate) struct Engines {
     engine: RefCell<Option<Engine>>,
     parked: RefCell<Option<Engine>>,
@@ -25,31 +25,32 @@ impl Engines {
         }
     }
 
-    /// The engine, while the world or a session exists.
+    /// Returns the engine, which exists while the world or a session exists.
     #[inline(always)]
     pub fn engine(&self) -> &RefCell<Option<Engine>> {
         &self.engine
     }
 
-    /// The engine between two sessions: it cannot be created twice, since other processes refer to its memory.
+    /// Returns the parked engine between two sessions.
+    /// A second engine cannot be created, since other processes refer to this engine's memory.
     #[inline(always)]
     pub fn parked(&self) -> &RefCell<Option<Engine>> {
         &self.parked
     }
 
-    /// The catalogue of plugin components, whose strings live as long as the process.
+    /// Returns the catalogue of plugins, whose strings live until process exit.
     #[inline(always)]
     pub fn plugins(&self) -> &RefCell<Option<Catalogue>> {
         &self.plugins
     }
 
-    /// True if some user of the engine may call from several threads at once.
+    /// Returns true if a user of the engine may call from several threads at once.
     #[inline(always)]
     pub fn multiple(&self) -> &Cell<bool> {
         &self.multiple
     }
 
-    /// Keeps a value until process exit, where leak checkers find it reachable.
+    /// Leaks a value until process exit. It stays reachable for leak checkers.
     pub fn keep<T: 'static>(&self, value: T) -> &'static T {
         let value: &'static T = Box::leak(Box::new(value));
         self.kept.borrow_mut().push(value);

@@ -1,4 +1,4 @@
-//! The entry and the end of every call.
+//! Entry and exit of every MPI call.
 
 use super::extras::{self, FOLLOWED, FORKED, LOCKED, STAGING, TRACED};
 use super::{global_lock, tracing};
@@ -7,16 +7,18 @@ use mpi_core::trace::Trace;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// This process's rank in the world (upper half) and the size of the world (lower half); 0 while there is no world.
+/// This process's rank in `MPI_COMM_WORLD` (upper half) and the size (lower half).
+/// The word is 0 while there is no world.
 static WORLD_PLACE: AtomicU64 = AtomicU64::new(0);
 
-/// Sets this process's rank and the size of the world; `None` if there is no world or it is no member.
+/// Sets this process's rank and the size of the world.
+/// `None` if there is no world or this process is not a member.
 pub(crate) fn set_world_place(place: Option<(u32, u32)>) {
     let word = place.map_or(0, |(rank, size)| u64::from(rank) << 32 | u64::from(size));
     WORLD_PLACE.store(word, Relaxed);
 }
 
-/// Returns rank and size in the world; `None` while there is no world.
+/// Returns rank and size in `MPI_COMM_WORLD`, or `None` while there is no world.
 #[inline(always)]
 pub(crate) fn world_place() -> Option<(u32, u32)> {
     match WORLD_PLACE.load(Relaxed) {
@@ -25,16 +27,17 @@ pub(crate) fn world_place() -> Option<(u32, u32)> {
     }
 }
 
-/// The function that follows each call.
+/// The function that runs at the end of each call.
 static AFTER_CALL: OnceLock<fn()> = OnceLock::new();
 
-/// Calls `follow` at the end of every call from now on, when the call holds nothing of the library; only the first such function is called.
+/// Runs `follow` at the end of every call from now on, without the lock and without borrows.
+/// Later calls of this function have no effect.
 pub(crate) fn call_after_calls(follow: fn()) {
     let _ = AFTER_CALL.set(follow);
     extras::set(FOLLOWED, true);
 }
 
-/// The state of a running call, to be passed to [`leave`].
+/// The state of an active call, to be passed to [`leave`].
 #[derive(Debug)]
 #[must_use]
 pub struct CallGuard {
@@ -44,13 +47,13 @@ pub struct CallGuard {
 }
 
 impl CallGuard {
-    /// Returns true if the call has nothing to do beside its work.
+    /// Returns true if the call has no extra actions.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.extras == 0
     }
 
-    /// Returns true if the call keeps the buffers that it stages.
+    /// Returns true if the call records the buffers that it stages.
     #[inline(always)]
     pub fn is_staging(&self) -> bool {
         self.extras & STAGING != 0
@@ -81,18 +84,19 @@ pub fn leave(id: usize, guard: CallGuard) {
     }
 }
 
-/// The page numbers functions from 1.
+/// Converts a function id to its number on the state page, which begins with 1.
 #[inline(always)]
 fn number(id: usize) -> u16 {
     id as u16 + 1
 }
 
-/// Performs the extra actions at entry; returns those that apply to this call and its start time.
+/// Performs the extra actions at entry. Returns the actions of this call and its start time.
 #[cold]
 fn enter_with(id: usize) -> (u8, u64) {
     if extras::get() & FORKED != 0 {
         forked::called(id, world_place());
-        // The function is harmless, and takes no lock: a thread that does not exist in this process may hold it.
+        // The function is harmless, and takes no lock.
+        // The lock may be held by a thread that does not exist in the child.
         return (0, 0);
     }
     if extras::loader_has_loaded() {
@@ -111,7 +115,7 @@ fn enter_with(id: usize) -> (u8, u64) {
     }
 }
 
-/// Makes calls stage buffers if the library of an accelerator has been loaded, and watches for the next library.
+/// Enables staging if an accelerator library was loaded, and watches for the next library.
 #[cold]
 fn find_libraries() {
     if device::is_in_use() {
@@ -122,7 +126,7 @@ fn find_libraries() {
 
 #[cold]
 fn leave_with(id: usize, guard: CallGuard) {
-    // False if tracing began inside the call.
+    // The bit is clear if tracing began during the call.
     if guard.extras & TRACED != 0 {
         tracing::trace_call(number(id), guard.began);
     }

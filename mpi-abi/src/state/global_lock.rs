@@ -12,12 +12,12 @@ pub(super) fn acquire() {
     GLOBAL_LOCK.acquire();
 }
 
-/// Releases it at the end of the call.
+/// Releases the lock at the end of the call.
 pub(super) fn release() {
     GLOBAL_LOCK.release();
 }
 
-/// Runs `f`, which is not a call of the program, under the lock that calls take.
+/// Runs `f` under the lock that calls take. `f` is not part of a call of the program.
 pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
     GLOBAL_LOCK.acquire();
     let result = f();
@@ -25,14 +25,14 @@ pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Sets the number of cores that the threads of this process have.
+/// Sets the number of cores available to the threads of this process.
 pub(crate) fn set_cores_for_threads(cores: usize) {
     GLOBAL_LOCK.set_cores(u32::try_from(cores).unwrap_or(u32::MAX));
 }
 
 /// Chooses whether calls take the global lock.
 ///
-/// Only initialization calls it, when no other thread is inside.
+/// Called only by initialization, while no other thread is inside MPI.
 pub(crate) fn set_locking(locking: bool) {
     extras::set(LOCKED, locking);
     if locking {
@@ -40,19 +40,19 @@ pub(crate) fn set_locking(locking: bool) {
     }
 }
 
-/// The hooks by which the engine lets threads wait together.
+/// The hooks through which the engine synchronizes waiting threads.
 pub static THREADS: Threads = Threads {
     wait_step: |polled| GLOBAL_LOCK.wait_step(polled),
     wanted: || GLOBAL_LOCK.is_wanted(),
     is_alone: || GLOBAL_LOCK.is_of_one_thread(),
 };
 
-/// Makes a thread that finds the lock taken ring this doorbell from now on, since the owner may be asleep.
+/// Sets the doorbell that a thread rings if it finds the lock taken: the owner may be asleep.
 pub(crate) fn set_doorbell(inbox: &'static Inbox) {
     GLOBAL_LOCK.set_doorbell(inbox);
 }
 
-/// Called by the engine between two polls of a wait, to admit other threads.
+/// Admits other threads. The engine calls this function between two polls of a wait.
 pub fn yield_lock() {
     if extras::get() & LOCKED != 0 {
         GLOBAL_LOCK.yield_to_waiters();

@@ -1,10 +1,10 @@
-//! The jobs that this process is connected with.
+//! The jobs to which this process is connected.
 
 use crate::abi::{MPI_COMM_NULL, MPI_Comm};
 use mpi_core::dynamic::PortName;
 use std::cell::{Cell, RefCell};
 
-/// The jobs that this process is connected with.
+/// The jobs to which this process is connected.
 pub(crate) struct Jobs {
     parent: Cell<MPI_Comm>,
     connections: RefCell<Vec<u64>>,
@@ -20,19 +20,19 @@ impl Jobs {
         }
     }
 
-    /// The communicator with the job that spawned this one, if any.
+    /// Returns the intercommunicator to the job that spawned this job, or the null handle.
     #[inline(always)]
     pub fn parent(&self) -> &Cell<MPI_Comm> {
         &self.parent
     }
 
-    /// The jobs that this process is connected with, as last reported to the launcher.
+    /// Returns the connected jobs, as last reported to the launcher.
     #[inline(always)]
     pub fn connections(&self) -> &RefCell<Vec<u64>> {
         &self.connections
     }
 
-    /// Jobs that are being spawned: their names, and the ports at which this process waits for them.
+    /// Returns the spawns in progress: job names, and the ports where this process accepts them.
     #[inline(always)]
     pub fn spawning(&self) -> &RefCell<Vec<(String, PortName)>> {
         &self.spawning

@@ -1,4 +1,4 @@
-//! The objects behind handles: arguments of calls, and the error handler of a failure.
+//! Lookup of objects by handle, for call arguments and for error handlers.
 
 use super::state;
 use crate::abi::*;
@@ -15,7 +15,7 @@ use mpi_core::group::Group;
 use mpi_core::op::Op;
 use std::rc::{Rc, Weak};
 
-/// Returns the engine, while the process is initialized.
+/// Returns the engine. Returns an error before initialization and after finalization.
 #[inline]
 pub(crate) fn engine() -> Result<Engine, Failure> {
     state()
@@ -26,7 +26,7 @@ pub(crate) fn engine() -> Result<Engine, Failure> {
         .ok_or_else(not_running)
 }
 
-/// The failure of a call before initialization or after finalization.
+/// Returns the failure of a call before initialization or after finalization.
 #[cold]
 pub(crate) fn not_running() -> Failure {
     let when = if crate::phase::finalized() {
@@ -51,7 +51,7 @@ pub(crate) fn comm(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     })
 }
 
-/// Returns a communicator that exists, or that was freed and is still in use.
+/// Returns a communicator that exists, or that was freed and still has active operations.
 fn known_comm(handle: MPI_Comm) -> Option<Rc<CommObject>> {
     comm(handle).ok().or_else(|| {
         let freed = state().tables().freed_comms().borrow();
@@ -77,7 +77,8 @@ pub(crate) fn datatype(handle: MPI_Datatype) -> Result<Datatype, Failure> {
 
 /// Resolves the datatype of a buffer of `count` elements.
 ///
-/// For a count of zero it may be `MPI_DATATYPE_NULL`: the standard does not allow it, but MPICH accepts it, and it is harmless.
+/// For a count of zero the handle may be `MPI_DATATYPE_NULL`.
+/// The standard does not allow it, but MPICH accepts it.
 #[inline]
 pub(crate) fn datatype_of(count: i64, handle: MPI_Datatype) -> Result<Datatype, Failure> {
     match handle {
@@ -110,7 +111,8 @@ pub(crate) fn win(handle: MPI_Win) -> Result<Rc<WinObject>, Failure> {
         .ok_or_else(|| wrong(Kind::Win, handle.0))
 }
 
-/// Calls `visit` with a window and returns its result, or false if the window does not exist; `visit` creates and frees no window.
+/// Calls `visit` with a window and returns its result, or false if the window does not exist.
+/// `visit` must not create or free a window.
 #[inline(always)]
 pub(crate) fn with_win(handle: MPI_Win, visit: impl FnOnce(&WinObject) -> bool) -> bool {
     let wins = state().tables().wins().borrow();
@@ -151,11 +153,12 @@ pub(crate) fn session(handle: MPI_Session) -> Result<Rc<SessionObject>, Failure>
         .ok_or_else(|| wrong(Kind::Session, handle.0))
 }
 
-/// Returns the error handler for a failure, and the object that it was found on.
+/// Returns the error handler for a failure, and the object on which the handler was set.
 ///
-/// A failure that concerns no object, or one whose handle is wrong, is raised on `MPI_COMM_SELF` (section 9.3).
-/// Up to MPI-3.1 that was `MPI_COMM_WORLD`, so if the program has set no handler on the former, that of the latter is used;
-/// a handler that was set on the former is used, also a fatal one.
+/// Failures without an object or with an invalid handle are raised on `MPI_COMM_SELF` (9.3).
+/// Up to MPI-3.1 it was raised on `MPI_COMM_WORLD`.
+/// So if the program has set no handler on `MPI_COMM_SELF`, that of `MPI_COMM_WORLD` is used.
+/// A handler that was set on `MPI_COMM_SELF` is always used, even `MPI_ERRORS_ARE_FATAL`.
 pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
     let own = match target {
         Target::Comm(c) => known_comm(c).map(|c| c.attached.errhandler()),
@@ -179,7 +182,8 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
     (Target::Comm(hears), of(hears))
 }
 
-/// Returns ` on MPI_COMM_WORLD` for messages, or nothing if no communicator, window or file is concerned.
+/// Returns ` on MPI_COMM_WORLD` for messages.
+/// Returns an empty string if the target is not a communicator, window or file.
 pub fn describe(target: Target) -> String {
     match target {
         Target::Comm(c) => known_comm(c).map_or(String::new(), |c| format!(" on {}", c.label())),
@@ -189,7 +193,7 @@ pub fn describe(target: Target) -> String {
     }
 }
 
-/// Returns `rank 3 on node7`, or the process id before it has a rank.
+/// Returns `rank 3 on node7`. Before the rank is known, the text has the process id.
 pub fn this_rank() -> String {
     let host = host_name();
     match &*state().engines().engine().borrow() {

@@ -1,22 +1,23 @@
 //! Process-wide state: the only global data of the library.
 //!
-//! Protocol: every exported function holds a [`CallGuard`] while it runs. At `MPI_THREAD_MULTIPLE`, and until initialization has
-//! chosen a lower level, that holds the global lock; below it the program guarantees that its calls do not overlap.
-//! So one thread at a time accesses the state, and the tables need no locks of their own; but none may be borrowed while the
-//! engine waits or a callback of the program runs.
+//! Protocol: every exported function holds a [`CallGuard`] while it runs.
+//! At `MPI_THREAD_MULTIPLE`, and before initialization, the call also holds the global lock.
+//! Below that level the program guarantees that its calls do not overlap.
+//! So only one thread at a time accesses the state, and the tables need no locks.
+//! No table may be borrowed while the engine waits or a callback of the program runs.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `tables` | objects by handle |
-//! | `engines` | the engine, and what lives as long as the process |
-//! | `jobs` | the jobs that this process is connected with |
-//! | `program` | values of the program that belong to no handle |
-//! | `unfinished` | operations whose handles were freed before they ended |
+//! | `engines` | the engine, and data with the lifetime of the process |
+//! | `jobs` | the jobs to which this process is connected |
+//! | `program` | values of the program that have no handle |
+//! | `unfinished` | active operations whose handles were freed |
 //! | `lookup` | the objects behind the arguments of a call |
-//! | `entry` | the entry and the end of every call |
-//! | `extras` | what every call does beside its work |
-//! | `global_lock` | the lock of calls |
-//! | `tracing` | the state page and the trace, on which calls are published |
+//! | `entry` | entry and exit of every call |
+//! | `extras` | extra actions of every call, such as tracing |
+//! | `global_lock` | the global lock of calls |
+//! | `tracing` | the state page and the trace |
 #![allow(unsafe_code)]
 
 mod engines;
@@ -60,31 +61,31 @@ pub struct State {
 }
 
 impl State {
-    /// The engine of the process, and what lives as long as it.
+    /// Returns the engine of the process, and data with the lifetime of the process.
     #[inline(always)]
     pub(crate) fn engines(&self) -> &Engines {
         &self.engines
     }
 
-    /// The objects of the process by handle.
+    /// Returns the tables of objects.
     #[inline(always)]
     pub(crate) fn tables(&self) -> &Tables {
         &self.tables
     }
 
-    /// Operations whose handles were freed before they ended.
+    /// Returns the active operations whose handles were freed.
     #[inline(always)]
     pub(crate) fn unfinished(&self) -> &Unfinished {
         &self.unfinished
     }
 
-    /// The jobs that this process is connected with.
+    /// Returns the jobs to which this process is connected.
     #[inline(always)]
     pub(crate) fn jobs(&self) -> &Jobs {
         &self.jobs
     }
 
-    /// Values of the program that belong to no handle.
+    /// Returns the values of the program that have no handle.
     #[inline(always)]
     pub(crate) fn program(&self) -> &ProgramValues {
         &self.program
@@ -93,7 +94,7 @@ impl State {
 
 struct Global(State);
 
-// SAFETY: one thread at a time is inside, by the protocol at the head of this module.
+// SAFETY: one thread at a time accesses the state, by the protocol in the head of this module.
 unsafe impl Sync for Global {}
 
 static GLOBAL: Global = Global(State {
@@ -104,7 +105,7 @@ static GLOBAL: Global = Global(State {
     program: ProgramValues::new(),
 });
 
-/// Returns the state; only functions that run inside a call may use it.
+/// Returns the state. Only functions that run within a call may use it.
 #[inline(always)]
 pub(crate) fn state() -> &'static State {
     &GLOBAL.0

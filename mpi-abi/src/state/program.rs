@@ -1,4 +1,4 @@
-//! Values of the program that belong to no handle.
+//! Values of the program that have no handle.
 
 use crate::abi::{MPI_Datatype, MPI_ERRORS_RETURN, MPI_Op};
 use crate::object::Attached;
@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Values of the program that belong to no handle.
+/// Values of the program that have no handle.
 pub(crate) struct ProgramValues {
     datareps: RefCell<Vec<(String, Rc<dyn Conversion>)>>,
     heap: RefCell<BTreeMap<usize, ShmBlock>>,
@@ -33,37 +33,37 @@ impl ProgramValues {
         }
     }
 
-    /// Data representations registered by the program, by name.
+    /// Returns the data representations registered by the program, by name.
     #[inline(always)]
     pub fn datareps(&self) -> &RefCell<Vec<(String, Rc<dyn Conversion>)>> {
         &self.datareps
     }
 
-    /// Blocks that `MPI_Alloc_mem` has taken from the node's memory, by address.
+    /// Returns the blocks of the node's shared memory from `MPI_Alloc_mem`, by address.
     #[inline(always)]
     pub fn heap(&self) -> &RefCell<BTreeMap<usize, ShmBlock>> {
         &self.heap
     }
 
-    /// The predefined operator and datatype that were combined last, and their function.
+    /// Returns the last used pair of predefined operator and datatype, with its function.
     #[inline(always)]
     pub fn last_op(&self) -> &Cell<Option<(MPI_Op, MPI_Datatype, DenseOp)>> {
         &self.last_op
     }
 
-    /// The keyvals of attributes.
+    /// Returns the keyvals of attributes.
     #[inline(always)]
     pub fn keyvals(&self) -> &Keyvals {
         &self.keyvals
     }
 
-    /// The buffer that `MPI_Buffer_attach` attached to the process.
+    /// Returns the buffer attached to the process by `MPI_Buffer_attach`.
     #[inline(always)]
     pub fn buffer(&self) -> &UserBuffer {
         &self.buffer
     }
 
-    /// Holds the error handler of files that are opened later, which is set on `MPI_FILE_NULL` (section 14.7).
+    /// Returns the state of `MPI_FILE_NULL`: the error handler of new files (section 14.7).
     #[inline(always)]
     pub fn no_file(&self) -> &Attached {
         &self.no_file

@@ -1,4 +1,4 @@
-//! The objects of the process by handle.
+//! The object tables of the process, indexed by handle.
 
 use crate::handle::{Kind, Table};
 use crate::object::comm::CommObject;
@@ -13,10 +13,10 @@ use mpi_core::pml::Message;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-/// A group, and the session it derives from.
+/// A group, and the session from which it derives.
 pub(crate) type GroupOfSession = (Group, Option<Rc<SessionObject>>);
 
-/// The objects of the process by handle.
+/// The object tables of the process, indexed by handle.
 pub(crate) struct Tables {
     world: RefCell<Option<Rc<CommObject>>>,
     myself: RefCell<Option<Rc<CommObject>>>,
@@ -52,79 +52,80 @@ impl Tables {
         }
     }
 
-    /// `MPI_COMM_WORLD`, from initialization to finalization.
+    /// Returns `MPI_COMM_WORLD`, which exists from initialization to finalization.
     #[inline(always)]
     pub fn world(&self) -> &RefCell<Option<Rc<CommObject>>> {
         &self.world
     }
 
-    /// `MPI_COMM_SELF`, likewise.
+    /// Returns `MPI_COMM_SELF`, which exists from initialization to finalization.
     #[inline(always)]
     pub fn myself(&self) -> &RefCell<Option<Rc<CommObject>>> {
         &self.myself
     }
 
-    /// Communicators, except for the predefined ones.
+    /// Returns the table of communicators, without the predefined ones.
     #[inline(always)]
     pub fn comms(&self) -> &RefCell<Table<Rc<CommObject>>> {
         &self.comms
     }
 
-    /// Freed communicators that active operations keep alive; failures of those are reported to their handlers.
+    /// Returns the freed communicators that active operations keep alive.
+    /// Failures of those operations are raised on their error handlers.
     #[inline(always)]
     pub fn freed_comms(&self) -> &RefCell<Vec<Weak<CommObject>>> {
         &self.freed_comms
     }
 
-    /// Groups, each with the session it derives from.
+    /// Returns the table of groups, each with the session from which it derives.
     #[inline(always)]
     pub fn groups(&self) -> &RefCell<Table<GroupOfSession>> {
         &self.groups
     }
 
-    /// Sessions.
+    /// Returns the table of sessions.
     #[inline(always)]
     pub fn sessions(&self) -> &RefCell<Table<Rc<SessionObject>>> {
         &self.sessions
     }
 
-    /// Requests.
+    /// Returns the table of requests, without those in the engine's table.
     #[inline(always)]
     pub fn requests(&self) -> &RefCell<Table<RequestObject>> {
         &self.requests
     }
 
-    /// Messages taken by a matched probe.
+    /// Returns the table of messages matched by a probe.
     #[inline(always)]
     pub fn messages(&self) -> &RefCell<Table<(Message, Rc<CommObject>)>> {
         &self.messages
     }
 
-    /// Derived datatypes.
+    /// Returns the table of derived datatypes.
     #[inline(always)]
     pub fn types(&self) -> &RefCell<Table<Rc<TypeObject>>> {
         &self.types
     }
 
-    /// Predefined datatypes to which the program has attached something, by handle.
+    /// Returns the predefined datatypes with attached names or attributes, by handle.
     #[inline(always)]
     pub fn named_types(&self) -> &RefCell<Vec<(usize, Rc<TypeObject>)>> {
         &self.named_types
     }
 
-    /// Operators of the program.
+    /// Returns the table of the program's operators.
     #[inline(always)]
     pub fn ops(&self) -> &RefCell<Table<Op>> {
         &self.ops
     }
 
-    /// Windows.
+    /// Returns the table of windows.
     #[inline(always)]
     pub fn wins(&self) -> &RefCell<Table<Rc<WinObject>>> {
         &self.wins
     }
 
-    /// Files.
+    /// Returns the table of files.
     #[inline(always)]
     pub fn files(&self) -> &RefCell<Table<Rc<FileObject>>> {
         &self.files

@@ -1,4 +1,4 @@
-//! Where calls are published: the state page, and the trace of the run.
+//! Publication of calls on the state page and in the trace.
 #![allow(unsafe_code)]
 
 use super::extras::{self, TRACED};
@@ -6,10 +6,10 @@ use mpi_base::state::StatePage;
 use mpi_core::trace::Trace;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
-/// The page on which this process publishes its state; null while there is none.
+/// The state page of this process, or null.
 static PAGE: AtomicPtr<StatePage> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The trace that calls are written to; null without tracing.
+/// The trace of calls, or null.
 static TRACE: AtomicPtr<Trace> = AtomicPtr::new(std::ptr::null_mut());
 
 /// True if this run is recorded or replayed.
@@ -17,11 +17,11 @@ static SCRIPTED: AtomicBool = AtomicBool::new(false);
 
 /// Returns the trace, if calls are traced.
 pub(super) fn trace() -> Option<&'static Trace> {
-    // SAFETY: null, or a trace that `set_tracing` received with lifetime `'static`.
+    // SAFETY: the pointer is null, or the `'static` trace that `set_tracing` received.
     unsafe { TRACE.load(Relaxed).as_ref() }
 }
 
-/// Writes a returning call to the trace; the page numbers functions from 1.
+/// Writes a returning call to the trace. Function numbers begin with 1.
 pub(super) fn trace_call(number: u16, began: u64) {
     if let Some(trace) = trace() {
         // SAFETY: `pthread_self` has no preconditions and always succeeds.
@@ -45,14 +45,14 @@ pub(crate) fn is_scripted() -> bool {
     SCRIPTED.load(Relaxed)
 }
 
-/// Returns the page of this process, once there is one.
+/// Returns the state page of this process, if it exists.
 #[inline(always)]
 pub(super) fn page() -> Option<&'static StatePage> {
-    // SAFETY: null, or a page that `set_state_page` received with lifetime `'static`.
+    // SAFETY: the pointer is null, or the `'static` page that `set_state_page` received.
     unsafe { PAGE.load(Relaxed).as_ref() }
 }
 
-/// Publishes calls on this page from now on.
+/// Publishes calls on this state page from now on.
 pub(crate) fn set_state_page(page: &'static StatePage) {
     PAGE.store(std::ptr::from_ref(page).cast_mut(), Relaxed);
 }

@@ -1,9 +1,9 @@
-//! Operations whose handles were freed before they ended.
+//! Active operations whose handles were freed.
 
 use crate::object::request::{FreedGeneral, Orphan};
 use std::cell::RefCell;
 
-/// Operations whose handles were freed before they ended.
+/// Active operations whose handles were freed.
 pub(crate) struct Unfinished {
     orphans: RefCell<Vec<Orphan>>,
     freed_general: RefCell<Vec<FreedGeneral>>,
@@ -17,13 +17,13 @@ impl Unfinished {
         }
     }
 
-    /// Operations whose handles were freed before they completed.
+    /// Returns the operations whose handles were freed before completion.
     #[inline(always)]
     pub fn orphans(&self) -> &RefCell<Vec<Orphan>> {
         &self.orphans
     }
 
-    /// Generalized requests whose handles were freed before they were complete.
+    /// Returns the generalized requests whose handles were freed before completion.
     #[inline(always)]
     pub fn freed_general(&self) -> &RefCell<Vec<FreedGeneral>> {
         &self.freed_general

@@ -1,20 +1,24 @@
-//! Catching and raising exceptions of any language: a frame whose personality routine handles every exception.
+//! Catching and raising of exceptions of any language, by a frame with its own personality routine.
 //!
-//! Protocol: Itanium C++ ABI, exception handling, level I. In the search phase [`personality`] reports that the frame handles the exception;
-//! in the cleanup phase it makes the frame continue at `portcullis_caught` with the exception as the result.
-//! The unwinder's functions are looked up by name in the process, since the library's own copy did not start this unwinding.
-//! Without them, and on processors without such a frame here, an exception ends the process, with a message if one can be printed.
+//! Protocol: Itanium C++ ABI, exception handling, level I.
+//! In the search phase [`personality`] reports that the frame handles the exception.
+//! In the cleanup phase the frame continues at `portcullis_caught`, with the exception as result.
+//! The unwinder's functions are looked up by name in the process.
+//! The library's own copy of the unwinder did not start the unwinding.
+//! Without those functions, or on a processor other than x86-64, an exception ends the process.
+//! A message is printed if possible.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
 use std::sync::OnceLock;
 
-/// A function that may throw; it takes one pointer.
+/// A function with one pointer parameter that may throw.
 pub(super) type Throwing = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// Calls a function; returns the exception that it has thrown, or null.
+/// Calls a function. Returns the exception that it has thrown, or null.
 pub(super) fn run(function: Throwing, argument: *mut c_void) -> *mut c_void {
-    // SAFETY: `portcullis_try` calls the function with the argument and returns null, or the exception that `personality` put into its result register.
+    // SAFETY: `portcullis_try` calls the function with the argument.
+    // The result is null, or the exception that `personality` put into the result register.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         portcullis_try(function, argument)
@@ -33,8 +37,9 @@ unsafe extern "C-unwind" {
     fn portcullis_caught();
 }
 
-// The frame of `portcullis_try` consists of the return address and the saved rbp; at its call the stack pointer equals rbp.
-// `portcullis_caught` starts with the registers of that moment and the exception in rax.
+// The frame of `portcullis_try` has the return address and the saved rbp.
+// At its call the stack pointer equals rbp.
+// `portcullis_caught` starts with these registers and the exception in rax.
 #[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(
     ".pushsection .text.portcullis_try,\"ax\",@progbits",
@@ -80,7 +85,7 @@ struct Unwinder {
 }
 
 fn find(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: `dlsym` with a NUL-terminated name.
+    // SAFETY: `name` is a C string.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     Some(found).filter(|found| !found.is_null())
 }
@@ -93,7 +98,7 @@ fn unwinder() -> Option<&'static Unwinder> {
             let set_address = find(c"_Unwind_SetIP")?;
             let raise = find(c"_Unwind_RaiseException")?;
             let delete = find(c"_Unwind_DeleteException")?;
-            // SAFETY: the ABI named above gives these names to functions of these signatures.
+            // SAFETY: the Itanium C++ ABI defines these functions with these signatures.
             unsafe {
                 Some(Unwinder {
                     set_register: transmute::<
@@ -114,7 +119,7 @@ fn unwinder() -> Option<&'static Unwinder> {
         .as_ref()
 }
 
-/// The personality routine of `portcullis_try`: handles every exception except forced unwinding.
+/// The personality routine of `portcullis_try`. Handles all exceptions except forced unwinding.
 #[cfg(target_arch = "x86_64")]
 unsafe extern "C" fn personality(
     _version: c_int,
@@ -131,7 +136,7 @@ unsafe extern "C" fn personality(
     const CONTINUE: c_int = 8;
     // DWARF number of the register that carries the exception, rax.
     const REGISTER: c_int = 0;
-    // Thread termination (pthread_exit, pthread_cancel) is no exception.
+    // Forced unwinding (pthread_exit, pthread_cancel) is not an exception.
     if actions & FORCED != 0 {
         return CONTINUE;
     }
@@ -146,7 +151,8 @@ unsafe extern "C" fn personality(
     if actions & HANDLER == 0 {
         return CONTINUE;
     }
-    // SAFETY: the context is that of this frame, which the unwinder passes in order to be changed; the landing pad is within the frame's function.
+    // SAFETY: the unwinder passes the context of this frame to be changed.
+    // The landing pad is within the function of the frame.
     unsafe {
         (unwinder.set_register)(context, REGISTER, exception.expose_provenance());
         (unwinder.set_address)(context, portcullis_caught as *const () as usize);
@@ -154,21 +160,22 @@ unsafe extern "C" fn personality(
     INSTALL_CONTEXT
 }
 
-/// Deletes an exception that no code will catch.
+/// Deletes an exception that will not be raised again.
 pub(super) fn delete(exception: *mut c_void) {
     if let Some(unwinder) = unwinder() {
-        // SAFETY: an exception that was caught and is not used any more.
+        // SAFETY: the exception was caught and is not used after this call.
         unsafe { (unwinder.delete)(exception) };
     }
 }
 
-/// Raises an exception in the caller.
+/// Raises an exception in the caller's frame.
 pub(super) fn raise(exception: *mut c_void) -> ! {
     if let Some(unwinder) = unwinder() {
-        // SAFETY: an exception that was caught and is raised once. It returns where no frame of the program catches it.
+        // SAFETY: the exception was caught and is raised once.
+        // `raise` returns if no frame of the program catches the exception.
         unsafe { (unwinder.raise)(exception) };
     }
-    // As the C++ library does for an uncaught exception: it prints what was thrown.
+    // Terminates as the C++ library does for an uncaught exception, which prints its type.
     if let (Some(catch), Some(terminate)) = (find(c"__cxa_begin_catch"), find(c"_ZSt9terminatev")) {
         // SAFETY: the C++ ABI gives these names to functions of these signatures.
         unsafe {

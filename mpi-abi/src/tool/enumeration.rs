@@ -1,20 +1,20 @@
 //! Enumerations (section 15.3.5): names for the values of variables and of event elements.
 //!
-//! A handle of an enumeration is its index in `ENUMERATIONS` plus one, because handles have no state.
+//! The handle of an enumeration is its index in `ENUMERATIONS` plus 1, since handles have no state.
 
 use crate::abi::*;
 use crate::error::Failure;
 use std::ffi::c_int;
 
-/// An enumeration.
+/// An enumeration of the tool interface.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Enumeration {
     pub name: &'static str,
-    /// Values with their names.
+    /// The values with their names.
     pub items: &'static [(c_int, &'static str)],
 }
 
-/// Whether each rank of a node has a core of its own.
+/// The occupancy of a node: whether each of its ranks has its own core.
 pub static OCCUPANCY: Enumeration = Enumeration {
     name: "occupancy",
     items: &[
@@ -39,7 +39,7 @@ pub static THREAD_LEVEL: Enumeration = Enumeration {
 static ENUMERATIONS: [&Enumeration; 2] = [&OCCUPANCY, &THREAD_LEVEL];
 
 impl Enumeration {
-    /// Returns its handle.
+    /// Returns the handle of the enumeration.
     pub fn handle(&self) -> MPI_T_enum {
         let index = ENUMERATIONS.iter().position(|known| *known == self);
         MPI_T_enum(index.map_or(MPI_T_ENUM_NULL.0, |index| index + 1))
@@ -55,7 +55,7 @@ impl Enumeration {
         })
     }
 
-    /// Returns the name of a value, for lists.
+    /// Returns the name of a value, for listings.
     pub fn name_of(&self, value: c_int) -> Option<&'static str> {
         let found = self.items.iter().find(|(known, _)| *known == value);
         found.map(|(_, name)| *name)

@@ -1,12 +1,15 @@
-//! Data of the tool interface (section 15.3): every parameter of the library is a control variable, every framework a category.
+//! Data of the tool interface (section 15.3): parameters are control variables.
 //!
-//! A variable is the parameter's text, as `mpi-info` shows it, and cannot be set: the library reads its parameters at startup.
-//! Counters that the engine keeps anyway are performance variables ([`pvar`]), what happens in it are events ([`event`]),
-//! and names of values are enumerations ([`enumeration`]).
+//! Every framework is a category.
 //!
-//! The interface may be used before `MPI_Init`, after `MPI_Finalize` and from any thread,
-//! so its data are collected once, at its first initialization, and do not change afterwards.
-//! A handle of a variable is its index plus one, because handles have no state.
+//! The value of a variable is the parameter's text, as printed by `mpi-info`.
+//! A variable is read-only, since the library reads its parameters at startup.
+//! Counters of the engine are performance variables ([`pvar`]), occurrences are events ([`event`]).
+//! The names of values are enumerations ([`enumeration`]).
+//!
+//! The interface may be used by any thread, before `MPI_Init` and after `MPI_Finalize`.
+//! So its data are collected at its first initialization, and do not change afterwards.
+//! The handle of a variable is its index plus 1, since handles have no state.
 
 pub mod enumeration;
 pub mod event;
@@ -31,7 +34,7 @@ pub struct Variable {
     pub verbosity: c_int,
 }
 
-/// A framework: its variables are a range from `first` on.
+/// A framework as a category. Its variables are a range that begins at `first`.
 #[derive(Debug)]
 pub struct Category {
     pub name: &'static str,
@@ -48,7 +51,7 @@ pub struct Known {
 
 static KNOWN: OnceLock<Known> = OnceLock::new();
 
-/// Number of initializations of the interface without a matching finalization.
+/// Number of initializations of the tool interface without a matching finalization.
 static USERS: AtomicU32 = AtomicU32::new(0);
 
 impl Known {
@@ -76,7 +79,7 @@ impl Known {
 
 impl Variable {
     fn of(about: &'static About, params: &Params) -> Variable {
-        // A NUL character inside would end the C string.
+        // A NUL character within the text would end the C string.
         let text = |text: &str| text.replace('\0', "");
         Variable {
             name: about.full_name(),
@@ -97,10 +100,10 @@ impl Variable {
     }
 }
 
-/// Adds a user of the interface, which asks for a thread level; returns the level that it has.
+/// Adds a user of the interface that requests a thread level. Returns the provided level.
 ///
-/// The level is that of the tool and not that of the program.
-/// Once `MPI_Init` has chosen a level at which calls take no lock, a tool's calls must not overlap with them.
+/// The level concerns the tool, not the program.
+/// A tool's calls must not overlap with MPI calls after `MPI_Init` without locking.
 pub fn begin(required: c_int) -> c_int {
     let params = || Params::from_process(mpi_base::installation::prefix().as_deref());
     KNOWN.get_or_init(|| Known::gather(&params()));
@@ -119,7 +122,7 @@ pub fn end() -> Result<(), Failure> {
         .map_err(|_| not_initialized())
 }
 
-/// Returns the data, while the interface is in use.
+/// Returns the data of the interface. Returns an error if the interface is not initialized.
 pub fn known() -> Result<&'static Known, Failure> {
     match KNOWN.get() {
         Some(known) if USERS.load(Relaxed) > 0 => Ok(known),
@@ -133,7 +136,7 @@ fn not_initialized() -> Failure {
     Failure::new(MPI_T_ERR_NOT_INITIALIZED, sentence)
 }
 
-/// Returns the observer of a process; sets an empty one if there is none, for what a tool adds to it.
+/// Returns the observer of a process. If there is none, sets an empty observer for the tool.
 pub fn observer(engine: &Engine) -> Option<&RunObserver> {
     if engine.observer().is_none() {
         engine.set_observer(RunObserver::default());
@@ -141,7 +144,7 @@ pub fn observer(engine: &Engine) -> Option<&RunObserver> {
     engine.observer()
 }
 
-/// Returns the element at an index given by a tool.
+/// Returns the element at an index given by the tool, or an error.
 pub fn at<'a, T>(all: &'a [T], index: c_int, what: &str) -> Result<&'a T, Failure> {
     let found = usize::try_from(index).ok().and_then(|i| all.get(i));
     found.ok_or_else(|| {
@@ -152,7 +155,7 @@ pub fn at<'a, T>(all: &'a [T], index: c_int, what: &str) -> Result<&'a T, Failur
     })
 }
 
-/// The failure for an unknown name.
+/// Returns the failure for an unknown name.
 #[cold]
 pub fn unknown(name: &str, what: &str) -> Failure {
     Failure::new(
@@ -161,7 +164,7 @@ pub fn unknown(name: &str, what: &str) -> Failure {
     )
 }
 
-/// The failure for a handle that was never issued.
+/// Returns the failure for a handle that was never issued.
 #[cold]
 pub fn no_handle(handle: usize) -> Failure {
     Failure::new(

@@ -1,41 +1,46 @@
-//! The launcher's agreement with all ranks of a job on the point at which they take a checkpoint. A pure state machine.
+//! The launcher's agreement with all ranks of a job on the point at which they take a checkpoint.
 //!
-//! A rank must not be stopped anywhere, since others may need its next message to reach their points. So no rank stops before all agree:
-//! 1. the launcher asks each rank how many points it has entered; ranks report that while they run or wait inside MPI;
-//! 2. the target is one more than the maximum, and each rank agrees to stop there, or reports that it has passed it meanwhile;
-//! 3. if a rank has passed it, the target is raised, by twice as much each time, and asked for again: ranks that wait at the earlier one go on;
-//! 4. if all have agreed, all are told to take the checkpoint at the target, and rank 0 reports the outcome.
+//! This module is a pure state machine.
+//! A rank that stopped at any point could block other ranks that need its next message.
+//! So no rank stops before all ranks have agreed on one point:
+//! 1. The launcher asks each rank for the number of points entered. Ranks answer inside MPI.
+//! 2. The target is the maximum plus 1. Each rank agrees to stop there, or has passed it.
+//! 3. If a rank has passed it, the launcher raises it by 2, then 4, 8, ... and asks all again.
+//!    Ranks that wait at the earlier target continue.
+//! 4. If all ranks have agreed, the launcher notifies all to take the checkpoint at the target.
+//!    Rank 0 reports the outcome.
 //!
-//! This ends: a raise needs a rank that enters as many points as the distance of the target while its answer is on the way.
-//! A checkpoint that is asked for meanwhile is the same one. A rank that leaves or dies before the outcome drops the round,
-//! and the job goes on without a checkpoint.
+//! The protocol terminates: the target is raised only if a rank enters all points up to the target
+//! while its answer is in flight. A request during a round joins that round.
+//! If a rank leaves or dies before the outcome, the launcher
+//! drops the round and the job continues without a checkpoint.
 
 use mpi_transport::rte::checkpoints::{Notice, Report};
 
-/// What a round has led to.
+/// The outcome of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The number of the checkpoint and its bytes; the job ends if `stop`.
+    /// The checkpoint was taken: its number and size in bytes. The job ends if `stop`.
     Taken { number: u64, bytes: u64, stop: bool },
-    /// The sentence that says why.
+    /// The checkpoint was not taken; `why` is the reason as a sentence.
     NotTaken { why: String },
 }
 
-/// What the launcher does next: notices for all ranks, and outcomes for the user.
+/// The launcher's next actions: a notice for all ranks, and an outcome for the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Actions {
     pub notice: Option<Notice>,
     pub outcome: Option<Outcome>,
 }
 
-/// The agreement of one job.
+/// The state of the checkpoint agreement of one job.
 #[derive(Debug)]
 pub struct Coordinator {
-    /// Whether each rank is still there.
+    /// For each rank: false after it has left MPI or died.
     present: Vec<bool>,
     round: u64,
     stage: Stage,
-    /// Whether the job ends after the checkpoint of this round.
+    /// True if the job ends after the checkpoint of this round.
     stop: bool,
     raises: u32,
 }
@@ -43,25 +48,25 @@ pub struct Coordinator {
 #[derive(Debug)]
 enum Stage {
     Idle,
-    /// The points that ranks have reported.
+    /// The number of points that each rank has reported.
     Asked(Vec<Option<u64>>),
-    /// Whether each rank has agreed to the target.
+    /// For each rank: true if it has answered the proposed target.
     Proposed {
         target: u64,
         agreed: Vec<bool>,
         passed: Option<u64>,
     },
-    /// All ranks stop at the target.
+    /// All ranks stop at the target and write the checkpoint.
     Writing {
         target: u64,
     },
 }
 
-/// The largest exponent of the distance of a raised target.
+/// The largest exponent of a raise: a target is raised by at most 2^20 points.
 const FARTHEST: u32 = 20;
 
 impl Coordinator {
-    /// A job of `ranks` ranks, which takes no checkpoint yet.
+    /// Creates the state of a job of `ranks` ranks, without a checkpoint in progress.
     pub fn new(ranks: usize) -> Coordinator {
         Coordinator {
             present: vec![true; ranks],
@@ -72,12 +77,12 @@ impl Coordinator {
         }
     }
 
-    /// Returns true while a checkpoint is asked for and not taken.
+    /// Returns true while a checkpoint is requested and has no outcome yet.
     pub fn is_busy(&self) -> bool {
         !matches!(self.stage, Stage::Idle)
     }
 
-    /// Describes what the round waits for, for users.
+    /// Describes for users which ranks or which point the round waits for.
     pub fn waits_for(&self) -> Option<String> {
         let missing = |has: &dyn Fn(usize) -> bool| {
             let ranks = (0..self.present.len()).filter(|rank| !has(*rank));
@@ -99,13 +104,13 @@ impl Coordinator {
         }
     }
 
-    /// A checkpoint is asked for; the job ends after it if `stop`.
+    /// Starts a round for a requested checkpoint; the job ends after it if `stop`.
     pub fn request(&mut self, stop: bool) -> Actions {
         if let Some(gone) = self.present.iter().position(|present| !present) {
             return Actions::not_taken(format!("rank {gone} has left the job"));
         }
         if self.is_busy() {
-            // If the ranks have the last word already, a later request to stop is another round.
+            // After the final notice of a round, a request to stop would need a round of its own.
             self.stop |= stop && !matches!(self.stage, Stage::Writing { .. });
             return Actions::default();
         }
@@ -115,7 +120,7 @@ impl Coordinator {
         Actions::notice(Notice::Ask { round: self.round })
     }
 
-    /// A rank has sent a report.
+    /// Processes a report of a rank.
     pub fn report(&mut self, rank: usize, report: Report) -> Actions {
         if rank >= self.present.len() {
             return Actions::default();
@@ -140,12 +145,12 @@ impl Coordinator {
             Report::NotTaken { round, why } if round == self.round && rank == 0 => {
                 self.end(Outcome::NotTaken { why })
             }
-            // Of an earlier round.
+            // The report belongs to an earlier round.
             _ => Actions::default(),
         }
     }
 
-    /// A rank has left MPI or has died, after this number of points if that is known.
+    /// Drops the round because a rank has left MPI or has died.
     pub fn left(&mut self, rank: usize) -> Actions {
         if let Some(present) = self.present.get_mut(rank) {
             *present = false;
@@ -182,7 +187,7 @@ impl Coordinator {
         self.propose(highest)
     }
 
-    /// Proposes a point behind the highest one that a rank has entered.
+    /// Proposes a target after `highest`, the largest number of points that a rank has entered.
     fn propose(&mut self, highest: u64) -> Actions {
         let target = highest.saturating_add(1 << self.raises.min(FARTHEST));
         self.raises += 1;
@@ -207,7 +212,7 @@ impl Coordinator {
 
     fn passed(&mut self, rank: usize, point: u64) -> Actions {
         match &mut self.stage {
-            // An answer to an earlier target names a point below this one.
+            // A rank that answers an earlier target names a point below the current one.
             Stage::Proposed {
                 target,
                 agreed,
@@ -221,7 +226,7 @@ impl Coordinator {
         self.settle()
     }
 
-    /// Goes on when all ranks have answered.
+    /// When all ranks have answered, raises the target or notifies all ranks to write.
     fn settle(&mut self) -> Actions {
         let Stage::Proposed {
             target,

@@ -1,11 +1,16 @@
-//! `criu`: CRIU writes the images of all processes of a job on one host, and the program is not involved. What is known of CRIU, without running it.
+//! `criu`: the component that saves images of all processes of a job on one host, with CRIU.
 //!
-//! The tree that is dumped begins with the launcher's supervisor, so sockets, pipes and the node's memory between supervisor and ranks are
-//! inside it. The front end stays outside; its socket to the supervisor is named to CRIU, and a restart gives the supervisor a new one.
-//! Each process gets its old process number, so a restart needs a process namespace of its own unless all of them are free.
+//! The program is not involved. This module has the knowledge about CRIU, and does not run it.
 //!
-//! CRIU follows the kernel, so each version has kernels on which it cannot work: the first version that dumps this library on Linux 6.18 is 4.2.
-//! CRIU 3.17 does not start there, and 4.1 dumps no TCP socket.
+//! The dumped process tree begins with the launcher's supervisor.
+//! So the tree contains sockets, pipes and shared memory between the supervisor and the ranks.
+//! The front end is outside the tree. The dump lists its socket to the supervisor as external.
+//! A restart passes a new socket to the supervisor. Each process gets its old process id,
+//! so a restart needs its own PID namespace unless all of these ids are free.
+//!
+//! Each version of CRIU fails on some newer kernels.
+//! On Linux 6.18, 4.2 is the first version that works:
+//! CRIU 3.17 does not start there, and 4.1 cannot dump TCP sockets.
 
 use mpi_base::param::{Level, Param};
 use printable::name;
@@ -13,7 +18,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The program.
+/// Parameter `crs_criu_program`: the CRIU executable.
 pub static PROGRAM: Param<PathBuf> = Param::new(
     "crs",
     "criu",
@@ -23,11 +28,11 @@ pub static PROGRAM: Param<PathBuf> = Param::new(
     "The CRIU program: a path, or a name that is searched in PATH",
 );
 
-/// A version of CRIU.
+/// A version of CRIU: major and minor number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u32, pub u32);
 
-/// The first version that can work.
+/// The first CRIU version that can dump and restore this library.
 pub const NEEDED: Version = Version(4, 2);
 
 impl fmt::Display for Version {
@@ -52,7 +57,7 @@ impl Version {
     }
 }
 
-/// Why images of processes cannot be written or restored; one sentence each.
+/// The reasons why CRIU cannot dump or restore a job; each displays as one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CriuError {
     Absent {
@@ -134,7 +139,7 @@ impl fmt::Display for CriuError {
 
 impl std::error::Error for CriuError {}
 
-/// Fails for a version that cannot work.
+/// Fails if this version of CRIU cannot dump and restore this library.
 pub fn admit(program: &Path, version: Version) -> Result<(), CriuError> {
     if version >= NEEDED {
         return Ok(());
@@ -152,7 +157,7 @@ pub fn admit(program: &Path, version: Version) -> Result<(), CriuError> {
     })
 }
 
-/// A descriptor of a process: its number, and the target of its link in `/proc/PID/fd`.
+/// Fails if CRIU cannot dump the descriptor `number`; `target` is its link in `/proc/PID/fd`.
 pub fn check_descriptor(process: &str, number: u32, target: &str) -> Result<(), CriuError> {
     let what = match target {
         target if target.starts_with("anon_inode:[io_uring]") => "io_uring",
@@ -169,10 +174,10 @@ pub fn check_descriptor(process: &str, number: u32, target: &str) -> Result<(), 
     Err(CriuError::ForeignDescriptor { what })
 }
 
-/// Returns the arguments that dump the tree of a supervisor.
+/// Returns the CRIU arguments that dump the process tree of a supervisor.
 ///
-/// `outside` are the inodes of both ends of its socket to the front end. Both ends of each loopback connection are in the tree, so the network
-/// needs no lock.
+/// `outside` has the inodes of both ends of the supervisor's socket to the front end.
+/// The tree has both ends of each loopback connection, so CRIU need not lock the network.
 pub fn dump_arguments(
     supervisor: u32,
     images: &Path,
@@ -202,7 +207,8 @@ pub fn dump_arguments(
     arguments
 }
 
-/// Returns the arguments that restore a tree; `socket` is the descriptor that the supervisor gets for its socket to the front end.
+/// Returns the CRIU arguments that restore a process tree.
+/// `socket` is the new descriptor for the supervisor's socket to the front end, and the old inode.
 pub fn restore_arguments(images: &Path, socket: (u32, u64)) -> Vec<OsString> {
     let (descriptor, inode) = socket;
     vec![
@@ -221,7 +227,7 @@ pub fn restore_arguments(images: &Path, socket: (u32, u64)) -> Vec<OsString> {
     ]
 }
 
-/// Returns the first error of a log, which names the cause.
+/// Returns the first error in a CRIU log; that line names the cause.
 pub fn first_error(log: &str) -> Option<&str> {
     let line = log.lines().find(|line| line.contains("Error ("))?;
     Some(line.split_once("): ").map_or(line, |(_, text)| text).trim())

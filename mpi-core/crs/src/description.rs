@@ -1,4 +1,5 @@
-//! The programs of a job, as a checkpoint keeps them: for a restart without a command line, and to recognise a job that does not fit.
+//! The description of a job's programs in a checkpoint.
+//! A restart without a command line runs them, and a job with other programs is rejected.
 
 use crate::words::{decode, encode};
 use printable::name;
@@ -10,13 +11,13 @@ use std::path::{Path, PathBuf};
 /// One program of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The number of its ranks.
+    /// The number of ranks that run this program.
     pub procs: u32,
     /// The length and the CRC-32 of the executable file, and of the script that an interpreter runs.
     pub fingerprint: String,
-    /// Its working directory, if the user chose one.
+    /// The working directory, if the user chose one.
     pub dir: Option<PathBuf>,
-    /// The name as the user wrote it.
+    /// The program name as the user wrote it.
     pub program: OsString,
     pub args: Vec<OsString>,
 }
@@ -27,24 +28,24 @@ pub struct Description {
     pub programs: Vec<Program>,
 }
 
-/// How a job differs from the one of a checkpoint; the first difference found.
+/// The first difference found between the job of a checkpoint and this job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The numbers of ranks: there, and now.
+    /// The number of ranks: in the checkpoint, in this job.
     Ranks(u32, u32),
-    /// The names of the programs: there, and now.
+    /// The names of the programs: in the checkpoint, in this job.
     Programs(String, String),
-    /// The file of this program has other contents.
+    /// The executable file or script of this program has other contents.
     Contents(String),
-    /// The arguments of this program.
+    /// This program has other arguments.
     Arguments(String),
 }
 
-/// Separates the programs in the text.
+/// Separates the programs in the encoded text.
 const BETWEEN: char = '|';
 
 impl Description {
-    /// The number of ranks.
+    /// Returns the number of ranks of the job.
     pub fn ranks(&self) -> u32 {
         self.programs.iter().map(|program| program.procs).sum()
     }
@@ -65,7 +66,7 @@ impl Description {
         programs.collect::<Vec<_>>().join(&BETWEEN.to_string())
     }
 
-    /// Reads what [`Description::write`] has written.
+    /// Parses the text that [`Description::write`] returns.
     pub fn read(text: &str) -> Option<Description> {
         let programs = text.split(BETWEEN).map(read_program);
         let programs = programs.collect::<Option<Vec<Program>>>()?;
@@ -75,7 +76,7 @@ impl Description {
         ranks.map(|_| Description { programs })
     }
 
-    /// Returns how the job `now` differs from this one, which a checkpoint is of.
+    /// Returns the first difference between the job `now` and this job of a checkpoint.
     pub fn difference(&self, now: &Description) -> Option<Difference> {
         let (then, ranks) = (self.ranks(), now.ranks());
         let of = |one: &Description| {
@@ -99,7 +100,7 @@ impl Description {
     }
 }
 
-/// The name of a program without its folder.
+/// Returns the file name of a program without its directory.
 fn base(program: &OsStr) -> &OsStr {
     Path::new(program).file_name().unwrap_or(program)
 }
@@ -118,7 +119,8 @@ fn read_program(text: &str) -> Option<Program> {
     })
 }
 
-/// Returns the fingerprint of a program: of its file, and of the script among its arguments if the file is an interpreter of scripts.
+/// Returns the fingerprint of a program: lengths and CRC-32s.
+/// It covers the executable, and the script among `args` if the executable is an interpreter.
 pub fn fingerprint(file: &Path, dir: &Path, args: &[OsString]) -> io::Result<String> {
     let mut text = print_of(file)?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -132,7 +134,7 @@ pub fn fingerprint(file: &Path, dir: &Path, args: &[OsString]) -> io::Result<Str
     Ok(text)
 }
 
-/// Returns the length and the CRC-32 of a file.
+/// Returns the length and the CRC-32 of a file as text.
 fn print_of(path: &Path) -> io::Result<String> {
     let (len, sum) = checksum(path)?;
     Ok(format!("{len}:{sum:08x}"))

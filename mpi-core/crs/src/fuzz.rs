@@ -1,6 +1,7 @@
-//! The decoders of manifests, as entry points for fuzzing.
+//! Entry points for fuzzing the decoder of manifests.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! An entry takes any bytes. It panics if the decoder panics.
+//! It also panics if the encoder would write an accepted input differently.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::description::Description;
@@ -9,10 +10,10 @@ use crate::manifest::Manifest;
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// All fuzz entry points.
 pub const ENTRIES: &[Entry] = &[("checkpoint_manifest", checkpoint_manifest)];
 
-/// A manifest, and the description of a job in it, with and without a checksum that fits.
+/// Decodes a manifest and the job description in it, with and without a valid checksum.
 pub fn checkpoint_manifest(bytes: &[u8]) {
     let sealed = [
         bytes,

@@ -1,18 +1,20 @@
 //! Checkpoint and restart of a job: the framework `crs`, one component for all ranks of a job.
 //!
-//! * `self`: the program saves its own state at a *point*, a call in its main loop at which no message is in flight; [`self_`].
+//! * `self`: the program saves its own state at a *point*; [`self_`].
+//!   A point is a call in its main loop at which no message is in flight.
 //! * `criu`: CRIU writes the images of all processes of a host, and the program is not involved; [`criu`].
 //!
 //! | module | subject |
 //! |---|---|
 //! | [`self_`], [`criu`] | the two components |
-//! | [`points`] | a rank's numbered points, and at which of them it stops |
+//! | [`points`] | the count of points that a rank has entered, and the point where it stops |
 //! | [`coordinator`] | the launcher's agreement with all ranks on one point |
 //! | [`description`] | the programs of a job, compared between the first run and a restart |
-//! | [`manifest`], [`store`] | the folder of checkpoints: what is in one, and the commit by one rename |
-//! | `words` | any bytes as a printable word of a line |
+//! | [`manifest`], [`store`] | the folder of checkpoints: the list of files, and the commit by rename |
+//! | `words` | encoding of any bytes as one printable word |
 //!
-//! Nothing here is called on the path of a message or of a collective operation: between checkpoints a rank compares numbers at each point.
+//! No function of this crate is on the path of a message or of a collective operation.
+//! Between checkpoints a rank only compares numbers at each point.
 
 #![deny(unsafe_code)]
 
@@ -29,20 +31,20 @@ mod words;
 
 use mpi_base::param::{About, Param, Selection};
 
-/// The components that may be used.
+/// Parameter `crs`: the checkpoint components that may be used.
 pub static SELECTION: Param<Selection> = Param::selection(
     "crs",
     "",
     "Checkpoint components that may be used; empty: all",
 );
 
-/// A component of this framework.
+/// A checkpoint component and its parameters.
 pub struct Component {
     pub name: &'static str,
     pub params: &'static [&'static About],
 }
 
-/// All components.
+/// All checkpoint components.
 pub static COMPONENTS: &[Component] = &[
     Component {
         name: "self",

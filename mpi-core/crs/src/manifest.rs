@@ -1,20 +1,21 @@
-//! The manifest of a checkpoint: the job it is of, and every file in it with its length and checksum.
+//! The manifest of a checkpoint: the job's description, and length and CRC-32 of each file.
 //!
-//! It is text, one fact a line. The last line is the CRC-32 of all lines before it, so that a manifest that was cut or changed is recognised.
+//! The manifest is text with one fact per line. The last line is the CRC-32 of all earlier lines,
+//! so a truncated or changed manifest is detected.
 
 use crate::description::Description;
 use crate::words::{decode, encode};
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 
-/// The first line: the format and its version.
+/// The first line of a manifest: the format and its version.
 const FIRST: &str = "portcullis checkpoint 1";
 
-/// A file of a rank.
+/// A file that a rank has saved in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEntry {
     pub rank: u32,
-    /// Its path below the rank's folder.
+    /// The path of the file, relative to the rank's folder.
     pub name: OsString,
     pub len: u64,
     pub crc: u32,
@@ -23,27 +24,27 @@ pub struct FileEntry {
 /// The contents of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// The component that has taken the checkpoint.
+    /// The component that took the checkpoint: `self`.
     pub component: String,
     pub number: u64,
-    /// The number of the point at which the ranks were.
+    /// The number of the point at which all ranks took the checkpoint.
     pub point: u64,
-    /// The version of the library.
+    /// The version of the Portcullis library.
     pub library: String,
     pub job: Description,
-    /// The host of each rank, for users.
+    /// The host of each rank; only shown to users.
     pub hosts: Vec<OsString>,
     pub files: Vec<FileEntry>,
 }
 
-/// Why text is no manifest.
+/// The reasons why a text is not a valid manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ManifestError {
-    /// It is cut, or was changed.
+    /// The text is truncated or was changed.
     Damaged,
-    /// Another version has written it.
+    /// The manifest has another format version; `line` is its first line.
     Version { line: String },
-    /// This line is none of the format, or is missing.
+    /// This line is malformed or missing.
     Line { line: String },
 }
 
@@ -70,19 +71,19 @@ impl fmt::Display for ManifestError {
 }
 
 impl Manifest {
-    /// The number of ranks.
+    /// Returns the number of ranks of the job.
     pub fn ranks(&self) -> u32 {
         self.job.ranks()
     }
 
-    /// The bytes of all files.
+    /// Returns the total size in bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files
             .iter()
             .fold(0, |sum, file| sum.saturating_add(file.len))
     }
 
-    /// Returns the text.
+    /// Returns the manifest as text.
     pub fn write(&self) -> String {
         let mut text = format!(
             "{FIRST}\ncomponent {}\nnumber {}\npoint {}\nlibrary {}\njob {}\n",
@@ -93,7 +94,7 @@ impl Manifest {
             self.job.write()
         );
         let mut line = |line: fmt::Arguments<'_>| {
-            // Writing to a string does not fail.
+            // A write to a `String` does not fail.
             let _ = writeln!(text, "{line}");
         };
         for host in &self.hosts {
@@ -112,7 +113,7 @@ impl Manifest {
         text + &format!("end {sum:08x}\n")
     }
 
-    /// Reads what [`Manifest::write`] has written.
+    /// Parses the text that [`Manifest::write`] returns.
     pub fn read(bytes: &[u8]) -> Result<Manifest, ManifestError> {
         let text = std::str::from_utf8(bytes).map_err(|_| ManifestError::Damaged)?;
         let body = text.strip_suffix('\n').ok_or(ManifestError::Damaged)?;
@@ -175,7 +176,7 @@ impl Manifest {
     }
 }
 
-/// Reads the words of a file: rank, length, checksum, name. The name stays inside the rank's folder.
+/// Parses a file entry: rank, length, checksum, name. Rejects names outside the rank's folder.
 pub fn read_file(text: &str) -> Option<FileEntry> {
     let mut words = text.split(' ');
     let (rank, len) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
@@ -243,7 +244,7 @@ pub(crate) mod tests {
             assert!(Manifest::read(&text[..at]).is_err(), "cut at {at}");
             let mut changed = text.clone();
             changed[at] ^= 1;
-            // A digit of the checksum has two forms.
+            // A hexadecimal digit in the other case encodes the same checksum.
             if !changed[at].eq_ignore_ascii_case(&text[at]) {
                 assert!(Manifest::read(&changed).is_err(), "changed at {at}");
             }

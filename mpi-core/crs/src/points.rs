@@ -1,12 +1,13 @@
-//! A rank's numbered points, and at which of them it stops.
+//! The points of a rank: the number entered, and the point at which the rank stops.
 //!
-//! A rank counts the points that it has entered. Between checkpoints that is all it does.
-//! When the launcher asks, the rank reports the count and goes on; when the launcher names a target that the rank has not passed, the rank
-//! agrees and will stop there, without another word of the launcher. See [`crate::coordinator`] for the other side.
+//! A rank counts the points that it enters. Between checkpoints it does nothing else.
+//! The rank answers a request of the launcher with this count and continues.
+//! When the launcher proposes a target that the rank has not passed, the rank agrees.
+//! It stops there without a further notice. [`crate::coordinator`] is the launcher's side.
 
 use mpi_transport::rte::checkpoints::{Notice, Report};
 
-/// What a rank does at a point.
+/// The action of a rank at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Return to the program.
@@ -17,11 +18,11 @@ pub enum Step {
     Take { round: u64, stop: bool },
 }
 
-/// The points of one rank.
+/// The state of one rank's points.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Points {
     entered: u64,
-    /// Inside the call of the point `entered`.
+    /// True while the program is inside the call of point `entered`.
     inside: bool,
     target: Option<Target>,
 }
@@ -30,22 +31,22 @@ pub struct Points {
 struct Target {
     round: u64,
     point: u64,
-    /// Set by [`Notice::Go`]: whether the job ends after the checkpoint.
+    /// Set by [`Notice::Go`]; true if the job ends after the checkpoint.
     go: Option<bool>,
 }
 
 impl Points {
-    /// The number of points entered.
+    /// Returns the number of points that the program has entered.
     pub fn entered(&self) -> u64 {
         self.entered
     }
 
-    /// Returns true if the rank will stop at a point.
+    /// Returns true if this rank has agreed to stop at a point.
     pub fn has_target(&self) -> bool {
         self.target.is_some()
     }
 
-    /// Returns true inside the call of a point.
+    /// Returns true while the program is inside the call of a point.
     pub fn is_inside(&self) -> bool {
         self.inside
     }
@@ -61,7 +62,7 @@ impl Points {
         self.inside = false;
     }
 
-    /// Returns what to do inside the point.
+    /// Returns the action at the point that the program is in.
     pub fn step(&mut self) -> Step {
         match self.target {
             Some(Target { round, point, go }) if point == self.entered => match go {
@@ -75,7 +76,7 @@ impl Points {
         }
     }
 
-    /// Takes a notice of the launcher. Returns the report that it wants.
+    /// Processes a notice of the launcher. Returns the report to send, if any.
     pub fn note(&mut self, notice: Notice) -> Option<Report> {
         match notice {
             Notice::Ask { round } => Some(Report::Entered {
@@ -83,7 +84,7 @@ impl Points {
                 point: self.entered,
             }),
             Notice::Target { round, point } => {
-                // A rank inside a point is not past it, and may still stop there.
+                // A rank inside a point has not passed it and can still stop there.
                 let passed = self.entered > point || (self.entered == point && !self.inside);
                 if passed {
                     let point = self.entered;
@@ -153,7 +154,7 @@ mod tests {
         assert_eq!(rank.step(), Step::Hold);
         rank.note(Notice::Target { round, point: 7 });
         assert_eq!(rank.step(), Step::Pass);
-        // A word about the earlier target is late.
+        // A notice about the earlier target arrives late and is ignored.
         let (point, stop) = (5, true);
         rank.note(Notice::Go { round, point, stop });
         assert_eq!(rank.step(), Step::Pass);

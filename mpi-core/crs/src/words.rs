@@ -1,10 +1,11 @@
-//! Words of any bytes in a line of text: other bytes than printable ASCII are `%XX`, and the empty word is `%`.
+//! The encoding of any bytes as one word of a text line.
+//! Each byte outside printable ASCII, `%` and `|` become `%XX`. The empty word is `%`.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-/// Encodes a word.
+/// Encodes bytes as a word.
 pub fn encode(word: &OsStr) -> String {
     let bytes = word.as_bytes();
     if bytes.is_empty() {
@@ -25,7 +26,7 @@ pub fn encode(word: &OsStr) -> String {
     text
 }
 
-/// Decodes a word; `None` if it is no encoding.
+/// Decodes a word. Returns `None` if the text is malformed.
 pub fn decode(text: &str) -> Option<OsString> {
     if text == "%" {
         return Some(OsString::new());

@@ -42,9 +42,9 @@ extern "C" {
 
 /* How send ended, besides PORTCULLIS_FAILED: the peer cannot be reached any more. */
 enum {
-    PORTCULLIS_SENT = 0,      /* the message was copied */
-    PORTCULLIS_SENDING = 1,   /* the transport refers to the message until it calls sent */
-    PORTCULLIS_NO_SPACE = 2   /* not now, and nothing was taken: the library offers it again after a poll */
+    PORTCULLIS_SENT = 0,      /* The transport has copied the message. */
+    PORTCULLIS_SENDING = 1,   /* The transport reads the message until it calls sent. */
+    PORTCULLIS_NO_SPACE = 2   /* No space now, and no byte was copied: the library retries after a poll. */
 };
 
 /* What peers may do with exposed memory. */
@@ -55,102 +55,111 @@ enum {
 
 /* The kinds of accesses to the memory of a peer. */
 enum {
-    PORTCULLIS_READ_MEMORY = 0,  /* the peer's memory to this process's */
-    PORTCULLIS_WRITE_MEMORY = 1, /* this process's memory to the peer's; its end does not show that the data are there */
-    PORTCULLIS_FLUSH_MEMORY = 2  /* ends when the data of all writes to the peer that have ended are in its memory */
+    PORTCULLIS_READ_MEMORY = 0,  /* Copies the peer's memory to this process's memory. */
+    PORTCULLIS_WRITE_MEMORY = 1, /* Copies this process's memory to the peer's. An end does not mean that the data have arrived. */
+    PORTCULLIS_FLUSH_MEMORY = 2  /* Ends after the data of all ended writes to the peer have reached its memory. */
 };
 
-/* An access to the memory of a peer; without key and memory if it is a flush. */
+/* An access to the memory of a peer. A flush has no key and no local memory. */
 typedef struct portcullis_access {
-    size_t size; /* of this structure */
+    size_t size; /* The size of this structure in bytes. */
     int kind;
     int reserved;
-    const void *key; /* as the peer's transport wrote it in expose; it comes from another process */
+    const void *key; /* The key from the peer's expose. It comes from another process, so check it. */
     size_t key_bytes;
-    uint64_t offset; /* from the begin of the exposed memory */
-    void *local;     /* used by this access alone until it has ended */
+    uint64_t offset; /* The offset in the exposed memory, in bytes. */
+    void *local;     /* The memory of this process; no other code uses it until the access has ended. */
     size_t bytes;
 } portcullis_access;
 
-/* A job as one transport sees it: valid from open until free. */
+/* The library's handle of a job for one transport; valid from open until free. */
 typedef struct portcullis_job portcullis_job;
 
-/* Where a poll reports what has happened: valid until progress returns. */
+/* The handle through which a poll reports events; valid until progress returns. */
 typedef struct portcullis_events portcullis_events;
 
-/* The services of the library. */
+/* The services of the library for a transport. */
 typedef struct portcullis_transport_host {
-    size_t size;          /* of this table */
-    uint32_t abi_version; /* PORTCULLIS_TRANSPORT_VERSION */
+    size_t size;          /* The size of this table in bytes. */
+    uint32_t abi_version; /* The value of PORTCULLIS_TRANSPORT_VERSION. */
     uint32_t reserved;
-    const char *library; /* name and version of the library */
+    const char *library; /* The name and version of the library. */
     uint32_t (*rank)(portcullis_job *);
     uint32_t (*ranks)(portcullis_job *);
-    /* The value of one of the transport's own parameters, in the user's words; NULL if it has none of that name. */
+    /* Returns the value of a parameter of the transport as text; NULL for an unknown name. */
     const char *(*param)(portcullis_job *, const char *name);
-    void (*log)(portcullis_job *, int level, const char *line); /* PORTCULLIS_INFO or PORTCULLIS_WARNING */
+    void (*log)(portcullis_job *, int level, const char *line); /* Prints a line; level is PORTCULLIS_INFO or PORTCULLIS_WARNING. */
     uint64_t (*now_ns)(void);
-    /* In a poll: a message has arrived, as its sender sent it; the memory is free again when this returns. */
+    /* In a poll: reports a complete message. The library does not use the memory after the return. */
     void (*arrived)(portcullis_events *, const void *message, size_t bytes);
-    /* In a poll: the transport no longer refers to a message; why is NULL if it was sent. */
+    /* In a poll: reports that the transport has released a message; why is NULL if it was sent. */
     void (*sent)(portcullis_events *, uint64_t message, const char *why);
-    /* In a poll: a peer cannot be reached any more; once per connection, after its messages. */
+    /* In a poll: reports an unreachable peer, once per connection, after all of its messages. */
     void (*failed)(portcullis_events *, uint32_t peer, const char *why);
-    /* In a poll: an access has ended. Since version 1.1. */
+    /* In a poll: reports that an access has ended. Since version 1.1. */
     void (*ended)(portcullis_events *, uint64_t access, int succeeded);
 } portcullis_transport_host;
 
-/* A parameter; users call it btl_<transport>_<name>. The library adds eager_limit, max_send_size and others by itself. */
+/* A parameter; users call it btl_<transport>_<name>. The library adds eager_limit and others. */
 typedef struct portcullis_transport_param {
     const char *name;
     const char *default_value;
     const char *help;
-    const char *type; /* as in portcullis_param */
+    const char *type; /* The type of the value, as in portcullis_param. */
 } portcullis_transport_param;
 
-/* A transport. There is one call at a time, though not always from the same thread. */
+/* A transport. The library makes one call at a time, not always from the same thread. */
 typedef struct portcullis_transport_table {
-    size_t size;          /* of this table */
-    uint32_t abi_version; /* PORTCULLIS_TRANSPORT_VERSION */
-    uint32_t exclusivity; /* of several transports that reach a peer the highest is used: sm has 1024, tcp 100 */
+    size_t size;          /* The size of this table in bytes. */
+    uint32_t abi_version; /* The value of PORTCULLIS_TRANSPORT_VERSION. */
+    uint32_t exclusivity; /* The priority: for each peer the library uses the highest; sm has 1024, tcp 100. */
     const char *name;
     const char *version;
     const portcullis_transport_param *params;
-    size_t param_count; /* at most 256 */
-    size_t eager;       /* the default of btl_<transport>_eager_limit */
-    size_t longest;     /* the default of btl_<transport>_max_send_size; messages also have a head of 32 bytes */
-    int poll_is_syscall; /* polled rarely, then, while other transports deliver messages */
+    size_t param_count; /* The number of parameters, at most 256. */
+    size_t eager;       /* The default in bytes of btl_<transport>_eager_limit. */
+    size_t longest;     /* The default in bytes of btl_<transport>_max_send_size; messages also have a 32-byte header. */
+    int poll_is_syscall; /* 1 if a poll costs a system call: it is then polled rarely while others deliver messages. */
     int reserved;
-    /* Opens it, once per process and job; *self is what the other functions get. FAILED with a reason: this process does not use it. */
+    /*
+     * Opens the transport, once per process and job, and sets *self for the other functions.
+     * FAILED with a reason means that this process cannot use the transport.
+     */
     int (*open)(const portcullis_transport_host *, portcullis_job *, void **self, portcullis_why *);
-    /* Writes the address that peers need; returns its length, which is at most 4000 and the same in each call. */
+    /* Writes the address for peers. Returns its length, at most 4000 and equal in all calls. */
     size_t (*address)(void *self, void *to, size_t capacity);
-    /* Prepares to send to a peer that has published this address. */
+    /* Prepares to send to the peer with this address. */
     int (*connect)(void *self, uint32_t peer, const void *address, size_t bytes, portcullis_why *);
-    /* Ends the connection to a peer; at_once drops what was not sent. What the transport refers to is reported by sent, later. */
+    /*
+     * Closes the connection to a peer; at_once discards unsent data.
+     * The transport reports messages that it still holds by sent, later.
+     */
     void (*close)(void *self, uint32_t peer, int at_once);
-    /* Sends a message; message is its number for sent. */
+    /* Sends data to a peer; message is the number to pass to sent. */
     int (*send)(void *self, uint32_t peer, const void *data, size_t bytes, uint64_t message, portcullis_why *);
-    /* Polls, and reports what has happened. */
+    /* Polls once and reports all events. */
     void (*progress)(void *self, portcullis_events *);
-    /* 1 if everything that was sent has arrived or was given up, else 0. */
+    /* Returns 1 if all sent messages have arrived or were given up, else 0. */
     int (*is_quiet)(void *self);
     /*
-     * A descriptor that becomes readable at the next event, or -1 if the library must poll again before it sleeps.
-     * *longest_ns is the longest sleep, 0 for any. NULL: the library never sleeps while it waits for a message.
+     * Returns a descriptor that becomes readable at the next event, or -1: poll again, no sleep.
+     * *longest_ns is the maximum sleep, 0: no limit. If this slot is NULL, waits never sleep.
      */
     int (*wait_on)(void *self, uint64_t *longest_ns);
-    /* The last call. */
+    /* Frees the transport; the last call. */
     void (*free)(void *self);
     /*
-     * Memory that peers read and write without this process: all three functions or none. Since version 1.1.
-     * The library uses them for long messages, which the receiver reads in one copy, and for windows.
-     * expose writes the key with which peers access this memory, of at most capacity bytes, and a number for withdraw;
-     * it returns the length of the key, or 0 if it is not possible. The memory stays until withdraw.
+     * Exposes memory that peers access without this process, for long messages and for windows.
+     * expose, withdraw and access are all set, or all NULL. Since version 1.1.
+     * Writes the key for accesses of peers, at most capacity bytes, and a number for withdraw.
+     * Returns the length of the key, or 0 on failure. The memory stays allocated until withdraw.
      */
     size_t (*expose)(void *self, void *memory, size_t bytes, int rights, uint64_t *number, void *key, size_t capacity);
     void (*withdraw)(void *self, uint64_t number);
-    /* Starts an access: SENT if it has ended, SENDING if ended will report its end, NO_SPACE, or FAILED: the library sends messages then. */
+    /*
+     * Starts an access. Returns SENT if it has ended, SENDING if the transport will call ended,
+     * NO_SPACE, or FAILED; the library then sends messages instead.
+     */
     int (*access)(void *self, uint32_t peer, const portcullis_access *, uint64_t number);
 } portcullis_transport_table;
 

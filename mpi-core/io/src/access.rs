@@ -1,10 +1,12 @@
-//! Data transfer between memory and the runs of a view, with data sieving.
+//! Data transfer between memory and the file runs of a view, with data sieving.
 //!
-//! Adjacent runs are merged. Contiguous memory is read and written in place; other memory is packed through a buffer of
-//! `STAGE` bytes. Where runs are short with short gaps between them, a read also reads the gaps, as far as that costs less
-//! than another system call (`Disk::read_sieve`). A write does so only if no other process has the file open or a hint asks for it, since it
-//! writes back bytes that others may write concurrently.
-//! Short counts, `EINTR` and the kernel's limit for one call are handled in loops.
+//! Adjacent runs are merged. Contiguous memory is read and written in place.
+//! Other memory is packed through a buffer of `STAGE` bytes.
+//! If runs are short with short gaps between them, a read also reads the gaps, as long as
+//! that costs less than another system call (`Disk::read_sieve`).
+//! A write does so only if no other process has the file open or a hint requests it,
+//! because it writes back bytes that other processes may write concurrently.
+//! Loops handle short counts, `EINTR` and the kernel's limit for one call.
 #![allow(unsafe_code)]
 
 use super::disk::Disk;
@@ -14,16 +16,16 @@ use crate::datatype::{RecvBuf, Run, SendBuf};
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Maximum bytes that are packed at a time.
+/// The size in bytes of the buffer through which noncontiguous memory is packed.
 const STAGE: i64 = 1 << 20;
 
-/// The memory of a write.
+/// The user memory that a write reads from.
 enum Source<'a> {
     Bytes(&'a [u8]),
     Packed(&'a SendBuf, Vec<u8>),
 }
 
-/// The memory of a read.
+/// The user memory that a read stores to.
 enum Sink<'a> {
     Bytes(&'a mut [u8]),
     Unpacked(&'a mut RecvBuf, Vec<u8>),
@@ -51,7 +53,8 @@ pub(super) fn write_all(disk: &Disk, mut data: &[u8], mut at: i64) -> Result<(),
     Ok(())
 }
 
-/// Refuses a file above the user's limit: the kernel would kill the process by SIGXFSZ (setrlimit(2)).
+/// Fails if a file of `bytes` bytes exceeds the user's limit.
+/// A write beyond the limit would kill the process by SIGXFSZ (setrlimit(2)).
 pub(super) fn within_limit(bytes: u64) -> Result<(), IoError> {
     match mpi_base::mem::file_limit() {
         Some(limit) if bytes > limit => {
@@ -64,7 +67,7 @@ pub(super) fn within_limit(bytes: u64) -> Result<(), IoError> {
     }
 }
 
-/// Reads to the end of `dest` or of the file. Returns the number of bytes read.
+/// Reads until `dest` is full or the file ends. Returns the number of bytes read.
 pub(super) fn read_all(disk: &Disk, dest: &mut [u8], at: i64) -> Result<usize, IoError> {
     let mut done = 0;
     while done < dest.len() {
@@ -79,7 +82,7 @@ pub(super) fn read_all(disk: &Disk, dest: &mut [u8], at: i64) -> Result<usize, I
 }
 
 impl Source<'_> {
-    /// Writes the bytes of memory from `from` on to a run of the file.
+    /// Writes the memory from byte `from` on to a run of the file.
     fn write(&mut self, disk: &Disk, mut run: Run, mut from: i64) -> Result<(), IoError> {
         match self {
             Source::Bytes(bytes) => {
@@ -102,7 +105,7 @@ impl Source<'_> {
 }
 
 impl Source<'_> {
-    /// Copies the bytes of memory from `at` on.
+    /// Copies the memory from byte `at` on to `dest`.
     fn copy(&self, dest: &mut [u8], at: i64) {
         match self {
             Source::Bytes(bytes) => {
@@ -116,7 +119,7 @@ impl Source<'_> {
 }
 
 impl Sink<'_> {
-    /// Stores bytes that were read at byte `at` of the memory.
+    /// Stores file data to the memory at byte `at`.
     fn put(&mut self, data: &[u8], at: i64) {
         match self {
             Sink::Bytes(dest) => dest[at as usize..at as usize + data.len()].copy_from_slice(data),
@@ -126,7 +129,7 @@ impl Sink<'_> {
         }
     }
 
-    /// Reads a run of the file to byte `at` of the memory. Returns the number of bytes read.
+    /// Reads a run of the file to the memory at byte `at`. Returns the number of bytes read.
     fn read(&mut self, disk: &Disk, mut run: Run, mut at: i64) -> Result<i64, IoError> {
         if let Sink::Bytes(dest) = self {
             let dest = &mut dest[at as usize..(at + run.len) as usize];
@@ -156,7 +159,8 @@ impl Sink<'_> {
     }
 }
 
-/// Calls `act` with the runs of a view that hold `len` bytes from `from` on, adjacent ones merged, and the position of their bytes in the transfer.
+/// Calls `act` with the runs of a view that hold `len` bytes from stream byte `from` on.
+/// Adjacent runs are merged. The second argument of `act` is the position in the transfer.
 fn merged(
     view: &View,
     from: i64,
@@ -184,8 +188,8 @@ fn merged(
     }
 }
 
-/// Writes a buffer to the stream of a view from byte `from` on.
-/// With a sieve, short gaps between its runs are read and written back.
+/// Writes a buffer to the view, from stream byte `from` on.
+/// With a sieve, it also reads short gaps between runs and writes them back.
 pub(super) fn write(
     disk: &Disk,
     sieve: Option<(i64, i64)>,
@@ -230,7 +234,8 @@ pub(super) fn write(
     Ok(buf.bytes())
 }
 
-/// Writes the runs of a sieve together with the gaps between them, which it reads first, under a range lock against other processes that do the same.
+/// Reads the gaps between the runs of a sieve, then writes the runs and the gaps by one call.
+/// A range lock excludes other processes that do the same.
 fn write_back(disk: &Disk, sieve: &Sieve, source: &mut Source<'_>) -> Result<(), IoError> {
     if let [(run, at)] = sieve.parts[..] {
         return source.write(disk, run, at);
@@ -245,7 +250,7 @@ fn write_back(disk: &Disk, sieve: &Sieve, source: &mut Source<'_>) -> Result<(),
     write_all(disk, &bytes, sieve.span.offset)
 }
 
-/// Runs with short gaps between them, read or written by one call.
+/// Runs with short gaps between them that one call reads or writes.
 struct Sieve {
     span: Run,
     parts: Vec<(Run, i64)>,
@@ -253,7 +258,8 @@ struct Sieve {
 }
 
 impl Sieve {
-    /// Returns true if the sieve can take a run: it is behind the others, the gap is short, and the span fits the buffer.
+    /// Returns true if the sieve can take a run: the run is after the others, the gap is short,
+    /// and the span is not longer than the maximum.
     fn takes(&self, run: Run, (gap, most): (i64, i64)) -> bool {
         let between = run.offset - self.span.offset - self.span.len;
         let span = run.offset + run.len - self.span.offset;
@@ -275,7 +281,8 @@ impl Sieve {
     }
 }
 
-/// Reads to a buffer from the stream of a view from byte `from` on. Returns the number of bytes of the buffer that were filled.
+/// Reads from the view into a buffer, from stream byte `from` on.
+/// Returns the number of bytes of the buffer that were filled.
 pub(super) fn read(disk: &Disk, view: &View, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
     if view.representation.converts_reads() {
         let file = view
@@ -329,7 +336,7 @@ fn read_to(
     Ok(done)
 }
 
-/// Reads the runs of a sieve. Returns the number of requested bytes read.
+/// Reads the runs of a sieve by one call. Returns the number of requested bytes read.
 fn fetch(disk: &Disk, sieve: &Sieve, sink: &mut Sink<'_>) -> Result<i64, IoError> {
     if let [(run, at)] = sieve.parts[..] {
         return sink.read(disk, run, at);
@@ -363,7 +370,7 @@ fn lock(fd: BorrowedFd<'_>, kind: i32, (from, end): (i64, i64)) -> Result<(), Er
     range.l_start = from;
     range.l_len = end - from;
     loop {
-        // SAFETY: the descriptor is open while it is borrowed, and the command only reads the struct that it is given.
+        // SAFETY: the descriptor is open while it is borrowed, and the command only reads `range`.
         let done = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLKW, &range) };
         match done {
             -1 => match Errno::from_io_error(&std::io::Error::last_os_error()) {
@@ -377,7 +384,7 @@ fn lock(fd: BorrowedFd<'_>, kind: i32, (from, end): (i64, i64)) -> Result<(), Er
 }
 
 impl<'f> RangeLock<'f> {
-    /// Locks the range that an access of `len` bytes of the stream from `from` on touches.
+    /// Locks the file range of an access of `len` bytes from stream byte `from` on.
     pub fn take(
         disk: &'f Disk,
         view: &View,
@@ -404,7 +411,7 @@ impl<'f> RangeLock<'f> {
 
 impl Drop for RangeLock<'_> {
     fn drop(&mut self) {
-        // On failure the lock ends with the open file description.
+        // If unlocking fails, the kernel releases the lock with the open file description.
         let (from, end) = self.range;
         let _ = self
             .disk

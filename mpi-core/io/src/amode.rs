@@ -1,4 +1,4 @@
-//! Access modes of files; opening and deleting files by name.
+//! The access modes of files, and opening and deleting files by name.
 
 use super::error::{IoClass, IoError};
 use mpi_base::text;
@@ -49,7 +49,7 @@ impl Amode {
     pub(super) fn flags(self, creates: bool) -> OFlags {
         let access = match (self.read_only, self.write_only) {
             (true, _) => OFlags::RDONLY,
-            // Atomic mode locks ranges for reading too.
+            // In atomic mode such a file takes only write locks, which need no read access.
             (_, true) => OFlags::WRONLY,
             _ => OFlags::RDWR,
         };
@@ -79,14 +79,15 @@ impl Amode {
     }
 }
 
-/// Opens the file of a name, which is text of a program ([`mpi_base::text`]); the kernel gets the program's original bytes.
+/// Opens a file by name. The name is program text ([`mpi_base::text`]);
+/// the kernel gets the program's original bytes.
 pub(super) fn open(path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, IoError> {
     loop {
         match rustix::fs::open(text::to_path(path), flags, Mode::from_raw_mode(mode)) {
             Err(Errno::INTR) => {}
             Err(errno) => return Err(IoError::system("it cannot be opened", errno)),
             Ok(fd) => {
-                // A directory can be opened for reading, but is no file.
+                // A directory can be opened for reading, but MPI cannot read it as a file.
                 let stat =
                     rustix::fs::fstat(&fd).map_err(|errno| IoError::system("fstat", errno))?;
                 return match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
@@ -100,7 +101,7 @@ pub(super) fn open(path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, IoEr
     }
 }
 
-/// Deletes the file of a name, which is text as for `open`.
+/// Deletes a file by name; the name is program text, as in `open`.
 pub fn delete(path: &str) -> Result<(), IoError> {
     rustix::fs::unlinkat(CWD, text::to_path(path), AtFlags::empty())
         .map_err(|errno| IoError::system(&format!("the file {path} cannot be deleted"), errno))

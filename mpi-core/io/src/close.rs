@@ -1,4 +1,4 @@
-//! `MPI_File_close`; the agreement of the members on it is in [`ending`](super::ending).
+//! `MPI_File_close`. The agreement of the members is in [`ending`](super::ending).
 
 use super::amode::delete;
 use super::ending::{IN_USE, TOLD, bid, bidder};
@@ -8,7 +8,7 @@ use crate::Error;
 use crate::split_collective::SharedMemory;
 
 impl File {
-    /// `MPI_File_close`; collective.
+    /// Implements `MPI_File_close`; collective.
     pub fn close(&self) -> Result<(), Error> {
         let open = match &*self.split.borrow() {
             None => Ok(()),
@@ -24,7 +24,7 @@ impl File {
         self.free_memory()?;
         self.disk.write_record();
         if self.amode.delete_on_close {
-            // All members have finished their accesses.
+            // All members have completed their accesses.
             let deleted = match self.comm.rank() {
                 0 => self.delete(),
                 _ => Ok(()),
@@ -66,7 +66,7 @@ impl File {
         }
     }
 
-    /// Returns the outcome of the deletion, which a rank has reported.
+    /// Returns the outcome of the deletion that rank `rank` has reported.
     fn told_of_deletion(
         &self,
         rank: u64,
@@ -83,7 +83,7 @@ impl File {
         }
     }
 
-    /// Releases the memory that the members share.
+    /// Frees the windows that the members share: the shared pointer and the collective buffers.
     fn free_memory(&self) -> Result<(), Error> {
         self.shared.free()?;
         match self.buffers.take() {
@@ -92,7 +92,7 @@ impl File {
         }
     }
 
-    /// Deletes the file; it is no error if another process has deleted it before.
+    /// Deletes the file. A file that another process has already deleted is no error.
     fn delete(&self) -> Result<(), IoError> {
         match delete(&self.path) {
             Err(error) if error.class == IoClass::NoSuchFile => Ok(()),

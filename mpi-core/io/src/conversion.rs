@@ -7,30 +7,30 @@ use std::rc::Rc;
 
 /// A data representation that the program registered.
 pub trait Conversion {
-    /// Returns the size of one element of a predefined type in the file, in bytes.
+    /// Returns the size in the file of one element of a predefined type, in bytes.
     fn file_bytes(&self, basic: Named) -> Result<i64, IoError>;
-    /// Returns true if data in the file differ from memory; otherwise they are written unchanged.
+    /// Returns true if the file format differs from memory; otherwise data are written unchanged.
     fn converts_writes(&self) -> bool;
     fn converts_reads(&self) -> bool;
-    /// Fills `file` with the elements of `from`.
+    /// Encodes the elements of `from` into `file`.
     fn write(&self, from: &SendBuf, file: &mut [u8]) -> Result<(), IoError>;
-    /// Fills `elements` elements of `to` from the data of the file.
+    /// Decodes `elements` elements of `to` from the file data in `file`.
     fn read(&self, to: &mut RecvBuf, elements: i64, file: &mut [u8]) -> Result<(), IoError>;
 }
 
 /// The format of data in a file.
 #[derive(Clone)]
 pub enum Representation {
-    /// As in memory.
+    /// The format is that of memory.
     Native,
-    /// As in memory, too: all processes of a job have the same memory layout.
+    /// The format is that of memory, because all processes of a job have the same memory layout.
     Internal,
     External32,
     User(String, Rc<dyn Conversion>),
 }
 
 impl Representation {
-    /// Returns its name, as in `MPI_File_set_view`.
+    /// Returns the name of the representation, as in `MPI_File_set_view`.
     pub fn name(&self) -> &str {
         match self {
             Self::Native => "native",
@@ -40,14 +40,14 @@ impl Representation {
         }
     }
 
-    /// Returns the predefined representation of a name.
+    /// Returns the predefined representation with this name.
     pub fn named(name: &str) -> Option<Representation> {
         [Self::Native, Self::Internal, Self::External32]
             .into_iter()
             .find(|known| known.name() == name)
     }
 
-    /// Returns the bytes of `count` elements in the file.
+    /// Returns the size in the file of `count` elements, in bytes.
     pub fn file_bytes(&self, datatype: &Datatype, count: i64) -> Result<i64, IoError> {
         Ok(match self {
             Self::Native | Self::Internal => datatype.bytes(count),
@@ -56,8 +56,10 @@ impl Representation {
         })
     }
 
-    /// Returns the datatype in the file of a datatype in memory: each basic type has its size in the file, without holes inside.
-    /// Displacements that the program gave in bytes are those in the file; counts of elements scale with the sizes (section 14.5.1).
+    /// Returns the file's datatype for a datatype in memory.
+    /// Each basic type has its size in the file, without padding.
+    /// Displacements that the program gave in bytes stay unchanged.
+    /// Counts of elements scale with the sizes (section 14.5.1).
     pub(super) fn in_file(&self, datatype: &Datatype) -> Result<Datatype, IoError> {
         let bytes = |count| Ok(Datatype::contiguous(count, &Named::BYTE.into())?);
         match self {
@@ -71,7 +73,7 @@ impl Representation {
         }
     }
 
-    /// Returns true if written data differ from memory.
+    /// Returns true if a write must convert the data.
     pub(super) fn converts_writes(&self) -> bool {
         match self {
             Self::Native | Self::Internal => false,
@@ -80,7 +82,7 @@ impl Representation {
         }
     }
 
-    /// Returns true if read data differ from memory.
+    /// Returns true if a read must convert the data.
     pub(super) fn converts_reads(&self) -> bool {
         match self {
             Self::Native | Self::Internal => false,
@@ -89,7 +91,7 @@ impl Representation {
         }
     }
 
-    /// Returns the file's bytes of a buffer.
+    /// Returns the contents of a buffer in the file format.
     pub(super) fn encode(&self, from: &SendBuf) -> Result<Vec<u8>, IoError> {
         let bytes = self.file_bytes(from.datatype(), from.count())?;
         let mut file = vec![0; bytes as usize];
@@ -100,7 +102,7 @@ impl Representation {
         Ok(file)
     }
 
-    /// Fills a buffer from bytes of a file, as far as they go.
+    /// Decodes file data into a buffer, up to the shorter of both.
     pub(super) fn decode(&self, to: &mut RecvBuf, file: &mut [u8]) -> Result<(), IoError> {
         match self {
             Self::User(_, conversion) => {

@@ -1,7 +1,7 @@
-//! The direction of an access: fill a buffer from the file, or write it to the file.
+//! The direction of an access: read from the file into a buffer, or write a buffer to the file.
 //!
-//! Each kind of access (individual, collective, ordered) is written once, for a [`Moves`];
-//! the differences between reads and writes are in this file only.
+//! Each kind of access (individual, collective, ordered) has one implementation for a [`Transfer`].
+//! Only this file distinguishes reads from writes.
 
 use crate::Error;
 use crate::collective::plan::Plan;
@@ -13,7 +13,7 @@ use crate::file::File;
 use crate::hints::{Switch, Tuning};
 use crate::view::View;
 
-/// A buffer and the direction of its bytes.
+/// A buffer and the direction of its transfer.
 pub(crate) enum Transfer<'a> {
     Read(&'a mut RecvBuf),
     Write(&'a SendBuf),
@@ -39,7 +39,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Returns an error if the access mode of the file does not allow it.
+    /// Fails if the access mode of the file does not allow this transfer.
     pub(crate) fn allowed_in(&self, file: &File) -> Result<(), IoError> {
         match self {
             Transfer::Read(_) => file.accesses().may_read(),
@@ -47,7 +47,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Returns true if the view's representation converts the bytes.
+    /// Returns true if the view's representation converts the data.
     pub(crate) fn converts(&self, view: &View) -> bool {
         match self {
             Transfer::Read(_) => view.representation.converts_reads(),
@@ -63,7 +63,8 @@ impl Transfer<'_> {
         }
     }
 
-    /// Moves the whole buffer at byte `from` of the stream, individually. Returns the number of bytes moved.
+    /// Transfers the whole buffer by an individual access at stream byte `from`.
+    /// Returns the number of bytes transferred.
     pub(crate) fn alone(&mut self, file: &File, from: i64) -> Result<i64, IoError> {
         match self {
             Transfer::Read(buf) => file.accesses().read_from(from, buf),
@@ -71,8 +72,8 @@ impl Transfer<'_> {
         }
     }
 
-    /// Moves the buffer collectively, through shared memory if there are `buffers`, otherwise by messages;
-    /// a member whose access is `done` takes part with an empty buffer.
+    /// Transfers the buffer by a collective access: through shared memory if `buffers` is given,
+    /// otherwise by messages. A member whose access is `done` participates with an empty buffer.
     pub(crate) fn together(
         self,
         file: &File,

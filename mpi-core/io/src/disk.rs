@@ -1,7 +1,8 @@
 //! The system calls on an open file.
 //!
-//! Each call publishes its name and the file's on the state page while it runs, so that a hang report can name the call of a rank,
-//! and is counted if a report is requested ([`super::report`]).
+//! While a call runs, the state page shows its name and the file name.
+//! So a hang report can name the call of a rank.
+//! If an I/O report is requested, the calls are counted ([`super::report`]).
 
 use super::hints::{Costs, Style, Switch, Tuning};
 use super::report::{FileLog, FileRecord};
@@ -21,11 +22,11 @@ pub struct Disk {
     tuning: Cell<Tuning>,
     costs: Costs,
     counted: Option<(Rc<FileLog>, Rc<FileRecord>)>,
-    /// Bytes that calls of this process have read and written.
+    /// The number of bytes that calls of this process have read and written.
     moved: [Cell<u64>; 2],
 }
 
-/// Runs a system call on a file name and publishes it on the state page.
+/// Runs a system call with a file name as argument, and publishes the call on the state page.
 pub(super) fn on_page<T>(
     engine: &Engine,
     call: FileCall,
@@ -69,18 +70,19 @@ impl Disk {
         self.advise();
     }
 
-    /// Advises the kernel of the expected access order.
+    /// Advises the kernel on the expected order of accesses.
     fn advise(&self) {
         let advice = match self.tuning.get().styles.order() {
             Style::Unknown => return,
             Style::Sequential => rustix::fs::Advice::Sequential,
             Style::Random => rustix::fs::Advice::Random,
         };
-        // A failed advice has no effect.
+        // A failed advice has no effect on correctness.
         let _ = rustix::fs::fadvise(&self.fd, 0, None, advice);
     }
 
-    /// Returns the longest gap between two runs that a read also reads instead of making another call, and the maximum span of one read.
+    /// Returns the limits of a sieving read: maximum gap between two runs, and maximum span.
+    /// A gap up to this length is read, because another call would cost more.
     pub(super) fn read_sieve(&self) -> (i64, i64) {
         let tuning = self.tuning.get();
         let gap = match tuning.ds_read {
@@ -91,7 +93,8 @@ impl Disk {
         (gap, tuning.ind_rd_buffer_size)
     }
 
-    /// Returns the same limits for writes, which read the gaps and write them back; `alone`: no other process has the file open.
+    /// Returns the same limits for sieving writes, which read the gaps and write them back.
+    /// `alone` is true if no other process has the file open.
     pub(super) fn write_sieve(&self, alone: bool) -> Option<(i64, i64)> {
         let tuning = self.tuning.get();
         match (tuning.ds_write, alone) {
@@ -101,14 +104,14 @@ impl Disk {
         }
     }
 
-    /// Counts the bytes that a call has moved.
+    /// Counts bytes that a call has read or written.
     pub(super) fn moves(&self, writes: bool, bytes: u64) {
         let [read, written] = &self.moved;
         let moved = if writes { written } else { read };
         moved.set(moved.get().wrapping_add(bytes));
     }
 
-    /// Returns the bytes that calls of this process have read and written.
+    /// Returns the number of bytes that calls of this process have read and written.
     pub(super) fn moved(&self) -> (u64, u64) {
         let [read, written] = &self.moved;
         (read.get(), written.get())
@@ -119,7 +122,7 @@ impl Disk {
         self.counted.as_ref().map(|(_, record)| &**record)
     }
 
-    /// Runs a system call on bytes `offset` to `offset + bytes` of the file, publishes and counts it.
+    /// Runs a system call on `bytes` bytes of the file at `offset`. Publishes and counts the call.
     fn call<T>(
         &self,
         call: FileCall,
@@ -151,7 +154,7 @@ impl Disk {
         })
     }
 
-    /// Reads bytes that are in the page cache, without waiting for the disk.
+    /// Reads only data that are in the page cache, without waiting for the disk.
     pub(super) fn pread_cached(&self, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
         self.call(FileCall::Pread, (at, buffer.len() as u64), |fd| {
             let mut buffer = [std::io::IoSliceMut::new(buffer)];
@@ -159,7 +162,7 @@ impl Disk {
         })
     }
 
-    /// Publishes a wait for an asynchronous read.
+    /// Runs `wait`, and publishes a wait for an asynchronous read meanwhile.
     pub(super) fn waits_for_piece<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.engine
             .state()
@@ -198,7 +201,7 @@ impl Disk {
         })
     }
 
-    /// Locks or unlocks a range; blocks while another process holds it.
+    /// Locks or unlocks a range; blocks while another process holds a conflicting lock.
     pub(super) fn lock(
         &self,
         from: i64,
@@ -213,7 +216,7 @@ impl Disk {
         rustix::fs::fstat(&self.fd).map(|stat| stat.st_size)
     }
 
-    /// Writes the counters to the event ring.
+    /// Writes the file's counters to the event ring.
     pub(super) fn write_record(&self) {
         if let Some((log, record)) = &self.counted {
             log.write(record);

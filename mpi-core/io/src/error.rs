@@ -1,10 +1,11 @@
-//! Errors of file operations: a class, and a sentence with file, rank and the system's error text.
+//! Errors of file operations.
+//! Each has a class, and a sentence with the file, the rank and the system's error text.
 
 use crate::datatype::TypeError;
 use rustix::io::Errno;
 use std::fmt;
 
-/// The kind of failure (MPI 5.0, section 14.7); `mpi-abi` maps each to an error class.
+/// The class of a failure (MPI 5.0, section 14.7); `mpi-abi` maps it to an MPI error class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoClass {
     Access,
@@ -28,7 +29,7 @@ pub enum IoClass {
 }
 
 impl IoClass {
-    /// In the order of their numbers in an agreement, from 1 on.
+    /// All classes in the order of their numbers in an agreement, which start at 1.
     const ALL: [IoClass; 18] = [
         IoClass::Access,
         IoClass::Amode,
@@ -50,7 +51,7 @@ impl IoClass {
         IoClass::Count,
     ];
 
-    /// Returns the number in an agreement, which is not 0.
+    /// Returns the number of the class in an agreement; never 0.
     pub(super) fn number(self) -> u64 {
         let at = Self::ALL.iter().position(|class| *class == self);
         at.map_or(0, |at| at as u64) + 1
@@ -63,7 +64,7 @@ impl IoClass {
             .unwrap_or(IoClass::Io)
     }
 
-    /// Returns the class of an `errno`.
+    /// Returns the class for an `errno` value.
     pub(super) fn of(errno: Errno) -> IoClass {
         match errno {
             Errno::NOENT => IoClass::NoSuchFile,
@@ -79,7 +80,7 @@ impl IoClass {
     }
 }
 
-/// Why a call on a file failed.
+/// The error of a failed call on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoError {
     pub class: IoClass,

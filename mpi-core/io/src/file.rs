@@ -1,8 +1,10 @@
 //! A file that the members of a communicator have opened collectively (MPI 5.0, sections 14.2 and 14.4).
 //!
-//! Protocol of collective calls: each member performs its part, then all share the class of their outcome by an allgather (`File::agree`);
-//! the call ends with the class of the first member that failed. Where one member must be first (it creates the file, or changes
-//! its size), that is rank 0, and the others continue after its outcome. `close` is the end of a file.
+//! A collective call has two steps. Each member performs its part; then all members share the class
+//! of their outcome by an allgather (`File::agree`).
+//! The call returns the class of the first member that failed. If one member must act first
+//! (to create the file or to change its size), that is rank 0;
+//! the others continue after its outcome.
 
 use super::amode::{self, Amode};
 use super::disk::{self, Disk};
@@ -35,21 +37,22 @@ pub struct File {
     pub(super) atomic: Cell<bool>,
     pub(super) split: RefCell<Option<SplitCollective>>,
     pub(super) node_map: NodeMap,
-    /// The shared memory of collective accesses; the first access that uses it makes it.
+    /// The shared memory of collective accesses, created by the first access that uses it.
     pub(super) buffers: RefCell<SharedMemory>,
 }
 
-/// The end of the error text at the ranks where the call itself did not fail.
+/// The end of the error text at ranks where the call itself did not fail.
 pub const ELSEWHERE: &str = "so it ends here too";
 
-/// Agrees on the outcome of all members: the class of the first that failed, with each member's own error text if it has one.
+/// Agrees on the outcome of all members: the class of the first member that failed.
+/// A failed member returns its own error text.
 fn agree<T>(comm: &Comm, path: &str, outcome: Result<T, IoError>) -> Result<T, Error> {
     let mine = class_number(&outcome);
     let all = comm.engine().block_on(comm.internal().share(&[mine]))?;
     agreed(comm, path, outcome, &all)
 }
 
-/// Returns the agreed outcome when the classes of all members are known.
+/// Returns the agreed outcome for the known classes of all members.
 fn agreed<T>(
     comm: &Comm,
     path: &str,
@@ -67,7 +70,7 @@ fn agreed<T>(
     Err(IoError::new(class, sentence).into())
 }
 
-/// Adds file and rank to an error.
+/// Adds the file and the rank to an error.
 pub(super) fn told(rank: u32, path: &str, error: &IoError) -> IoError {
     let sentence = format!("rank {rank} on file {path}: {error}");
     IoError::new(error.class, sentence)
@@ -88,7 +91,7 @@ fn resolved(mut tuning: Tuning, node_map: &NodeMap) -> Tuning {
 }
 
 impl File {
-    /// `MPI_File_open`; collective.
+    /// Implements `MPI_File_open`; collective.
     pub fn open(comm: &Comm, path: &str, amode: Amode, tuning: Tuning) -> Result<File, Error> {
         let own = comm.engine().block_on(comm.constructors().dup())?;
         let _part = comm.failures().while_making(&own);
@@ -101,7 +104,8 @@ impl File {
         made
     }
 
-    /// Opens the file on its own communicator; stores the shared pointer in `pointer` as soon as the members have made it.
+    /// Opens the file on its own communicator.
+    /// Stores the shared pointer in `pointer` as soon as the members have created it.
     fn open_on(
         own: &Comm,
         path: &str,
@@ -122,13 +126,13 @@ impl File {
         agreed(own, path, check, &classes)?;
         let nodes = each().map(|words| std::array::from_fn(|which| words[2 + which]));
         let node_map = NodeMap::of(&nodes.collect::<Vec<_>>());
-        // Hints may differ between ranks; rank 0's are used.
+        // Hints may differ between ranks; all members use rank 0's hints.
         let tuning = resolved(Tuning::from_words(&all[2 + node_words.len()..]), &node_map);
         if let Some(rank) = each().position(|words| words[1] != all[1]) {
             let sentence = format!("on file {path} rank {rank} gives another amode than rank 0");
             return Err(IoError::new(IoClass::NotSame, sentence).into());
         }
-        // Rank 0 creates the file; the others open it.
+        // Rank 0 creates the file, then the other ranks open it.
         let first = match own.rank() {
             0 => opens(own, path, amode.flags(true), tuning.permissions).map(Some),
             _ => Ok(None),
@@ -139,7 +143,7 @@ impl File {
             Some(fd) => Ok(fd),
             None => opens(own, path, amode.flags(false), tuning.permissions),
         };
-        // After this all members know that rank 0 has set the shared pointer to zero.
+        // After this agreement all members know that rank 0 has set the shared pointer to 0.
         let fd = agree(own, path, opened)?;
         let disk = Rc::new(Disk::new(fd, own.engine(), path, tuning));
         Ok(File {
@@ -157,7 +161,7 @@ impl File {
         })
     }
 
-    /// Sets both pointers to the end of the file for `MPI_MODE_APPEND`.
+    /// For `MPI_MODE_APPEND`, sets both file pointers to the end of the file.
     fn begin_where_amode_says(self) -> Result<File, Error> {
         if self.amode.append {
             let end = self.agree(self.storage().size())?;
@@ -178,7 +182,7 @@ impl File {
         agreed(&self.comm, &self.path, outcome, all)
     }
 
-    /// Adds file and rank to an error.
+    /// Adds the file and the rank to an error.
     pub(super) fn told<T>(&self, outcome: Result<T, IoError>) -> Result<T, Error> {
         outcome.map_err(|error| told(self.comm.rank(), &self.path, &error).into())
     }
@@ -187,7 +191,7 @@ impl File {
         self.comm.engine().block_on(self.comm.internal().fence())
     }
 
-    /// `MPI_File_set_info`; collective. Rank 0's hints are used.
+    /// Implements `MPI_File_set_info`; collective. Rank 0's hints are used.
     pub fn set_tuning(&self, tuning: Tuning) -> Result<(), Error> {
         let engine = self.comm.engine();
         let all = engine.block_on(self.comm.internal().share(&tuning.words()))?;
@@ -198,7 +202,7 @@ impl File {
         Ok(())
     }
 
-    /// The hints in use.
+    /// Returns the hints that this file uses.
     pub fn tuning(&self) -> Tuning {
         self.disk.tuning()
     }
@@ -209,12 +213,12 @@ impl File {
         self.disk.tuning().cb_nodes.min(most)
     }
 
-    /// Returns the bytes that this process has read from the file and written to it.
+    /// Returns the number of bytes that this process has read from the file and written to it.
     pub fn moved(&self) -> (u64, u64) {
         self.disk.moved()
     }
 
-    /// Returns the name of the file in error texts.
+    /// Returns the name of the file for error texts.
     pub fn label(&self) -> String {
         format!("file {}", printable::name(&self.path))
     }
@@ -235,7 +239,7 @@ impl File {
         self.view.borrow().clone()
     }
 
-    /// Checks that all members gave the same value; collective.
+    /// Checks that all members passed the same value; collective.
     pub(super) fn same(&self, name: &str, value: i64) -> Result<(), Error> {
         let all = self
             .comm
@@ -254,7 +258,7 @@ impl File {
         }
     }
 
-    /// Checks that explicit offsets and the individual pointer may be used.
+    /// Fails if the access mode forbids explicit offsets and the individual pointer.
     pub(super) fn random_access(&self) -> Result<(), IoError> {
         match self.amode.sequential {
             false => Ok(()),
@@ -269,7 +273,7 @@ impl File {
         self.atomic.get()
     }
 
-    /// `MPI_File_set_atomicity`; collective.
+    /// Implements `MPI_File_set_atomicity`; collective.
     pub fn set_atomic(&self, atomic: bool) -> Result<(), Error> {
         self.same("flag", atomic.into())?;
         self.atomic.set(atomic);

@@ -1,6 +1,7 @@
-//! The decoder of messages of collective accesses, as an entry point for fuzzing.
+//! The fuzzing entry point for the decoder of messages of collective accesses.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! An entry takes any bytes. It panics if the decoder panics.
+//! It also panics if the decoder accepts a value that the encoder never writes.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::collective::extent_codec::Extents;
@@ -8,10 +9,10 @@ use crate::collective::extent_codec::Extents;
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// All fuzz entry points.
 pub const ENTRIES: &[Entry] = &[("file_marks", file_marks)];
 
-/// The stretches of a part of a file that a message names: all of them are inside the part.
+/// Decodes the ranges in a message and checks that they are inside the part of the file.
 pub fn file_marks(message: &[u8]) {
     const PART: usize = 1024;
     let (extents, data) = Extents::read(message, PART);

@@ -1,16 +1,17 @@
-//! Hints: the reserved hints that have an effect, and ROMIO's names for them (MPI 5.0, section 14.2.8).
+//! Info hints with an effect, and ROMIO's names for them (MPI 5.0, section 14.2.8).
 //!
-//! Accesses use a few values, [`Tuning`]. They come from the info object, else from a file of hints
-//! ([`HINTS`], or `ROMIO_HINTS` as with ROMIO), else from defaults and the costs of the file system.
-//! All members use rank 0's values: a hint that differs between ranks has no effect at the others, and no member hangs.
-//! Invalid values are ignored, as the standard requires; so are names without an effect, such as striping, which
-//! is specific to file systems that the library does not drive.
+//! Accesses use the values of a [`Tuning`], from these sources in order of precedence:
+//! the info object, a file of hints ([`HINTS`], or `ROMIO_HINTS` as in ROMIO),
+//! and defaults with the costs of the file system.
+//! All members use rank 0's values. So a hint that differs between ranks cannot cause a hang.
+//! Invalid values are ignored, as the standard requires. Names without an effect are ignored too;
+//! an example is striping, which only special file systems support.
 
 use mpi_base::param::{Level, Param};
 use std::fmt;
 use std::path::PathBuf;
 
-/// The file of hints.
+/// Parameter `io_base_hints`: the file of hints.
 pub static HINTS: Param<PathBuf> = Param::new(
     "io",
     "base",
@@ -20,10 +21,10 @@ pub static HINTS: Param<PathBuf> = Param::new(
     "Path of a file with hints for all opened files, one name and value per line; hints in info objects take precedence; empty: the path in ROMIO_HINTS",
 );
 
-/// Whether an optimisation is used.
+/// The setting of an optimisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Switch {
-    /// If it is expected to pay off.
+    /// The library uses the optimisation if it expects a gain.
     #[default]
     Automatic,
     Enable,
@@ -59,7 +60,7 @@ impl fmt::Display for Switch {
     }
 }
 
-/// The order in which a file will be read.
+/// The order in which the program will access a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     Unknown,
@@ -67,16 +68,16 @@ pub enum Style {
     Random,
 }
 
-/// The words of the hint `access_style`, in the order in which the program gave them.
+/// The words of the hint `access_style`, in the order of the program.
 ///
-/// Only the words for an order have an effect. All are kept, since `MPI_File_get_info` returns the hint as it was set.
+/// Only words that imply an order have an effect. `MPI_File_get_info` returns all words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Styles {
-    /// Four bits for each word, its index in [`STYLES`] plus 1; the first word in the lowest bits.
+    /// 4 bits for each word: its index in [`STYLES`] plus 1. The first word is in the lowest bits.
     words: u32,
 }
 
-/// The standard's words for the hint (MPI 5.0, section 14.2.8), and the order that each implies.
+/// The standard's words (MPI 5.0, section 14.2.8), each with the order that it implies.
 const STYLES: [(&str, Style); 7] = [
     ("read_once", Style::Unknown),
     ("write_once", Style::Unknown),
@@ -88,7 +89,7 @@ const STYLES: [(&str, Style); 7] = [
 ];
 
 impl Styles {
-    /// Parses a comma-separated list; `None` if it has none of the standard's words.
+    /// Parses a comma-separated list. Returns `None` if it contains no word of the standard.
     fn parse(list: &str) -> Option<Styles> {
         let places = list.split(',').filter_map(|word| {
             let word = word.trim();
@@ -100,14 +101,14 @@ impl Styles {
         Some(styles).filter(|styles| styles.words != 0)
     }
 
-    /// Decodes another member's word; ignores invalid indices.
+    /// Decodes the styles of another member; ignores invalid indices.
     fn from_word(word: u64) -> Styles {
         let places = (0..STYLES.len()).map(|at| (word >> (4 * at) & 0xf) as u32);
         let known = places.filter(|place| (1..=STYLES.len() as u32).contains(place));
         known.fold(Styles::default(), Styles::with)
     }
 
-    /// Appends a word unless it is present already; so all words fit.
+    /// Appends a word unless it is present already. So the words always fit into `words`.
     fn with(self, place: u32) -> Styles {
         let mut places = self.places();
         match places.any(|known| known == place) {
@@ -129,7 +130,7 @@ impl Styles {
             .filter_map(|place| STYLES.get(place as usize - 1))
     }
 
-    /// Returns the order of the last word that implies one.
+    /// Returns the order of the last word that implies an order.
     pub fn order(self) -> Style {
         let orders = self.named().map(|(_, style)| *style);
         orders
@@ -146,24 +147,24 @@ impl fmt::Display for Styles {
     }
 }
 
-/// The values that accesses use.
+/// The hint values that accesses use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Whether collective reads and writes are aggregated.
+    /// Settings of collective buffering for reads and writes.
     pub cb_read: Switch,
     pub cb_write: Switch,
-    /// Whether accesses of one process use data sieving, to make fewer system calls.
+    /// Settings of data sieving for reads and writes of one process; sieving saves system calls.
     pub ds_read: Switch,
     pub ds_write: Switch,
-    /// Maximum number of aggregators; 0: derived from cores and nodes.
+    /// The maximum number of aggregators; 0: derived from cores and nodes.
     pub cb_nodes: u32,
-    /// Bytes of an aggregator's buffer.
+    /// The buffer size of an aggregator in bytes.
     pub cb_buffer_size: i64,
-    /// Maximum span of one sieving read, and of one sieving write, in bytes.
+    /// The maximum span of one sieving read and of one sieving write, in bytes.
     pub ind_rd_buffer_size: i64,
     pub ind_wr_buffer_size: i64,
     pub styles: Styles,
-    /// Mode of a created file, before the umask applies.
+    /// The mode of a created file, before the umask applies.
     pub permissions: u32,
 }
 
@@ -184,7 +185,7 @@ impl Default for Tuning {
     }
 }
 
-/// The names that have an effect, if their values are valid.
+/// The names of hints that have an effect if their values are valid.
 pub const ACTING: [&str; 11] = [
     "access_style",
     "cb_buffer_size",
@@ -199,10 +200,10 @@ pub const ACTING: [&str; 11] = [
     "romio_ds_write",
 ];
 
-/// Words of a [`Tuning`] in an exchange.
+/// The number of words in an encoded [`Tuning`].
 const WORDS: usize = 10;
 
-/// Allowed buffer sizes in bytes.
+/// The allowed buffer sizes in bytes.
 const BUFFERS: std::ops::RangeInclusive<i64> = 4096..=1 << 30;
 
 /// All bits of a file mode: set-user-ID, set-group-ID, sticky, and the permissions of user, group and others.
@@ -219,7 +220,7 @@ fn bytes(text: &str) -> Option<i64> {
 }
 
 impl Tuning {
-    /// Sets a hint. Returns true if it has an effect and a valid value.
+    /// Sets a hint. Returns true if the hint has an effect and the value is valid.
     pub fn set(&mut self, key: &str, value: &str) -> bool {
         let buffer = || bytes(value).map(|n| n.clamp(*BUFFERS.start(), *BUFFERS.end()));
         let switch = || Switch::parse(value);
@@ -244,7 +245,7 @@ impl Tuning {
         }
     }
 
-    /// Returns the names and values in use; `aggregators` is the effective value of [`Tuning::cb_nodes`].
+    /// Returns names and values in use; `aggregators` is the effective [`Tuning::cb_nodes`].
     pub fn echo(&self, aggregators: u32) -> Vec<(&'static str, String)> {
         let both = match (self.cb_read, self.cb_write) {
             (Switch::Disable, Switch::Disable) => "false",
@@ -283,7 +284,7 @@ impl Tuning {
         ]
     }
 
-    /// Decodes rank 0's words, clamped to valid values.
+    /// Decodes the words of rank 0, clamped to valid values.
     pub(super) fn from_words(words: &[u64]) -> Tuning {
         let word = |at: usize| words.get(at).copied().unwrap_or(0);
         let buffer = |at: usize| {
@@ -316,20 +317,22 @@ fn put<T>(place: &mut T, value: Option<T>) -> bool {
     }
 }
 
-/// The cost of a system call on a file system, in bytes that could be moved in the same time.
+/// The cost of a system call on a file system, as the number of bytes transferred in the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Costs {
-    /// Bytes that are read in the time of one more read call, and that are read and written back in the time of one more write call.
+    /// `read_gap`: bytes that are read in the time of one read call.
+    /// `write_gap`: bytes that are read and written back in the time of one write call.
     pub read_gap: i64,
     pub write_gap: i64,
 }
 
 impl Costs {
-    /// Returns the costs of a type of file system (statfs(2)), measured for runs of 64 bytes in the page cache.
+    /// Returns the costs for a type of file system (statfs(2)).
+    /// They were measured for runs of 64 bytes in the page cache.
     pub fn of(magic: i64) -> Costs {
         const TMPFS: i64 = 0x0102_1994;
         const RAMFS: i64 = 0x8584_58f6;
-        // On a network or FUSE file system each call is a round trip.
+        // On a network or FUSE file system each call costs a round trip.
         const FAR: [i64; 6] = [
             0x6969,      // NFS
             0xff53_4d42, // CIFS

@@ -5,27 +5,28 @@
 //! | [`view`] | file views: displacement, etype, filetype, data representation |
 //! | [`amode`] | access modes; opening and deleting files by name |
 //! | [`disk`] | the system calls, each recorded on the state page and in the I/O report |
-//! | [`access`] | data transfer between memory and the runs of a view, with data sieving |
+//! | [`access`] | data transfer between memory and the file ranges of a view, with data sieving |
 //! | `uring_read` | long nonblocking reads by io_uring |
 //! | `collective` | collective buffering: two-phase I/O by messages, in shared memory and between nodes |
 //! | `file` | an open file and the agreement of its members |
-//! | `close` | `MPI_File_close`; `ending` is the agreement on it, also after deaths |
-//! | [`size`] | its size |
-//! | [`position`] | setting the view, and the file pointers |
-//! | [`transfer`] | read and write calls; `direction` is the direction of a transfer, `split_collective` the state between calls |
+//! | `close` | `MPI_File_close`; `ending` is the agreement of the members on it, also after failures |
+//! | [`size`] | file size, preallocation and `MPI_File_sync` |
+//! | [`position`] | setting a view, and the file pointers |
+//! | [`transfer`] | read and write calls; `direction`: read or write; `split_collective`: state between calls |
 //! | [`report`] | counters for `mpirun --io-report`, written to the event ring |
-//! | [`hints`] | hints, and the values that accesses use |
+//! | [`hints`] | info hints, and the values that accesses use |
 //! | [`shared`] | the shared file pointer |
 //! | [`conversion`] | data representations |
 //!
-//! Guarantee: a collective call ends with the same error class at all members, and no member waits for one that has failed.
-//! The library creates nothing in the file system but the file: the shared pointer is a word in a window at rank 0.
-//! A view is never expanded to a list of its pieces: the datatype engine iterates over the runs of a filetype.
+//! Guarantee: a collective call returns the same error class at all members.
+//! No member waits for a member that has failed.
+//! The library creates only this file: the shared pointer is a word in a window at rank 0.
+//! A view is never expanded to a list: the datatype engine iterates over the filetype's runs.
 //!
-//! Each rank performs its own accesses, except interleaved collective accesses, which aggregators perform for all.
+//! Each rank performs its own accesses; aggregators perform interleaved collective ones.
 //! After a collective access the members agree on its outcome.
-//! Nonblocking accesses complete at initiation, so their requests are complete from the start (allowed by section 14.4.5);
-//! only long reads of data that are not in the page cache continue while the program computes.
+//! Nonblocking accesses complete at initiation, which section 14.4.5 allows. The exception
+//! is a long read of data that are not in the page cache: it continues while the program computes.
 
 #![deny(unsafe_code)]
 

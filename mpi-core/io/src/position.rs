@@ -1,4 +1,4 @@
-//! Views, and the individual and the shared file pointer (MPI 5.0, sections 14.3 and 14.4).
+//! The view and the file pointers of a file (MPI 5.0, sections 14.3 and 14.4).
 
 use super::conversion::Representation;
 use super::error::{IoClass, IoError};
@@ -7,7 +7,7 @@ use super::view::View;
 use crate::Error;
 use crate::datatype::Datatype;
 
-/// The origin of a seek.
+/// The position to which the offset of a seek is relative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whence {
     Set,
@@ -16,21 +16,21 @@ pub enum Whence {
 }
 
 impl File {
-    /// Returns the view and the file pointers.
+    /// Returns the operations on the view and the file pointers.
     #[inline]
     pub fn positions(&self) -> Positions<'_> {
         Positions { file: self }
     }
 }
 
-/// The view of a file, and its individual and shared pointer.
+/// The operations on the view, and on the individual and shared pointers of a file.
 #[derive(Clone, Copy)]
 pub struct Positions<'a> {
     file: &'a File,
 }
 
 impl<'a> Positions<'a> {
-    /// `MPI_File_set_view`; collective. Without `disp` the view begins at the shared pointer.
+    /// `MPI_File_set_view`; collective. If `disp` is `None`, the view begins at the shared pointer.
     pub fn set_view(
         self,
         disp: Option<i64>,
@@ -100,7 +100,7 @@ impl<'a> Positions<'a> {
         }
     }
 
-    /// `MPI_File_seek`.
+    /// Implements `MPI_File_seek`.
     pub fn seek(self, offset: i64, whence: Whence) -> Result<(), Error> {
         let at = self.file.random_access();
         let at = at.and_then(|()| self.sought(self.file.position.get(), offset, whence));
@@ -108,13 +108,13 @@ impl<'a> Positions<'a> {
         Ok(())
     }
 
-    /// `MPI_File_get_position`.
+    /// Implements `MPI_File_get_position`.
     pub fn position(self) -> Result<i64, Error> {
         self.file.told(self.file.random_access())?;
         Ok(self.file.position.get())
     }
 
-    /// `MPI_File_seek_shared`; collective.
+    /// Implements `MPI_File_seek_shared`; collective.
     pub fn seek_shared(self, offset: i64, whence: Whence) -> Result<(), Error> {
         self.file.same("offset", offset)?;
         self.file.same("whence", whence as i64)?;
@@ -131,12 +131,12 @@ impl<'a> Positions<'a> {
         self.file.meet()
     }
 
-    /// `MPI_File_get_position_shared`.
+    /// Implements `MPI_File_get_position_shared`.
     pub fn position_shared(self) -> Result<i64, Error> {
         self.file.shared.get()
     }
 
-    /// `MPI_File_get_byte_offset`.
+    /// Implements `MPI_File_get_byte_offset`.
     pub fn byte_offset(self, offset: i64) -> Result<i64, Error> {
         let view = self.file.view.borrow();
         let found = self.file.random_access().and_then(|()| {
@@ -148,7 +148,7 @@ impl<'a> Positions<'a> {
         self.file.told(found)
     }
 
-    /// `MPI_File_get_type_extent`.
+    /// Implements `MPI_File_get_type_extent`.
     pub fn type_extent(self, datatype: &Datatype) -> Result<i64, Error> {
         let view = self.file.view.borrow();
         let there = view.representation.in_file(datatype);

@@ -1,9 +1,10 @@
 //! Counters of each file for `mpirun --io-report`, and the file events of `mpirun --trace`.
 //!
-//! The counters are kept in the rank and written to its [event ring](mpi_base::node::EventRing) when the file is closed and again
-//! when the rank finalizes; the launcher uses the latest values, since the ring of a trace overwrites its oldest events.
-//! In a trace each system call on a file is an event of its own.
-//! Nothing is counted if neither is requested.
+//! Each rank counts in its own memory. When a file is closed and when the rank finalizes,
+//! the rank writes the counters to its [event ring](mpi_base::node::EventRing).
+//! The launcher uses the latest values, since the ring of a trace overwrites its oldest events.
+//! In a trace, each system call on a file is a separate event.
+//! If the user requests neither output, no call is counted.
 
 use crate::RunObserver;
 use crate::engine::Engine;
@@ -14,7 +15,7 @@ use mpi_base::state::FileCall;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Set by `mpirun --io-report`.
+/// Parameter `io_base_report`, set by `mpirun --io-report`.
 pub static REPORT: Param<bool> = Param::new(
     "io",
     "base",
@@ -24,50 +25,51 @@ pub static REPORT: Param<bool> = Param::new(
     "Whether each rank counts its file accesses; set by mpirun --io-report",
 );
 
-/// Capacity, in events, of a ring that is created for these counters only: enough for [`FILES`] files with long names.
+/// The capacity in events of a ring created for these counters only.
+/// It is enough for [`FILES`] files with long names.
 const EVENTS: u32 = 1 << 13;
 
-/// Files beyond this number share one record.
+/// The maximum number of files with separate records; further files share one record.
 const FILES: usize = 256;
 
-/// Name of the record that files beyond [`FILES`] share.
+/// The name of the record that further files share.
 const OTHERS: &str = "(other files)";
 
-/// The I/O counters; a discriminant is the counter's ID in the event ring.
+/// The I/O counters. A discriminant is the counter's id in the event ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Counter {
     Opens,
-    /// MPI calls that read.
+    /// The number of MPI calls that read.
     Reads,
-    /// MPI calls that write.
+    /// The number of MPI calls that write.
     Writes,
-    /// Collective accesses, out of `Reads` and `Writes`.
+    /// The number of collective accesses, also counted in `Reads` and `Writes`.
     Collective,
-    /// Collective accesses that used aggregation.
+    /// The number of collective accesses that used aggregation.
     Aggregated,
     BytesRead,
     BytesWritten,
-    /// Nanoseconds in MPI calls.
+    /// The time in MPI calls, in ns.
     NanosInCalls,
-    /// Nanoseconds in system calls.
+    /// The time in system calls, in ns.
     NanosInSystem,
     SystemReads,
     SystemWrites,
     SystemOther,
-    /// The first of [`SIZES`] columns: MPI calls by their bytes.
+    /// The first of [`SIZES`] counters of a histogram: MPI calls by their bytes.
     CallSizes,
-    /// The first of [`SIZES`] columns: system reads and writes by their bytes.
+    /// The first of [`SIZES`] counters of a histogram: system reads and writes by their bytes.
     SystemSizes = Counter::CallSizes as usize + SIZES.len(),
 }
 
-/// Upper bounds of the histogram columns in bytes; the last is unbounded.
+/// The upper bounds of the histogram columns in bytes; the last column is unbounded.
 pub const SIZES: [u64; 6] = [64, 1 << 10, 16 << 10, 256 << 10, 4 << 20, u64::MAX];
 
-/// Number of counters of a file.
+/// The number of counters of a file.
 pub const COUNTERS: usize = Counter::SystemSizes as usize + SIZES.len();
 
-/// Bytes of a name in one event of the ring.
+/// The maximum number of bytes of a name in one event of the ring.
 pub const NAME_PIECE: usize = 24;
 
 fn column(bytes: u64) -> usize {
@@ -93,7 +95,7 @@ impl FileRecord {
         self.add_at(counter as usize, amount);
     }
 
-    /// Counts an MPI call that moved `bytes` bytes.
+    /// Counts an MPI call that transferred `bytes` bytes.
     pub(super) fn call(&self, writes: bool, bytes: u64, nanos: u64) {
         let (calls, moved) = match writes {
             true => (Counter::Writes, Counter::BytesWritten),
@@ -106,9 +108,9 @@ impl FileRecord {
     }
 }
 
-/// The destination of the events.
+/// The event ring that gets the counters.
 enum EventSink {
-    /// The event ring of a trace, which also gets each system call.
+    /// The event ring of a trace, which also gets an event for each system call.
     Traced(Rc<Trace>),
     Own(Rc<EventRing>),
 }
@@ -122,7 +124,7 @@ pub struct FileLog {
 struct Wanted(Option<Rc<FileLog>>);
 
 impl FileLog {
-    /// Returns the log of this process, if one is requested.
+    /// Returns the file counters of this process, if a report or a trace is requested.
     pub(super) fn of(engine: &Engine) -> Option<Rc<FileLog>> {
         let wanted = engine.extension(|| Wanted(FileLog::wanted(engine).map(Rc::new)));
         wanted.0.clone()
@@ -136,7 +138,7 @@ impl FileLog {
         let ring = matrix.and_then(|matrix| matrix.ring());
         let sink = match trace {
             Some(trace) => EventSink::Traced(trace),
-            // An invalid value has been reported at the start of the process.
+            // Startup has already reported an invalid value.
             None if engine.params().get(&REPORT).unwrap_or(false) => EventSink::Own(match ring {
                 Some(ring) => ring.clone(),
                 None => Rc::new(engine.node().event_ring(EVENTS)?),
@@ -156,7 +158,7 @@ impl FileLog {
         }
     }
 
-    /// Returns the record of a file name; all opens of one name share it.
+    /// Returns the record of a file name. All opens of the same name share the record.
     pub(super) fn record(&self, path: &str) -> Rc<FileRecord> {
         let mut files = self.files.borrow_mut();
         let path = match files.len() < FILES || files.iter().any(|file| file.path == path) {
@@ -183,7 +185,7 @@ impl FileLog {
         self.event_ring().now()
     }
 
-    /// Counts a system call that began at time `began` of the event ring and took `nanos` ns.
+    /// Counts a system call that started at time `began` of the event ring and took `nanos` ns.
     pub(super) fn system_call(
         &self,
         record: &FileRecord,
@@ -224,7 +226,7 @@ impl FileLog {
         }
     }
 
-    /// Writes a file's name and counters to the event ring.
+    /// Writes the name and the counters of a file to the event ring.
     pub(super) fn write(&self, record: &FileRecord) {
         self.write_name(record);
         let ring = self.event_ring();
@@ -242,7 +244,7 @@ impl FileLog {
     }
 }
 
-/// Writes the counters of all files to the event ring, when the rank finalizes.
+/// Writes the counters of all files to the event ring. Called when the rank finalizes.
 pub fn finish(engine: &Engine) {
     if let Some(log) = FileLog::of(engine) {
         for record in log.files.borrow().iter() {

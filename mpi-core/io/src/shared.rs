@@ -1,9 +1,11 @@
-//! The shared file pointer (MPI 5.0, section 14.4.4): a word at rank 0 in a window, which all members update by atomic operations.
+//! The shared file pointer (MPI 5.0, section 14.4.4): a word in a window at rank 0.
+//! All members update it by atomic operations.
 //!
-//! It counts etypes. It needs nothing in the file system.
+//! The pointer counts etypes and uses no object in the file system.
 //!
-//! One passive epoch without locks (`MPI_MODE_NOCHECK`) lasts from opening to closing the file: each access is a single atomic operation,
-//! so a lock would protect nothing, and a rank that is descheduled while it holds one would delay all others.
+//! One passive epoch without locks (`MPI_MODE_NOCHECK`) lasts from opening to closing the file.
+//! Each access is one atomic operation, so a lock has no benefit.
+//! A rank that is descheduled while it holds a lock would delay all others.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -16,7 +18,8 @@ use crate::osc::{Assert, Flavor, Hints, Spec, TargetArgs, Win};
 pub struct SharedPointer(Win);
 
 impl SharedPointer {
-    /// Creates the pointer with value zero; collective. A member other than rank 0 may use it only after it knows that rank 0 has returned.
+    /// Creates the pointer with value 0; collective.
+    /// Other members may use the pointer only after they know that rank 0 has returned.
     pub fn new(comm: &Comm) -> Result<SharedPointer, Error> {
         let mine = comm.rank() == 0;
         let spec = Spec {
@@ -28,7 +31,7 @@ impl SharedPointer {
         };
         let win = Win::new(comm, &spec)?;
         if mine {
-            // SAFETY: the window's memory has eight bytes, aligned to 64, and no member accesses it yet.
+            // SAFETY: the window has 8 bytes, aligned to 64, and no member accesses it yet.
             unsafe { win.memory().base().cast::<i64>().write(0) };
         }
         let nocheck = Assert {
@@ -44,7 +47,7 @@ impl SharedPointer {
 
     fn apply(&self, operand: i64, op: Predefined) -> Result<i64, Error> {
         let (mut before, int) = (0i64, Datatype::from(Named::INT64));
-        // SAFETY: both are locals that outlive the access, which ends with the flush below.
+        // SAFETY: both are locals that live until the flush below has completed the access.
         let (from, mut to) = unsafe {
             (
                 SendBuf::new(std::ptr::from_ref(&operand).cast(), 1, int.clone()),
@@ -61,13 +64,13 @@ impl SharedPointer {
             .0
             .accumulates()
             .fetch_and_op(&from, &mut to, there, &Op::from(op));
-        // Also after an error: no reply may arrive after the locals have gone out of scope.
+        // Flush also after an error: a reply must not arrive after the locals are out of scope.
         self.0.passive().flush(0)?;
         done?;
         Ok(before)
     }
 
-    /// Adds to the pointer. Returns its old value.
+    /// Adds `etypes` to the pointer. Returns its old value.
     pub fn add(&self, etypes: i64) -> Result<i64, Error> {
         self.apply(etypes, Predefined::Sum)
     }
@@ -83,12 +86,12 @@ impl SharedPointer {
     /// Frees the pointer; collective.
     pub fn free(&self) -> Result<(), Error> {
         let ended = self.0.passive().unlock_all();
-        // Accesses to dead members are lost.
+        // Accesses to dead members are lost, so an error of the unlock has no meaning.
         let ended = if self.0.is_broken() { Ok(()) } else { ended };
         self.0.free().and(ended)
     }
 
-    /// Discards the pointer; in a fault-tolerant run this process joins in its collective end.
+    /// Discards the pointer; in a fault-tolerant run, this process participates in the free.
     pub fn abandon(self) {
         self.0.abandon();
     }

@@ -1,4 +1,4 @@
-//! File size and `MPI_File_sync` (MPI 5.0, sections 14.2.4 to 14.2.6 and 14.6).
+//! File size, preallocation and `MPI_File_sync` (MPI 5.0, sections 14.2.4 to 14.2.6 and 14.6).
 
 use super::access;
 use super::error::{IoClass, IoError};
@@ -7,14 +7,14 @@ use crate::Error;
 use rustix::io::Errno;
 
 impl File {
-    /// Returns the operations on the size.
+    /// Returns the operations on the file's size and storage.
     #[inline]
     pub fn storage(&self) -> Storage<'_> {
         Storage { file: self }
     }
 }
 
-/// A file's bytes on its file system: their number, preallocation and synchronisation.
+/// The operations on a file's size, preallocation and synchronisation.
 #[derive(Clone, Copy)]
 pub struct Storage<'a> {
     file: &'a File,
@@ -28,12 +28,12 @@ impl<'a> Storage<'a> {
             .map_err(|errno| IoError::system("fstat", errno))
     }
 
-    /// `MPI_File_get_size`.
+    /// Implements `MPI_File_get_size`.
     pub fn bytes(self) -> Result<i64, Error> {
         self.file.told(self.size())
     }
 
-    /// `MPI_File_set_size`; collective.
+    /// Implements `MPI_File_set_size`; collective.
     pub fn set_bytes(self, bytes: i64) -> Result<(), Error> {
         self.file.same("size", bytes)?;
         let done = self
@@ -65,7 +65,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// `MPI_File_preallocate`; collective.
+    /// Implements `MPI_File_preallocate`; collective.
     pub fn preallocate(self, bytes: i64) -> Result<(), Error> {
         self.file.same("size", bytes)?;
         let done = self
@@ -79,7 +79,7 @@ impl<'a> Storage<'a> {
 
     fn allocate(self, bytes: i64) -> Result<(), IoError> {
         match self.file.disk.fallocate(bytes as u64) {
-            // File systems without preallocation only get the size.
+            // On file systems without preallocation, only the size is set.
             Err(Errno::NOSYS | Errno::OPNOTSUPP) if self.size()? < bytes => self
                 .file
                 .disk
@@ -90,9 +90,10 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// `MPI_File_sync`; collective.
+    /// Implements `MPI_File_sync`; collective.
     ///
-    /// The members of a node write through one page cache: after a barrier, one of them flushes to disk what all have written.
+    /// The members of a node write through one page cache.
+    /// After a barrier, one member per node flushes the data of all to disk.
     pub fn sync(self) -> Result<(), Error> {
         self.file.meet()?;
         let done = match self.is_first_of_node() {
@@ -100,13 +101,13 @@ impl<'a> Storage<'a> {
             false => Ok(()),
         };
         self.file.agree(match done {
-            // Files that cannot be synchronised need no synchronisation.
+            // Special files that do not support `fsync` need no synchronisation.
             Ok(()) | Err(Errno::INVAL | Errno::ROFS) => Ok(()),
             Err(errno) => Err(IoError::system("fsync", errno)),
         })
     }
 
-    /// Returns true if no member of a lower rank is on this node.
+    /// Returns true if this process is the member with the lowest rank on its node.
     fn is_first_of_node(self) -> bool {
         let here = self
             .file

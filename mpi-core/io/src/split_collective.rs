@@ -1,15 +1,15 @@
-//! State that an open file keeps between calls: an open split collective, and the shared memory of its members.
+//! The state of an open file between calls: an open split collective, and the shared memory.
 
 use crate::collective::shm_aggregation::ShmBuffers;
 use std::rc::Rc;
 
-/// An open split collective: its call, and the number of bytes it has moved.
+/// An open split collective: the name of its call, and the number of bytes transferred.
 pub(crate) struct SplitCollective {
     pub(crate) call: &'static str,
     pub(crate) bytes: i64,
 }
 
-/// The shared memory of collective accesses.
+/// The state of the shared memory for collective accesses.
 #[derive(Default)]
 pub(crate) enum SharedMemory {
     #[default]

@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-/// The file pointer that an access uses and moves.
+/// The position of an access: an offset, or the file pointer that it uses and advances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An explicit offset in etypes.
@@ -32,9 +32,9 @@ pub enum Place {
 
 /// The result of starting a nonblocking access.
 pub enum Begun {
-    /// Complete; the number of bytes of the buffer that were moved.
+    /// The access is complete; the number of bytes of the buffer that were transferred.
     Done(i64),
-    /// In progress; its request.
+    /// The access is in progress; its request.
     Under(Req),
 }
 
@@ -70,7 +70,7 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
     access
 }
 
-/// Combines the outcome of an access that was done first, if it was, with that of the collective part.
+/// Combines the outcome of an earlier individual access, if any, with the collective part's.
 fn both(
     first: Option<Result<i64, IoError>>,
     together: Result<i64, IoError>,
@@ -83,7 +83,7 @@ fn both(
 }
 
 impl File {
-    /// Returns the read and write calls.
+    /// Returns the read and write calls of this file.
     #[inline]
     pub fn accesses(&self) -> Accesses<'_> {
         Accesses { file: self }
@@ -111,7 +111,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Returns the offset of an access of `etypes` etypes, and advances the pointer by it.
+    /// Returns the offset of an access of `etypes` etypes; advances the file pointer by `etypes`.
     fn begin(self, place: Place, etypes: i64) -> Result<Result<i64, IoError>, Error> {
         Ok(match place {
             Place::Shared => Ok(self.file.shared.add(etypes)?),
@@ -151,7 +151,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Reads at byte `from` of the stream.
+    /// Reads into a buffer at stream byte `from`.
     pub(super) fn read_from(self, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
         let view = self.file.view.borrow();
         let _held = match self.file.atomic.get() {
@@ -161,7 +161,7 @@ impl<'a> Accesses<'a> {
         access::read(&self.file.disk, &view, from, buf)
     }
 
-    /// Writes at byte `from` of the stream.
+    /// Writes a buffer at stream byte `from`.
     pub(super) fn write_from(self, from: i64, buf: &SendBuf) -> Result<i64, IoError> {
         let view = self.file.view.borrow();
         let _held = match self.file.atomic.get() {
@@ -176,7 +176,7 @@ impl<'a> Accesses<'a> {
         access::write(&self.file.disk, sieve, &view, from, buf)
     }
 
-    /// Performs an MPI call and counts it, if a report is requested.
+    /// Performs an MPI call. Counts it if a report is requested.
     fn counted(
         self,
         writes: bool,
@@ -203,7 +203,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Individual read. Returns the number of bytes of the buffer that were filled.
+    /// Reads individually. Returns the number of bytes of the buffer that were filled.
     pub fn read(self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
         self.alone(place, Transfer::Read(buf))
     }
@@ -216,7 +216,8 @@ impl<'a> Accesses<'a> {
         })
     }
 
-    /// Starts an individual read. A long, contiguous read of data that are not in the page cache continues in the background.
+    /// Starts an individual read. It continues in the background if it is long and contiguous
+    /// and its data are not in the page cache.
     ///
     /// # Safety
     /// No other code uses the buffer until the request is complete.
@@ -234,7 +235,8 @@ impl<'a> Accesses<'a> {
             };
             return self.counted(false, false, act).map(Begun::Done);
         };
-        // SAFETY: no other code uses the buffer until the request is complete, by this function's contract; the request completes after the reading has been dropped.
+        // SAFETY: no other code uses the buffer until the request is complete,
+        // by this function's contract. The request completes after the `Reading` has been dropped.
         let start = self
             .file
             .told(unsafe { Start::of(&self.file.disk, dest, offset) })?;
@@ -258,7 +260,7 @@ impl<'a> Accesses<'a> {
         Ok(Begun::Under(goes_on(self.file.comm.engine(), outcome)))
     }
 
-    /// Returns the file offset of a read that is long enough for the background.
+    /// Returns the file offset of a read that is long enough for the background, else `None`.
     fn long_run(self, from: i64, buf: &RecvBuf) -> Option<i64> {
         let view = self.file.view.borrow();
         let suits =
@@ -269,12 +271,12 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Individual write. Returns the number of bytes of the buffer that were written.
+    /// Writes individually. Returns the number of bytes of the buffer that were written.
     pub fn write(self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
         self.alone(place, Transfer::Write(buf))
     }
 
-    /// Returns the stream position of a member's access, or the error that makes it impossible.
+    /// Returns the stream position of a member's access, or the error that prevents the access.
     fn part(self, place: Place, transfer: &Transfer) -> Result<Result<i64, IoError>, Error> {
         let may = transfer.allowed_in(self.file);
         let etypes = match may.and_then(|()| self.etypes(transfer.datatype(), transfer.bytes())) {
@@ -285,14 +287,15 @@ impl<'a> Accesses<'a> {
         Ok(at.and_then(|at| self.stream_place(at)))
     }
 
-    /// Returns true if the members agree on a plan; the arguments are equal at all members.
+    /// Returns true if the members agree on a plan. All members pass equal arguments.
     fn wants_plan(self, converts: bool, wanted: Switch) -> bool {
         let alone = self.file.comm.size() == 1 || converts || self.file.atomic.get();
         !alone && wanted != Switch::Disable
     }
 
-    /// Performs a member's access before the agreement, if possible, and returns its outcome: one run does not interleave with another,
-    /// and an empty or failed access needs nothing. So ranks with one run each synchronise once in an access and not twice.
+    /// Performs a member's access before the agreement, if possible, and returns its outcome.
+    /// One contiguous run does not interleave, and an empty or failed access transfers no data.
+    /// So ranks with one run each synchronise once per access instead of twice.
     fn first(
         self,
         from: &Result<i64, IoError>,
@@ -309,7 +312,7 @@ impl<'a> Accesses<'a> {
         suits.then(|| transfer.alone(self.file, from))
     }
 
-    /// Returns the shared memory for a plan; `None` if messages must be used.
+    /// Returns the shared memory for a plan. Returns `None` if the members must use messages.
     fn buffers(self, plan: &Plan) -> Result<Option<Rc<ShmBuffers>>, Error> {
         match &*self.file.buffers.borrow() {
             SharedMemory::Impossible => return Ok(None),
@@ -327,12 +330,12 @@ impl<'a> Accesses<'a> {
         Ok(made)
     }
 
-    /// Collective read.
+    /// Reads collectively. Returns the number of bytes of the buffer that were filled.
     pub fn read_all(self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
         self.all(place, Transfer::Read(buf))
     }
 
-    /// Collective write.
+    /// Writes collectively. Returns the number of bytes of the buffer that were written.
     pub fn write_all(self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
         self.all(place, Transfer::Write(buf))
     }
@@ -369,7 +372,8 @@ impl<'a> Accesses<'a> {
         self.file.agree(outcome)
     }
 
-    /// Returns the offset of this member's part of an ordered access: the parts follow each other in rank order from the shared pointer.
+    /// Returns the offset of this member's part of an ordered access.
+    /// The parts follow each other in rank order, from the shared pointer on.
     fn in_order(self, etypes: Result<i64, IoError>) -> Result<i64, Error> {
         let etypes = self.file.agree(etypes)?;
         let all = self
@@ -391,12 +395,12 @@ impl<'a> Accesses<'a> {
         Ok((bases[0] + before) as i64)
     }
 
-    /// Ordered read at the shared pointer.
+    /// Reads in rank order at the shared pointer.
     pub fn read_ordered(self, buf: &mut RecvBuf) -> Result<i64, Error> {
         self.ordered(Transfer::Read(buf))
     }
 
-    /// Ordered write at the shared pointer.
+    /// Writes in rank order at the shared pointer.
     pub fn write_ordered(self, buf: &SendBuf) -> Result<i64, Error> {
         self.ordered(Transfer::Write(buf))
     }
@@ -411,7 +415,7 @@ impl<'a> Accesses<'a> {
         })
     }
 
-    /// Begins a split collective; a file has at most one at a time.
+    /// Begins a split collective. A file has at most one open split collective.
     pub fn split_begins(
         self,
         call: &'static str,
@@ -429,7 +433,7 @@ impl<'a> Accesses<'a> {
         Ok(())
     }
 
-    /// Ends the split collective. Returns the number of bytes it has moved.
+    /// Ends the split collective. Returns the number of bytes it has transferred.
     pub fn split_ends(self, call: &'static str) -> Result<i64, Error> {
         let open = self.file.split.take();
         match open {

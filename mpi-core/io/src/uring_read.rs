@@ -1,15 +1,20 @@
-//! Long nonblocking reads of data that are not in the page cache, by io_uring(7), while the program computes.
+//! Long nonblocking reads by io_uring(7), for data that are not in the page cache.
+//! They continue while the program computes.
 //!
-//! Measured (docs/performance.md): cached data are copied by a processor either way, so io_uring gains nothing for them; nor for writes,
-//! which end in the cache. Reading 64 MiB from the disk, overlapped with as much computation, took half the time.
-//! Short reads are faster at initiation. So only nonblocking reads of [`LONG`] contiguous bytes and more come here,
-//! and only their part that is not cached, which `RWF_NOWAIT` reads determine.
+//! Measured (docs/performance.md): io_uring gains nothing for cached data, which a processor copies
+//! in both cases, and nothing for writes, which end in the cache.
+//! Reading 64 MiB from disk, overlapped with an equally long computation, took half the time.
+//! Short reads are faster at initiation. So io_uring is used only for nonblocking reads
+//! of at least [`LONG`] contiguous bytes, and only for the part that is not cached.
+//! Reads with `RWF_NOWAIT` determine that part.
 //! Many containers refuse io_uring; then the read completes at initiation.
 //!
-//! The completion of a piece does not ring this process's doorbell, so a read is polled in every iteration of a wait. After [`PATIENCE`] polls
-//! without a result it blocks in the kernel until the next piece, of at most [`SLICE`] bytes, is complete.
+//! The completion of a piece rings no doorbell, so each iteration of a wait polls the read.
+//! After [`PATIENCE`] polls without a completion, the wait blocks in the kernel
+//! until the next piece of at most [`SLICE`] bytes is complete.
 //!
-//! The kernel writes into the program's buffer while pieces are in flight, so dropping a read waits for them.
+//! The kernel writes into the program's buffer while pieces are in flight.
+//! So dropping a read waits for all of its pieces.
 #![allow(unsafe_code)]
 
 use crate::access::{failed, read_all};
@@ -22,21 +27,21 @@ use std::os::fd::AsRawFd;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// Shorter reads complete at initiation.
+/// The minimum length in bytes of a read in the background. Shorter reads complete at initiation.
 pub(crate) const LONG: i64 = 4 << 20;
 
-/// Bytes of a piece.
+/// The length of a piece in bytes.
 const SLICE: usize = 1 << 20;
 
-/// Maximum number of pieces in flight.
+/// The maximum number of pieces in flight.
 const DEPTH: u32 = 16;
 
-/// Polls without a result before the read blocks.
+/// The number of polls without a completion before the read blocks.
 const PATIENCE: u32 = 64;
 
 /// The result of starting a read.
 pub(crate) enum Start {
-    /// Complete: the number of bytes read.
+    /// The read is complete; the number of bytes read.
     Done(usize),
     Under(Box<Reading>),
 }
@@ -48,23 +53,23 @@ pub(crate) struct Reading {
     buffer: *mut u8,
     len: usize,
     offset: u64,
-    /// Bytes that were read from the page cache before.
+    /// The number of bytes that were read from the page cache before.
     cached: usize,
-    /// The bytes of each piece that have been read.
+    /// For each piece, the number of bytes read so far.
     there: Vec<usize>,
-    /// Number of pieces that have been submitted at least once.
+    /// The number of pieces that have been submitted at least once.
     asked: usize,
-    /// Pieces that were read in part and must be submitted again.
+    /// The pieces that were read partially and must be submitted again.
     again: Vec<usize>,
     flying: u32,
     failed: Option<Errno>,
 }
 
 impl Start {
-    /// Starts to read from byte `offset` of a file into `buffer`.
+    /// Starts a read from byte `offset` of a file into `buffer`.
     ///
     /// # Safety
-    /// No other code uses `buffer` until the reading is dropped.
+    /// No other code uses `buffer` until the `Reading` is dropped.
     pub unsafe fn of(disk: &Rc<Disk>, buffer: &mut [u8], offset: i64) -> Result<Start, IoError> {
         let mut cached = 0;
         let at_once = |done: usize, buffer: &mut [u8]| {
@@ -73,7 +78,7 @@ impl Start {
         };
         while cached < buffer.len() {
             match disk.pread_cached(&mut buffer[cached..], (offset + cached as i64) as u64) {
-                // The end of the file.
+                // The file ends here.
                 Ok(0) => return Ok(Start::Done(cached)),
                 Ok(read) => cached += read,
                 Err(Errno::INTR) => {}
@@ -120,7 +125,7 @@ impl Reading {
         SLICE.min(self.len - number * SLICE)
     }
 
-    /// Submits pieces, up to the maximum in flight.
+    /// Submits pieces, up to the maximum number in flight.
     fn ask(&mut self) {
         while self.flying < DEPTH && self.failed.is_none() {
             let number = match self.again.pop() {
@@ -136,7 +141,7 @@ impl Reading {
             let fd = types::Fd(self.disk.descriptor().as_raw_fd());
             let read = opcode::Read::new(fd, self.buffer.wrapping_add(at), left);
             let entry = read.offset(self.offset + at as u64).build();
-            // A kernel thread waits for data that are not cached, not this process.
+            // With ASYNC, a kernel thread waits for uncached data, so this process does not block.
             let entry = entry.flags(squeue::Flags::ASYNC).user_data(number as u64);
             // SAFETY: the piece is inside `buffer`, which this reading uses alone until all pieces are complete (contract of `Start::of`; `drop` waits); the descriptor lives in `disk`.
             if unsafe { self.ring.submission().push(&entry) }.is_err() {
@@ -147,7 +152,7 @@ impl Reading {
         }
     }
 
-    /// Passes the submissions to the kernel; with `waits` blocks until a piece is complete.
+    /// Passes the submissions to the kernel. If `waits`, blocks until a piece is complete.
     fn enter(&mut self, waits: bool) -> Result<(), Errno> {
         let entered = match waits {
             true => self.disk.waits_for_piece(|| self.ring.submit_and_wait(1)),
@@ -157,10 +162,10 @@ impl Reading {
         match entered {
             Ok(_) => Ok(()),
             Err(error) => match Errno::from_io_error(&error) {
-                // Interrupted, or too many in flight: try again later.
+                // Interrupted, or too many pieces are in flight: the next call retries.
                 Some(Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
                 errno => {
-                    // The kernel has not taken these.
+                    // The kernel has not accepted these submissions.
                     let unseen = self.ring.submission().len() as u32;
                     self.flying = self.flying.saturating_sub(unseen);
                     Err(errno.unwrap_or(Errno::IO))
@@ -169,7 +174,7 @@ impl Reading {
         }
     }
 
-    /// Takes completed pieces. Returns true if there were any.
+    /// Processes completed pieces. Returns true if there were any.
     fn take(&mut self) -> bool {
         let come: Vec<(usize, i32)> = self
             .ring
@@ -179,7 +184,7 @@ impl Reading {
         for (number, result) in &come {
             self.flying = self.flying.saturating_sub(1);
             match *result {
-                // The end of the file.
+                // The file ends before this piece.
                 0 => {}
                 1.. => {
                     let at = number * SLICE + self.there[*number];
@@ -199,7 +204,8 @@ impl Reading {
         !come.is_empty()
     }
 
-    /// Polls once. Returns the outcome if the read has ended, otherwise whether any piece has completed.
+    /// Polls once. Returns the outcome if the read has ended.
+    /// Otherwise returns true as error if a piece has completed.
     fn advance(&mut self, waits: bool) -> Result<Result<usize, Errno>, bool> {
         self.ask();
         if let Err(errno) = self.enter(waits && self.flying > 0) {
@@ -214,7 +220,7 @@ impl Reading {
         }
     }
 
-    /// Returns the number of contiguous bytes read from the start.
+    /// Returns the number of contiguous bytes read from the start of the buffer.
     fn filled(&self) -> usize {
         let pieces = self.there.iter().enumerate();
         let whole = pieces.take_while(|(number, there)| **there == self.piece(*number));
@@ -240,7 +246,7 @@ impl Reading {
 impl Drop for Reading {
     fn drop(&mut self) {
         while self.flying > 0 {
-            // Without io_uring there is no completion to wait for.
+            // Without a working io_uring, no completion can arrive.
             if self.enter(true).is_err() {
                 return;
             }

@@ -1,8 +1,10 @@
 //! File views (MPI 5.0, section 14.3): displacement, etype, filetype and data representation.
 //!
-//! The data bytes of a view form a stream; offsets count etypes of it. The file offset of stream byte a follows from the filetype,
-//! whose copies are one extent apart from the displacement on, and from the runs that the datatype engine yields for it.
-//! In a representation other than that of memory, [`View`] uses the filetype with the basic types' sizes in the file.
+//! The data bytes of a view form a stream, and offsets count etypes of the stream.
+//! Copies of the filetype follow each other from the displacement on, one extent apart.
+//! Their runs determine the file offset of each stream byte.
+//! For a representation other than `native`,
+//! [`View`] uses the filetype with the file sizes of basic types.
 
 use super::conversion::Representation;
 use super::error::{IoClass, IoError};
@@ -14,16 +16,16 @@ pub struct View {
     pub etype: Datatype,
     pub filetype: Datatype,
     pub representation: Representation,
-    /// The bytes of an etype in the file.
+    /// The size of an etype in the file, in bytes.
     each: i64,
     /// The filetype in the file's representation.
     tile: Datatype,
-    /// Whether the stream is contiguous in the file.
+    /// True if the stream is contiguous in the file.
     dense: bool,
 }
 
 impl View {
-    /// Returns the view of a file after it has been opened: its bytes.
+    /// Returns the view of a newly opened file: a stream of bytes.
     pub fn of_bytes() -> View {
         View {
             disp: 0,
@@ -36,7 +38,8 @@ impl View {
         }
     }
 
-    /// Makes a view and checks its arguments; runs of the filetype must not overlap if the file is open for writing.
+    /// Creates a view and checks its arguments.
+    /// Runs of the filetype must not overlap if the file is open for writing.
     pub fn new(
         disp: i64,
         etype: &Datatype,
@@ -66,7 +69,7 @@ impl View {
             return wrong(IoClass::Io, "filetype has a negative displacement".into());
         }
         let (mut begin, mut end) = (i64::MIN, i64::MIN);
-        // All copies of the filetype are alike, so one is checked; it has few runs if it is regular.
+        // All copies of the filetype are equal, so one is checked. Regular filetypes have few runs.
         for run in tile.runs(1, 0..tile.size()) {
             if run.offset < begin {
                 let sentence = "the displacements of filetype do not grow";
@@ -94,7 +97,7 @@ impl View {
         })
     }
 
-    /// Returns the bytes of an etype in the file.
+    /// Returns the size of an etype in the file, in bytes.
     pub fn etype_bytes(&self) -> i64 {
         self.each
     }
@@ -109,13 +112,13 @@ impl View {
         self.dense || self.tile.extent() >= self.tile.true_extent()
     }
 
-    /// Estimates the number of runs of `bytes` bytes.
+    /// Estimates the number of runs in `bytes` bytes of the stream.
     pub(super) fn run_estimate(&self, bytes: i64) -> i64 {
         let tile = self.tile.size();
         if self.dense || tile <= 0 {
             return 1;
         }
-        // The mean length of the first few runs.
+        // The estimate uses the mean length of the first runs.
         const LOOKED_AT: i64 = 64;
         let (mut runs, mut seen) = (0, 0);
         self.runs(0, bytes.min(tile), |run| {
@@ -126,7 +129,8 @@ impl View {
         (bytes / (seen / runs.max(1)).max(1)).max(1)
     }
 
-    /// Calls `each` with the runs of `len` stream bytes from `from` on, in order, until it returns false.
+    /// Calls `each` with the runs of `len` stream bytes from `from` on, in order.
+    /// Stops when `each` returns false.
     pub(super) fn runs(&self, from: i64, len: i64, mut each: impl FnMut(Run) -> bool) {
         if len <= 0 {
             return;
@@ -172,9 +176,9 @@ impl View {
         found
     }
 
-    /// Returns the number of stream bytes before a file offset; none in a view whose filetype has no bytes.
+    /// Returns the number of stream bytes before a file offset; 0 for an empty filetype.
     ///
-    /// Copies of a filetype without an extent are all in one place, so only the first is counted.
+    /// Copies of a filetype with extent 0 are at the same position, so only the first is counted.
     pub fn stream_bytes(&self, file_bytes: i64) -> i64 {
         let behind = file_bytes - self.disp;
         if behind <= 0 {
@@ -187,7 +191,8 @@ impl View {
         if tile <= 0 {
             return 0;
         }
-        // `whole` tiles end before the offset; the others that begin before it may end after it.
+        // `whole` copies of the filetype end before the offset.
+        // Later copies may begin before the offset and end after it.
         let reach = self.tile.true_lb() + self.tile.true_extent();
         let (whole, tiles) = match extent {
             1.. => {
@@ -211,7 +216,7 @@ impl View {
 mod tests {
     use super::*;
 
-    /// Two ints of every four, from the second on.
+    /// Returns a datatype with two of every four ints, starting with the second.
     fn strided() -> Datatype {
         let int: Datatype = Named::INT.into();
         let two = Datatype::hindexed(&[2], &[4], &int).expect("a type");
@@ -242,7 +247,7 @@ mod tests {
         assert_eq!(runs(&view, 0, 16), [(104, 8), (120, 8)]);
         assert_eq!(runs(&view, 12, 8), [(124, 4), (136, 4)]);
         assert_eq!(view.byte_offset(8), 120);
-        // Also far from the start.
+        // The same holds far from the start.
         assert_eq!(view.byte_offset(8 << 40), 104 + (16 << 40));
     }
 

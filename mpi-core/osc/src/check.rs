@@ -1,8 +1,11 @@
-//! Detection of conflicting accesses (MPI 5.0, section 12.7), with the parameter `osc_base_check`.
+//! Detection of conflicting accesses (MPI 5.0, section 12.7), parameter `osc_base_check`.
 //!
-//! Each origin remembers its accesses to each target until they are complete there: by a fence, the end of an epoch or a flush.
-//! A new access that overlaps one of them is an error unless both only read, or both are accumulates on the same basic type.
-//! Accesses of other origins on this node are found in tables in shared memory ([`crate::state::neighbours`]); accesses of origins on other nodes are not checked.
+//! Each origin records its accesses to each target until they are complete at the target,
+//! by a fence, the end of an epoch or a flush.
+//! A new access that overlaps a recorded one is an error, except in two cases:
+//! both accesses only read, or both are accumulates on the same basic type.
+//! Accesses of other origins on this node are found in shared-memory tables
+//! ([`crate::state::neighbours`]). Accesses of origins on other nodes are not checked.
 
 use super::runs;
 use super::target_args::TargetArgs;
@@ -16,22 +19,23 @@ use crate::state::open_accesses::Conflict;
 use crate::state::target::Target;
 
 impl Win {
-    /// Returns its detection of conflicting accesses.
+    /// Returns the conflict detection of this window.
     #[inline(always)]
     pub(crate) fn checks(&self) -> AccessChecks<'_> {
         AccessChecks { win: self }
     }
 }
 
-/// The detection of conflicting accesses to a window.
+/// The conflict detection of a window.
 #[derive(Clone, Copy)]
 pub(crate) struct AccessChecks<'a> {
     win: &'a Win,
 }
 
 impl<'a> AccessChecks<'a> {
-    /// Records the begin of an access for traces, recorded runs and the conflict check. Returns an error if it conflicts with an incomplete access.
-    /// The access ends when the returned value is dropped.
+    /// Records the start of an access for traces, recorded runs and the conflict check.
+    /// Fails if the access conflicts with an incomplete access.
+    /// In a recorded run, the access ends when the caller drops the returned value.
     #[inline]
     pub(crate) fn note(
         self,

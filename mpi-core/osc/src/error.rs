@@ -1,21 +1,22 @@
-//! Errors of one-sided communication: a class, and a sentence that names the window, both ranks and the remedy.
+//! Errors of one-sided communication.
+//! Each has a class, and a sentence with the window, both ranks and the remedy.
 
 use std::fmt;
 
-/// The violated rule (MPI 5.0, section 12.6); `mpi-abi` maps each to an error class.
+/// The class of a violated rule (MPI 5.0, section 12.6); `mpi-abi` maps it to an MPI error class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OscClass {
-    /// Calls that open and close epochs in the wrong order.
+    /// Calls open or close epochs in the wrong order.
     Sync,
     /// The access exceeds the target's window.
     Range,
-    /// Memory that is not attached, or cannot be attached.
+    /// The memory is not attached, or cannot be attached.
     Attach,
-    /// A call that the window's flavor does not support.
+    /// The window's flavor does not support the call.
     Flavor,
-    /// Members that share no memory.
+    /// The members do not share memory.
     Shared,
-    /// Accesses that conflict.
+    /// Two accesses conflict.
     Conflict,
     LockType,
     Assert,
@@ -31,7 +32,7 @@ pub enum OscClass {
 }
 
 impl OscClass {
-    /// In the order of their numbers on the wire.
+    /// All classes in the order of their numbers on the wire.
     const ALL: [OscClass; 16] = [
         OscClass::Sync,
         OscClass::Range,
@@ -51,14 +52,15 @@ impl OscClass {
         OscClass::Gone,
     ];
 
-    /// Returns the class with this number on the wire. An unknown number counts as a range error, the class with which targets refuse accesses.
+    /// Returns the class with this number on the wire.
+    /// An unknown number becomes a range error, the usual class of refusals.
     pub(super) fn from_number(number: u64) -> OscClass {
         let found = usize::try_from(number).ok().and_then(|n| Self::ALL.get(n));
         found.copied().unwrap_or(OscClass::Range)
     }
 }
 
-/// Why a call on a window failed.
+/// The error of a failed call on a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OscError {
     pub class: OscClass,

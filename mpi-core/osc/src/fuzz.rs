@@ -1,6 +1,7 @@
-//! The decoders of messages about windows, as entry points for fuzzing.
+//! Entry points for fuzzing the decoders of one-sided messages.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! An entry takes any bytes. It panics if the decoder panics.
+//! It also panics if the decoder accepts a value that the encoder never writes.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::am::wire::{Runs, read_operation, take_word};
@@ -8,13 +9,13 @@ use crate::am::wire::{Runs, read_operation, take_word};
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// All fuzz entry points.
 pub const ENTRIES: &[Entry] = &[("window_runs", window_runs)];
 
-/// The stretches of a window that a message accesses, and its operation.
+/// Decodes the operation and the runs of an accumulate message.
 pub fn window_runs(payload: &[u8]) {
     let mut rest = payload;
-    // An operation that is not known ends the access before its stretches are read; here they are read in any case.
+    // The target refuses unknown operations before the runs; this entry decodes them anyway.
     let _ = take_word(&mut rest).and_then(read_operation);
     if let Some(runs) = Runs::take(&mut rest) {
         let span = runs.span();

@@ -1,21 +1,27 @@
-//! OSC, one-sided communication: windows and RMA operations, which need no call by the target (MPI 5.0, chapter 12).
+//! OSC, one-sided communication: windows and RMA operations without a call by the target
+//! (MPI 5.0, chapter 12).
 //!
-//! One state machine of epochs (`state::epoch`) serves two components, one of which is chosen for each window and each target:
-//! * **direct**: the target shares this node's memory. Its control words (`state::control`) are in shared memory. Its window is mapped if it is in an arena
-//!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` is, or if the kernel can map other memory (`direct::mapped`);
-//!   otherwise the kernel copies (`process_vm_writev`).
+//! One state machine of epochs (`state::epoch`) serves two components.
+//! The library chooses a component for each pair of window and target:
+//! * **direct**: the target shares this node's memory.
+//!   Its control words (`state::control`) are in shared memory.
+//!   Its window is mapped if its memory is in an arena of the node: `MPI_Win_allocate`,
+//!   `MPI_Win_allocate_shared`, `MPI_Alloc_mem`.
+//!   Other memory is mapped through XPMEM (`direct::mapped`),
+//!   or the kernel copies it (`process_vm_writev`).
 //!   The origin never waits for the target to make progress.
-//! * **am**: active messages over any transport that reaches the target (`am`). The target serves them inside any MPI call.
+//! * **am**: active messages over any transport that reaches the target (`am`).
+//!   The target serves them inside any MPI call.
 //!
 //! Guarantee: accumulates of one basic type to one element are atomic on every route (`direct::apply`).
 //!
 //! | file | subject |
 //! |---|---|
 //! | `spec`, `target_args` | the arguments of window creation, and of an access |
-//! | `state` | the parts of a window's state |
-//! | `direct` | memory of this node |
-//! | `win` | a window at one process, and its queries |
-//! | `memory` | the memory of the members |
+//! | `state` | the state of a window: epochs, control words, targets |
+//! | `direct` | accesses to memory of this node |
+//! | `win` | the handle of a window at one process, and its queries |
+//! | `memory` | queries of the members' memory: addresses, locks, shared segments |
 //! | `make` | window creation and `MPI_Win_free` |
 //! | `sync` | epochs: active and passive synchronisation |
 //! | `access` | put, get, accumulates, and attached memory |
@@ -23,10 +29,11 @@
 //! | `network` | put and get by the network, in registered memory |
 //! | `runs` | the contiguous runs of an access |
 //! | `check` | detection of conflicting accesses |
-//! | `traced` | trace records of accesses |
+//! | `traced` | records of accesses for traces and the communication matrix |
 //! | `recorded` | the order of locks and accesses in a recorded or replayed run |
 //!
-//! The modules of `state` import no operation. Operations are methods of the parts of [`Win`], each part in a file of its own.
+//! The modules of `state` import no operation. The operations are methods of view types of [`Win`],
+//! each in a separate file.
 
 #![deny(unsafe_code)]
 

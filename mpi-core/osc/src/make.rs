@@ -1,9 +1,11 @@
 //! Window creation and `MPI_Win_free`.
 //!
-//! Creation is collective: the members duplicate the communicator, whose context id identifies the window on the wire,
-//! and exchange address and size of their memory and the offset of their control words.
-//! A member that cannot create its part reports so in the same exchange, and all members fail with the same error text.
-//! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` comes from the arenas of the node and is released when the window is freed.
+//! Creation is collective. The members duplicate the communicator; the context id of the duplicate
+//! identifies the window on the wire. They exchange the address and size of their memory,
+//! and the offset of their control words.
+//! A member that cannot allocate its memory reports that in the same exchange.
+//! Then all members fail with the same error text.
+//! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` is in the node's arenas until freed.
 #![allow(unsafe_code)]
 
 use super::am::Service;
@@ -26,7 +28,7 @@ use crate::state::target::{Held, Route, Target};
 use mpi_base::node::{ShmBlock, ShmOffset};
 use std::cell::Cell;
 
-/// Words that each member contributes to the exchange.
+/// The number of words that each member contributes to the exchange.
 const EACH: usize = 11;
 const KIND: usize = 0;
 const PLACE: usize = 1;
@@ -49,17 +51,17 @@ const REGISTERED: usize = 10;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 enum Memory {
-    /// In an arena of the node.
+    /// The memory is in an arena of the node.
     Arena = 1,
-    /// Outside of the arenas.
+    /// The memory is outside of the arenas.
     Ordinary = 2,
-    /// None.
+    /// The member contributes no memory.
     Nothing = 3,
-    /// The member cannot create its part.
+    /// The member could not allocate its memory or control words.
     Lacking = 4,
 }
 
-/// The location of this process's memory, for others and for itself.
+/// The location of this process's memory, in the node's memory and in its address space.
 struct Part {
     kind: Memory,
     place: u64,
@@ -67,28 +69,29 @@ struct Part {
 }
 
 impl Win {
-    /// Makes a window; collective over `comm`.
+    /// Creates a window; collective over `comm`.
     pub fn new(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
         let engine = comm.engine();
         engine.block_on(make(comm, spec))
     }
 
-    /// Discards a window whose enclosing object could not be made here; in a fault-tolerant run this process joins in its collective end.
+    /// Discards a window after the creation of its enclosing object failed in this process.
+    /// In a fault-tolerant run this process still participates in the collective free.
     pub fn abandon(self) {
         self.service().unregister(&self);
         leave_end_to_others(self.comm().clone(), self);
     }
 
-    /// Frees the window; collective. All operations of all members are complete when it returns.
+    /// Frees the window; collective. All operations of all members are complete at the return.
     pub fn free(&self) -> Result<(), Error> {
         let open = self.what_is_open();
-        // An epoch that is open because a member has died cannot be closed.
+        // If a member has died, its epochs cannot be closed, so an open epoch is no error.
         if let Some(what) = open.filter(|_| !self.is_broken()) {
             let sentence = format!("rank {} frees {} while {what}", self.rank(), self.label());
             return Err(OscError::new(OscClass::Sync, sentence).into());
         }
         if self.engine().is_fault_tolerant() {
-            // The living members agree, whichever members have died; accesses to the dead are lost.
+            // The living members agree, even after failures. Accesses to dead members are lost.
             let outcome = self.messages().flush(None);
             let met = self.engine().block_on(self.comm().agreement().agree(0));
             self.service().unregister(self);
@@ -123,8 +126,9 @@ async fn make(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
     Ok(win)
 }
 
-/// Makes the window on a duplicated communicator. Returns true with it if messages for it are possible, so that its members must synchronise before they use it.
-/// What this process contributes is in `given` until the window owns it.
+/// Creates the window on a duplicated communicator.
+/// Also returns true if messages are possible; the members must then synchronise before use.
+/// `given` owns this process's contribution until the window owns it.
 async fn make_on(
     own: Comm,
     called: &str,
@@ -142,7 +146,7 @@ async fn make_on(
             own.size(),
             own.rank()
         );
-        // If all members are on the node of one member, they are on the node of each; so either all members return this error or none.
+        // If all members are on one node, every member finds this; so all return the error or none.
         return Err(OscError::new(OscClass::Shared, sentence).into());
     }
     let (memory, part) = match spec.flavor {
@@ -157,7 +161,7 @@ async fn make_on(
         Some(_) => part.kind,
         None => Memory::Lacking,
     };
-    // An invalid value is reported when the process starts.
+    // Startup has already reported an invalid value.
     let checks = engine.params().get(&CHECK).unwrap_or(false);
     let table = (checks && members.len() > 1)
         .then(|| neighbours::take(engine.node()))
@@ -168,7 +172,8 @@ async fn make_on(
     };
     let may_register = spec.flavor != Flavor::Dynamic && part.kind != Memory::Lacking;
     if may_register && is_network_allowed(engine.params()) {
-        // SAFETY: the window's memory stays until it is freed: this library's is dropped after the registration, and the program's is its own until then.
+        // SAFETY: the memory outlives the registration: `Given` drops library memory later,
+        // and MPI requires the program to keep its own memory until the window is freed.
         given.registration = unsafe { keys::register(&engine, &own, &members, region) };
     }
     let mut words = [0; EACH];
@@ -227,7 +232,7 @@ async fn make_on(
     let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
     let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
     let (trace, matrix) = (trace_of(&engine), matrix_of(&engine));
-    // All members of a node must choose the same for one member's memory, and all read the same words.
+    // All members of a node choose the same method for a member, from the same words.
     let all_lend_fences =
         (members.iter()).all(|(rank, _)| word_of(*rank as usize, LENDS_FENCES) != 0);
     let mut targets = Vec::with_capacity(own.size() as usize);
@@ -274,8 +279,10 @@ async fn make_on(
     Ok((win, by_message))
 }
 
-/// Joins in the collective end of a window that this process does not have or use, and keeps its contributed memory until then:
-/// in fault-tolerant runs other members may have made and used the window, and their `MPI_Win_free` waits for each living member.
+/// Participates in the collective free of a window that this process does not have or use.
+/// Keeps this process's contributed memory until then.
+/// In fault-tolerant runs other members may have
+/// created and used the window, and their `MPI_Win_free` waits for each living member.
 fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     let engine = comm.engine().clone();
     if engine.is_fault_tolerant() {
@@ -287,7 +294,7 @@ fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     }
 }
 
-/// Returns the members that are reached through this node's memory: rank and rank on the node.
+/// Returns the members to which this process has shared-memory access: rank, and rank on the node.
 fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
     let me = engine.node().rank();
     let direct = flavor == Flavor::Shared || is_direct_allowed(engine.params());
@@ -298,14 +305,14 @@ fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
 }
 
 /// Returns true if the kernel lets this process copy the memory of all these members.
-/// For those members it can also find out from now on whether they have ended ([`mpi_base::node::Node::has_ended`]).
+/// Also lets [`mpi_base::node::Node::has_ended`] detect later whether they have ended.
 fn can_copy(engine: &Engine, members: &[(u32, u32)]) -> bool {
     let node = engine.node();
     let mut others = members.iter().filter(|(_, place)| *place != node.rank());
     others.all(|(_, place)| node.processes().readable_pid(*place).is_some())
 }
 
-/// Allocates this process's memory, or takes the program's.
+/// Allocates this process's memory, or uses the program's memory.
 fn take(engine: &Engine, spec: &Spec) -> (Own, Part) {
     let node = engine.node();
     let nothing = Part {
@@ -331,7 +338,7 @@ fn take(engine: &Engine, spec: &Spec) -> (Own, Part) {
             (Own::Given, part)
         }
         Flavor::Allocate | Flavor::Shared => {
-            // A member without bytes gets an address, too.
+            // A member with size 0 gets an address, too.
             if let Some(block) = node.alloc_large(len.max(1), spec.hints.alignment) {
                 return of_block(block);
             }
@@ -378,7 +385,7 @@ fn of_block(block: ShmBlock) -> (Own, Part) {
     (Own::Block(block), part)
 }
 
-/// Allocates the contiguous memory of a shared window, rank by rank, from the arena of rank 0.
+/// Allocates the contiguous memory of a shared window from the arena of rank 0, in rank order.
 async fn contiguous(
     engine: &Engine,
     comm: &Comm,
@@ -415,14 +422,14 @@ async fn contiguous(
         .node()
         .resolve(ShmOffset(part.place), spec.size as usize);
     match (first, here) {
-        // Offset 0 is the head of the node's memory and in no arena.
+        // Offset 0 is the head of the node's memory, which is not in an arena.
         (0, _) | (_, None) => part.kind = Memory::Lacking,
         (_, Some(here)) => part.address = here.expose_provenance() as u64,
     }
     Ok((block.map_or(Own::Given, Own::Block), part))
 }
 
-/// Makes the record of a member from its words.
+/// Creates the record of a member from its exchanged words.
 fn target(
     engine: &Engine,
     comm: &Comm,

@@ -1,4 +1,4 @@
-//! The memory of a window's members, as this process reaches it.
+//! The memory of a window's members: locks, addresses and shared segments.
 
 use crate::Error;
 use crate::error::{OscClass, OscError};
@@ -9,14 +9,14 @@ use crate::win::Win;
 use mpi_base::window::{Mode, Stripe};
 
 impl Win {
-    /// Returns the memory of its members.
+    /// Returns the queries on the memory of this window's members.
     #[inline(always)]
     pub fn memory(&self) -> WinMemory<'_> {
         WinMemory { win: self }
     }
 }
 
-/// The memory of a window's members.
+/// The queries on the memory of a window's members.
 #[derive(Clone, Copy)]
 pub struct WinMemory<'a> {
     win: &'a Win,
@@ -32,10 +32,10 @@ impl<'a> WinMemory<'a> {
         &words.stripes
     }
 
-    /// Returns how updates of a member's memory exclude each other.
+    /// Returns the method by which updates of a member's memory exclude each other.
     pub(crate) fn exclusion(self, target: &'a Target) -> Exclusion<'a> {
         let control = self.win.state().control();
-        // While this process holds the exclusive lock, and where it is the only member on the node, it makes all updates.
+        // A holder of the exclusive lock makes all updates. So does the only member on a node.
         let alone = target.held.get() == Held::Here(Mode::Exclusive) || control.count() == 1;
         match &target.guard {
             _ if alone => Exclusion::Alone,
@@ -44,12 +44,13 @@ impl<'a> WinMemory<'a> {
         }
     }
 
-    /// Returns true if all members share this node's memory.
+    /// Returns true if all members of the window are on this node.
     pub(crate) fn is_all_here(self) -> bool {
         self.win.state().control().count() == self.win.state().targets().len()
     }
 
-    /// Returns the ranks on this node whose memory is outside of the arenas: those whose memory is mapped here, and those whose memory the kernel copies.
+    /// Returns the ranks on this node whose memory is outside of the arenas, as two lists:
+    /// ranks whose memory this process has mapped, and ranks whose memory the kernel copies.
     pub fn mapped_and_copied(self) -> (Vec<u32>, Vec<u32>) {
         let ranks = |is: fn(&Route) -> bool| {
             let targets = self.win.state().targets().iter();
@@ -62,7 +63,7 @@ impl<'a> WinMemory<'a> {
         )
     }
 
-    /// Returns the number of bytes of memory that this process gives to the window.
+    /// Returns the size in bytes of this process's memory in the window.
     pub fn own_bytes(self) -> u64 {
         let me = self.win.state().targets().get(self.win.rank() as usize);
         me.map_or(0, |target| target.size)
@@ -77,14 +78,14 @@ impl<'a> WinMemory<'a> {
         }
     }
 
-    /// Returns this process's own index among the members on this node.
+    /// Returns the index of this process among the members on this node.
     pub(crate) fn my_index(self) -> usize {
         let me = &self.win.state().targets()[self.win.rank() as usize];
         me.here.unwrap_or(0)
     }
 
-    /// Returns the memory of a member that this process can load from and store to; a segment of 0 bytes if it cannot.
-    /// For `MPI_PROC_NULL` it is that of the lowest rank with a size above 0.
+    /// Returns a member's memory for direct loads and stores; 0 bytes if there is none.
+    /// For `MPI_PROC_NULL`, returns the segment of the lowest rank with a size above 0.
     pub fn shared_segment(self, rank: i32) -> Result<SharedSegment, Error> {
         if self.win.flavor() == Flavor::Dynamic {
             let sentence = format!(

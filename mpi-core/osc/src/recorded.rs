@@ -1,9 +1,12 @@
-//! The order of locks and accesses in a recorded or replayed run ([`crate::record`]), for windows whose members share one node.
+//! The order of locks and accesses in a recorded or replayed run ([`crate::record`]).
+//! It covers windows whose members share one node.
 //!
-//! The results of gets, fetches and comparisons depend on the order of accesses, so each access to a member takes a turn there:
-//! a recorded run draws turns and records their numbers; in a replay each access waits until its recorded number is due.
-//! Lock tickets are recorded in the same way; `MPI_Win_lock_all` takes a ticket of each member, so that its order is known too.
-//! Other runs skip all of this. Loads and stores without a call are not ordered.
+//! The results of gets, fetches and comparisons depend on the order of accesses.
+//! So each access to a member takes a turn at that member.
+//! A recorded run draws turns and records their numbers.
+//! In a replay, each access waits until the turn with its recorded number is due.
+//! Lock tickets are recorded in the same way; `MPI_Win_lock_all` takes a ticket of each member.
+//! Other runs skip all of this. Loads and stores without an MPI call are not ordered.
 
 use super::win::Win;
 use crate::Error;
@@ -14,7 +17,7 @@ use mpi_base::state::WindowNeed;
 use mpi_base::window::{Mode, Ticket};
 
 impl Win {
-    /// Returns its order in a recorded or replayed run.
+    /// Returns the recorded order of this window.
     #[inline(always)]
     pub(crate) fn recorded(&self) -> RecordedOrder<'_> {
         RecordedOrder { win: self }
@@ -28,7 +31,7 @@ pub(crate) struct RecordedOrder<'a> {
 }
 
 impl<'a> RecordedOrder<'a> {
-    /// Returns the recording or replay that orders this window.
+    /// Returns the script of the recording or replay, if it orders this window.
     pub(crate) fn script(self) -> Option<&'a Script> {
         self.win
             .engine()
@@ -36,7 +39,7 @@ impl<'a> RecordedOrder<'a> {
             .filter(|_| self.win.memory().is_all_here())
     }
 
-    /// Takes a turn at a member for an access.
+    /// Takes the turn for an access to a member.
     #[inline]
     pub(crate) fn order_access(
         self,
@@ -75,7 +78,7 @@ impl<'a> RecordedOrder<'a> {
         Ok(OrderedAccess::begin(access_order))
     }
 
-    /// Draws a ticket for a lock of a member on this node, in the recorded order if this is a replay.
+    /// Draws a ticket for the lock of a member on this node. A replay draws in the recorded order.
     pub(crate) fn draw_ticket(
         self,
         call: &str,
@@ -101,7 +104,7 @@ impl<'a> RecordedOrder<'a> {
         Ok(ticket)
     }
 
-    /// `MPI_Win_test` in a recorded or replayed run; a replay returns the recorded answer.
+    /// Runs `MPI_Win_test` in a recorded or replayed run. A replay returns the recorded result.
     pub(crate) fn test_scripted(self, script: &Script) -> Result<bool, Error> {
         if script.is_replay() {
             let over = script.places(Asker::WinTest)?.is_some();
@@ -121,7 +124,7 @@ impl<'a> RecordedOrder<'a> {
         Ok(over)
     }
 
-    /// Returns true if `MPI_Win_lock_all` may use the flag, whose order cannot be recorded.
+    /// Returns true if `MPI_Win_lock_all` may use its flag. The order of flags cannot be recorded.
     pub(crate) fn may_use_flag(self) -> bool {
         self.script().is_none()
     }

@@ -71,7 +71,8 @@ mod tests {
         let int = Datatype::from(Named::INT);
         let runs: Vec<Run> = of(&int, 1000, 3998).collect();
         assert_eq!(runs, [Run::new(0, 3998)]);
-        // Pairs of ints with a stride of three; the second pair of one element is adjacent to the first pair of the next.
+        // Pairs of ints with a stride of 3 ints. The second pair of element 0 is adjacent to
+        // the first pair of element 1.
         let pairs = Datatype::vector(2, 2, 3, &int).expect("a type");
         pairs.commit().expect("committed");
         let runs: Vec<Run> = of(&pairs, 2, 32).collect();

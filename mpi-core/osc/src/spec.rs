@@ -2,47 +2,49 @@
 
 use mpi_base::param::{Param, Params, Selection};
 
-/// The components that may be used, `--mca osc am`.
+/// Parameter `osc`: the components that may be used, for example `--mca osc am`.
 pub static SELECTION: Param<Selection> = Param::selection(
     "osc",
     "",
     "Components of one-sided communication that may be used; am is always allowed; empty: all",
 );
 
-/// Returns true if members on this node may be reached through memory. An invalid selection counts as "all"; it is reported elsewhere.
+/// Returns true if the component `direct` is allowed.
+/// An invalid selection counts as "all"; startup reports it.
 pub fn is_direct_allowed(params: &Params) -> bool {
     params
         .get(&SELECTION)
         .map_or(true, |selection| selection.allows("direct"))
 }
 
-/// Returns true if members on other nodes may be reached by the network itself. An invalid selection counts as "all"; it is reported elsewhere.
+/// Returns true if the component `network` is allowed.
+/// An invalid selection counts as "all"; startup reports it.
 pub(crate) fn is_network_allowed(params: &Params) -> bool {
     params
         .get(&SELECTION)
         .map_or(true, |selection| selection.allows("network"))
 }
 
-/// The kind of a window: how it gets its memory.
+/// The flavor of a window: the origin of its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
-    /// Memory of the program.
+    /// The program provides the memory.
     Create,
     Allocate,
-    /// Allocated by the library and mapped by all members.
+    /// The library allocates the memory, and all members map it.
     Shared,
-    /// Memory that is attached later.
+    /// The program attaches memory later.
     Dynamic,
 }
 
-/// Assertions and requests given when a window is made.
+/// The info hints of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hints {
-    /// The program uses no passive epochs.
+    /// The hint `no_locks`: the program uses no passive epochs.
     pub no_locks: bool,
-    /// Segments of a shared window need not be contiguous.
+    /// The hint `noncontiguous`: segments of a shared window need not be contiguous.
     pub noncontiguous: bool,
-    /// Alignment of the memory in bytes, a power of two.
+    /// The alignment of the memory in bytes, a power of 2.
     pub alignment: usize,
 }
 
@@ -60,14 +62,14 @@ impl Default for Hints {
 #[derive(Clone, Debug)]
 pub struct Spec {
     pub flavor: Flavor,
-    /// The program's memory; ignored where the library allocates the memory.
+    /// The program's memory; ignored if the library allocates the memory.
     pub base: *mut u8,
     pub size: u64,
     pub unit: u64,
     pub hints: Hints,
 }
 
-/// The segment of a shared window that this process can load from and store to.
+/// A member's segment of a window that this process can load from and store to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedSegment {
     pub base: *mut u8,

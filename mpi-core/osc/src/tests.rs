@@ -1,4 +1,4 @@
-//! Tests of windows among ranks that are threads, on one node, on two, and with both routes in one window.
+//! Tests of windows among ranks that are threads: on one and two nodes, with both components.
 #![allow(unsafe_code)]
 
 use super::OscError;
@@ -40,7 +40,7 @@ fn target_args(datatype: &Datatype, rank: u32, disp: i64) -> TargetArgs<'_> {
     }
 }
 
-/// A number as a send buffer; the tests keep it alive until the access is complete.
+/// Returns a send buffer for a number, which must live until the access is complete.
 fn send(value: &i64) -> SendBuf {
     // SAFETY: the caller's value is borrowed until the access has read it.
     unsafe { SendBuf::new(std::ptr::from_ref(value).cast(), 1, Named::INT64.into()) }
@@ -67,7 +67,7 @@ fn add(win: &Win, rank: u32, disp: i64) -> i64 {
     old
 }
 
-/// Runs a claim on one node, on two nodes, and with members on one node that are reached by messages only.
+/// Runs a test on one node, on two nodes, and on one node with messages only.
 fn everywhere(ranks: u32, claim: impl Fn(&Engine) + Sync) {
     Job::of(ranks).run(&claim);
     Job {
@@ -151,7 +151,7 @@ fn an_exclusive_lock_makes_a_read_and_a_write_one_step() {
     });
 }
 
-/// The fast path of `MPI_Win_lock_all` (flag) and the slow one (tickets) both exclude exclusive locks.
+/// Both paths of `MPI_Win_lock_all`, the flag and the tickets, exclude exclusive locks.
 #[test]
 fn locks_of_all_and_exclusive_locks_take_turns() {
     everywhere(4, |engine| {
@@ -160,7 +160,7 @@ fn locks_of_all_and_exclusive_locks_take_turns() {
         let me = engine.me();
         for round in 0..40i64 {
             if (round as u32 + me).is_multiple_of(3) {
-                // Both numbers are written under the lock.
+                // Both numbers are written under the same exclusive lock.
                 win.passive()
                     .lock(LockMode::Exclusive, 0, Assert::default())
                     .expect("a lock");
@@ -265,7 +265,7 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
     let conflicts = |engine: &Engine| {
         let win = allocate(engine, 64);
         let (long, int) = (Datatype::from(Named::INT64), Datatype::from(Named::INT32));
-        // Each rank has a target of its own.
+        // Each rank accesses a different target.
         let (value, to) = (5, 1 - engine.me());
         let put = |disp| {
             win.accesses()
@@ -286,7 +286,7 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
         let get = get.map(|req| win.accumulates().give_up(req));
         add(&win, to, 2);
         let sum = Op::Predefined(Predefined::Sum);
-        // Accumulates with another type, without synchronisation between.
+        // Two accumulates with different types conflict if no synchronisation separates them.
         let one = 1;
         let long_add = win
             .accumulates()
@@ -333,7 +333,7 @@ fn an_access_after_the_request_of_a_get_has_ended_conflicts_with_nothing() {
     assert_eq!(job.run(exchange), [true; 2]);
 }
 
-/// Accesses of two origins at once; and one after the other, with each way in which the first can be completed.
+/// Two origins access the same bytes concurrently, and in sequence with each form of completion.
 #[test]
 fn accesses_of_two_ranks_that_conflict_are_found_if_somebody_wants_to_know() {
     let conflicts = |engine: &Engine| {
@@ -359,7 +359,7 @@ fn accesses_of_two_ranks_that_conflict_are_found_if_somebody_wants_to_know() {
         ordered(2, &|| put(0)).expect("a put after the flush");
         win.passive().unlock_all().expect("its end");
         barrier(engine);
-        // Sums of one type do not conflict.
+        // Accumulates of one type do not conflict.
         win.passive()
             .lock_all(Assert::default())
             .expect("a lock of all");
@@ -392,7 +392,7 @@ fn accesses_of_two_ranks_that_conflict_are_found_if_somebody_wants_to_know() {
     assert_eq!(Job::of(3).run(conflicts), [None; 3]);
 }
 
-/// Malformed messages, and messages that name memory outside of a window, change nothing.
+/// Malformed messages and messages with offsets outside of the window change nothing.
 #[test]
 fn messages_that_make_no_sense_are_dropped_or_refused() {
     use crate::bml::Route;
@@ -418,7 +418,7 @@ fn messages_that_make_no_sense_are_dropped_or_refused() {
             }
         }
         barrier(engine);
-        // The forged posts, completions and locks affect this window of the sender only; another window works.
+        // The forged messages change only this window of their sender; another window still works.
         let other = allocate(engine, 64);
         other
             .passive()
@@ -444,8 +444,9 @@ fn windows_come_and_go_without_a_trace() {
         };
         let before = make(5);
         make(200);
-        // The memory of a communicator is released when its last member has left it, which may be a moment later.
-        // Window creation is collective, so both ranks make the same number; on a loaded machine most polls find that the other rank has not left yet.
+        // A communicator's memory is released when its last member has left, possibly later.
+        // Window creation is collective, so both ranks create the same number of windows.
+        // On a loaded machine most polls find that the other rank has not left yet.
         let most = (0..2000).map(|_| make(1)).max();
         assert!(
             most >= Some(before),

@@ -1,6 +1,6 @@
-//! Records of window calls for a trace and the communication matrix: the target and the bytes that are accessed.
+//! Records of window calls for the trace and the communication matrix: target rank and bytes.
 //!
-//! While one of them is written no access takes the fast path, so all of them come here.
+//! While a trace or a matrix is written, no access takes the fast path, so all are recorded.
 
 use super::win::Win;
 use crate::engine::Engine;
@@ -27,14 +27,14 @@ pub(crate) fn matrix_of(engine: &Engine) -> Option<Rc<Matrix>> {
 }
 
 impl Win {
-    /// Returns its trace records.
+    /// Returns the trace and matrix records of this window.
     #[inline(always)]
     pub(crate) fn traced(&self) -> TraceRecords<'_> {
         TraceRecords { win: self }
     }
 }
 
-/// The trace records of a window.
+/// The trace and matrix records of a window.
 #[derive(Clone, Copy)]
 pub(crate) struct TraceRecords<'a> {
     win: &'a Win,
@@ -47,7 +47,7 @@ impl<'a> TraceRecords<'a> {
         self.access(target, 0, 0);
     }
 
-    /// Records that the current call accesses `bytes` bytes at a displacement.
+    /// Records that the current call accesses `bytes` bytes at displacement `disp`.
     #[inline]
     pub(crate) fn access(self, target: &Target, disp: i64, bytes: i64) {
         if let Some(trace) = self.win.state().trace() {

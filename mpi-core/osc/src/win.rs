@@ -1,8 +1,10 @@
-//! A window at one process: its state and its queries.
+//! The handle of a window at one process: the window's state and its queries.
 //!
-//! [`Win`] is its identity; the operations are in parts, each a type in the file of its subject, which reach the state through [`WinState`]:
-//! `active` and `passive` synchronisation, `accesses`, `accumulates`, the `memory` of the members, `attached` memory, `messages` to members on other nodes and the
-//! requests that are `served` for them, `waits`, conflict `checks`, `traced` and `recorded` accesses.
+//! [`Win`] identifies the window. Its operations are methods of view types, one per file.
+//! The views access the state through [`WinState`]: `active` and `passive` synchronisation,
+//! `accesses`, `accumulates`, `memory` of the members, `attached` memory, `messages` to members
+//! on other nodes, requests `served` for them, `waits`, conflict `checks`,
+//! and `traced` and `recorded` accesses.
 
 use crate::Error;
 use crate::comm::{Comm, Failures};
@@ -26,7 +28,7 @@ use mpi_base::node::ShmBlock;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
-/// A counted reference to a window: its identity, the records of its members, and its parts.
+/// A counted reference to a window: its identity, and the access to its state and operations.
 #[derive(Clone)]
 pub struct Win(Rc<WinState>);
 
@@ -35,13 +37,13 @@ pub struct Win(Rc<WinState>);
 pub(crate) struct WeakWin(Weak<WinState>);
 
 impl WeakWin {
-    /// Returns the window, if it has not been freed.
+    /// Returns the window unless it has been freed.
     pub fn upgrade(&self) -> Option<Win> {
         self.0.upgrade().map(Win)
     }
 }
 
-/// What a window is made of.
+/// The parts from which a window is created.
 pub(crate) struct WinParts {
     pub comm: Comm,
     pub flavor: Flavor,
@@ -52,13 +54,13 @@ pub(crate) struct WinParts {
     pub open_accesses: OpenAccesses,
     pub trace: Option<Rc<Trace>>,
     pub matrix: Option<Rc<Matrix>>,
-    /// The keys of all members, if the network accesses their memory.
+    /// The keys of all members, if the network can access their memory.
     pub keys: Option<Keys>,
-    /// Kept until the window is freed.
+    /// This process's contribution; kept until the window is freed.
     pub given: Given,
 }
 
-/// The state of a window, which its parts reach through these methods.
+/// The state of a window, shared by all view types.
 pub(crate) struct WinState {
     engine: Engine,
     parts: WinParts,
@@ -76,7 +78,7 @@ impl WinState {
         &self.parts.targets
     }
 
-    /// The control words of the members on this node.
+    /// Returns the control words of the members on this node.
     #[inline(always)]
     pub fn control(&self) -> &Control {
         &self.parts.control
@@ -87,7 +89,7 @@ impl WinState {
         &self.epochs
     }
 
-    /// The members on other nodes.
+    /// Returns the state for members that get messages.
     #[inline(always)]
     pub fn remote(&self) -> &RemoteMembers {
         &self.remote
@@ -97,7 +99,7 @@ impl WinState {
         &self.attached_cache
     }
 
-    /// Memory of other members that is mapped for this window.
+    /// Returns the XPMEM mappings of other members' memory.
     pub fn mapped(&self) -> &Mapped {
         &self.parts.mapped
     }
@@ -122,7 +124,7 @@ impl WinState {
         self.parts.keys.as_ref()
     }
 
-    /// Ends the registration of this process's memory.
+    /// Ends the registration of this process's memory with the network.
     pub fn withdraw(&self) {
         if let Some(registration) = &self.parts.given.registration {
             registration.withdraw();
@@ -135,10 +137,10 @@ impl WinState {
     }
 }
 
-/// What this process has contributed to a window that is being made.
+/// The contribution of this process to a window during its creation.
 #[derive(Default)]
 pub(crate) struct Given {
-    /// Dropped before the memory.
+    /// Declared first, so that it is dropped before the memory.
     pub registration: Option<Registration>,
     pub memory: Option<Own>,
     pub control: Option<ShmBlock>,
@@ -146,15 +148,15 @@ pub(crate) struct Given {
 
 /// The memory that this process contributes to a window.
 pub(crate) enum Own {
-    /// Memory of the program, or none.
+    /// The program's memory, or no memory.
     Given,
     Block(#[allow(dead_code)] ShmBlock),
-    /// Allocated where the arena has no space.
+    /// Heap memory, used if the arena has no space.
     Heap(#[allow(dead_code)] Box<[u64]>),
 }
 
 impl Win {
-    /// Creates a window of its parts.
+    /// Creates a window from its parts.
     pub(crate) fn of(parts: WinParts) -> Win {
         let size = parts.comm.size();
         Win(Rc::new(WinState {
@@ -169,34 +171,35 @@ impl Win {
         }))
     }
 
-    /// Returns the state that its parts share.
+    /// Returns the state that all view types share.
     #[inline(always)]
     pub(crate) fn state(&self) -> &WinState {
         &self.0
     }
 
-    /// Returns a weak reference, for messages that wait.
+    /// Returns a weak reference, for messages and fetches that wait.
     pub(crate) fn downgrade(&self) -> WeakWin {
         WeakWin(Rc::downgrade(&self.0))
     }
 
-    /// Returns the communicator of its members, which no other object uses.
+    /// Returns the window's private communicator of its members.
     pub(crate) fn comm(&self) -> &Comm {
         &self.0.parts.comm
     }
 
-    /// Returns the failures of its members and its revocation: `MPIX_Win_revoke`, `MPIX_Win_is_revoked`, `MPIX_Win_get_failed`.
-    /// After a revocation, synchronisation calls fail, here and soon at all members.
+    /// Returns the failure operations (`MPIX_Win_revoke`, `_is_revoked`, `_get_failed`).
+    /// After a revocation, synchronisation calls fail at this member and soon at all members.
     pub fn failures(&self) -> Failures<'_> {
         self.comm().failures()
     }
 
-    /// Returns true if a member has failed (it may hold a lock that others wait for), or if the window is revoked.
+    /// Returns true if the window is revoked or a member has failed.
+    /// A failed member may hold a lock that other members wait for.
     pub fn is_broken(&self) -> bool {
         self.comm().usable().is_err()
     }
 
-    /// Returns why the window cannot be freed now: an open epoch.
+    /// Returns the reason why the window cannot be freed now: an open epoch.
     pub fn what_is_open(&self) -> Option<&'static str> {
         self.0.epochs.what_is_open()
     }
@@ -212,7 +215,7 @@ impl Win {
         OscError::new(OscClass::Sync, sentence).into()
     }
 
-    /// Returns the record of a rank; `None` for `MPI_PROC_NULL`.
+    /// Returns the record of a rank. Returns `None` for `MPI_PROC_NULL`.
     #[inline]
     pub(crate) fn target(&self, rank: i32) -> Result<Option<&Target>, OscError> {
         match usize::try_from(rank)
@@ -225,7 +228,7 @@ impl Win {
         }
     }
 
-    /// Returns the engine on which the window was made.
+    /// Returns the engine on which the window was created.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
@@ -234,7 +237,7 @@ impl Win {
         self.0.parts.flavor
     }
 
-    /// Returns the group of its members.
+    /// Returns the group of the window's members.
     pub fn group(&self) -> &Group {
         self.comm().group()
     }
@@ -248,12 +251,12 @@ impl Win {
         self.comm().context().number()
     }
 
-    /// `MPI_Win_get_name`.
+    /// Implements `MPI_Win_get_name`.
     pub fn name(&self) -> String {
         self.0.name.borrow().clone()
     }
 
-    /// `MPI_Win_set_name`.
+    /// Implements `MPI_Win_set_name`.
     pub fn set_name(&self, name: &str) {
         *self.0.name.borrow_mut() = name.to_owned();
         if let Some(trace) = &self.0.parts.trace {
@@ -261,7 +264,7 @@ impl Win {
         }
     }
 
-    /// Returns the name of the window in error texts.
+    /// Returns the name of the window for error texts.
     pub fn label(&self) -> String {
         let name = self.name();
         match name.is_empty() {
@@ -270,7 +273,7 @@ impl Win {
         }
     }
 
-    /// Returns the hints in use.
+    /// Returns the hints that the window uses.
     pub fn hints(&self) -> Hints {
         Hints {
             no_locks: self.has_no_locks(),
@@ -283,7 +286,7 @@ impl Win {
         self.0.no_locks.get()
     }
 
-    /// Sets the hint `no_locks`: whether the program uses no passive epochs.
+    /// Sets the hint `no_locks`: true if the program uses no passive epochs.
     pub fn set_no_locks(&self, no_locks: bool) {
         self.0.no_locks.set(no_locks);
     }

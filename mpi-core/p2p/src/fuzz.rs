@@ -1,7 +1,7 @@
 //! The decoders of messages of other processes, as entry points for fuzzing.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
-//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+//! A fuzz entry takes arbitrary bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
+//! cargo-fuzz calls each entry from `fuzz/fuzz_targets/`; the test below calls all entries with random bytes.
 
 use crate::pml::ob1::described::Described;
 use crate::pml::ob1::wire::{Assist, Rendezvous};
@@ -9,7 +9,7 @@ use crate::pml::ob1::wire::{Assist, Rendezvous};
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// The fuzz targets of this package.
 pub const ENTRIES: &[Entry] = &[
     ("rendezvous", rendezvous),
     ("call_for_help", call_for_help),

@@ -1,5 +1,5 @@
-//! The choice between two protocols follows their costs: soon after one of them becomes the more expensive one, hardly any data use it;
-//! after the other one becomes more expensive, the choice changes.
+//! The choice between two protocols follows their costs: soon after one protocol becomes more expensive, hardly any data use it;
+//! after the other protocol becomes more expensive, the choice changes.
 //!
 //! The tests set the costs for the whole process, so they run one after the other, and no others are in this program.
 
@@ -30,7 +30,7 @@ fn world(engine: &Engine) -> Comm {
     engine.world().expect("a world")
 }
 
-/// A function that calls the judged operation once.
+/// A function that calls the measured operation once.
 type One = fn(&Comm, &Scratch);
 
 /// One message in each direction.

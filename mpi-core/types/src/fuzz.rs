@@ -1,14 +1,14 @@
 //! The decoder of `external32`, as an entry point for fuzzing.
 //!
-//! An entry takes any bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
-//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+//! A fuzz entry takes arbitrary bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
+//! cargo-fuzz calls each entry from `fuzz/fuzz_targets/`; the test below calls all entries with random bytes.
 
 use crate::datatype::{Datatype, Named, Scratch};
 
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// The fuzz targets of this package.
 pub const ENTRIES: &[Entry] = &[("external32", external32)];
 
 /// Packed data of another machine; the first byte chooses the type. Unpacks into more elements than the input has, and into fewer.

@@ -19,7 +19,7 @@ pub const ANY_TAG: i32 = -2;
 pub const PROC_NULL: i32 = -3;
 
 impl Status {
-    /// The status of an operation that received nothing.
+    /// The status of an operation that received no message.
     pub const EMPTY: Status = Status {
         source: ANY_SOURCE,
         tag: ANY_TAG,

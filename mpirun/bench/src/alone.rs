@@ -1,11 +1,11 @@
-//! Refuses to start launchers from a process that is one of several ranks.
+//! Check that a process is not one of several ranks before it starts launchers.
 //!
-//! With `mpirun -n 2 mpi-bench latency --vs LIBDIR` every rank would make the whole comparison beside the others, and all figures
-//! would be wrong.
+//! With `mpirun -n 2 mpi-bench latency --vs LIBDIR`, every rank would run the whole comparison.
+//! All these comparisons would run at the same time, and all figures would be wrong.
 
 use std::fmt;
 
-/// The variables in which launchers pass the number of ranks: those that speak PMI-1, and Open MPI's.
+/// The variables that contain the number of ranks: of launchers with PMI-1, and of Open MPI's.
 const SIZES: [&str; 2] = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"];
 
 /// The error of a process that is one of several ranks.
@@ -27,7 +27,7 @@ impl fmt::Display for OneOfMany {
 
 impl std::error::Error for OneOfMany {}
 
-/// Checks that `task` may start launchers; `told` reads the launcher's variables.
+/// Checks that `task` may start launchers; `told` reads environment variables.
 pub fn check(task: &'static str, told: impl Fn(&str) -> Option<String>) -> Result<(), OneOfMany> {
     let sizes = SIZES.iter().filter_map(|name| told(name)?.parse().ok());
     match sizes.max() {

@@ -1,9 +1,9 @@
-//! The benchmarks and their properties.
+//! List of the benchmarks, with their properties.
 
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// What can be measured.
+/// A benchmark of `mpi-bench`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Benchmark {
@@ -122,7 +122,7 @@ pub enum Benchmark {
 }
 
 impl Benchmark {
-    /// Returns true if it is defined for two ranks only.
+    /// Returns true if the benchmark requires exactly two ranks.
     pub fn is_pairwise(self) -> bool {
         use Benchmark::*;
         matches!(
@@ -132,42 +132,42 @@ impl Benchmark {
             || matches!(self, PutBw | GetBw | PutBibw)
     }
 
-    /// Returns true if it is one access of rank 0 to rank 1, of any size.
+    /// Returns true if the benchmark measures one access of any size from rank 0 to rank 1.
     pub fn is_access(self) -> bool {
         use Benchmark::*;
         matches!(self, Put | Get | Acc | GetAcc | Fop | Cas)
     }
 
-    /// Returns true if it is a window operation without a size, of rank 0 alone or of all ranks.
+    /// Returns true if the benchmark measures a window operation without a size.
     pub fn is_of_windows(self) -> bool {
         use Benchmark::*;
         matches!(self, Lock | LockAll | Flush | Fence | Pscw | Counter)
     }
 
-    /// Returns true if it creates an MPI window.
+    /// Returns true if the benchmark creates an MPI window.
     pub fn has_window(self) -> bool {
         use Benchmark::*;
         self.is_access() || self.is_of_windows() || matches!(self, PutBw | GetBw | PutBibw)
     }
 
-    /// Returns true if it is defined for an even number of ranks.
+    /// Returns true if the benchmark requires an even number of ranks.
     pub fn is_in_pairs(self) -> bool {
         matches!(self, Benchmark::Rate | Benchmark::Multilat)
     }
 
-    /// Returns true if one iteration is a window of messages.
+    /// Returns true if one iteration transfers several messages that are in flight together.
     pub fn is_windowed(self) -> bool {
         use Benchmark::*;
         matches!(self, Bw | Bibw | Rate | Threads | PutBw | GetBw | PutBibw)
     }
 
-    /// Returns true if a row is measured in a loop, and not once.
+    /// Returns true if a row is the average of many iterations.
     pub fn is_of_loops(self) -> bool {
         use Benchmark::*;
         !matches!(self, First | Init | Launch | Memory | LauncherMemory)
     }
 
-    /// Returns the name on the command line.
+    /// Returns the benchmark's name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value()
             .map_or_else(String::new, |v| v.get_name().to_owned())

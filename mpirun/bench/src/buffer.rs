@@ -1,8 +1,8 @@
-//! Message buffers that begin on a page, as in the OSU benchmarks, so that alignment is the same for every library.
+//! Page-aligned message buffers, as in the OSU benchmarks: every library gets the same alignment.
 
 const PAGE: usize = 4096;
 
-/// A buffer of `len` bytes on a page boundary.
+/// A buffer of `len` bytes that begins on a page boundary.
 #[derive(Debug)]
 pub struct Buffer {
     storage: Vec<u8>,
@@ -11,9 +11,9 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Creates a buffer of `len` bytes that all hold `fill`, so that every page is mapped.
+    /// Creates a buffer and sets each byte to `fill`, so that every page is mapped.
     pub fn new(len: usize, fill: u8) -> Self {
-        // The pages of a vector of zeros are all mapped to the kernel's zero page until they are written.
+        // Pages of a zeroed vector would all map the kernel's zero page until the first write.
         let mut storage = Vec::new();
         storage.resize(len + PAGE, std::hint::black_box(fill));
         let start = storage.as_ptr().align_offset(PAGE).min(PAGE);

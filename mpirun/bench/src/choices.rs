@@ -1,8 +1,8 @@
-//! The values of enumerated options, except the benchmark.
+//! Enumerated option values, except the benchmark.
 
 use clap::ValueEnum;
 
-/// The memory of the messages that are in flight together; `-b` of the OSU benchmarks.
+/// The memory of messages that are in flight together; `-b` of the OSU benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Buffers {
     /// One for all of them, which stays in the nearest cache
@@ -12,7 +12,7 @@ pub enum Buffers {
 }
 
 impl Buffers {
-    /// Returns the number of bytes that `window` messages of `size` bytes need.
+    /// Returns the memory in bytes for `window` messages of `size` bytes.
     pub fn memory(self, size: usize, window: usize) -> usize {
         match self {
             Buffers::Single => size,
@@ -21,7 +21,7 @@ impl Buffers {
     }
 }
 
-/// How a window is made.
+/// The function that creates a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WindowKind {
     /// Of memory of the program
@@ -32,7 +32,7 @@ pub enum WindowKind {
     Shared,
 }
 
-/// What completes an access.
+/// The synchronisation that completes an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sync {
     /// MPI_Win_flush; all ranks are locked for the whole run
@@ -45,7 +45,7 @@ pub enum Sync {
     Pscw,
 }
 
-/// Which of a peer's settings are tried.
+/// The set of a peer library's settings to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Settings {
     /// Every tuned setting; each row takes the best of them

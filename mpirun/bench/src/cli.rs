@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line of `mpi-bench`.
 
 mod files;
 
@@ -121,13 +121,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns true if this process is a rank, and does not start ranks.
+    /// Returns true if this process is a rank; false if it starts launchers.
     pub fn is_of_ranks(&self) -> bool {
         let starts = !self.vs.is_empty() || self.alone || self.ranks.is_some();
         !starts && self.benchmark != Benchmark::Launch
     }
 
-    /// Returns the number of busy loops beside the ranks.
+    /// Returns the number of busy loops that run beside the ranks.
     pub fn loops(&self) -> usize {
         match self.benchmark {
             Benchmark::Beside => self.load.unwrap_or_else(|| Cores::of_this_process().usable),

@@ -1,6 +1,6 @@
-//! The clock that all processes of a machine share.
+//! Monotonic clock, which all processes of a machine share.
 
-/// The monotonic clock's time in milliseconds.
+/// Returns the monotonic time in milliseconds.
 pub fn now_ms() -> f64 {
     mpi_base::clock::now_ns() as f64 / 1e6
 }

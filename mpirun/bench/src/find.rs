@@ -1,15 +1,15 @@
-//! Finds the MPI library to measure.
+//! Search for the MPI library to measure.
 
 use mpi_base::environment;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The file name of the standard ABI's library; Open MPI's own is the second choice.
+/// The file name of the standard ABI's library, which is preferred to Open MPI's own.
 pub const STANDARD: &str = "libmpi_abi.so.1";
-/// Open MPI 5 has no standard ABI library; its own is recognised by its soname.
+/// The file name of Open MPI's library; Open MPI 5 has no library of the standard ABI.
 pub const OPEN_MPI: &str = "libmpi.so.40";
 
-/// No MPI library was found in the searched folders.
+/// The error of a search without a result.
 #[derive(Debug)]
 pub struct NotFound {
     searched: Vec<PathBuf>,
@@ -32,9 +32,10 @@ impl fmt::Display for NotFound {
 
 impl std::error::Error for NotFound {}
 
-/// Returns the library to measure: that of `--lib`, else the first in `LD_LIBRARY_PATH`, else the one beside this program.
+/// Returns the library of `--lib`, or the first one in `LD_LIBRARY_PATH`.
+/// Without both, returns the library beside this program.
 ///
-/// A folder may be the library's own or its installation prefix.
+/// A given folder may be the library's folder or the installation prefix.
 pub fn library(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     let folders = match named {
         Some(path) if path.is_dir() => vec![path.to_owned(), path.join("lib")],
@@ -44,7 +45,7 @@ pub fn library(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     in_folders(&folders).ok_or(NotFound { searched: folders })
 }
 
-/// Finds the library in one of `folders`; a standard ABI in any of them is preferred to Open MPI's own.
+/// Finds the library in `folders`; any standard ABI library is preferred to Open MPI's own.
 fn in_folders(folders: &[PathBuf]) -> Option<PathBuf> {
     [STANDARD, OPEN_MPI]
         .iter()
@@ -61,7 +62,7 @@ fn search_path() -> Vec<PathBuf> {
     folders
 }
 
-/// Returns `../lib` relative to `bin/mpi-bench`.
+/// Returns the folder `../lib` relative to this program's folder.
 pub fn beside_this_program() -> Option<PathBuf> {
     Some(
         std::env::current_exe()

@@ -1,7 +1,7 @@
-//! Runs a program under the launcher that belongs to a library.
+//! Execution of a program under the launcher that belongs to a library.
 //!
-//! The ways to run a peer well are data: [`Setting`]s, each with arguments and environment, from the peers' own documentation and from
-//! measurements.
+//! The options for good performance of a peer library are data, a list of [`Setting`]s.
+//! Their arguments and environment are from the peers' documentation and from measurements.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::clock::now_ms;
 use crate::find;
 use crate::table::Report;
 
-/// The implementation that a launcher belongs to; each has its own command line.
+/// The MPI implementation of a launcher, which determines the command-line syntax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     Portcullis,
@@ -24,7 +24,7 @@ pub enum Family {
     OpenMpi,
 }
 
-/// A library together with its launcher.
+/// An MPI library with its launcher.
 #[derive(Clone, Debug)]
 pub struct Installation {
     pub family: Family,
@@ -32,19 +32,19 @@ pub struct Installation {
     pub launcher: PathBuf,
 }
 
-/// One way to run a library.
+/// Launcher arguments and environment variables for one way to run a library.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub name: &'static str,
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
-    /// Returns true if the setting applies; called with the number of ranks and of cores.
+    /// Returns true if the setting applies to a benchmark with a number of ranks and of cores.
     suits: fn(Benchmark, u32, usize) -> bool,
 }
 
 const ALWAYS: fn(Benchmark, u32, usize) -> bool = |_, _, _| true;
 
-/// The default setting; the library under test is measured with this one only.
+/// The default setting, the only one for the library under test.
 pub const AS_IT_COMES: &[Setting; 1] = &[Setting {
     name: "default",
     arguments: &[],
@@ -136,7 +136,7 @@ const OPEN_MPI_BEST: &[Setting] = &[
     },
 ];
 
-/// The library under test over sockets, although memory is shared; its windows too.
+/// The setting of the library under test for TCP, also for windows, although ranks share memory.
 const OUR_TCP: &[Setting] = &[Setting {
     name: "btl tcp",
     arguments: &["--mca", "btl", "self,tcp", "--mca", "osc", "am"],
@@ -174,7 +174,7 @@ const OPEN_MPI_TCP: &[Setting] = &[
             "lo",
         ],
         environment: &[],
-        // Its windows are in shared memory whatever transport carries messages.
+        // Open MPI's windows use shared memory, whatever transport carries messages.
         suits: |benchmark, _, _| !benchmark.has_window(),
     },
     Setting {
@@ -247,7 +247,7 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 impl Family {
-    /// The launchers' names in `bin`, the most distinctive first.
+    /// The launchers' names in `bin`, the most specific first.
     const LAUNCHERS: [(Self, &'static str); 3] = [
         (Self::Mpich, "mpiexec.hydra"),
         (Self::OpenMpi, "mpirun"),
@@ -264,7 +264,7 @@ impl Family {
 }
 
 impl Installation {
-    /// Finds the library in `folder` and the launcher in `../bin` beside it.
+    /// Finds the library in `folder` and the launcher in `bin` beside the library's folder.
     pub fn at(folder: &Path) -> Result<Self, RunError> {
         let library = find::library(Some(folder)).map_err(RunError::NoLibrary)?;
         let prefix = library.parent().and_then(Path::parent).unwrap_or(folder);
@@ -285,7 +285,7 @@ impl Installation {
             })
     }
 
-    /// Returns the settings to try for this benchmark.
+    /// Returns the settings to measure for this benchmark.
     pub fn settings(
         &self,
         which: Settings,
@@ -306,7 +306,7 @@ impl Installation {
             .collect()
     }
 
-    /// [`Installation::run`] with the default setting.
+    /// Runs this program with the default setting; see [`Installation::run`].
     pub fn run_as_it_comes(
         &self,
         ranks: u32,
@@ -318,7 +318,8 @@ impl Installation {
         self.run(plain, ranks, extra, benchmark_arguments, timeout)
     }
 
-    /// Runs this program on `ranks` processes. Returns the report, with start-up counted from the command, and the command's total time.
+    /// Runs this program on `ranks` processes; returns the report and the command's total time.
+    /// Start-up times in the report count from the start of the command.
     pub fn run(
         &self,
         setting: &Setting,
@@ -340,7 +341,8 @@ impl Installation {
         Ok((report, took))
     }
 
-    /// Runs this program as it comes, with the launcher's explanations. Returns its line of JSON as `T`, and all that the command printed.
+    /// Runs this program with the default setting and `--explain`.
+    /// Returns the first line of JSON as a `T`, and all output of the command.
     pub fn explained<T: serde::de::DeserializeOwned>(
         &self,
         ranks: u32,
@@ -352,7 +354,7 @@ impl Installation {
         let mut extra = extra.to_vec();
         extra.push("--explain".into());
         let mut command = self.launch(plain, ranks, &extra);
-        // The task comes first.
+        // The task must be the first argument.
         command.arg(this_program()?).args(arguments);
         command.arg("--lib").arg(&self.library);
         let outcome = end_well(command, timeout)?;
@@ -362,7 +364,7 @@ impl Installation {
         Ok((value, outcome.stdout + &outcome.stderr))
     }
 
-    /// Runs a program that does nothing on `ranks` processes; returns the time of the command.
+    /// Runs a program that exits at once on `ranks` processes; returns the time of the command.
     pub fn run_nothing(
         &self,
         setting: &Setting,
@@ -375,14 +377,14 @@ impl Installation {
         end_well(command, timeout).map(|outcome| outcome.took)
     }
 
-    /// Returns the launcher's part of a command line, for [`Running::start`]; the program follows.
+    /// Returns the launcher's part of a command, to which the caller appends the program.
     pub fn launch(&self, setting: &Setting, ranks: u32, extra: &[String]) -> Command {
         let mut command = Command::new(&self.launcher);
         command
             .args(["-n", &ranks.to_string()])
             .stdin(Stdio::null());
         match self.family {
-            // By default Open MPI refuses oversubscription, and refuses root.
+            // By default Open MPI refuses oversubscription and root.
             Family::OpenMpi => {
                 command.arg("--oversubscribe");
                 command
@@ -403,12 +405,12 @@ impl Installation {
     }
 }
 
-/// Returns the path of this program, which the launchers start as well.
+/// Returns the path of this program, which the launchers start as the ranks.
 pub fn this_program() -> Result<PathBuf, RunError> {
     std::env::current_exe().map_err(RunError::Program)
 }
 
-/// Runs the command; returns its report and the time of the whole command.
+/// Runs a command; returns its report and the total time of the command.
 fn run_to_end(command: Command, timeout: Duration) -> Result<(Report, Duration), RunError> {
     let outcome = end_well(command, timeout)?;
     let report = outcome
@@ -419,7 +421,7 @@ fn run_to_end(command: Command, timeout: Duration) -> Result<(Report, Duration),
     Ok((report, outcome.took))
 }
 
-/// Runs the command; fails unless it exits with success.
+/// Runs a command; returns an error if it does not exit with status 0.
 fn end_well(mut command: Command, timeout: Duration) -> Result<Outcome, RunError> {
     let outcome = Running::start(&mut command)
         .and_then(|running| running.wait(timeout))
@@ -482,7 +484,7 @@ mod tests {
     fn a_run_that_takes_too_long_is_stopped_with_all_it_started() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 60 & echo $!; wait"]);
-        // On a busy machine the sleeper may not have started yet, so the time grows until it has.
+        // On a busy machine `sleep` may start late, so the time limit grows until it has started.
         let sleeper = (1..=8)
             .find_map(|tenths| {
                 let mut again = Command::new(command.get_program());
@@ -496,7 +498,7 @@ mod tests {
             })
             .expect("the shell never came to its second command");
         let status = std::fs::read_to_string(format!("/proc/{}/stat", sleeper.trim()));
-        // It has ended, or is a zombie that init has not reaped.
+        // The process has ended, or is a zombie that init has not reaped yet.
         assert!(
             status.map_or(true, |s| s.contains(") Z")),
             "the sleeper survived"

@@ -1,12 +1,13 @@
-//! Busy loops beside the ranks, as another user's job or a compilation would be.
+//! Busy loops that run beside the ranks, like another user's job or a compilation.
 //!
-//! They are threads of the process that starts the launchers: to the scheduler a thread is what a process is, and none is left behind.
+//! The loops are threads of the process that starts the launchers.
+//! The scheduler treats threads like processes, and threads end with their process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-/// Running busy loops; they end when it is dropped.
+/// A set of running busy loops, which end when the set is dropped.
 #[derive(Debug)]
 pub struct Load {
     ended: Arc<AtomicBool>,
@@ -14,7 +15,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts this number of loops.
+    /// Starts `loops` busy loops.
     pub fn start(loops: usize) -> Load {
         let ended = Arc::new(AtomicBool::new(false));
         let compute = |_| {
@@ -36,7 +37,7 @@ impl Drop for Load {
     fn drop(&mut self) {
         self.ended.store(true, Relaxed);
         for one in self.loops.drain(..) {
-            // A loop does not panic.
+            // A loop never panics, so the result is always `Ok`.
             let _ = one.join();
         }
     }

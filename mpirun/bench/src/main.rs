@@ -1,21 +1,21 @@
-//! `mpi-bench`: the usual micro-benchmarks, on any MPI library.
+//! `mpi-bench`: micro-benchmarks for any MPI library.
 //!
-//! The program is linked to no MPI library.
-//! It loads one when it starts and calls it through the MPI 5.0 standard ABI, so one file measures this project's library, MPICH's and,
-//! with a small table of handles, Open MPI's.
-//! The loops are those of the OSU micro-benchmarks (D. K. Panda and others, "OSU Micro-Benchmarks" 7), so the columns are comparable
-//! with theirs.
+//! The program is not linked to an MPI library: it loads one at start and calls it through the MPI
+//! 5.0 standard ABI. So one executable measures this project's library and MPICH's.
+//! It measures Open MPI's library by means of a small table of handles.
+//! The loops are those of the OSU micro-benchmarks, so the columns are comparable with theirs.
+//! Source: D. K. Panda and others, "OSU Micro-Benchmarks" 7.
 //!
 //! Ways to run it:
 //! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;
 //! - as `mpi-bench tune` it starts its own launcher for each algorithm and writes a decision table;
-//! - as `mpi-bench guidelines` it compares collectives with other ways to the same result, in one job for each number of ranks;
-//! - as `mpi-bench endings` it ends jobs in every way and measures how soon they have ended;
-//! - with `-n N` it starts its own launcher itself;
-//! - with `--vs LIBDIR` it starts all launchers itself, alternates between the libraries and prints ratios of medians.
+//! - as `mpi-bench guidelines` it compares collectives with equivalent calls;
+//! - as `mpi-bench endings` it ends jobs in several ways and measures how long that takes;
+//! - with `-n N` it starts its own launcher;
+//! - with `--vs LIBDIR` it alternates between libraries and prints ratios of medians.
 //!
-//! Promise: every figure printed was measured in this run; a setting that cannot be measured is reported with the reason and never
-//! replaced.
+//! Promise: every printed figure was measured in this run.
+//! A setting that cannot be measured is reported with the reason and never replaced.
 
 #![deny(unsafe_code)]
 
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Task::Compare(options) => compare_here(&options),
         Task::Leave(task) => endings::leave(&task).map_err(sentence),
         Task::Manual => {
-            // A closed pipe, as with `| head`, is no error.
+            // A closed stdout pipe, as with `| head`, is not an error.
             let _ = printable::to_stdout(&task::manual());
             Ok(())
         }
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The reason why this rank has no figures, and which rank prints it.
+/// The reason why this rank has no figures, and whether this rank prints it.
 enum Failure {
     Sentence(String),
     /// Rank 0 prints the message for all ranks.
@@ -93,7 +93,7 @@ fn starts<E: std::error::Error>(
     run().map_err(sentence)
 }
 
-/// Measures with the library that was found, as one rank of this process's job.
+/// Runs a benchmark on the library that was found, as one rank of a job.
 fn measure_here(options: &Options) -> Result<(), Failure> {
     let path = find::library(options.lib.as_deref()).map_err(sentence)?;
     let library = mpi::Library::load(&path).map_err(sentence)?;
@@ -115,7 +115,7 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
         (Ok(report), true) if options.json => println!("{}", report.json()),
         (Ok(report), true) => print!("{}", report.text()),
         (Ok(_), false) => {}
-        // Only this rank may have failed in the library, and MPI_Finalize would then wait for the others.
+        // MPI_Finalize could wait for the other ranks, since this rank may have failed alone.
         (Err(error @ measure::error::MeasureError::Mpi(_)), _) => return Err(sentence(error)),
         (Err(error), _) => {
             world.finalize().map_err(sentence)?;
@@ -129,7 +129,7 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
     world.finalize().map_err(sentence)
 }
 
-/// Compares ways to the same result, as one rank of this process's job.
+/// Runs `mpi-bench guidelines` as one rank of a job.
 fn compare_here(options: &Options) -> Result<(), Failure> {
     let path = find::library(options.lib.as_deref()).map_err(sentence)?;
     let library = mpi::Library::load(&path).map_err(sentence)?;

@@ -1,17 +1,18 @@
-//! The number of iterations of a row.
+//! Choice of the number of iterations of a row.
 //!
-//! The OSU loops run a fixed number; sixty ranks on two cores would then measure for hours with some libraries.
-//! Here the warm-up runs in doubling batches under a clock. Rank 0 decides and broadcasts the decision, so all ranks leave the loops
-//! together.
+//! The OSU loops run a fixed number of iterations.
+//! With some libraries, 60 ranks on 2 cores would then measure for hours.
+//! Here the warm-up runs in batches of doubling size under a clock.
+//! Rank 0 decides and broadcasts the decision, so all ranks leave the loops together.
 
 use std::time::{Duration, Instant};
 
 use crate::mpi::{MpiError, World};
 
-/// The part of the row's time that warm-up may use.
+/// The share of the row's time limit that warm-up may use is 1 / `WARMUP_SHARE`.
 const WARMUP_SHARE: u32 = 5;
 
-/// The requested numbers of iterations, and the time limit.
+/// The requested numbers of iterations, and the row's time limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     pub warmup: u64,
@@ -21,8 +22,10 @@ pub struct Pace {
 
 /// Keeps all ranks busy with barriers for `length`.
 ///
-/// On a virtual machine, the first rows of a job on idle cores were up to five times slower than the same rows a quarter of a second later.
-/// A library that takes a second to start is not affected, and one that starts in a hundredth would be measured in this phase only.
+/// On a virtual machine, the first rows on idle cores took up to five times their usual time.
+/// A quarter of a second later this slow phase was over.
+/// A library that starts in 10 ms would be measured only in the slow phase.
+/// A library that takes 1 s to start would not be affected.
 pub fn keep_busy(world: &World<'_>, length: Duration) -> Result<(), MpiError> {
     let begin = Instant::now();
     let mut next = 1;
@@ -31,7 +34,7 @@ pub fn keep_busy(world: &World<'_>, length: Duration) -> Result<(), MpiError> {
         for _ in 0..next {
             world.barrier()?;
         }
-        // Rank 0's clock decides; otherwise ranks would run different numbers of barriers.
+        // Rank 0's clock decides, since all ranks must execute the same number of barriers.
         let more = if begin.elapsed() >= length {
             0
         } else if started.elapsed() < length / 8 {
@@ -45,7 +48,8 @@ pub fn keep_busy(world: &World<'_>, length: Duration) -> Result<(), MpiError> {
 }
 
 impl Pace {
-    /// Warms up by calling `batch(n)`; returns the number of iterations to measure, the same on every rank.
+    /// Warms up by calling `batch(n)`.
+    /// Returns the number of iterations to measure, which is the same on every rank.
     pub fn settle(
         &self,
         world: &World<'_>,
@@ -70,7 +74,8 @@ impl Pace {
         }
     }
 
-    /// Returns the number of iterations of `each` that fit, at least one and at most the requested number.
+    /// Returns the number of iterations of duration `each` in the time limit:
+    /// 1 up to the requested number.
     fn fitting(&self, each: Duration) -> u64 {
         let fit = self.budget.as_nanos() / each.as_nanos().max(1);
         u64::try_from(fit)

@@ -2,18 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One line of the table.
+/// One row of the table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Bytes; the operation's place in [`crate::measure::first::ROWS`] for `first`, in [`crate::measure::beside::ROWS`] for `beside`, in [`crate::measure::exits::ROWS`] for `exit-skew`; a task's microseconds for `farm`; ranks for the barriers, `dup`, `init` and the two memories, the queue's depth for `posted` and `unexpected`, threads for `threads`.
+    /// The size in bytes, or for some benchmarks another number.
+    ///
+    /// * `first`, `beside`, `exit-skew`: the index in [`crate::measure::first::ROWS`],
+    ///   [`crate::measure::beside::ROWS`] or [`crate::measure::exits::ROWS`];
+    /// * `farm`: a task's duration in microseconds; `threads`: the number of threads;
+    /// * barriers, `dup`, `init`, `memory` and `launcher-memory`: the number of ranks;
+    /// * `posted` and `unexpected`: the length of the queue.
     pub size: usize,
-    /// In the unit of [`crate::table::meaning`].
+    /// The average over all ranks, in the unit of [`crate::table::meaning`].
     pub avg: f64,
-    /// The fastest and the slowest rank, if ranks can differ.
+    /// The minimum, and below the maximum, over all ranks, if the ranks' figures can differ.
     pub min: Option<f64>,
     pub max: Option<f64>,
     pub iterations: u64,
-    /// The figure without MPI among the same ranks: a barrier for `barrier`, plain system calls for `io --plain`.
+    /// The figure without MPI among the same ranks.
+    /// It is a barrier in shared memory for `barrier`, and system calls for `io --plain`.
     #[serde(default)]
     pub bare: Option<f64>,
 }

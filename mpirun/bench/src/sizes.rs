@@ -1,6 +1,6 @@
-//! Message sizes, in the notation of the command line.
+//! Parser of message sizes on the command line.
 
-/// Message sizes, in the order in which they are measured.
+/// Message sizes in bytes, in order of measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes(pub Vec<usize>);
 
@@ -25,7 +25,7 @@ pub fn parse_sizes(text: &str) -> Result<Sizes, String> {
         .map(Sizes)
 }
 
-/// Returns `first` and its doublings up to `last`; a range from zero continues at one.
+/// Returns `first` and its doublings up to `last`; after a first size of 0, 1 follows.
 pub fn powers_of_two(first: usize, last: usize) -> Sizes {
     let next = |&size: &usize| {
         if size == 0 {
@@ -51,7 +51,7 @@ fn parse_size(text: &str) -> Result<usize, String> {
     let size: usize = digits
         .parse()
         .map_err(|_| format!("{text:?} is not a size such as 8, 64K or 4M"))?;
-    // MPI takes counts as a C int.
+    // MPI functions take counts as a C int.
     size.checked_mul(unit)
         .filter(|&s| i32::try_from(s).is_ok())
         .ok_or_else(|| format!("{text} is more than an MPI count of type int can hold"))

@@ -1,4 +1,4 @@
-//! The output: columns as the OSU benchmarks print them, or one line of JSON.
+//! Output of results: columns as in the OSU benchmarks, or one line of JSON.
 
 use std::fmt::Write as _;
 
@@ -13,26 +13,27 @@ use crate::row::Row;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
     pub benchmark: String,
-    /// The library's own version text.
+    /// The version text that the library returns.
     pub library: String,
     pub ranks: i32,
     pub rows: Vec<Row>,
-    /// When all ranks had returned from `MPI_Init`, on the clock of [`crate::clock`]; for `init` only.
+    /// The time at which all ranks had returned from `MPI_Init`, only for `init`.
+    /// The clock is that of [`crate::clock`], in milliseconds.
     #[serde(default)]
     pub started: Option<f64>,
 }
 
-/// The meaning of a benchmark's figures.
+/// The headings and the unit of a benchmark's figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
     pub size: &'static str,
     pub figure: &'static str,
     pub unit: &'static str,
-    /// Bandwidths are better when larger, times when smaller.
+    /// Whether larger figures are better, as for bandwidths.
     pub larger_is_better: bool,
 }
 
-/// Returns the headings of a benchmark.
+/// Returns the headings and the unit of a benchmark.
 pub fn meaning(benchmark: Benchmark) -> Meaning {
     let time = Meaning {
         size: "Size",
@@ -119,10 +120,10 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
     }
 }
 
-/// The width of the columns behind the first, as in OSU's tables.
+/// The width of all columns except the first, as in OSU's tables.
 const COLUMN: usize = 18;
 
-/// Returns the first column of a row: its size, or the name of its operation.
+/// Returns the text in a row's first column: the size, or the name of an operation.
 pub fn label(benchmark: Benchmark, size: usize) -> String {
     let name = match benchmark {
         Benchmark::First => first::ROWS.get(size),
@@ -154,7 +155,7 @@ impl Report {
 
     /// Returns the report as one line.
     pub fn json(&self) -> String {
-        // A struct of strings and numbers always has a JSON form; every reader would detect an empty line.
+        // The conversion of strings and numbers to JSON cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
@@ -169,7 +170,7 @@ impl Report {
             size, figure, unit, ..
         } = meaning(benchmark);
         let width = width(benchmark);
-        // The column exists only for benchmarks with such figures.
+        // The column exists only if the benchmark has figures without MPI.
         let has_bare = self.rows.iter().any(|row| row.bare.is_some());
         let bare = |cell: String| match has_bare {
             true => format!("{cell:>COLUMN$}"),
@@ -224,7 +225,7 @@ impl Report {
     }
 }
 
-/// Two decimals as in OSU's tables, three if two would hide the difference.
+/// Formats a figure with two decimals as in OSU's tables, or with three if it is below 10.
 pub fn number(value: f64) -> String {
     if value < 10.0 {
         format!("{value:.3}")

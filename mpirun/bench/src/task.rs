@@ -1,4 +1,4 @@
-//! The task of a command line: a benchmark, or one of the other tasks.
+//! Task of a command line: a benchmark, or one of the other tasks.
 
 use std::ffi::OsString;
 
@@ -29,7 +29,7 @@ pub enum Task {
 /// Returns the manual page.
 pub fn manual() -> String {
     let mut bytes = Vec::new();
-    // Writing into a `Vec` cannot fail.
+    // Writing to a `Vec` cannot fail.
     let _ = clap_mangen::Man::new(Options::command()).render(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -52,7 +52,7 @@ impl Task {
             Some("--generate") => return Task::Manual,
             _ => return Task::Measure(Options::parse()),
         };
-        // The parser needs a benchmark, but this task ignores it.
+        // The parser requires a benchmark, but this task ignores it.
         *first = Benchmark::Barrier.name().into();
         task(Options::parse_from(arguments))
     }

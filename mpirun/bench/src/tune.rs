@@ -1,8 +1,10 @@
-//! `tune`: measures every algorithm of every collective on this machine and writes a decision table for `coll_tuned_rules`.
+//! `mpi-bench tune`: measures every algorithm of every collective and writes a decision table.
 //!
-//! The library runs under its own launcher with only its general components, one algorithm forced at a time.
-//! The algorithms alternate, round by round, and their medians over the rounds are compared.
-//! A longer message keeps the algorithm of the shorter one unless another is clearly better, so that noise does not become a rule.
+//! The table is for `coll_tuned_rules` on this machine.
+//! The library runs under its own launcher, with general components and one forced algorithm.
+//! The algorithms alternate in rounds, and their medians over the rounds are compared.
+//! A longer message keeps the algorithm of the shorter one unless another is clearly faster.
+//! Otherwise noise could become a rule.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +20,7 @@ use crate::launcher::{Installation, RunError};
 use crate::sizes::powers_of_two;
 use crate::versus::{benchmark_arguments, median, own_library, progress};
 
-/// The benchmark that measures each call.
+/// The benchmark for each call.
 const CALLS: [(Benchmark, CallId); 10] = [
     (Benchmark::Barrier, CallId::Barrier),
     (Benchmark::Bcast, CallId::Bcast),
@@ -32,10 +34,10 @@ const CALLS: [(Benchmark, CallId); 10] = [
     (Benchmark::Scan, CallId::Scan),
 ];
 
-/// Another algorithm must take less than this fraction of the previous one's time.
+/// An algorithm replaces the previous one only if it takes less than this fraction of its time.
 const CLEARLY: f64 = 0.95;
 
-/// The reason why no table was written.
+/// The reason why no decision table was written.
 #[derive(Debug)]
 pub enum TuneError {
     NoOwnLibrary(find::NotFound),
@@ -60,13 +62,13 @@ impl fmt::Display for TuneError {
 
 impl std::error::Error for TuneError {}
 
-/// A row of the table.
+/// A row of the decision table.
 #[derive(Debug, PartialEq, Eq)]
 struct Rule {
     call: CallId,
     ranks: u32,
     bytes: u64,
-    /// The ranks were oversubscribed when this was measured.
+    /// Whether the ranks were oversubscribed during the measurement.
     shared: bool,
     algorithm: &'static str,
 }
@@ -86,7 +88,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Measures all calls and writes the table.
+/// Measures all calls and writes the decision table.
 pub fn run(options: &Options) -> Result<(), TuneError> {
     let folder = own_library(options).map_err(TuneError::NoOwnLibrary)?;
     let ours = Installation::at(&folder).map_err(TuneError::Launcher)?;
@@ -111,14 +113,14 @@ pub fn run(options: &Options) -> Result<(), TuneError> {
             reason,
         }),
         None => {
-            // A closed pipe is no error: its reader does not want the table any more.
+            // A closed stdout pipe is not an error.
             let _ = std::io::stdout().write_all(text.as_bytes());
             Ok(())
         }
     }
 }
 
-/// Returns two, its doublings, and the requested number.
+/// Returns 2, its doublings below `most`, and `most`.
 pub fn rank_counts(most: u32) -> Vec<u32> {
     let mut counts: Vec<u32> = std::iter::successors(Some(2), |n: &u32| n.checked_mul(2))
         .take_while(|n| *n < most)
@@ -127,7 +129,7 @@ pub fn rank_counts(most: u32) -> Vec<u32> {
     counts
 }
 
-/// The median time by size and algorithm; an algorithm that fails is reported and omitted.
+/// The median time by size and algorithm; a failing algorithm is reported and omitted.
 type Figures = BTreeMap<usize, Vec<(&'static str, f64)>>;
 
 fn measure(
@@ -169,7 +171,7 @@ fn measure(
                 }
                 Err(error) => {
                     failed[which] = true;
-                    // The error may quote a program's output.
+                    // The error may contain a program's output.
                     printable::to_stderr(&format!(
                         "mpi-bench: not measured: {call} by {name} on {ranks} ranks: {error}\n"
                     ));
@@ -186,7 +188,7 @@ fn measure(
     figures
 }
 
-/// Returns the rules for one call: one at each size where the best algorithm changes.
+/// Returns the rules for one call: one at each size at which the best algorithm changes.
 fn rules(call: CallId, ranks: u32, shared: bool, figures: &Figures) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
     for (size, times) in figures {
@@ -198,7 +200,7 @@ fn rules(call: CallId, ranks: u32, shared: bool, figures: &Figures) -> Vec<Rule>
         if before.is_some_and(|before| *time >= before * CLEARLY) {
             continue;
         }
-        // The rule is for the whole input of a reduce-scatter; the benchmark's size is a rank's block.
+        // A rule's size is the whole input of a reduce-scatter; the benchmark's size is one block.
         let block = *size as u64;
         let bytes = match call {
             CallId::ReduceScatterBlock => block * u64::from(ranks),

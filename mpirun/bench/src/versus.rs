@@ -1,8 +1,8 @@
-//! `--vs`: compares two or more libraries on the same machine within the same minutes.
+//! `--vs`: comparison of two or more libraries on the same machine, within the same minutes.
 //!
-//! Absolute figures differ between machines and between minutes, so the libraries alternate, round by round, and medians over the
-//! rounds are compared.
-//! A peer runs at each of its settings, and each row takes the setting that is best there.
+//! Figures differ between machines and between minutes.
+//! So the libraries alternate in rounds, and medians over the rounds are compared.
+//! A peer runs with each of its settings, and each row uses the best one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,7 +25,7 @@ use crate::table::{Meaning, label, meaning, number, width};
 pub enum VersusError {
     NoOwnLibrary(find::NotFound),
     Peer(RunError),
-    /// The runs of the library under test failed, so there is nothing to compare with.
+    /// All runs of the library under test failed.
     Ours(RunError),
 }
 
@@ -41,26 +41,27 @@ impl fmt::Display for VersusError {
 
 impl std::error::Error for VersusError {}
 
-/// One library at one setting, and its figures: for each size those of all rounds.
+/// One library with one setting, and for each size its figures of all rounds.
 struct Contestant {
     installation: Installation,
     setting: &'static Setting,
     figures: BTreeMap<usize, Vec<f64>>,
-    /// The figures of the same operation without MPI by the same ranks, for `barrier` and `io --plain`.
+    /// The figures without MPI by the same ranks, for `barrier` and `io --plain`.
     bare: BTreeMap<usize, Vec<f64>>,
-    /// Milliseconds from the command until all ranks have returned from `MPI_Init`, and of the whole command, for `init`.
+    /// For `init`: milliseconds from the command until all ranks have returned from `MPI_Init`.
+    /// `commands` has the times of the whole commands.
     starts: Vec<f64>,
     commands: Vec<f64>,
     failed: Option<RunError>,
 }
 
-/// The best setting's median for one row.
+/// The median of a peer's best setting for one row.
 #[derive(Debug, Clone, Serialize, PartialEq)]
 struct Best {
     library: &'static str,
     setting: &'static str,
     median: f64,
-    /// The factor by which the library under test is better; below one, the peer is better.
+    /// The factor by which the library under test is better; less than 1 if the peer is better.
     ours_is_better_by: f64,
 }
 
@@ -70,18 +71,18 @@ struct Comparison {
     benchmark: String,
     ranks: u32,
     size: usize,
-    /// The operation, for `first` and `beside`.
+    /// The name of the operation, for benchmarks with named rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     operation: Option<&'static str>,
     unit: &'static str,
     ours: f64,
-    /// The figure without MPI among the ranks of the library under test, for `barrier` and `io --plain`.
+    /// The figure of the same ranks without MPI, for `barrier` and `io --plain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     bare: Option<f64>,
     peers: Vec<Best>,
 }
 
-/// Measures everything and prints the comparison.
+/// Measures all libraries and prints the comparison.
 pub fn run(options: &Options) -> Result<(), VersusError> {
     let mut contestants = contestants(options)?;
     let arguments = benchmark_arguments(options);
@@ -110,7 +111,7 @@ pub fn run(options: &Options) -> Result<(), VersusError> {
     let rows = compare(options, ours, peers);
     if options.json {
         for row in &rows {
-            // Strings and numbers always have a JSON form.
+            // The conversion of strings and numbers to JSON cannot fail.
             println!("{}", serde_json::to_string(row).unwrap_or_default());
         }
     } else {
@@ -125,7 +126,7 @@ pub fn own_library(options: &Options) -> Result<PathBuf, find::NotFound> {
     Ok(own.parent().map_or_else(PathBuf::new, PathBuf::from))
 }
 
-/// The library under test first, then every peer at every setting.
+/// Returns the library under test, followed by every peer with every setting.
 fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
     let own = own_library(options).map_err(VersusError::NoOwnLibrary)?;
     let mut all = Vec::new();
@@ -141,7 +142,7 @@ fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
                 commands: Vec::new(),
                 failed: None,
             });
-            // The library under test has one setting: the default that users get.
+            // The library under test runs only with the default setting, as users run it.
             if all.len() == 1 {
                 break;
             }
@@ -187,7 +188,7 @@ impl Contestant {
     }
 }
 
-/// Returns the arguments of the ranks, so that all libraries run the same loops.
+/// Returns the command-line arguments of the ranks, which are the same for all libraries.
 pub fn benchmark_arguments(options: &Options) -> Vec<String> {
     let mut arguments = vec![options.benchmark.name()];
     let mut option = |name: &str, value: Option<String>| {
@@ -218,7 +219,7 @@ pub fn benchmark_arguments(options: &Options) -> Vec<String> {
     arguments
 }
 
-/// Compares medians, with each peer at its best setting, row by row.
+/// Compares medians row by row, with each peer's best setting.
 fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Comparison> {
     let Meaning {
         unit,
@@ -251,7 +252,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
         })
         .collect();
     if options.benchmark == Benchmark::Init {
-        // Start-up includes the launcher: the user waits for both.
+        // Start-up times include the launcher, since the user waits for both.
         type Times = fn(&Contestant) -> &[f64];
         let times: [(&str, Times); 2] = [("start", |c| &c.starts), ("launch", |c| &c.commands)];
         for (name, times) in times {
@@ -266,7 +267,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
     rows
 }
 
-/// Returns the best setting of each peer library, in the order of the command line.
+/// Returns the figure of each peer's best setting, in the order of the command line.
 fn best_of_each(
     peers: &[Contestant],
     ours: f64,
@@ -289,7 +290,7 @@ fn best_of_each(
             ours_is_better_by,
         };
         match best.iter_mut().find(|b| b.library == library) {
-            // A peer's best setting is the one against which the library under test compares worst.
+            // The best setting of a peer gives the library under test the smallest factor.
             Some(known) if candidate.ours_is_better_by < known.ours_is_better_by => {
                 *known = candidate
             }
@@ -300,7 +301,7 @@ fn best_of_each(
     best
 }
 
-/// Returns the middle value, or the mean of the two in the middle.
+/// Returns the median: the middle value, or the mean of the two middle values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -362,11 +363,11 @@ fn print_table(options: &Options, rows: &[Comparison]) {
     }
 }
 
-/// Prints one line on the terminal, which the next one overwrites; prints nothing without a terminal.
+/// Prints a line on the terminal, which the next line overwrites; without a terminal does nothing.
 pub fn progress(line: &str) {
     let mut err = std::io::stderr().lock();
     if err.is_terminal() {
-        // If the terminal does not take the line, only the line is lost.
+        // If the terminal does not accept the line, only the line is lost.
         let _ = write!(err, "\r\x1b[K{}", printable::name(line));
         let _ = err.flush();
     }
@@ -375,7 +376,7 @@ pub fn progress(line: &str) {
 fn report_failures(contestants: &[Contestant]) {
     for c in contestants {
         if let Some(error) = &c.failed {
-            // The error may quote a program's output.
+            // The error may contain a program's output.
             printable::to_stderr(&format!(
                 "mpi-bench: not measured: {} ({}): {error}\n",
                 c.installation.family.name(),

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     let params = Params::load(environment::all(), &prefix::parameter_files());
     match info::answer(&options, &params) {
         Ok(text) => {
-            // A closed pipe, as with `| head`, is no error.
+            // A closed stdout pipe, as with `| head`, is not an error.
             let _ = printable::to_stdout(&text);
             ExitCode::SUCCESS
         }
@@ -32,7 +32,7 @@ fn answered(error: &clap::Error) -> ExitCode {
         printable::eprintln!("mpi-info: {}", usage::sentence(error));
         return ExitCode::from(2);
     }
-    // A closed pipe is no error.
+    // A closed stdout pipe is not an error.
     let _ = printable::to_stdout(&error.render().to_string());
     ExitCode::SUCCESS
 }

@@ -1,4 +1,4 @@
-//! `mpicc`, or `mpicxx` and `mpifort` under those names: compiles programs against this installation.
+//! `mpicc`, `mpicxx`, `mpifort`: a compiler wrapper that takes the language from its own name.
 
 use mpirun::wrapper::{Action, Language, Wrapper};
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Action::Print(text) => {
             let mut bytes = text.into_vec();
             bytes.push(b'\n');
-            // A closed pipe, as with `| head`, is no error.
+            // A closed stdout pipe, as with `| head`, is not an error.
             let _ = std::io::stdout().write_all(&bytes);
             ExitCode::SUCCESS
         }

@@ -1,4 +1,4 @@
-//! `mpirun`, and `mpiexec` under its other name.
+//! The program `mpirun`, also installed as `mpiexec`.
 
 use mpi_base::environment;
 use mpirun::cli::{self, CliError, Request};
@@ -24,7 +24,7 @@ fn main() {
         Ok(Request::Adoption { plan, job }) => frontend::adopt(&plan, job),
         Ok(Request::Daemon) => daemon::run(),
         Err(CliError::Answer(text)) => {
-            // A closed pipe, as with `| head`, is no error.
+            // A closed stdout pipe, as with `| head`, is not an error.
             let _ = printable::to_stdout(&text);
             0
         }
@@ -36,7 +36,7 @@ fn main() {
     std::process::exit(code);
 }
 
-/// Runs a job, or hands it to the launcher that must start it.
+/// Runs a job, or replaces this process by the launcher that must start the job.
 fn run(plan: &Plan) -> i32 {
     if let Err(error) = cli::check_values(plan) {
         printable::eprintln!("mpirun: {error}");

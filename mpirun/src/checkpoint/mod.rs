@@ -1,7 +1,7 @@
-//! Checkpoints as the user asks for them on the command line: the folder, when they are taken, and the one that a job begins from.
+//! Command-line options for checkpoints: folder, interval, and the checkpoint to restart from.
 //!
-//! The store of checkpoints and the agreement with the ranks are in [`mpi_core::crs`]; the supervisor's part is in
-//! `launch/supervisor/checkpoints.rs`.
+//! The store of checkpoints and the protocol with the ranks are in [`mpi_core::crs`].
+//! The supervisor's part is in `launch/supervisor/checkpoints.rs`.
 
 use crate::launch::program::{App, Checkpointing, Plan};
 use crate::launch::sys::Signal;
@@ -17,18 +17,18 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the options say.
+/// The values of the `--checkpoint-*` and `--restart` options.
 #[derive(Debug, Default)]
 pub struct Wanted {
     pub dir: Option<PathBuf>,
     pub every: Option<Duration>,
     pub signal: Option<Signal>,
     pub keep: Option<usize>,
-    /// The checkpoint to begin from.
+    /// The checkpoint that the job restarts from (`--restart`).
     pub origin: Option<Found>,
 }
 
-/// Why a job cannot take checkpoints, or begin from one.
+/// The reason why a job cannot take checkpoints, or cannot restart from one.
 #[derive(Debug)]
 pub enum CheckpointError {
     Store(StoreError),
@@ -37,20 +37,20 @@ pub enum CheckpointError {
         program: String,
         error: io::Error,
     },
-    /// An option without a folder.
+    /// An option that requires `--checkpoint-dir` was given without a folder.
     NoFolder {
         option: &'static str,
     },
-    /// Two options, and why they exclude each other.
+    /// This option and checkpoints exclude each other; `why` is the reason.
     Excluded {
         option: &'static str,
         why: &'static str,
     },
-    /// The description of the programs does not fit the environment.
+    /// The description of the programs exceeds `LONGEST` bytes, the limit of one variable.
     TooLong {
         bytes: usize,
     },
-    /// `-n` and the checkpoint.
+    /// `-n` differs from the number of ranks in the checkpoint.
     Ranks {
         set: String,
         then: u32,
@@ -89,10 +89,10 @@ impl fmt::Display for CheckpointError {
 
 impl std::error::Error for CheckpointError {}
 
-/// The longest description: it is passed in one variable of the environment.
+/// The maximum length of the description in bytes: one environment variable carries it.
 const LONGEST: usize = 100_000;
 
-/// Finds the checkpoint that `--restart` names: `DIR`, or `DIR@N` for one of them.
+/// Finds the checkpoint that `--restart` names: `DIR` (the newest) or `DIR@N` (number N).
 pub fn origin(restart: &Path) -> Result<Found, CheckpointError> {
     let bytes = restart.as_os_str().as_bytes();
     let numbered = bytes.iter().rposition(|byte| *byte == b'@').and_then(|at| {
@@ -111,7 +111,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Adds checkpoints to a plan whose programs are placed on `ranks` ranks each.
+/// Adds checkpointing to a plan; `ranks[i]` is the number of ranks of program `i`.
 pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), CheckpointError> {
     let given = wanted
         .origin
@@ -173,7 +173,7 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
     Ok(())
 }
 
-/// The sentences about the checkpoint that a job begins from, and about those that were passed over.
+/// Returns messages that name the restart checkpoint and each damaged, skipped checkpoint.
 fn notes_of(found: &Found) -> Vec<String> {
     let skipped = found.skipped.iter();
     let skipped =
@@ -188,7 +188,7 @@ fn notes_of(found: &Found) -> Vec<String> {
     skipped.chain([begins]).collect()
 }
 
-/// Describes the programs of a plan.
+/// Describes the programs of a plan, for the manifest of its checkpoints.
 fn describe(plan: &Plan, ranks: &[usize]) -> Result<Description, CheckpointError> {
     let programs = plan.apps.iter().zip(ranks).map(|(app, ranks)| {
         Ok(Program {
@@ -203,7 +203,8 @@ fn describe(plan: &Plan, ranks: &[usize]) -> Result<Description, CheckpointError
     Ok(Description { programs })
 }
 
-/// Returns the fingerprint of a program. A program that is not on this host is recognised by its name alone.
+/// Returns the fingerprint of a program.
+/// A program that is not on this host has the fingerprint "elsewhere"; only its name is compared.
 fn print_of(plan: &Plan, app: &App) -> Result<String, CheckpointError> {
     let Ok(file) = app.resolve(&plan.env, None) else {
         return Ok("elsewhere".into());
@@ -215,7 +216,7 @@ fn print_of(plan: &Plan, app: &App) -> Result<String, CheckpointError> {
     })
 }
 
-/// Parses a signal by its name.
+/// Parses a signal name, with or without `SIG`.
 pub fn signal(text: &str) -> Result<Signal, String> {
     match text.strip_prefix("SIG").unwrap_or(text) {
         "USR1" => Ok(libc::SIGUSR1),

@@ -1,4 +1,4 @@
-//! Builds a [`Plan`] from options: programs, hosts, environment.
+//! Construction of a [`Plan`] from options: programs, hosts, environment.
 
 use super::CliError;
 use super::choices::{RankBy, TimeLimit, end_dead_by_default};
@@ -26,7 +26,7 @@ use mpi_core::fault;
 use std::path::PathBuf;
 
 impl AppOptions {
-    /// Options before a configuration file apply to each of its lines that does not override them.
+    /// Adds the options before a configuration file to a line of the file, which may override them.
     pub fn inherit(&mut self, job: &AppOptions) {
         fn before<T: Clone>(mine: &mut Vec<T>, job: &[T]) {
             mine.splice(0..0, job.iter().cloned());
@@ -44,7 +44,7 @@ impl AppOptions {
     }
 }
 
-/// Builds the plan; `origin` is the checkpoint that the job begins from.
+/// Builds the plan; `origin` is the checkpoint that the job restarts from.
 pub fn assemble(
     options: &Options,
     sections: Vec<Section>,
@@ -93,7 +93,7 @@ pub fn assemble(
             named,
         ));
     }
-    // Variables that all programs have in common belong to the job, so that spawned programs get them too.
+    // Variables that all programs share belong to the job, so that spawned programs get them too.
     let shared = shared_by_all(apps.iter_mut().map(|(app, _)| &mut app.env));
     for (name, value) in shared {
         set_env(&mut env, name, value);
@@ -155,7 +155,7 @@ pub fn assemble(
                 app.procs = Some(file.count());
             }
             if !allocated && !matches!(placement.policy, Policy::PerNode(_)) {
-                // The number of slots is a default, and filling the machine would be a surprise.
+                // The slot count is only a default: filling the machine would surprise users.
                 app.procs = app.procs.or(Some(1));
             }
             app
@@ -212,7 +212,7 @@ pub fn assemble(
     }
 }
 
-/// Returns what the options say of checkpoints.
+/// Collects the checkpoint options.
 fn wanted(options: &Options, origin: Option<Found>) -> Wanted {
     Wanted {
         dir: options.checkpoint_dir.as_deref().map(absolute),
@@ -223,7 +223,7 @@ fn wanted(options: &Options, origin: Option<Found>) -> Wanted {
     }
 }
 
-/// Returns the ranks that run under a debugger.
+/// Returns the ranks that run under a debugger (`--gdb`, `--rr`).
 fn under(options: &Options, ranks: usize) -> Result<Option<Under>, CliError> {
     let (debugger, option, text) = match (&options.gdb, &options.rr) {
         (Some(text), _) => (Debugger::Gdb, "--gdb", text),
@@ -252,7 +252,7 @@ fn under(options: &Options, ranks: usize) -> Result<Option<Under>, CliError> {
     }))
 }
 
-/// Assigns the lines of a rankfile to the ranks.
+/// Assigns each line of a rankfile to its rank.
 fn apply_rankfile(apps: &mut [App], file: &Rankfile, hosts: &[Host]) -> Result<(), CliError> {
     let counts: Vec<usize> = apps.iter().map(|app| app.procs.unwrap_or(1)).collect();
     let placements = file.placements(counts.iter().sum(), hosts);
@@ -264,7 +264,8 @@ fn apply_rankfile(apps: &mut [App], file: &Rankfile, hosts: &[Host]) -> Result<(
     Ok(())
 }
 
-/// Reduces a program to the largest number of ranks that `--soft` allows and that fits; if none fits, mapping reports it later.
+/// Reduces a program to the largest number of ranks that `--soft` allows and that fits.
+/// If no allowed number fits, the mapping step reports the error.
 fn apply_soft(plan: &mut Plan, number: usize, soft: &Soft) -> Result<(), CliError> {
     let most = plan.apps[number].procs.unwrap_or(1);
     let numbers = soft.allowed(most);
@@ -294,7 +295,7 @@ fn named_hosts(app: &AppOptions) -> Result<Vec<Host>, CliError> {
         if app.hostfile.is_empty() {
             hosts::merge(&mut named, chosen);
         } else {
-            // With a hostfile, the list selects among its hosts.
+            // With a hostfile, the `--host` list selects among the hosts of that file.
             named.retain(|host| chosen.iter().any(|chosen| chosen.is_same(host)));
         }
     }

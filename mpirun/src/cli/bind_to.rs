@@ -6,25 +6,25 @@ use crate::launch::binding::Unit;
 const WANTED: &str =
     "none, core, hwthread, l3cache, numa or package, and after it :N or :overload-allowed";
 
-/// A parsed value.
+/// A parsed value of `--bind-to`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BindTo {
-    /// `None` leaves ranks unbound.
+    /// The unit that ranks are bound to; `None` leaves ranks unbound.
     pub unit: Option<Unit>,
-    /// The number of units of each rank.
+    /// The number of units that each rank is bound to.
     pub each: Option<usize>,
-    /// More ranks than units share them.
+    /// Several ranks may share a unit if there are more ranks than units (`:overload-allowed`).
     pub overload: bool,
 }
 
 impl BindTo {
-    /// Parses a value in any letter case.
+    /// Parses a value of `--bind-to` in any letter case.
     pub fn parse(text: &str) -> Result<BindTo, ValueError> {
         let wrong = || ValueError::unknown(WANTED);
         let lower = text.to_lowercase();
         let mut words = lower.split(':');
         let unit = match words.next().unwrap_or_default() {
-            // With one unit for the whole machine, or without any, binding has no effect.
+            // One unit for the whole machine means that binding has no effect.
             "none" | "default" | "machine" | "board" => None,
             "rr" => Some(Unit::Thread),
             "user" | "cpu-list" | "cpulist" => {

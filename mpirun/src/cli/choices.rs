@@ -1,4 +1,4 @@
-//! Values of options that take one of a few words, or a word instead of a number; an error describes the accepted values.
+//! Values of options that take a keyword, or a keyword or number; errors list accepted values.
 
 use crate::launch::program::{EndDead, StdinTo};
 use clap::ValueEnum;
@@ -7,7 +7,8 @@ use mpi_abi::initial_handler::InitialHandler;
 use mpi_base::param::Value;
 use std::time::Duration;
 
-/// The order in which ranks are numbered: one host after the other, or round robin over the hosts (`--rank-by`).
+/// The order in which ranks are numbered (`--rank-by`).
+/// `Slot` numbers host after host; `Node` numbers round robin over the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RankBy {
     #[value(alias = "fill")]
@@ -15,7 +16,7 @@ pub enum RankBy {
     Node,
 }
 
-/// Whether the job survives deaths (`--with-ft`); `mpi` is another name of `ulfm`.
+/// Whether the job survives the death of ranks (`--with-ft`); `mpi` is an alias of `ulfm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FaultTolerance {
     Ulfm,
@@ -23,7 +24,7 @@ pub enum FaultTolerance {
     No,
 }
 
-/// Whether programs of other MPI libraries are served by this one (`--compat`).
+/// Whether this library serves programs that are linked to other MPI libraries (`--compat`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Compat {
     Yes,
@@ -31,7 +32,7 @@ pub enum Compat {
 }
 
 impl Compat {
-    /// Returns the word, as the ranks' environment has it.
+    /// Returns the value as the ranks' environment contains it: "yes" or "no".
     pub fn word(self) -> &'static str {
         match self {
             Compat::Yes => "yes",
@@ -40,7 +41,7 @@ impl Compat {
     }
 }
 
-/// What is printed before the job runs (`--display`).
+/// The tables that are printed before the job starts (`--display`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     pub map: bool,
@@ -49,7 +50,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Parses words with commas or colons between them.
+    /// Parses keywords that are separated by commas or colons.
     pub fn parse(text: &str) -> Result<Shown, String> {
         let mut shown = Shown::default();
         for word in text.split([',', ':']).filter(|_| !text.is_empty()) {
@@ -64,7 +65,7 @@ impl Shown {
     }
 }
 
-/// Parses the rank that reads standard input.
+/// Parses a value of `--stdin`: a rank, `all` or `none`.
 pub fn stdin(text: &str) -> Result<StdinTo, String> {
     match text {
         "all" => Ok(StdinTo::All),
@@ -76,7 +77,7 @@ pub fn stdin(text: &str) -> Result<StdinTo, String> {
     }
 }
 
-/// Parses what happens to a job that cannot go on.
+/// Parses a value of `--end-dead`: the reaction to a job in which no rank can make progress.
 pub fn end_dead(text: &str) -> Result<EndDead, String> {
     match text {
         "no" => Ok(EndDead::No),
@@ -86,7 +87,9 @@ pub fn end_dead(text: &str) -> Result<EndDead, String> {
     }
 }
 
-/// Returns what happens without `--end-dead`: a person at a terminal may attach a debugger to the job, and without one no process would end it.
+/// Returns the default of `--end-dead`.
+/// At a terminal the default is `report`, since the user may attach a debugger to the stuck job.
+/// Without a terminal or in CI the default is `yes`, since no user would end the job.
 pub fn end_dead_by_default() -> EndDead {
     let is_ci = mpi_base::environment::text("CI")
         .is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
@@ -96,17 +99,17 @@ pub fn end_dead_by_default() -> EndDead {
     }
 }
 
-/// A limit of a time; `None` is no limit.
+/// A time limit; `None` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimit(pub Option<Duration>);
 
 impl TimeLimit {
-    /// Parses a time. As in other launchers, 0 means no limit.
+    /// Parses a time limit. As in other launchers, 0 means no limit.
     pub fn parse(text: &str) -> Result<TimeLimit, String> {
         if text.is_empty() {
             return Ok(TimeLimit(None));
         }
-        // Users of timeout(1) and of Slurm write 10m.
+        // timeout(1) and Slurm accept the suffix `m` for minutes.
         let minutes = text.strip_suffix('m').map(|number| format!("{number}min"));
         match Duration::parse(minutes.as_deref().unwrap_or(text)) {
             Ok(limit) => Ok(TimeLimit(Some(limit).filter(|limit| !limit.is_zero()))),
@@ -115,12 +118,12 @@ impl TimeLimit {
     }
 }
 
-/// Parses the name of an error handler.
+/// Parses a value of `--initial-errhandler`.
 pub fn error_handler(text: &str) -> Result<InitialHandler, String> {
     InitialHandler::parse(text)
 }
 
-/// A file for packagers, which is printed instead of running a job (`--generate`).
+/// A file for packagers (`--generate`), printed instead of running a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generated {
     Manual,

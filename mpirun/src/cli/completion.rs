@@ -1,6 +1,6 @@
-//! Shell completion: the options' definition, extended by the words, files or folders that each option takes.
+//! Shell completion: the option definitions, with the keywords, files or folders that each accepts.
 //!
-//! The parser does not use this: it accepts more spellings and reports mistakes in its own messages.
+//! The parser does not use these lists: it accepts more spellings and has its own error messages.
 
 use super::topics;
 use crate::frameworks;
@@ -9,7 +9,7 @@ use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
 use mpi_base::param::{About, Params};
 
-/// Options that take one of a few words.
+/// Options that take one of a few keywords: the option's id and its keywords.
 const WORDS: &[(&str, &[&str])] = &[
     (
         "bind_to",
@@ -21,7 +21,7 @@ const WORDS: &[(&str, &[&str])] = &[
     ("display", &["map", "bind", "allocation"]),
 ];
 
-/// Options that take a folder.
+/// The ids of options that take a folder.
 const FOLDERS: &[&str] = &[
     "wdir",
     "path",
@@ -32,10 +32,10 @@ const FOLDERS: &[&str] = &[
     "replay",
 ];
 
-/// Returns a shell's script for the command `name`.
+/// Returns the completion script of a shell for the command `name`.
 pub fn script(shell: Shell, name: &str, options: &Command) -> String {
     let shown = options.get_arguments().filter(|option| {
-        // The program itself is completed, but not listed.
+        // The PROGRAM argument is completed, but not listed.
         option.is_positional() || !option.is_hide_set()
     });
     let mut command = Command::new("mpirun")
@@ -51,10 +51,11 @@ pub fn script(shell: Shell, name: &str, options: &Command) -> String {
     }
 }
 
-/// After this line the script that clap generates for bash begins to examine words.
+/// The line of clap's bash script after which the script examines the words of the command line.
 const AFTER: &str = "    prev=\"$3\"\n";
 
-/// Extends the generated script: after the program, files are completed instead of mpirun's options, until a colon begins the next part.
+/// Extends the generated bash script.
+/// Words after the program complete to file names until a colon begins the next part.
 fn stop_at_program(options: &Command) -> String {
     let taking = |values: usize| {
         let takes = |option: &&Arg| match option.is_require_equals_set() {
@@ -107,7 +108,7 @@ fn stop_at_program(options: &Command) -> String {
     )
 }
 
-/// Adds the values that the shell offers for an option.
+/// Adds the completion values of an option.
 fn with_values(option: Arg) -> Arg {
     let id = option.get_id().as_str();
     if let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == id) {
@@ -127,7 +128,7 @@ fn with_values(option: Arg) -> Arg {
     }
 }
 
-/// Returns every parameter of the library and of mpirun.
+/// Returns the parameters of the library and of mpirun as completion values.
 fn parameters() -> Vec<PossibleValue> {
     let all = frameworks::all(&Params::default());
     let abouts = all.into_iter().flat_map(|framework| {
@@ -138,7 +139,7 @@ fn parameters() -> Vec<PossibleValue> {
     let mut abouts: Vec<&'static About> = abouts.collect();
     abouts.sort_by_key(|about| about.full_name());
     abouts.dedup_by_key(|about| about.full_name());
-    // The leaked names live as long as this process, which prints the script and exits.
+    // `leak` is harmless: the process prints the script and exits.
     let value =
         |about: &About| PossibleValue::new(about.full_name().leak() as &str).help(about.help);
     abouts.into_iter().map(value).collect()

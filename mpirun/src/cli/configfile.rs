@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 
-/// The reason why a file is no valid list of programs.
+/// The reason why a configuration file cannot be parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConfigError {
     Text(TextError),
@@ -31,7 +31,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Returns the parts, each as the words of its line.
+/// Reads a configuration file; returns the words of each part.
 pub fn read(path: &Path) -> Result<Vec<Vec<OsString>>, ConfigError> {
     let file = TextFile::read("configuration file", path).map_err(ConfigError::Text)?;
     parse(&file.text, &file.path)
@@ -60,7 +60,7 @@ pub(crate) fn parse(text: &str, path: &str) -> Result<Vec<Vec<OsString>>, Config
     }
 }
 
-/// Splits a line into words; `None` if a quote is not closed.
+/// Splits a line into words; returns `None` if a quote is not closed.
 fn words(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {

@@ -1,8 +1,8 @@
-//! Single and double dashes: users of every launcher type `-np`, `-wdir`, `-host`; clap takes `--np`.
+//! Normalisation of dashes: other launchers' users type `-np`, `-wdir`, `-host`; clap takes `--np`.
 //!
-//! This module parses the options up to the program, with the number of values of each from clap's definition,
-//! and rewrites long names with two dashes. It rewrites the peers' spellings ([`super::translated`]) and refuses
-//! unsupported options ([`super::not_yet`]), unknown ones, and options that belong before the first program.
+//! This module parses the options before the program, with the value counts of clap's definition.
+//! Long names get two dashes. Spellings of other launchers are translated ([`super::translated`]).
+//! Unsupported ([`super::not_yet`]), unknown and misplaced options are errors.
 
 use super::options::{Options, Section};
 use super::{CliError, not_yet, translated};
@@ -15,23 +15,23 @@ use strsim::normalized_damerau_levenshtein;
 /// The position of a part on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionPosition {
-    /// Before the first program, together with options of the whole job.
+    /// The part before the first program, which may also contain options of the whole job.
     First,
-    /// After a colon, or in a configuration file.
+    /// A part after a colon, or a line of a configuration file.
     Later,
 }
 
-/// Returns the options of one part with long names in clap's form.
+/// Returns the options of one part in clap's form, with two dashes before long names.
 pub fn normalised(part: &[OsString], position: OptionPosition) -> Result<Vec<OsString>, CliError> {
     let command = Options::command();
     let mut out = Vec::with_capacity(part.len());
     let mut rest = part.iter();
     while let Some(arg) = rest.next() {
-        // A value after "=" may contain any bytes, so the word is read as text that preserves them.
+        // A value after "=" may contain any bytes, so `text` converts the word without loss.
         let text = text::from_os(arg);
         let Some(text) = Some(text.as_str()).filter(|text| text.len() > 1 && text.starts_with('-'))
         else {
-            // The program; all following words are its arguments.
+            // This word is the program; all following words are its arguments.
             out.extend(["--".into(), arg.clone()]);
             break;
         };
@@ -55,7 +55,7 @@ pub fn normalised(part: &[OsString], position: OptionPosition) -> Result<Vec<OsS
         let values = match find(&command, name, text) {
             Some(option) => {
                 check_position(option, text, position)?;
-                // A single letter with one dash is a short option already.
+                // A single letter with one dash is already a short option in clap's form.
                 let long = text.starts_with("--") || name.len() > 1;
                 if long && option.get_id() == "help" && attached.is_none() {
                     out.push(help_about(&mut rest));
@@ -88,12 +88,12 @@ pub fn normalised(part: &[OsString], position: OptionPosition) -> Result<Vec<OsS
     Ok(out)
 }
 
-/// Returns the part of an option before `=`.
+/// Returns the part of an option before `=`, its name with dashes.
 fn option_of(text: &str) -> &str {
     text.split('=').next().unwrap_or(text)
 }
 
-/// `--help mca` and `--help --mca` ask about an option, as `--help hosts` does about a topic.
+/// Converts `--help mca` and `--help --mca` to `--help=mca`; the word is a topic or an option.
 fn help_about(rest: &mut std::slice::Iter<'_, OsString>) -> OsString {
     match rest.next() {
         None => "--help".into(),
@@ -105,7 +105,7 @@ fn help_about(rest: &mut std::slice::Iter<'_, OsString>) -> OsString {
     }
 }
 
-/// Refuses an unsupported option, unless its value asks for the default behaviour.
+/// Reports an unsupported option as an error, unless its value requests the default behaviour.
 fn refuse(
     option: &not_yet::NotYet,
     text: &str,
@@ -127,7 +127,7 @@ fn refuse(
     }
 }
 
-/// Returns this launcher's words for a spelling of another launcher.
+/// Translates an option of another launcher to options of this launcher.
 fn translate(
     spelling: &translated::Translated,
     text: &str,
@@ -192,9 +192,10 @@ fn short(command: &Command, letter: char) -> Option<&Arg> {
     })
 }
 
-/// Returns the option of `-n4` or `-xNAME=VALUE`, whose value is in the same word.
+/// Splits `-n4` and `-xNAME=VALUE`: returns the short option whose value is in the same word.
 ///
-/// The value of `-n` begins with a digit, so `-npernod` is a misspelt long name; the value of `-x` may be anything.
+/// The value of `-n` must begin with a digit, so `-npernod` counts as a misspelt long name.
+/// The value of `-x` may be any text.
 fn with_its_value<'c>(command: &'c Command, text: &str) -> Option<&'c Arg> {
     let word = text
         .strip_prefix('-')
@@ -211,9 +212,9 @@ fn with_its_value<'c>(command: &'c Command, text: &str) -> Option<&'c Arg> {
     is_value.then_some(option)
 }
 
-/// Returns the known name that is closest to a misspelt one.
+/// Returns the known option name that is closest to a misspelt name.
 fn nearest(command: &Command, name: &str) -> Option<String> {
-    /// The minimum similarity, of 1, at which a name is suggested.
+    /// The minimum similarity (0 to 1) at which a name is suggested.
     const NEAR: f64 = 0.6;
     let mut known: Vec<&str> = Vec::new();
     for option in command
@@ -226,7 +227,7 @@ fn nearest(command: &Command, name: &str) -> Option<String> {
     for other in translated::names().chain(not_yet::names()) {
         known.push(other);
     }
-    // A single letter is similar to every other one.
+    // Single letters are always similar, so short names are never suggested.
     let known = known.into_iter().filter(|known| known.len() > 1);
     let alike = known.map(|known| (normalized_damerau_levenshtein(name, known), known));
     alike

@@ -1,7 +1,8 @@
-//! `-x`, `--env` and `--genv`: variables for the ranks of one program, and for those of all.
+//! `-x`, `--env` and `--genv`: environment variables for the ranks of one or all programs.
 //!
-//! `-x` and `--env` apply to the program of their part, as in Open MPI and MPICH; `--genv` applies to all programs, wherever it occurs.
-//! A variable that all programs have with one value belongs to the job, so that spawned programs get it too.
+//! `-x` and `--env` apply to the program of their part, as in Open MPI and MPICH.
+//! `--genv` applies to all programs, at any position.
+//! A variable with the same value in all programs belongs to the job; spawned programs get it too.
 
 use super::CliError;
 use super::options::AppOptions;
@@ -10,17 +11,17 @@ use std::ffi::OsString;
 
 type Variable = (OsString, OsString);
 
-/// Returns the variables that the options of one part set for the ranks of all programs.
+/// Returns the variables that `--genv` in this part sets for the ranks of all programs.
 pub fn of_all_programs(app: &AppOptions) -> Result<Vec<Variable>, CliError> {
     pairs("--genv", &app.genv)
 }
 
-/// Returns the variables for the ranks of the part's own program; the later of two settings of one name wins.
+/// Returns the variables for the part's own program; the last setting of a name wins.
 pub fn own_variables(app: &AppOptions) -> Result<Vec<Variable>, CliError> {
     let mut own = Vec::new();
     for export in &app.export {
         match split_at_sign(export) {
-            // `-x NAME` alone exports NAME, which happens anyway.
+            // `-x NAME` exports NAME, but ranks get the whole environment anyway.
             None if !export.is_empty() => {}
             Some((name, value)) if !name.is_empty() => set_env(&mut own, name, value),
             _ => {
@@ -50,7 +51,7 @@ fn pairs(option: &'static str, words: &[OsString]) -> Result<Vec<Variable>, CliE
     words.chunks_exact(2).map(pair).collect()
 }
 
-/// Removes the variables that all programs have in common from their environments and returns them.
+/// Removes the variables that all programs have in common from their lists, and returns them.
 pub fn shared_by_all<'a>(envs: impl Iterator<Item = &'a mut Vec<Variable>>) -> Vec<Variable> {
     let mut envs: Vec<_> = envs.collect();
     let first = envs.first().map_or_else(Vec::new, |first| first.to_vec());

@@ -1,4 +1,4 @@
-//! Errors of the command line.
+//! Error type of the command line.
 
 use super::configfile::ConfigError;
 use super::value_error::not_yet;
@@ -13,37 +13,37 @@ use printable::name;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The reason why a command line does not lead to a job.
+/// The reason why a command line cannot be turned into a job.
 #[derive(Debug)]
 pub enum CliError {
     /// An error that clap reports.
     Usage(clap::Error),
-    /// Not an error: the output that was requested instead of a job.
+    /// Not an error: text such as help, which the user requested instead of a job.
     Answer(String),
-    /// An option of another launcher that this one does not support; it is never silently ignored.
+    /// An unsupported option of another launcher; such an option is never silently ignored.
     NotYet {
-        /// The option as it was written.
+        /// The option as the user wrote it.
         option: String,
-        /// Its effect in the other launcher, in a few words.
+        /// The option's effect in the other launcher, in a few words.
         what: &'static str,
-        /// What the user can type or do here instead.
+        /// A replacement that the user can type here.
         instead: &'static str,
     },
-    /// The option does not exist.
+    /// The option does not exist in this launcher.
     NoOption {
-        /// The option as it was written.
+        /// The option as the user wrote it.
         option: String,
         /// The existing option with the closest name.
         nearest: Option<String>,
     },
     /// An option of the whole job occurs after a colon, or in a configuration file.
     WholeJob {
-        /// The option as it was written.
+        /// The option as the user wrote it.
         option: String,
     },
-    /// An option is the last word and lacks its value.
+    /// An option at the end of a part lacks its value.
     NoValue {
-        /// The option as it was written.
+        /// The option as the user wrote it.
         option: String,
     },
     /// A part of the command line has options but no program.
@@ -53,52 +53,52 @@ pub enum CliError {
         /// The number of parts.
         of: usize,
     },
-    /// The rank that should read standard input does not exist in the job.
+    /// The rank that `--stdin` names does not exist in the job.
     StdinRank {
-        /// What the user wrote.
+        /// The rank that the user wrote.
         rank: u32,
         /// The number of ranks of the job.
         ranks: usize,
     },
     /// The argument of `--help` is not a topic.
     Topic {
-        /// The topic as it was written.
+        /// The topic as the user wrote it.
         name: String,
     },
-    /// An option's value is not one that it accepts.
+    /// An option does not accept the given value.
     Value {
-        /// With its dashes.
+        /// The option with its dashes, such as `--soft`.
         option: &'static str,
-        /// What the user wrote.
+        /// The value that the user wrote.
         value: String,
-        /// The accepted form, as the object of "it takes".
+        /// The accepted values, as the object of the phrase "it takes".
         wanted: &'static str,
     },
     /// A program that `--gdb` or `--rr` needs is missing.
     NoDebugger {
-        /// With its dashes.
+        /// The option with its dashes, `--gdb` or `--rr`.
         option: &'static str,
-        /// The program.
+        /// The missing program.
         program: &'static str,
     },
-    /// The folder of a file that is written at the end does not exist.
+    /// A report file cannot be written at the end of the job, since its folder does not exist.
     NoFolder {
-        /// With its dashes.
+        /// The option with its dashes, such as `--trace`.
         option: &'static str,
-        /// The file.
+        /// The path of the report file.
         file: PathBuf,
     },
-    /// A parameter, from the command line, the environment or a file, has no usable value.
+    /// A parameter on the command line, in the environment or in a file has an invalid value.
     Parameter(mpi_base::param::ParamError),
-    /// A hostfile, `--host` or the allocation cannot be read, or names no host.
+    /// A hostfile, `--host` or the allocation cannot be read or names no host.
     Hosts(HostError),
-    /// The library of `--on` is missing or is no MPI library.
+    /// The library that `--on` names is missing or is not an MPI library.
     On(OnError),
     /// The ranks do not fit on the hosts.
     Map(MapError),
-    /// Checkpoints cannot be taken, or the job cannot begin from one.
+    /// Checkpoints cannot be taken, or the job cannot restart from one.
     Checkpoint(CheckpointError),
-    /// The rankfile cannot be read, or does not fit the job.
+    /// The rankfile cannot be read or does not match the job.
     Rankfile(RankfileError),
     /// A `--configfile` cannot be read.
     Config(ConfigError),

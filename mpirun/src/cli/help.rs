@@ -1,4 +1,4 @@
-//! Help in three sizes, all generated from [`Options`]: a screen, a topic, and the manual page.
+//! Help texts, all generated from [`Options`]: the first screen, a topic, and the manual page.
 
 use super::choices::Generated;
 use super::completion;
@@ -11,7 +11,7 @@ fn command(width: usize) -> Command {
     Options::command().term_width(width)
 }
 
-/// Returns the first screen: the most common options, and the topics.
+/// Returns the first screen of help: the most common options and the list of topics.
 pub fn screen() -> String {
     let mut text = command(100).render_help().to_string();
     let _ = write!(
@@ -22,14 +22,15 @@ pub fn screen() -> String {
     text
 }
 
-/// Returns a topic, under its name here or in other launchers, or one option; `None` if neither exists.
+/// Returns the help of a topic (by its name here or in other launchers) or of one option.
+/// Returns `None` if `name` is neither.
 pub fn about(name: &str) -> Option<String> {
     let lower = name.to_lowercase();
     let other = OTHER_NAMES.iter().find(|(other, _)| *other == lower);
     topic(other.map_or(&lower, |(_, topic)| topic)).or_else(|| option(name.trim_start_matches('-')))
 }
 
-/// Names of topics in Open MPI and in earlier versions, with the present ones.
+/// Topic names of Open MPI and of earlier versions, each with its present name.
 const OTHER_NAMES: [(&str, &str); 8] = [
     ("general", "all"),
     ("launch", "ranks"),
@@ -41,7 +42,7 @@ const OTHER_NAMES: [(&str, &str); 8] = [
     ("telling", "diagnostics"),
 ];
 
-/// Returns the help of one option, by any of its names.
+/// Returns the help of one option, which any of its long or short names selects.
 fn option(name: &str) -> Option<String> {
     let whole = command(100);
     let is_meant = |option: &&Arg| {
@@ -60,7 +61,7 @@ fn option(name: &str) -> Option<String> {
     Some(only(whole, |option| option.get_id() == meant.as_str()))
 }
 
-/// Returns the help lines of the options that `is_meant` selects.
+/// Returns the help lines of the options for which `is_meant` returns true.
 fn only(whole: Command, is_meant: impl Fn(&Arg) -> bool) -> String {
     let mut some = whole.help_template("{options}").mut_args(|option| {
         let hidden = !is_meant(&option);
@@ -69,7 +70,7 @@ fn only(whole: Command, is_meant: impl Fn(&Arg) -> bool) -> String {
     format!("{}\n", some.render_help().to_string().trim_end())
 }
 
-/// Returns a topic with its options; `None` if it does not exist.
+/// Returns a topic with its options; `None` if no topic has this name.
 fn topic(name: &str) -> Option<String> {
     let topic = TOPICS.iter().find(|topic| topic.name == name)?;
     let Some(heading) = topic.heading else {
@@ -85,7 +86,7 @@ fn topic(name: &str) -> Option<String> {
     Some(format!("{}\n\n{options}", wrapped(topic.text)))
 }
 
-/// Wraps paragraphs at 96 columns; indented lines are kept.
+/// Wraps paragraphs at 96 columns; indented lines stay unchanged.
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -127,7 +128,7 @@ pub fn manual(command: Command) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The definition with the texts of all topics, for the manual page and the completions.
+/// Returns the clap definition with the texts of all topics, for the manual page and completions.
 pub fn whole() -> Command {
     let mut about = String::from("Start MPI programs, here or on other hosts.");
     for topic in TOPICS.iter().filter(|topic| topic.heading.is_some()) {

@@ -1,4 +1,4 @@
-//! The value of `--map-by`: how ranks are dealt to hosts and to the units of a host.
+//! The value of `--map-by`: how ranks are assigned to hosts and to the units of a host.
 
 use super::numbers;
 use super::value_error::ValueError;
@@ -7,25 +7,25 @@ use std::path::PathBuf;
 
 const WANTED: &str = "slot, node, package, numa, l3cache, core, hwthread, ppr:N:node or rankfile:file=FILE, and after it :PE=N, :SPAN, :OVERSUBSCRIBE or :NOOVERSUBSCRIBE";
 
-/// How ranks are dealt.
+/// The order in which ranks are assigned to hosts and units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// One host after the other, or as other options say.
+    /// Hosts are filled one after the other, unless another option overrides it.
     #[default]
     Slot,
-    /// Round robin over the hosts.
+    /// Ranks are assigned round robin over the hosts.
     Node,
-    /// Round robin over these units of a host.
+    /// Ranks are assigned round robin over these units of a host.
     Unit(Unit),
-    /// A number of ranks on each host.
+    /// Each host gets this number of ranks (`ppr:N:node`).
     PerNode(usize),
-    /// A number of ranks on each of these units.
+    /// Each of these units gets this number of ranks (`ppr:N:UNIT`).
     PerUnit(usize, Unit),
-    /// Ranks are on the hosts and cores that a rankfile names.
+    /// A rankfile names the host and cores of each rank.
     Rankfile(Option<PathBuf>),
 }
 
-/// A parsed value.
+/// A parsed value of `--map-by`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MapBy {
     pub order: Order,
@@ -33,14 +33,14 @@ pub struct MapBy {
     pub span: bool,
     /// The number of cores of each rank (`:PE=N`).
     pub cores: Option<usize>,
-    /// More ranks than slots are allowed.
+    /// More ranks than slots are allowed (`:OVERSUBSCRIBE`).
     pub oversubscribe: bool,
-    /// Slots are a limit also on one host.
+    /// The slot count is also a limit on a single host (`:NOOVERSUBSCRIBE`).
     pub strict: bool,
 }
 
 impl MapBy {
-    /// Parses a value; letter case matters only in the name of a file.
+    /// Parses a value of `--map-by`; letter case matters only in a file name.
     pub fn parse(text: &str) -> Result<MapBy, ValueError> {
         let wrong = || ValueError::unknown(WANTED);
         let lower = text.to_lowercase();
@@ -79,13 +79,14 @@ impl MapBy {
         Ok(map_by)
     }
 
-    /// Applies one of the words after the unit.
+    /// Applies one modifier that follows the unit, such as `span` or `pe=2`.
     fn modify(&mut self, word: &str) -> Result<(), ValueError> {
         match (word, word.split_once('=')) {
             ("oversubscribe", _) => self.oversubscribe = true,
             ("nooversubscribe", _) => self.strict = true,
             ("span", _) => self.span = true,
-            // Processors are hardware threads, and spawned jobs are placed by the same policy.
+            // `hwtcpus` has no effect, since processors are hardware threads here.
+            // `inherit` and `noinherit` have none, since spawned jobs always inherit the policy.
             ("hwtcpus" | "inherit" | "noinherit", _) => {}
             (_, Some(("pe", each))) => {
                 let each = numbers::count(each).map_err(|_| ValueError::unknown(WANTED))?;
@@ -104,7 +105,7 @@ impl MapBy {
     }
 }
 
-/// Returns the file of `rankfile:file=FILE`.
+/// Returns the file of a value `rankfile:file=FILE`.
 fn file_of(text: &str) -> Option<PathBuf> {
     const FORM: &str = "rankfile:file=";
     let (head, file) = text.split_at_checked(FORM.len())?;

@@ -1,16 +1,17 @@
-//! The command line of `mpirun` and `mpiexec`: the forms of the MPI standard, and the options of Open MPI and MPICH that users know.
+//! Command line of `mpirun` and `mpiexec`: MPI's standard forms, and options of Open MPI and MPICH.
 //!
 //! `mpirun [options] program [args] [: [options] program [args]]...`
 //!
-//! Long options take one dash or two (`-np`, `--np`, `-wdir`), as in both peers.
-//! The peers' spellings are accepted as well (`translated`).
-//! Known but unsupported options are refused with a message (`not_yet`) and never silently ignored.
+//! Long options take one or two dashes (`-np`, `--np`, `-wdir`), as in Open MPI and MPICH.
+//! Spellings of both launchers are accepted as well (`translated`).
+//! Known but unsupported options are errors with a message (`not_yet`); none is silently ignored.
 //!
-//! `options` defines the options, and `choices` and `numbers` the types of their values; `dashes` normalises single dashes,
-//! `usage` words clap's errors, `help` generates screens and the manual page, `completion` the shell completions, and `configfile`
-//! reads parts from a file. This module joins the parts, and `assemble` builds a [`Plan`] from them with the values that
-//! `placement`, `values` and `observation` read from single options.
-//! `settings` reports errors in parameters.
+//! `options` defines the options, `choices` and `numbers` the types of their values.
+//! `dashes` normalises single dashes, and `usage` words clap's errors.
+//! `help` generates screens and the manual page, `completion` the shell completions.
+//! `configfile` reads parts from a file.
+//! `assemble` builds a [`Plan`] from the parts. `placement`, `values` and `observation` derive
+//! values from single options. `settings` reports errors in parameters.
 
 mod assemble;
 mod bind_to;
@@ -53,20 +54,20 @@ use std::path::Path;
 /// The action that a command line requests.
 #[derive(Debug)]
 pub enum Request {
-    /// Run these programs; the plan is complete, its hosts found and its options checked against each other.
+    /// Run the programs of this plan, which is complete: hosts are known and options are validated.
     Job(Box<Plan>),
-    /// Serve a process that runs already, as rank 0 of a job of this name; the plan is for the jobs that it spawns.
+    /// Serve a running process, a singleton that started this launcher, as rank 0 of a job.
     Adoption {
-        /// How spawned jobs are run.
+        /// The plan for the jobs that the process spawns.
         plan: Box<Plan>,
-        /// The job's name, as chosen by the process.
+        /// The job's name, which the process has chosen.
         job: String,
     },
-    /// Serve a launcher on another host.
+    /// Serve the supervisor of a launcher on another host.
     Daemon,
 }
 
-/// Parses a whole command line, the program's own name first.
+/// Parses a whole command line; the first argument is the name of this program.
 pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliError> {
     let mut args = args.into_iter();
     let me = args.next().unwrap_or_else(|| "mpirun".into());
@@ -89,7 +90,7 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     }
     let only_files = options.section.command.is_empty() && !files.is_empty();
     if only_files && options.section.app.procs.is_none() {
-        // Only options of the whole job precede a file; its lines are the programs.
+        // Only options of the whole job precede a configuration file, whose lines are programs.
         let job = options.section.app.clone();
         for part in parts {
             let mut section = parse::<Section>(&me, &part, OptionPosition::Later)?;
@@ -114,8 +115,9 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     })
 }
 
-/// Returns the programs of a checkpoint, with the other options of the command line, if that names no program.
-/// One program that is named without a number of ranks has the number of the checkpoint.
+/// Returns the programs to run on a restart from a checkpoint.
+/// If the command line names no program, the checkpoint's programs are combined with its options.
+/// A single program without `-n` gets the checkpoint's number of ranks.
 fn programs_of(found: &Found, mut sections: Vec<Section>) -> Result<Vec<Section>, CliError> {
     let (then, programs) = (found.manifest.ranks(), &found.manifest.job.programs);
     let [Section { app, command }] = sections.as_mut_slice() else {
@@ -150,10 +152,10 @@ fn parse<T: Parser>(
     T::try_parse_from(line).map_err(CliError::Usage)
 }
 
-/// Returns help and generated files, which are printed instead of running a job.
+/// Returns help or a generated file, which is printed instead of running a job.
 fn answered(me: &OsString, options: &Options) -> Result<Option<String>, CliError> {
     if let Some(topic) = &options.help {
-        // `--help hosts`: clap has taken the word for the program.
+        // In `--help hosts`, clap parses the topic as the program.
         let word = options.section.command.first();
         let word = word.map(|word| word.to_string_lossy().into_owned());
         let name = Some(topic.clone())
@@ -173,7 +175,7 @@ fn answered(me: &OsString, options: &Options) -> Result<Option<String>, CliError
     let Some(what) = options.generate else {
         return Ok(None);
     };
-    // mpirun, or mpiexec under its other name.
+    // The generated file is for `mpirun` or for its other name, `mpiexec`.
     let name = Path::new(me).file_name().unwrap_or(me).to_string_lossy();
     Ok(Some(help::generate(what, &name, help::whole())))
 }

@@ -1,19 +1,19 @@
-//! Options of other launchers that this one does not support, each with its effect there and a replacement.
+//! Unsupported options of other launchers, each with its effect there and a replacement here.
 //!
-//! They are refused by name: a silently ignored option misleads more than a missing one.
-//! A value that asks for the default behaviour is accepted.
+//! Each of these options is an error with its own message, since ignoring it would mislead users.
+//! A value that requests the default behaviour is accepted.
 
-/// A known option that is not supported.
+/// A known but unsupported option.
 #[derive(Debug)]
 pub struct NotYet {
     pub name: &'static str,
-    /// The number of values that follow it.
+    /// The number of values that follow the option.
     pub values: usize,
-    /// Values that ask for the default behaviour.
+    /// Values that request the default behaviour and are accepted.
     pub harmless: &'static [&'static str],
-    /// Its effect in other launchers.
+    /// The option's effect in other launchers.
     pub what: &'static str,
-    /// What a user can do here instead.
+    /// A replacement that the user can type here.
     pub instead: &'static str,
 }
 
@@ -278,18 +278,18 @@ const TABLE: &[NotYet] = &[
     ),
 ];
 
-/// Returns the option with this name.
+/// Returns the unsupported option with this name.
 pub fn find(name: &str) -> Option<&'static NotYet> {
     TABLE.iter().find(|option| option.name == name)
 }
 
-/// All of them.
+/// Returns all unsupported options.
 #[cfg(test)]
 pub fn all() -> impl Iterator<Item = &'static NotYet> {
     TABLE.iter()
 }
 
-/// Returns the names of all these options.
+/// Returns the names of all unsupported options.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|option| option.name)
 }

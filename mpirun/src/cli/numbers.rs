@@ -11,14 +11,14 @@ pub fn ranks(text: &str) -> Result<u32, String> {
         .ok_or_else(|| format!("a number of ranks from 1 to {RANKS_MAX}, such as 4"))
 }
 
-/// Parses a number per host or per rank.
+/// Parses a number per host or per rank, such as the value of `-N`.
 pub fn count(text: &str) -> Result<usize, String> {
     ranks(text)
         .map(|number| number as usize)
         .map_err(|_| format!("a number from 1 to {RANKS_MAX}, such as 2"))
 }
 
-/// Parses a mode of `--stream-buffering`.
+/// Parses a mode of `--stream-buffering`: 0, 1 or 2.
 pub fn buffering(text: &str) -> Result<u8, String> {
     let mode = text.parse().ok();
     mode.filter(|mode| *mode <= 2)

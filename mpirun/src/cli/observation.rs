@@ -1,4 +1,4 @@
-//! `--trace`, `--matrix`, `--io-report`, `--record` and `--replay`: the variables that pass them to the ranks.
+//! Variables that pass `--trace`, `--matrix`, `--io-report`, `--record`, `--replay` to the ranks.
 
 use super::CliError;
 use super::options::Options;
@@ -12,7 +12,7 @@ use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
 use std::ffi::OsString;
 
-/// Makes the ranks trace, count file accesses, record or replay.
+/// Sets the variables that make the ranks trace, count file accesses, record or replay.
 pub fn observation(
     options: &Options,
     env: &mut Vec<(OsString, OsString)>,

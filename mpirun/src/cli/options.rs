@@ -1,8 +1,9 @@
-//! The definition of all options; help, topics, manual page, completions, suggestions and checks are derived from it.
+//! Definition of all options; help, topics, manual page, completions and checks derive from it.
 //!
-//! An option's heading is also its help topic ([`super::help`]); options hidden from the short help are shown in their topic.
-//! Other spellings of the peers, which no help shows, are in [`super::translated`]; options that are refused by name are in
-//! [`super::not_yet`].
+//! An option's heading is also its help topic ([`super::help`]).
+//! Options hidden from the short help appear in the help of their topic.
+//! [`super::translated`] has the spellings of other launchers, which no help shows;
+//! [`super::not_yet`] has the unsupported options.
 
 use super::bind_to::BindTo;
 use super::choices::{
@@ -22,12 +23,12 @@ use mpi_base::text;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A parser of values that contain file names of any bytes, as text that preserves them ([`mpi_base::text`]).
+/// Returns a parser of values with file names of any bytes, as lossless text ([`mpi_base::text`]).
 fn text_of_bytes() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(text::from_os)
 }
 
-/// A parser of values of any bytes.
+/// Returns a parser of values that may contain any bytes.
 fn bytes<T: Clone + Send + Sync + 'static>(
     parse: fn(OsString) -> Result<T, ValueError>,
 ) -> impl TypedValueParser<Value = T> {
@@ -294,7 +295,7 @@ pub struct AppOptions {
         alias = "n",
         value_name = "N",
         value_parser = ranks,
-        // So that the error for -1 is about the number of ranks, and not about an unknown option.
+        // Allows hyphens so that `-n -1` reports a bad number of ranks and not an unknown option.
         allow_hyphen_values = true,
         help_heading = RANKS
     )]

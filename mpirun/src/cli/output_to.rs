@@ -1,4 +1,4 @@
-//! The value of `--output`: words for the form of the ranks' output, and a folder; that of `--output-filename`: a folder.
+//! Values of `--output` and `--output-filename`: a folder, or keywords for the form of the output.
 
 use super::value_error::ValueError;
 use crate::launch::program::Io;
@@ -8,7 +8,8 @@ use std::path::PathBuf;
 
 const WANTED: &str = "a folder, or, with commas between them, dir=FOLDER, tag, rank, timestamp and merge-stderr-to-stdout";
 
-/// Words that Open MPI's `--output` takes; those without a meaning here are refused and not taken for a folder.
+/// Keywords of Open MPI's `--output`.
+/// Keywords without a meaning here are errors, so that none is used as a folder name.
 const WORDS: [&str; 8] = [
     "tag",
     "tag-detailed",
@@ -31,14 +32,14 @@ pub struct OutputTo {
 }
 
 impl OutputTo {
-    /// Parses Open MPI's words, separated by commas, or a folder.
+    /// Parses keywords of Open MPI, separated by commas, or a folder.
     pub fn parse(text: OsString) -> Result<OutputTo, ValueError> {
         const FOLDER: &[u8] = b"dir=";
         let words = text.as_bytes().split(|&byte| byte == b',');
         let words: Vec<&OsStr> = words.map(OsStr::from_bytes).collect();
         let mut output = OutputTo::default();
         if !words.iter().any(|word| is_word(word)) {
-            // A folder's name may contain commas.
+            // Without a keyword the whole value is a folder, whose name may contain commas.
             output.folder = Some(OutputFolder::parse(text)?);
             return Ok(output);
         }
@@ -59,7 +60,7 @@ impl OutputTo {
         Ok(output)
     }
 
-    /// Adds these properties to those of other options.
+    /// Adds these properties to those that other options have set.
     pub fn apply(&self, io: &mut Io) {
         io.tag |= self.tag;
         io.label |= self.label;
@@ -71,13 +72,13 @@ impl OutputTo {
     }
 }
 
-/// Returns true if a word is not the name of a folder.
+/// Returns true if a word of `--output` is a keyword and not a folder name.
 fn is_word(word: &OsStr) -> bool {
     let word = word.to_str().unwrap_or_default().to_lowercase();
     word.starts_with("dir=") || word.starts_with("file=") || WORDS.contains(&word.as_str())
 }
 
-/// A folder for output, with `:nocopy` after it if mpirun must not print the output as well.
+/// A folder for output; with `:nocopy` mpirun does not print the output as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputFolder {
     path: PathBuf,
@@ -85,7 +86,7 @@ pub struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// Parses a folder and the words after its colon.
+    /// Parses a folder and the keywords after its colon.
     pub fn parse(text: OsString) -> Result<OutputFolder, ValueError> {
         let bytes = text.as_bytes();
         let slash = bytes.iter().rposition(|&byte| byte == b'/');
@@ -118,7 +119,7 @@ impl OutputFolder {
         })
     }
 
-    /// Makes this the folder of the ranks' output.
+    /// Sets this folder as the destination of the ranks' output.
     pub fn apply(&self, io: &mut Io) {
         io.folder = Some(self.path.clone());
         io.echo = self.echo;
@@ -129,7 +130,7 @@ impl OutputFolder {
 mod tests {
     use super::*;
 
-    /// The properties that a value sets: tag, label, timestamp and merge.
+    /// Returns the properties that a value sets: tag, label, timestamp and merge.
     fn properties(text: &str, io: &mut Io) -> [bool; 4] {
         let parsed = OutputTo::parse(text.into()).unwrap_or_else(|error| panic!("{text}: {error}"));
         parsed.apply(io);

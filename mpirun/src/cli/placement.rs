@@ -14,13 +14,13 @@ use std::path::PathBuf;
 pub struct Placement {
     pub policy: Policy,
     pub binding: Binding,
-    /// Whether oversubscription is allowed.
+    /// Whether more ranks than slots are allowed.
     pub oversubscribe: bool,
-    /// Whether slots are a limit also on one host.
+    /// Whether the slot count is also a limit on a single host.
     pub strict: bool,
 }
 
-/// Combines the options; `--bind-to` overrides the binding that others imply.
+/// Combines the placement options; `--bind-to` overrides the binding that others imply.
 pub fn placement(options: &Options, hosts: &[Host]) -> Result<Placement, CliError> {
     let mut placement = Placement {
         policy: options.per_node.map_or(Policy::Slot, Policy::PerNode),
@@ -43,14 +43,14 @@ pub fn placement(options: &Options, hosts: &[Host]) -> Result<Placement, CliErro
 impl Placement {
     fn map_by(&mut self, map_by: &MapBy, hosts: &[Host]) -> Result<(), CliError> {
         match &map_by.order {
-            // The function `rankfile` returns the file.
+            // The function `rankfile` below returns the rankfile's path.
             Order::Slot | Order::Rankfile(_) => {}
             Order::Node => self.policy = Policy::Node,
             Order::Unit(unit) => self.binding.over = Some(*unit),
             Order::PerNode(count) => self.policy = Policy::PerNode(*count),
             Order::PerUnit(count, unit) => self.put_on_each(*count, *unit, hosts)?,
         }
-        // Dealt ranks are spread already.
+        // `:SPAN` matters only for `slot`: other policies spread ranks over all hosts already.
         if map_by.span && self.policy == Policy::Slot {
             self.policy = Policy::Span;
         }
@@ -67,7 +67,7 @@ impl Placement {
         self.binding.to = Some(Unit::Core);
     }
 
-    /// Handles `ppr:N:UNIT`, which depends on the number of units of a host.
+    /// Handles `ppr:N:UNIT`; the number of ranks depends on the number of units of the host.
     fn put_on_each(&mut self, count: usize, unit: Unit, hosts: &[Host]) -> Result<(), CliError> {
         if hosts.iter().any(|host| !host.here) {
             return Err(CliError::NotYet {
@@ -94,7 +94,7 @@ impl Placement {
     }
 }
 
-/// Returns the file of `--rankfile FILE` or `--map-by rankfile:file=FILE`.
+/// Returns the rankfile's path, from `--rankfile FILE` or `--map-by rankfile:file=FILE`.
 pub fn rankfile(options: &Options) -> Option<PathBuf> {
     let by_map = options
         .map_by

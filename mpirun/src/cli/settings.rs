@@ -1,7 +1,9 @@
-//! Checks of a job's parameters that the launcher makes before anything starts.
+//! Checks of a job's parameters, which the launcher makes before any process starts.
 //!
-//! The launcher reports unknown parameter names in its own frameworks; the library reports all others, in rank 0.
-//! The launcher checks values of its own and all built-in parameters; each rank checks those of plugins.
+//! The launcher reports unknown parameter names of its own frameworks.
+//! The library in rank 0 reports all other unknown names.
+//! The launcher checks the values of its own and of all built-in parameters.
+//! Each rank checks the values of plugins' parameters.
 
 use crate::frameworks;
 use crate::launch::program::Plan;
@@ -11,7 +13,7 @@ use mpi_abi::unknown_params::{is_launchers, sentences};
 use mpi_base::param::{ParamError, Params};
 use mpi_core::plugin::Catalogue;
 
-/// Returns the first setting whose value its parameter does not accept.
+/// Returns an error for the first parameter whose value is invalid.
 pub fn check_values(plan: &Plan) -> Result<(), ParamError> {
     let params = of_job(plan);
     let known = with(&Catalogue::default()).into_iter();
@@ -23,10 +25,10 @@ fn of_job(plan: &Plan) -> Params {
     Params::load(plan.env.iter().cloned(), &crate::prefix::parameter_files())
 }
 
-/// Returns a sentence for each of a job's settings that names an unknown parameter of the launcher.
+/// Returns a message for each setting that names an unknown parameter of the launcher.
 pub fn unknown_params(plan: &Plan) -> Vec<String> {
     let params = of_job(plan);
-    // The library reports a value that cannot be read.
+    // An unparsable value counts as true here; the library reports the error.
     match params.get(&TELL_MISSPELT).unwrap_or(true) {
         true => sentences(&params, &frameworks::of_launcher(), |name| {
             !is_launchers(name)

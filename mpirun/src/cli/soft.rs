@@ -1,23 +1,24 @@
-//! The value of `--soft`: the acceptable numbers of ranks if the requested number does not fit.
+//! The value of `--soft`: acceptable numbers of ranks if the requested number does not fit.
 //!
-//! The format is that of the reserved info key `soft` (MPI 5.0, 11.9.3): a comma-separated list of numbers, ranges `a:b`
-//! and ranges with a stride `a:b:c`; numbers above the requested one are ignored.
+//! The format is that of the reserved info key `soft` (MPI 5.0, 11.9.3): a comma-separated list.
+//! Its items are numbers, ranges `a:b`, and ranges with a stride `a:b:c`.
+//! Numbers above that of `-n` are ignored.
 
 use super::value_error::ValueError;
 
-/// What the option takes.
+/// The accepted values, for error messages.
 pub const WANTED: &str =
     "numbers up to that of -n, such as 4, 2:8 or 2:8:2, with commas between them";
 
-/// A parsed list.
+/// A parsed list of numbers and ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Soft {
-    /// As it was written, for errors.
+    /// The list as the user wrote it, for error messages.
     pub text: String,
     ranges: Vec<Range>,
 }
 
-/// Numbers from `first` to `last`, downwards if the stride is negative.
+/// The numbers `first`, `first + stride`, ... up to `last`; a negative stride counts down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     first: i64,
@@ -26,7 +27,7 @@ struct Range {
 }
 
 impl Soft {
-    /// Parses a list.
+    /// Parses a list of numbers and ranges.
     pub fn parse(text: &str) -> Result<Soft, ValueError> {
         let ranges: Option<_> = text.split(',').map(Range::parse).collect();
         Ok(Soft {
@@ -35,7 +36,8 @@ impl Soft {
         })
     }
 
-    /// Returns the allowed numbers from one up to `most`, largest first; none if the list allows only other numbers.
+    /// Returns the allowed numbers in 1..=`most`, largest first.
+    /// The result is empty if the list has no number in that interval.
     pub fn allowed(&self, most: usize) -> Vec<usize> {
         let ranges = self.ranges.iter();
         let mut found: Vec<usize> = ranges.flat_map(|range| range.up_to(most)).collect();
@@ -63,7 +65,7 @@ impl Range {
         })
     }
 
-    /// The numbers from one up to `most`; both directions end after at most `most` numbers.
+    /// Returns the numbers of this range in 1..=`most`, in ascending order.
     fn up_to(self, most: usize) -> impl Iterator<Item = usize> {
         let Range {
             first,
@@ -71,7 +73,7 @@ impl Range {
             stride,
         } = self;
         let (low, high) = (first.min(last).max(1), first.max(last).min(most as i64));
-        // The distance of two numbers has a bit more than they have.
+        // The difference of two `i64` needs 65 bits, so steps are computed in `i128`.
         let in_steps =
             move |number: &i64| (i128::from(*number) - i128::from(first)) % i128::from(stride) == 0;
         let runs = match stride > 0 {
@@ -97,7 +99,7 @@ mod tests {
         assert_eq!(allowed("2:9", 4), [4, 3, 2]);
         assert_eq!(allowed("1, 2:10:4", 8), [6, 2, 1]);
         assert_eq!(allowed("10:2:-4", 8), [6, 2]);
-        // Steps are counted from the first number of a range, which need not be allowed itself.
+        // Strides count from a range's first number, even if that number is not allowed.
         assert_eq!(allowed("1:6:2", 8), [5, 3, 1]);
         assert_eq!(allowed("0:6:2", 8), [6, 4, 2]);
         assert_eq!(allowed("-1:6:3", 8), [5, 2]);

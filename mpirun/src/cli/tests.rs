@@ -1,4 +1,4 @@
-//! Tests of the command line: how it is parsed, and the errors for malformed ones.
+//! Tests of command-line parsing and of the errors for malformed command lines.
 
 mod documents;
 
@@ -17,7 +17,7 @@ fn parsed(line: &str) -> Result<Plan, CliError> {
     }
 }
 
-/// The host of each rank.
+/// Returns the host index of each rank.
 fn placed(line: &str) -> Vec<usize> {
     let plan = parsed(line).unwrap_or_else(|error| panic!("{line}: {error}"));
     plan.place(&plan.apps).unwrap().concat()
@@ -67,7 +67,7 @@ fn of_the_numbers_that_will_do_the_largest_that_fits_is_taken() {
     let placed = |line: &str| placed(line).len();
     assert_eq!(placed("-n 8 -soft 2:8:2 -host a:3,b:2 prog"), 4);
     assert_eq!(placed("-n 8 --soft 2:8:2 -host a:9,b:9 prog"), 8);
-    // The second program gets the slots that the first has left.
+    // The second program gets the slots that the first program leaves free.
     assert_eq!(
         placed("-host a:3,b:2 -n 3 x : -host a:3,b:2 -n 4 -soft 1:4 y"),
         5
@@ -158,7 +158,7 @@ fn a_rankfile_says_where_each_rank_runs() {
         placed(&format!("-host a,b -rankfile {file} prog")),
         [1, 0, 1]
     );
-    // Without hosts of its own the job uses those of the rankfile.
+    // A job without a host option uses the hosts of the rankfile.
     assert_eq!(placed(&format!("--rf {file} prog")), [0, 1, 0]);
     assert_eq!(
         placed(&format!("--map-by rankfile:file={file} -n 2 prog")),
@@ -187,7 +187,7 @@ fn hosts_are_named_filled_and_dealt() {
         placed("-host a:4,b:4 --rank-by node -n 8 prog"),
         [0, 1, 0, 1, 0, 1, 0, 1]
     );
-    // Each program on its own host, as the standard's example has it.
+    // Each program runs on its own host, as in the standard's example (MPI 5.0, section 11.5).
     assert_eq!(placed("-n 1 -host a one : -n 2 -host b two"), [0, 1, 1]);
     assert_eq!(placed("-n 3 -host localhost prog"), [0, 0, 0]);
 }
@@ -321,7 +321,7 @@ fn input_is_never_sent_to_a_rank_that_is_not_there() {
     }
 }
 
-/// The value that each program's ranks get, in the order of the command line.
+/// Returns the value of a variable in each program's ranks, in the order of the command line.
 fn found_by_each(line: &str, name: &str) -> Vec<Option<String>> {
     let plan = parsed(line).unwrap_or_else(|error| panic!("{line}: {error}"));
     let text = |value: &OsStr| value.to_string_lossy().into_owned();
@@ -356,7 +356,7 @@ fn a_variable_behind_a_colon_is_that_programs() {
     ] {
         assert_eq!(each(&line), expected, "{line}");
     }
-    // Variables that all programs have in common belong to the job, so that spawned programs get them.
+    // Variables that all programs share belong to the job, so that spawned programs get them.
     let plan = parsed(&format!("-x {M}=1 a : -x {M}=1 b")).unwrap();
     assert_eq!(value(&plan, M).unwrap(), "1");
     assert!(plan.apps.iter().all(|app| app.env.is_empty()));
@@ -415,7 +415,7 @@ fn what_users_of_both_peers_type_means_the_same_here() {
         plan("--map-by numa:PE=2:SPAN prog").binding.over,
         Some(Unit::Numa)
     );
-    // These options set the number of ranks of a host, so that -n is not needed.
+    // These options set the number of ranks per host, so `-n` is optional.
     let packages = placed("--map-by ppr:1:package prog").len();
     assert_eq!(placed("--map-by ppr:3:package prog").len(), 3 * packages);
     assert_eq!(placed("-N 2 prog"), [0, 0]);
@@ -585,7 +585,7 @@ fn the_manual_page_and_completions_know_every_option() {
     }
 }
 
-/// The completions that bash offers for the last word of a line.
+/// Returns the completions that bash offers for the last word of a line.
 fn offered(line: &str) -> String {
     let Err(CliError::Answer(script)) = parsed("--generate bash") else {
         panic!("there is no script for bash");

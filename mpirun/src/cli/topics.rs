@@ -81,7 +81,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TOPICS.iter().map(|topic| topic.name)
 }
 
-/// Returns the names as a list, for the message about an unknown topic.
+/// Returns the topic names, separated by commas, for the message about an unknown topic.
 pub fn topics() -> String {
     names().collect::<Vec<_>>().join(", ")
 }

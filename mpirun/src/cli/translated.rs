@@ -1,14 +1,15 @@
-//! Spellings of Open MPI and MPICH, each with the equivalent words of this launcher.
+//! Option spellings of Open MPI and MPICH, each with the equivalent options of this launcher.
 //!
-//! They are accepted, but no help shows them: each has one equivalent that the help does show.
+//! The parser accepts these spellings, but no help lists them: the help lists the equivalents.
 
-/// A spelling of another launcher.
+/// An option spelling of another launcher.
 #[derive(Debug)]
 pub struct Translated {
     pub name: &'static str,
-    /// The number of values that follow it.
+    /// The number of values that follow the option.
     pub values: usize,
-    /// The equivalent words; `{}` is its value. Empty if it asks for the default behaviour.
+    /// The equivalent options; `{}` marks the value.
+    /// The list is empty if the spelling requests the default behaviour.
     pub words: &'static [&'static str],
 }
 
@@ -42,12 +43,12 @@ const TABLE: &[Translated] = &[
     flag("bind-to-socket", &["--bind-to=package"]),
     flag("bind-to-none", &["--bind-to=none"]),
     with_value("default-hostfile", &["--hostfile={}"]),
-    // The parameter of the library.
+    // The value is passed as a parameter of the library.
     with_value(
         "memory-alloc-kinds",
         &["--mca", "mpi_base_memory_alloc_kinds", "{}"],
     ),
-    // The default behaviour here.
+    // These options request the default behaviour.
     flag("use-hwthread-cpus", &[]),
     flag("noprefix", &[]),
     flag("no-prefix", &[]),
@@ -55,7 +56,7 @@ const TABLE: &[Translated] = &[
     flag("report-state-on-timeout", &[]),
     with_value("personality", &[]),
     with_value("demux", &[]),
-    // Other names of options of this launcher.
+    // These options are other names of options of this launcher.
     flag("show-progress", &["--verbose"]),
     flag("info", &["--version"]),
 ];
@@ -65,7 +66,7 @@ pub fn find(name: &str) -> Option<&'static Translated> {
     TABLE.iter().find(|spelling| spelling.name == name)
 }
 
-/// Returns the names of all these spellings.
+/// Returns the names of all translated spellings.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|spelling| spelling.name)
 }

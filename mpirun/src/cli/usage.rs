@@ -1,10 +1,10 @@
-//! Wording of clap's errors: the option as users write it, the value found, and the accepted ones.
+//! Wording of clap's errors: the option as users write it, the given and the accepted values.
 
 use super::value_error::ValueError;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
 
-/// Returns the sentence for an error of clap.
+/// Returns the message for a clap error, as one sentence.
 pub fn sentence(error: &clap::Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -57,7 +57,7 @@ pub fn sentence(error: &clap::Error) -> String {
     }
 }
 
-/// The sentence for a value that its option does not accept, wherever the error is detected.
+/// Returns the message for a value that an option does not accept; every check uses this wording.
 pub fn not_understood(option: &str, value: &str, wanted: &str) -> String {
     let value = printable::name(value);
     format!("{option} \"{value}\" is not understood; it takes {wanted}")
@@ -74,7 +74,7 @@ fn short(usage: &str) -> String {
     }
 }
 
-/// Joins words as in "ulfm, mpi or no".
+/// Joins words to a list such as "ulfm, mpi or no".
 fn alternatives(words: &[String]) -> String {
     match words {
         [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),

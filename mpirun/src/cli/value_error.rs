@@ -1,27 +1,27 @@
-//! Why an option's value cannot be used: it is no value of the option, or it asks for something that does not exist here.
+//! Error for an option's value: the value is malformed, or only other launchers support it.
 
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueError {
-    /// The option has no such value.
+    /// The option accepts no such value.
     Unknown {
-        /// The accepted form, as the object of "it takes".
+        /// The accepted values, as the object of the phrase "it takes".
         wanted: &'static str,
     },
-    /// Other launchers have this value.
+    /// Other launchers accept this value, but this launcher does not.
     NotYet {
-        /// The option and the value.
+        /// The option with the unsupported value.
         option: &'static str,
-        /// Its effect in the other launchers, in a few words.
+        /// The value's effect in other launchers, in a few words.
         what: &'static str,
-        /// What the user can type here instead.
+        /// A replacement that the user can type here.
         instead: &'static str,
     },
 }
 
 impl ValueError {
-    /// The error for a value that the option does not have.
+    /// Returns the error for a value that the option does not accept.
     pub const fn unknown(wanted: &'static str) -> ValueError {
         ValueError::Unknown { wanted }
     }
@@ -42,7 +42,7 @@ impl fmt::Display for ValueError {
 
 impl std::error::Error for ValueError {}
 
-/// The sentence for an option or a value of other launchers that this one does not have.
+/// Returns the message for an unsupported option or value of other launchers.
 pub fn not_yet(option: &str, what: &str, instead: &str) -> String {
     let option = printable::name(option);
     format!("{option} ({what}) is not there yet in this version of mpirun; {instead}")

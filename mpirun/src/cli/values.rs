@@ -1,4 +1,4 @@
-//! Options with a value of their own: input and output, reaching other hosts, surviving deaths, times and paths.
+//! Values of single options: output, remote launch, fault tolerance, time limits and paths.
 
 use super::CliError;
 use super::choices::{FaultTolerance, Shown, TimeLimit};
@@ -11,7 +11,7 @@ use mpi_base::{environment, text};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Combines `--output` with the options for single properties of the output.
+/// Combines `--output` with the options that each set one property of the output.
 pub fn io(options: &Options) -> Io {
     let mut io = Io {
         tag: options.tag_output,
@@ -32,7 +32,7 @@ pub fn io(options: &Options) -> Io {
     io
 }
 
-/// Combines `--display` with the options that show one thing each.
+/// Combines `--display` with the options that each show one table.
 pub fn shown(options: &Options) -> Shown {
     let shown = options.display.unwrap_or_default();
     Shown {
@@ -62,7 +62,7 @@ pub fn remote(options: &Options, params: &Params) -> Result<RemoteLaunch, CliErr
     })
 }
 
-/// Returns whether the job survives deaths; `None` if the command line has no option for it.
+/// Returns whether the job survives the death of ranks; `None` if no option specifies it.
 pub fn survival(options: &Options) -> Option<bool> {
     let survives = options.with_ft.map(|how| how != FaultTolerance::No);
     survives.or(options.enable_recovery.then_some(true))
@@ -86,7 +86,8 @@ pub fn timeout(options: &Options) -> Result<Option<Duration>, CliError> {
     }
 }
 
-/// Checks a file that is written when the job has ended. Its folder must exist now: a job of hours must not end with that error.
+/// Checks that the folder of a report file exists; returns the file's absolute path.
+/// The file is written when the job ends: a long job must not fail only then.
 pub fn output(option: &'static str, file: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
     let Some(file) = file.map(absolute) else {
         return Ok(None);
@@ -97,7 +98,7 @@ pub fn output(option: &'static str, file: Option<&Path>) -> Result<Option<PathBu
     }
 }
 
-/// Makes a path absolute, as the supervisor may have another working directory than the user.
+/// Makes a path absolute, since the supervisor's working directory may differ from the user's.
 pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,4 +1,4 @@
-//! `mpi-ctl`: finds the job, sends the request, prints the reply.
+//! Client of the control socket, `mpi-ctl`: finds the job, sends a request, prints the reply.
 
 use super::command::{Command, Options};
 use super::{DONE, NAME, address, is_trusted};
@@ -12,20 +12,20 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 
-/// Why a request has not been carried out.
+/// The reason why a request failed.
 #[derive(Debug)]
 pub enum ControlError {
-    /// No mpirun of this user runs here.
+    /// No mpirun of this user runs on this host.
     NoJob,
-    /// Several run.
+    /// Several mpiruns of this user run on this host; their pids.
     Several(Vec<i32>),
-    /// The process is no mpirun of this user, or has ended.
+    /// The process is not an mpirun of this user, or has ended.
     NotThere(i32),
-    /// The socket belongs to another user.
+    /// Another user's process has bound the socket's name.
     NotTrusted(i32),
-    /// The system's reason.
+    /// A system call failed with this error.
     System(io::Error),
-    /// mpirun has refused the request.
+    /// The mpirun refused the request with this message.
     Refused(String),
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for ControlError {
 
 impl std::error::Error for ControlError {}
 
-/// Runs `mpi-ctl` with these arguments; returns the exit code. `sentence` words an error of the command line.
+/// Runs `mpi-ctl`; returns the exit code. `sentence` words an error of the command line.
 pub fn main(
     arguments: impl IntoIterator<Item = OsString>,
     sentence: fn(&clap::Error) -> String,
@@ -67,7 +67,7 @@ pub fn main(
     if arguments.get(1).is_some_and(|word| word == "--generate") {
         let mut page = Vec::new();
         let written = clap_mangen::Man::new(Options::command()).render(&mut page);
-        // A closed pipe is no error.
+        // A closed stdout pipe is not an error.
         let _ = written.map(|()| printable::to_stdout(&String::from_utf8_lossy(&page)));
         return 0;
     }
@@ -117,7 +117,7 @@ pub fn ask(command: Command, job: Option<i32>) -> Result<String, ControlError> {
 }
 
 fn connect(job: i32) -> Result<OwnedFd, ControlError> {
-    // A negative number is none, and rustix ends the process for it.
+    // Rejects a negative pid here, since rustix panics on a negative raw pid.
     let pid = Some(job).filter(|job| *job > 0).and_then(Pid::from_raw);
     let pid = pid.ok_or(ControlError::NotThere(job))?;
     let flags = SocketFlags::CLOEXEC;
@@ -134,7 +134,7 @@ fn connect(job: i32) -> Result<OwnedFd, ControlError> {
     }
 }
 
-/// Returns the only mpirun of this user on this host.
+/// Returns the pid of the only mpirun of this user on this host.
 fn the_only_one() -> Result<i32, ControlError> {
     let table = std::fs::read_to_string("/proc/net/unix").map_err(ControlError::System)?;
     let jobs = jobs_in(&table, getuid().as_raw());
@@ -145,7 +145,7 @@ fn the_only_one() -> Result<i32, ControlError> {
     }
 }
 
-/// Returns the mpiruns of a user in the system's table of sockets.
+/// Returns the pids of a user's mpiruns, which `/proc/net/unix` lists by their socket names.
 fn jobs_in(table: &str, user: u32) -> Vec<i32> {
     let prefix = format!("@{NAME}-{user}-");
     let names = table

@@ -1,4 +1,4 @@
-//! The requests, as words on the socket and as subcommands of `mpi-ctl`.
+//! Requests of the control protocol, as words on the socket and as subcommands of `mpi-ctl`.
 
 use clap::{Parser, Subcommand};
 
@@ -11,7 +11,7 @@ pub struct Options {
     pub command: Words,
 }
 
-/// Parses a process number.
+/// Parses the pid of an mpirun.
 fn process(text: &str) -> Result<i32, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "the process number of mpirun".to_owned())
@@ -52,11 +52,11 @@ pub enum Words {
 /// A request to a running mpirun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Describe the job.
+    /// Print the ranks of the job and its checkpoints.
     Status,
-    /// Take a checkpoint.
+    /// Take a checkpoint of the job.
     Checkpoint {
-        /// End the job after it.
+        /// End the job after the checkpoint.
         stop: bool,
     },
     /// Print a hang report.
@@ -66,7 +66,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The word on the socket.
+    /// Returns the word that represents this request on the socket.
     pub fn word(self) -> &'static str {
         match self {
             Command::Status => "status",
@@ -77,7 +77,7 @@ impl Command {
         }
     }
 
-    /// Reads a word.
+    /// Parses the word of a request; returns `None` if the word is unknown.
     pub fn read(word: &str) -> Option<Command> {
         let all = [
             Command::Status,
@@ -91,7 +91,7 @@ impl Command {
 }
 
 impl Words {
-    /// Returns the request, and the job that it is for.
+    /// Returns the request and the pid of the mpirun, if the user named one.
     pub fn request(&self) -> (Command, Option<i32>) {
         match *self {
             Words::Status { job } => (Command::Status, job),

@@ -1,9 +1,11 @@
-//! The control socket of a running mpirun, and `mpi-ctl`, which speaks to it.
+//! Control socket of a running mpirun, and its client `mpi-ctl`.
 //!
-//! The socket is an abstract one, named by user and process: `portcullis-control-UID-PID`, where PID is the mpirun that the user started.
-//! It has no file, so a killed mpirun leaves nothing behind. Each side checks that the process at the other end is of the same user, or of root.
+//! The socket's abstract name is `portcullis-control-UID-PID`; PID is the mpirun that users see.
+//! An abstract name has no file, so a killed mpirun leaves nothing behind.
+//! Each side checks by `SO_PEERCRED` that the peer process belongs to the same user or to root.
 //!
-//! A request is one line, [`Command`]; the reply is text until the end of the stream, and its first line is `ok` or `no`.
+//! A request is one line, [`Command`]. The reply is text until the end of the stream;
+//! its first line is `ok` or `no`.
 
 pub mod client;
 mod command;
@@ -14,17 +16,17 @@ pub use command::{Command, Options};
 use rustix::net::SocketAddrUnix;
 use rustix::process::{Pid, getuid};
 
-/// The beginning of all names.
+/// The prefix of all socket names.
 const NAME: &str = "portcullis-control";
 
-/// The longest request in bytes.
+/// The maximum length of a request in bytes.
 const LONGEST: usize = 256;
 
-/// The first line of a reply.
+/// The first line of a reply to a request that succeeded.
 const DONE: &str = "ok";
 const REFUSED: &str = "no";
 
-/// Returns the address of an mpirun of this user.
+/// Returns the socket address of an mpirun of this user.
 fn address(mpirun: Pid) -> Result<SocketAddrUnix, rustix::io::Errno> {
     let name = format!("{NAME}-{}-{}", getuid().as_raw(), mpirun.as_raw_nonzero());
     SocketAddrUnix::new_abstract_name(name.as_bytes())

@@ -1,4 +1,4 @@
-//! The supervisor's end of the control socket: connections, their requests, and the replies, none of which is waited for.
+//! Server of the control socket in the supervisor: connections, requests and replies.
 
 use super::{Command, DONE, LONGEST, REFUSED, address, is_trusted};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,13 +7,13 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::process::Pid;
 use std::collections::BTreeMap;
 
-/// The largest number of connections; more are closed.
+/// The maximum number of open connections; further connections are closed.
 const MOST: usize = 16;
 
 /// The control socket and its connections.
 pub(crate) struct ControlSocket {
     socket: OwnedFd,
-    /// By number, which is used once.
+    /// The open connections by number; a number is never reused.
     connections: BTreeMap<usize, Connection>,
     next: usize,
 }
@@ -21,21 +21,23 @@ pub(crate) struct ControlSocket {
 struct Connection {
     socket: OwnedFd,
     request: Vec<u8>,
-    /// Whether the request was read, so that only the reply is missing.
+    /// Whether the request is complete and only the reply is missing.
     is_asked: bool,
 }
 
-/// What reading a connection has found.
+/// The result of reading a connection.
 pub(crate) enum Asked {
-    /// The request is not complete.
+    /// The request is still incomplete.
     Nothing,
     Command(Command),
-    /// The other side has closed the connection, or has sent no request.
+    /// The client has closed the connection, or the request is malformed.
     Ended,
 }
 
 impl ControlSocket {
-    /// Listens for this mpirun; `None` if the name is taken or there are no sockets, which ends no job.
+    /// Creates the socket of this mpirun.
+    /// Returns `None` if the name is taken or sockets are unavailable;
+    /// the job then runs without it.
     pub(crate) fn listen(mpirun: Pid) -> Option<ControlSocket> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
@@ -49,7 +51,8 @@ impl ControlSocket {
         })
     }
 
-    /// Accepts a connection; returns its number. A connection of another user, or one too many, is closed.
+    /// Accepts a connection; returns its number.
+    /// A connection of another user, or one above the limit, is closed.
     pub(crate) fn accept(&mut self) -> Option<usize> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::accept_with(&self.socket, flags).ok()?;
@@ -73,7 +76,7 @@ impl ControlSocket {
         connection.map(|connection| connection.socket.as_fd())
     }
 
-    /// Reads a connection once.
+    /// Reads available bytes of a connection once.
     pub(crate) fn read(&mut self, number: usize) -> Asked {
         let Some(connection) = self.connections.get_mut(&number) else {
             return Asked::Nothing;
@@ -97,7 +100,7 @@ impl ControlSocket {
         }
     }
 
-    /// Sends the reply and closes the connection. A reply fits a socket's buffer; what does not is cut.
+    /// Sends the reply and closes the connection; text beyond the socket's buffer is cut off.
     pub(crate) fn reply(&mut self, number: usize, reply: &Result<String, String>) {
         let Some(connection) = self.connections.remove(&number) else {
             return;

@@ -1,4 +1,5 @@
-//! A program's dynamic section, with the libraries that it needs (System V ABI, chapter 5, "Dynamic Section").
+//! Dynamic section of an ELF program: its needed libraries (System V ABI, chapter 5,
+//! "Dynamic Section").
 
 use mpi_base::text;
 use object::elf::{
@@ -11,7 +12,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// The libraries that a program needs, and its own search path.
+/// The libraries that a program needs, and the search path in the program's file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Dynamic {
     /// The library's own name (`DT_SONAME`).
@@ -19,28 +20,28 @@ pub struct Dynamic {
     pub needed: Vec<String>,
     /// The folders of `DT_RUNPATH`, in search order.
     run_path: Vec<PathBuf>,
-    /// The folders of the older `DT_RPATH`, which precedes `LD_LIBRARY_PATH`; ignored if the program has a `DT_RUNPATH`.
+    /// The folders of the older `DT_RPATH`, before `LD_LIBRARY_PATH`; unused with `DT_RUNPATH`.
     rpath: Vec<PathBuf>,
 }
 
 impl Dynamic {
-    /// Reads a file's dynamic section; `None` if the file is no dynamic ELF file of 64 bits or cannot be read.
+    /// Reads a file's dynamic section; `None` if the file is no readable, dynamic 64-bit ELF file.
     pub fn of(program: &Path) -> Option<Dynamic> {
         read(&ReadCache::new(File::open(program).ok()?))
     }
 
-    /// Finds the file of a library on the program's own search path.
+    /// Finds the file of a library in the program's `DT_RUNPATH` or `DT_RPATH`.
     pub fn on_run_path(&self, library: &str, program: &Path) -> Option<PathBuf> {
         find(&self.run_path, library, program).or_else(|| self.on_rpath(library, program))
     }
 
-    /// Finds the file of a library that the loader takes regardless of `LD_LIBRARY_PATH`.
+    /// Finds a library's file in the program's `DT_RPATH`, which overrides `LD_LIBRARY_PATH`.
     pub fn on_rpath(&self, library: &str, program: &Path) -> Option<PathBuf> {
         find(&self.rpath, library, program).filter(|_| self.run_path.is_empty())
     }
 }
 
-/// Returns true if a file is a 32-bit program, which another loader loads.
+/// Returns true if a file is a 32-bit ELF program, for which the 32-bit loader is responsible.
 pub fn is_of_32_bits(program: &Path) -> bool {
     let mut begin = [0; 5];
     let read = File::open(program).and_then(|mut file| file.read_exact(&mut begin));
@@ -64,7 +65,7 @@ fn expand(folder: &Path, origin: &Path) -> PathBuf {
     text::to_path(&expanded)
 }
 
-/// Reads the dynamic section of a 64-bit ELF file; `None` if it is none, has none, or cannot be read.
+/// Reads the dynamic section from ELF data; `None` if the data are not dynamic 64-bit ELF.
 pub(crate) fn read<'data>(data: impl ReadRef<'data>) -> Option<Dynamic> {
     let header = FileHeader64::<Endianness>::parse(data).ok()?;
     let endian = header.endian().ok()?;
@@ -76,7 +77,7 @@ pub(crate) fn read<'data>(data: impl ReadRef<'data>) -> Option<Dynamic> {
         let found = entries.iter().find(|entry| entry.tag(endian) == tag);
         found.map(|entry| entry.val(endian))
     };
-    // The string table is given by its address; the segment that loads it gives the offset in the file.
+    // DT_STRTAB is a virtual address; the PT_LOAD segment that contains it gives the file offset.
     let (strings, length): (u64, u64) = (value(DT_STRTAB)?, value(DT_STRSZ)?);
     let start = segments.iter().find_map(|segment| {
         let into = strings.checked_sub(segment.p_vaddr(endian))?;

@@ -1,4 +1,4 @@
-//! The folders in which the loader searches for a library, as far as they are known without its cache (ld.so(8)).
+//! Search path of the dynamic loader, as far as it is known without the loader's cache (ld.so(8)).
 
 use super::{Env, SEARCH, get};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ pub fn listed(env: &Env) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the system's folders, where distributions and administrators install libraries.
+/// Returns the system's library folders, where distributions and administrators install libraries.
 pub fn of_the_system() -> Vec<PathBuf> {
     let triplet = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
     let kinds = [triplet.as_str(), "lib64", "lib"];

@@ -1,10 +1,13 @@
-//! Detects other MPI libraries that ranks have loaded, in the memory maps of their processes (proc_pid_maps(5)).
+//! Detection of other MPI libraries in the memory maps of running ranks (proc_pid_maps(5)).
 //!
-//! The libraries of a program are not always known before it starts: an interpreter opens a library by a path of its own choice.
-//! A rank on another library never calls this library's `MPI_Init`. The job then ends with status 0, although each rank was a singleton.
-//! So the maps of each rank are read until it has spoken to its PMI server: at its first output, and at growing intervals.
+//! A program's libraries are not always known before the start: an interpreter opens any library.
+//! A rank on another library never calls this library's `MPI_Init`.
+//! Then each rank is a singleton, and the job ends with status 0.
+//! So the launcher reads each rank's maps until the rank has contacted its PMI server:
+//! at the rank's first output, and at growing intervals.
 //!
-//! A rank may be a script whose child is the MPI program, so its descendants count. Processes that another launcher has started do not.
+//! A rank may be a script whose child is the MPI program, so its descendants are searched too.
+//! Processes that another launcher has started are not searched.
 
 use super::on;
 use crate::process_tree::descendants_of;
@@ -16,7 +19,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The beginnings of the file names of MPI libraries, of all implementations and versions.
+/// Prefixes of the file names of MPI libraries, of all implementations and versions.
 const NAMES: [&str; 4] = [
     "libmpi.so",
     "libmpich.so",
@@ -26,23 +29,23 @@ const NAMES: [&str; 4] = [
 
 /// The time from a rank's start to the first reading of its maps.
 const FIRST: Duration = Duration::from_millis(10);
-/// The longest interval between two readings.
+/// The maximum interval between two readings of the maps.
 const LONGEST: Duration = Duration::from_secs(2);
-/// The ratio of an interval to the time of reading all maps, so that they cost mpirun at most a hundredth of a core.
+/// The ratio of the interval to the duration of a reading; it limits the cost to 1/100 of a core.
 const SHARE: u32 = 100;
 
-/// The ranks of this host that have not called this library's `MPI_Init`, each under a number that the caller chooses.
+/// The ranks of this host that have not called this library's `MPI_Init`, by the caller's numbers.
 #[derive(Debug, Default)]
 pub struct Watch {
     silent: BTreeMap<usize, Silent>,
-    /// When to read all maps, and the interval after that.
+    /// The time of the next reading of all maps, and the interval that follows it.
     next: Option<Instant>,
     interval: Duration,
-    /// Caches whether a file is another MPI library: the test reads whole files.
+    /// Caches whether a file is another MPI library, since the test reads the whole file.
     judged: HashMap<PathBuf, bool>,
 }
 
-/// A rank that has sent nothing to its PMI server.
+/// A rank that has sent nothing to its PMI server yet.
 #[derive(Debug)]
 struct Silent {
     pid: i32,
@@ -50,7 +53,7 @@ struct Silent {
 }
 
 impl Watch {
-    /// Begins to watch a rank that has been started.
+    /// Begins to watch a rank that has just been started.
     pub fn began(&mut self, number: usize, pid: i32) {
         let has_written = false;
         self.silent.insert(number, Silent { pid, has_written });
@@ -58,12 +61,13 @@ impl Watch {
         self.next = Some(Instant::now() + FIRST);
     }
 
-    /// Stops watching a rank that has spoken to its PMI server or has ended: its maps are of no further use.
+    /// Stops watching a rank that has contacted its PMI server or has ended.
     pub fn is_settled(&mut self, number: usize) {
         self.silent.remove(&number);
     }
 
-    /// Records output of a rank. On its first output, returns the other MPI library that it has loaded, if any.
+    /// Records output of a rank.
+    /// At the rank's first output, returns the other MPI library that the rank has loaded.
     pub fn has_written(&mut self, number: usize) -> Option<PathBuf> {
         let rank = self.silent.get_mut(&number)?;
         if std::mem::replace(&mut rank.has_written, true) {
@@ -74,12 +78,12 @@ impl Watch {
         Some(found)
     }
 
-    /// Returns when to call [`Watch::read`].
+    /// Returns the time at which [`Watch::read`] is due.
     pub fn next(&self) -> Option<Instant> {
         self.next.filter(|_| !self.silent.is_empty())
     }
 
-    /// Reads the maps of all silent ranks if that is due; returns the ranks that have loaded another MPI library, and which.
+    /// Reads the maps of all silent ranks if due; returns ranks with other MPI libraries.
     pub fn read(&mut self, now: Instant) -> Vec<(usize, PathBuf)> {
         if self.next().is_none_or(|next| now < next) {
             return Vec::new();
@@ -101,7 +105,7 @@ impl Watch {
     }
 }
 
-/// Returns the first other MPI library in the maps of a process, or of its descendants that belong to the same rank.
+/// Returns the first other MPI library in the maps of a rank's process or of its descendants.
 fn loaded_by(pid: i32, judged: &mut HashMap<PathBuf, bool>) -> Option<PathBuf> {
     let mut is_of_others = |file: &PathBuf| {
         *judged
@@ -122,9 +126,9 @@ fn loaded_by(pid: i32, judged: &mut HashMap<PathBuf, bool>) -> Option<PathBuf> {
         .find_map(|below| libraries_of(below).into_iter().find(&mut is_of_others))
 }
 
-/// Returns the files in a process's maps whose names are those of MPI libraries, each once.
+/// Returns the MPI libraries in a process's maps, selected by file name, each once.
 fn libraries_of(pid: i32) -> Vec<PathBuf> {
-    // A process that has ended has no maps, and those of another user's process are unreadable.
+    // A process that has ended has empty maps, and another user's maps are unreadable.
     libraries_in(&fs::read(format!("/proc/{pid}/maps")).unwrap_or_default())
 }
 
@@ -144,7 +148,7 @@ fn libraries_in(maps: &[u8]) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the launch variables of a process, in the order of its environment.
+/// Returns the launch variables in a process's environment, such as those of PMI, sorted.
 fn launch_of(pid: i32) -> Vec<Vec<u8>> {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let mut variables: Vec<Vec<u8>> = environment

@@ -1,16 +1,20 @@
-//! Programs that are linked to another MPI library than this one.
+//! Programs that are linked to another MPI library.
 //!
-//! Programs that MPICH's or Open MPI's compiler wrapper built need `libmpi.so.12` or `libmpi.so.40`. An installation has stand-ins with
-//! these names, which call its own library (`lib/portcullis/compat`). A program that needs one gets it: the stand-in's folder comes first
-//! in `LD_LIBRARY_PATH`, and if the program has a `DT_RPATH`, which takes precedence over that, the file is preloaded.
-//! A program that needs no MPI library, such as an interpreter or a script, may load one later ([`offer`]).
-//! A program of the standard ABI whose loader would find no library gets this installation's own.
+//! Compiler wrappers of MPICH and Open MPI link programs to `libmpi.so.12` or `libmpi.so.40`.
+//! An installation has stand-ins for these files in `lib/portcullis/compat`.
+//! A stand-in calls the installation's own library.
+//! The stand-ins' folder precedes all others in the program's `LD_LIBRARY_PATH`.
+//! If the program has a `DT_RPATH`, which overrides that variable, the stand-in is preloaded.
+//! An interpreter or a script may load an MPI library later ([`offer`]).
+//! A program of the standard ABI without a library on its search path gets this installation's own.
 //!
-//! With `--compat no`, or in an installation without stand-ins, a program gets the library that it is linked to.
-//! MPICH's speaks PMI-1 and is served. Open MPI's speaks PMIx to its launcher; without one each rank is a singleton,
-//! prints "0 of 1" and exits with 0, so mpirun warns first. Libraries that ranks load themselves are detected while they run ([`loaded`]).
+//! With `--compat no`, or in an installation without stand-ins, a program keeps its own library.
+//! MPICH's library speaks PMI-1, which this launcher serves.
+//! Open MPI's library speaks PMIx; without a PMIx server each rank is a singleton.
+//! Such a rank prints "0 of 1" and exits with 0, so mpirun warns first.
+//! Libraries that ranks load themselves are detected at run time ([`loaded`]).
 //!
-//! In the other direction, `--on` runs a program of the standard ABI on another library ([`on`]).
+//! `--on` does the reverse: it runs a program of the standard ABI on another library ([`on`]).
 
 pub(crate) mod dynamic;
 mod folders;
@@ -23,28 +27,28 @@ use dynamic::Dynamic;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The variable that `--compat` sets: "no" leaves programs of other libraries unchanged.
+/// The variable that `--compat` sets; with "no", programs keep the MPI library they are linked to.
 pub const COMPAT: &str = "PORTCULLIS_COMPAT";
 const SEARCH: &str = "LD_LIBRARY_PATH";
 const PRELOAD: &str = "LD_PRELOAD";
 
 type Env = Vec<(OsString, OsString)>;
 
-/// An MPI library for which stand-ins exist.
+/// An MPI implementation for which stand-ins exist.
 #[derive(Debug)]
 struct Family {
     name: &'static str,
-    /// The folder of its stand-ins below `lib/portcullis/compat`.
+    /// The folder of the stand-ins, below `lib/portcullis/compat`.
     folder: &'static str,
-    /// The names under which programs need it; a stand-in exists for each of them.
+    /// The library names that programs are linked to; a stand-in exists for each name.
     libraries: &'static [&'static str],
-    /// Its libraries that need the first of `libraries`, and that may be the only ones that a Fortran program names.
+    /// Libraries that need `libraries[0]`; a Fortran program may name only these.
     on_top: &'static [&'static str],
-    /// Whether it speaks PMI-1, so that its ranks under this launcher form one job.
+    /// Whether the library speaks PMI-1, so that its ranks form one job under this launcher.
     speaks_pmi: bool,
 }
 
-/// `libmpi.so.12` is also the name of Open MPI 1.10's library, which has been unmaintained since 2017.
+/// `libmpi.so.12` is also a name of Open MPI 1.10's library, which is unmaintained since 2017.
 static FAMILIES: [Family; 2] = [
     Family {
         name: "MPICH",
@@ -66,7 +70,7 @@ static FAMILIES: [Family; 2] = [
     },
 ];
 
-/// The beginnings of names of libraries that only Open MPI has, in all its versions.
+/// Prefixes of library names that only Open MPI uses, in all versions.
 const OPEN_MPI: &[&str] = &[
     "libmpi.so.",
     "libopen-rte.so.",
@@ -75,30 +79,30 @@ const OPEN_MPI: &[&str] = &[
 ];
 const NOT_ONLY_OPEN_MPI: &[&str] = &["libmpi.so.12", "libmpi.so.1"];
 
-/// The outcome of preparing a program's environment.
+/// The result of preparing a program's environment.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Served {
-    /// It gets a stand-in, which `--explain` reports.
+    /// The program gets a stand-in; `--explain` prints this message.
     StandIn(String),
-    /// Its ranks will not form one job, which is always reported.
+    /// The program's ranks will not form one job; this warning is always printed.
     Warning(String),
-    /// Nothing to report.
+    /// There is nothing to report.
     Nothing,
 }
 
 /// The libraries that an installation offers to programs.
 #[derive(Clone, Debug, Default)]
 pub struct Libraries {
-    /// The folder that contains the stand-ins' folders.
+    /// The folder that contains one folder of stand-ins for each implementation.
     stand_ins: Option<PathBuf>,
-    /// A folder that contains only the library of the standard ABI: everything in `LD_LIBRARY_PATH` is visible to all programs.
+    /// The folder with only the standard ABI's library, so that `LD_LIBRARY_PATH` exposes no other.
     alone: Option<PathBuf>,
-    /// The folder of the library, if the installation has no `alone` folder.
+    /// The folder of this installation's library, if there is no `alone` folder.
     own: Option<PathBuf>,
 }
 
 impl Libraries {
-    /// Finds the libraries of the installation that this program belongs to.
+    /// Finds the libraries of the installation that contains this executable.
     pub fn of_this_installation() -> Libraries {
         let Some(lib) = crate::prefix::prefix().map(|prefix| prefix.join("lib")) else {
             return Libraries::default();
@@ -172,7 +176,7 @@ pub fn serve(program: &Path, ranks: usize, libraries: &Libraries, env: &mut Env)
     Served::Nothing
 }
 
-/// Returns true if programs must get the libraries that they are linked to (`--compat no`).
+/// Returns true if programs must keep the libraries that they are linked to (`--compat no`).
 pub fn is_left_alone(env: &Env) -> bool {
     get(env, COMPAT) == Some(OsStr::new("no"))
 }
@@ -210,7 +214,8 @@ enum End {
 }
 use End::{First, Last};
 
-/// Inserts a path at one end of a colon-separated list; an empty element would mean the working directory.
+/// Inserts a path at one end of a colon-separated list.
+/// No element is empty, since an empty element would mean the working directory.
 fn put(env: &mut Env, name: &str, path: &Path, end: End) {
     let mut list = OsString::new();
     let before = get(env, name).filter(|value| !value.is_empty());

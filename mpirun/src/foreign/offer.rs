@@ -1,12 +1,15 @@
-//! The environment of programs whose MPI library is unknown before they run: interpreters and scripts load one, or start programs that do.
+//! Environment of interpreters and scripts, whose MPI library is unknown before they run.
 //!
-//! `LD_LIBRARY_PATH` begins with the stand-ins' folders, since any other library on it would make each rank a singleton,
-//! and ends with the folder of this installation's own library of the standard ABI.
-//! Some searches bypass it: R's start script puts the system's folder first, and a `DT_RPATH` takes precedence.
-//! So for interpreters `LD_AUDIT` names a library ([`SEARCHER`], `compat/search.rs`) that redirects each search for a stand-in's name to the stand-in.
+//! `LD_LIBRARY_PATH` begins with the stand-ins' folders.
+//! With another MPI library first in that path, each rank would be a singleton.
+//! `LD_LIBRARY_PATH` ends with the folder of this installation's own standard ABI library.
+//! Some searches bypass `LD_LIBRARY_PATH`: R's start script puts the system's folder first.
+//! A `DT_RPATH` takes precedence over that variable as well.
+//! So interpreters run with an auditing library in `LD_AUDIT` ([`SEARCHER`], `compat/search.rs`).
+//! The auditing library redirects each search for a stand-in's name to the stand-in.
 //!
-//! The name without a version, `libmpi.so`, belongs to the MPI library whose headers are installed.
-//! It is redirected to the stand-in of that family.
+//! The unversioned name `libmpi.so` belongs to the MPI library whose headers are installed.
+//! Searches for this name lead to the stand-in of that implementation.
 
 use super::dynamic::{self, Dynamic};
 use super::{Env, FAMILIES, Family, First, Last, SEARCH, folders, get, on, put};
@@ -16,16 +19,17 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The auditing library, in the folder that contains the stand-ins' folders.
+/// The auditing library's file name; the file is beside the stand-ins' folders.
 const SEARCHER: &str = "libportcullis-search.so";
-/// The variable in which the loader finds the name of the auditing library.
+/// The variable that names auditing libraries to the loader.
 const AUDIT: &str = "LD_AUDIT";
-/// The variable that lists the files to redirect searches to.
+/// The variable that passes the stand-ins' paths to the auditing library.
 const STAND_INS: &str = "PORTCULLIS_STAND_INS";
-/// The name without a version.
+/// The unversioned library name.
 const PLAIN: &str = "libmpi.so";
 
-/// Prepares for any library that the program may load; `stand_ins` contains their folders, `alone` this installation's library.
+/// Prepares the environment for any MPI library that the program may load.
+/// `stand_ins` contains the folders of stand-ins; `alone` contains this installation's library.
 pub fn to_any(program: &Path, stand_ins: Option<&Path>, alone: Option<&Path>, env: &mut Env) {
     if let Some(stand_ins) = stand_ins {
         let plain = family_of_plain_name(env);
@@ -51,35 +55,35 @@ pub fn to_any(program: &Path, stand_ins: Option<&Path>, alone: Option<&Path>, en
     }
 }
 
-/// Names that programs begin with which load libraries while they run: R and interpreters of scripts.
+/// Name prefixes of programs that load libraries at run time: R and script interpreters.
 const INTERPRETERS: &[&str] = &[
     "python", "pypy", "R", "Rscript", "julia", "ruby", "perl", "octave", "lua", "node",
 ];
 
-/// Whether a program, or what its first line names, is an interpreter.
+/// Returns true if a program, or the program in a script's first line, is an interpreter.
 ///
-/// No other program is audited: in each audited process valgrind reports an error of glibc 2.36's own,
-/// and libraries with much static thread-local storage, such as ThreadSanitizer's, do not load.
+/// Only interpreters are audited: with auditing, valgrind reports an error inside glibc 2.36.
+/// Libraries with large static thread-local storage, such as ThreadSanitizer's, do not load at all.
 fn is_interpreter(program: &Path) -> bool {
     let is_one = |path: &[u8]| {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         INTERPRETERS.iter().any(|known| {
             let rest = name.strip_prefix(known.as_bytes());
-            // python3.11, but not "Runner".
+            // Accepts "python3.11", but not "Runner".
             rest.is_some_and(|rest| !rest.first().is_some_and(u8::is_ascii_alphabetic))
         })
     };
     is_one(program.as_os_str().as_bytes())
         || first_line(program).is_some_and(|line| {
             let words = line.split(|byte| byte.is_ascii_whitespace());
-            // `#!/usr/bin/env python3`, `#!/usr/bin/python3 -u`.
+            // The line is, for example, `#!/usr/bin/env python3` or `#!/usr/bin/python3 -u`.
             words.take(2).any(is_one)
         })
 }
 
-/// The first line of a script, behind `#!`.
+/// Returns the first line of a script without `#!`.
 fn first_line(program: &Path) -> Option<Vec<u8>> {
-    /// What the kernel reads of it.
+    /// The maximum length of this line that the kernel reads, in bytes.
     const LONGEST: u64 = 256;
     let mut begin = Vec::new();
     let file = File::open(program).ok()?;
@@ -88,7 +92,8 @@ fn first_line(program: &Path) -> Option<Vec<u8>> {
     line.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec)
 }
 
-/// Gives a program of the standard ABI this installation's library, if the loader would find none.
+/// Adds this installation's library to the search path.
+/// Does nothing if the loader finds another library of the standard ABI.
 pub fn own_library(program: &Path, dynamic: &Dynamic, own: Option<&Path>, env: &mut Env) {
     let Some(own) = own else { return };
     let is_found = || {
@@ -100,7 +105,7 @@ pub fn own_library(program: &Path, dynamic: &Dynamic, own: Option<&Path>, env: &
     }
 }
 
-/// Makes the loader redirect searches for names of stand-ins.
+/// Sets the variables by which the loader redirects searches for stand-ins' names.
 fn lead_searches(stand_ins: &Path, plain: &Family, env: &mut Env) {
     let searcher = stand_ins.join(SEARCHER);
     if !searcher.is_file() {
@@ -115,10 +120,10 @@ fn lead_searches(stand_ins: &Path, plain: &Family, env: &mut Env) {
         .chain([plain])
         .filter(|file| file.is_file())
         .collect();
-    // A folder with a colon in its name cannot be an element of such a list.
+    // A path with a colon cannot be an element of a colon-separated list.
     if let Ok(list) = std::env::join_paths(files) {
         set_env(env, STAND_INS, list);
-        // An outer mpirun may have set it already.
+        // An outer mpirun may have added the auditing library already.
         let named = get(env, AUDIT).unwrap_or_default();
         if !std::env::split_paths(named).any(|file| file == searcher) {
             put(env, AUDIT, &searcher, Last);
@@ -126,14 +131,14 @@ fn lead_searches(stand_ins: &Path, plain: &Family, env: &mut Env) {
     }
 }
 
-/// Returns the family of the library that the program would find under the name without a version.
+/// Returns the implementation whose library the program would find as `libmpi.so`.
 fn family_of_plain_name(env: &Env) -> &'static Family {
     let folders = folders::listed(env)
         .into_iter()
         .chain(folders::of_the_system());
     let name = folders
         .map(|folder| folder.join(PLAIN))
-        // The file may be a linker script instead of a library.
+        // The file may be a linker script, which has no dynamic section.
         .find_map(|file| Dynamic::of(&file)?.name);
     let [first, ..] = &FAMILIES;
     let of_name = |name: String| {

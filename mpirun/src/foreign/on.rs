@@ -1,13 +1,14 @@
-//! Programs of the standard ABI on another library: `--on openmpi`, `--on mpich`, `--on intel`, `--on PATH`.
+//! Programs of the standard ABI on another library (`--on openmpi`, `mpich`, `intel` or a path).
 //!
-//! An installation has a library of the standard's name for each family (`lib/portcullis/on`), which calls the other library.
-//! Its folder comes first in `LD_LIBRARY_PATH`, and `PORTCULLIS_ON` names the file of the other library. The symbols in that file
-//! give its family, since the name `libmpi.so` alone does not.
-//! If the ranks must be watched, the watch library for programs of other libraries is preloaded: it intercepts the calls
-//! to this installation's library of the standard's name.
+//! An installation has one translation library per implementation (`lib/portcullis/on`).
+//! This library has the standard's name `libmpi_abi.so.1` and calls the other implementation.
+//! Its folder comes first in `LD_LIBRARY_PATH`, and `PORTCULLIS_ON` names the other library's file.
+//! The symbols in that file identify the implementation; the name `libmpi.so` is ambiguous.
+//! If ranks are traced or checked for hangs, a watch library is preloaded: it intercepts MPI calls.
 //!
-//! Another library of the standard ABI needs no translation: its own folder comes first. Some of these libraries have the constants
-//! of an ABI draft, which only a rank can detect; the preloaded library does so, here and where the loader itself finds such a library.
+//! Another library of the standard ABI needs no translation: its own folder comes first.
+//! Some of these libraries use the constants of an ABI draft, which only a running rank can detect.
+//! The preloaded library does so, also if the loader finds such a library without `--on`.
 
 use super::dynamic::Dynamic;
 use super::{Env, First, PRELOAD, SEARCH, Served, folders, get, put};
@@ -18,36 +19,36 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names the library that a program must run on; `--on` sets it.
+/// The variable that names the library that a program must run on; `--on` sets it.
 pub const ON: &str = "PORTCULLIS_ON";
 
-/// The variables of the preloaded library: the trace's file, the time without progress before a hang report, and the report's file.
+/// Variables of the watch library: trace file, time before a hang report, report file.
 pub const TRACE: &str = "PORTCULLIS_TRACE";
 pub const HANG: &str = "PORTCULLIS_HANG";
 pub const HANG_REPORT: &str = "PORTCULLIS_HANG_REPORT";
-/// Its variables, which other launchers are asked to pass on.
+/// The variables of the watch library that other launchers must pass to the ranks.
 pub const WATCHING: [&str; 4] = [TRACE, HANG, HANG_REPORT, "PORTCULLIS_MCA_mpi_base_trace"];
 
-/// The watch library, beside the folder of the libraries of the standard's name.
+/// The watch library's file name; the file is beside the folder of translation libraries.
 const WATCHER: &str = "libportcullis-preload.so";
 
 pub const STANDARD: &str = "libmpi_abi.so.1";
-/// The beginning of names of libraries of the standard ABI, of all versions.
+/// The prefix of the file names of standard ABI libraries, of all versions.
 pub const STANDARD_NAMES: &str = "libmpi_abi.so";
-/// A symbol that all libraries of this project export, and no other library.
+/// A symbol that every library of this project exports and no other library has.
 const OURS: &[u8] = b"portcullis_make_operator";
 
-/// A family of libraries.
+/// An MPI implementation that programs can run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     Mpich,
     OpenMpi,
-    /// A library of the standard ABI itself.
+    /// A library that provides the standard ABI itself.
     Standard,
 }
 
 impl Family {
-    /// Returns the folder below `lib/portcullis/on`; `None` if programs need no translation.
+    /// Returns the folder below `lib/portcullis/on`; `None` for the standard ABI.
     fn folder(self) -> Option<&'static str> {
         match self {
             Family::Mpich => Some("mpich"),
@@ -65,7 +66,7 @@ impl Family {
     }
 }
 
-/// The words that `--on` takes beside a path, with the names of the files and the folders below a prefix that may contain them.
+/// The keywords of `--on` with their library file names and the folders to search in a prefix.
 const WORDS: [(&str, &[&str], &[&str]); 3] = [
     (
         "openmpi",
@@ -80,24 +81,24 @@ const WORDS: [(&str, &[&str], &[&str]); 3] = [
     ("intel", &["libmpi.so.12"], &["lib", "lib/release"]),
 ];
 
-/// The reason why a program cannot run on another library.
+/// The reason why a program cannot run on the library of `--on`.
 #[derive(Debug)]
 pub enum OnError {
-    /// No file of this name was found.
+    /// No library file with one of these names exists in the searched folders.
     Missing {
         word: String,
         files: String,
         searched: Vec<PathBuf>,
     },
-    /// The file is a library of no known family.
+    /// The file is not a library of a known MPI implementation.
     Unknown { file: PathBuf },
-    /// The library is of another family than the word.
+    /// The library belongs to another implementation than the keyword names.
     Other {
         word: String,
         file: PathBuf,
         is: Family,
     },
-    /// This installation has no library for the family.
+    /// This installation has no translation library for the implementation.
     NotInstalled { family: Family, file: PathBuf },
 }
 
@@ -141,7 +142,7 @@ impl fmt::Display for OnError {
 
 impl std::error::Error for OnError {}
 
-/// Returns the library that a word or path of `--on` names.
+/// Returns the library that a keyword or path of `--on` names.
 pub fn find(word: &str, env: &[(OsString, OsString)]) -> Result<PathBuf, OnError> {
     let known = WORDS.iter().find(|(known, ..)| *known == word);
     let (files, folders): (&[&str], Vec<PathBuf>) = match known {
@@ -186,7 +187,7 @@ pub fn find(word: &str, env: &[(OsString, OsString)]) -> Result<PathBuf, OnError
     }
 }
 
-/// Returns the searched folders: the user's, those beside launchers in `PATH`, then the system's.
+/// Returns the folders to search: the user's, those near launchers in `PATH`, then the system's.
 fn searched(word: &str, below: &[&str], env: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let list = |name: &str| {
         let value = env.iter().find(|(known, _)| known == name);
@@ -226,13 +227,13 @@ fn searched(word: &str, below: &[&str], env: &[(OsString, OsString)]) -> Vec<Pat
     kept
 }
 
-/// Returns true for a stand-in of this installation, which is no library of another family.
+/// Returns true if a file is a stand-in of this installation.
 fn is_ours(file: &Path) -> bool {
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     file.to_string_lossy().contains("/portcullis/compat/")
 }
 
-/// Returns a library's family, from its own name or from a symbol in it that only one family has.
+/// Returns a library's implementation, from its DT_SONAME or from a symbol that is unique to one.
 pub fn family(file: &Path) -> Option<Family> {
     let name = Dynamic::of(file).and_then(|dynamic| dynamic.name);
     if name.is_some_and(|name| name.starts_with(STANDARD_NAMES)) {
@@ -249,7 +250,7 @@ pub fn family(file: &Path) -> Option<Family> {
     }
 }
 
-/// Returns the library of the standard's name over one of a family; `None` for the standard ABI itself.
+/// Returns the translation library for an implementation; `None` for the standard ABI itself.
 pub fn library(family: Family, folder: Option<&Path>) -> Result<Option<PathBuf>, OnError> {
     let Some(own) = family.folder() else {
         return Ok(None);
@@ -262,12 +263,12 @@ pub fn library(family: Family, folder: Option<&Path>) -> Result<Option<PathBuf>,
     }
 }
 
-/// Returns the folder of these libraries in this installation.
+/// Returns the folder of this installation's translation libraries.
 pub fn folder() -> Option<PathBuf> {
     Some(crate::prefix::prefix()?.join("lib/portcullis/on"))
 }
 
-/// Returns the library that a job's environment names.
+/// Returns the library that the variable [`ON`] in a job's environment names.
 pub fn wanted(env: &[(OsString, OsString)]) -> Option<&Path> {
     let value = env.iter().find(|(name, _)| name == ON);
     value
@@ -275,7 +276,7 @@ pub fn wanted(env: &[(OsString, OsString)]) -> Option<&Path> {
         .filter(|path| !path.as_os_str().is_empty())
 }
 
-/// Prepares the environment of a program that must run on the library that the environment names.
+/// Prepares a program's environment to run on the library that the variable [`ON`] names.
 pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
     let Some(below) = get(env, ON).map(OsStr::to_owned) else {
         return Served::Nothing;
@@ -297,7 +298,7 @@ pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
         put(env, SEARCH, folder, First);
     }
     let dynamic = Dynamic::of(program).unwrap_or_default();
-    // The loader finds a library under another name in no folder, so it is preloaded.
+    // A library with another file name is on no search path, so it is preloaded.
     let is_found = first.with_file_name(STANDARD).is_file();
     if !is_found || dynamic.on_rpath(STANDARD, program).is_some() {
         put(env, PRELOAD, first, First);
@@ -323,13 +324,14 @@ pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
     ))
 }
 
-/// Returns the library that watches ranks of other libraries, beside the folder of those of the standard's name.
+/// Returns the watch library, which is beside the folder of translation libraries.
 fn watcher(folder: Option<&Path>) -> Option<PathBuf> {
     let file = folder?.parent()?.join(WATCHER);
     file.is_file().then_some(file)
 }
 
-/// Handles a program of the standard ABI whose loader finds another library: its ranks check for constants of an ABI draft.
+/// Prepares a program of the standard ABI for which the loader finds another library.
+/// The preloaded watch library checks in each rank for constants of an ABI draft.
 pub fn serve_other_standard(
     program: &Path,
     dynamic: &Dynamic,
@@ -350,7 +352,7 @@ pub fn serve_other_standard(
     }
 }
 
-/// Returns the library of the standard ABI that the loader finds for a program, as far as folders are known (ld.so(8)).
+/// Returns the standard ABI library that the loader would find for a program (ld.so(8)).
 pub fn taken(program: &Path, dynamic: &Dynamic, env: &Env) -> Option<PathBuf> {
     let listed = || {
         let mut files = folders::listed(env)
@@ -364,7 +366,7 @@ pub fn taken(program: &Path, dynamic: &Dynamic, env: &Env) -> Option<PathBuf> {
         .or_else(|| dynamic.on_run_path(STANDARD, program))
 }
 
-/// Returns true for a library of this installation, or of another installation of Portcullis.
+/// Returns true if a file is a library of this or another Portcullis installation.
 pub fn is_of_portcullis(file: &Path) -> bool {
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let is_installed = crate::prefix::prefix().is_some_and(|prefix| file.starts_with(prefix));

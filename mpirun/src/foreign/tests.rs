@@ -1,9 +1,9 @@
-//! Tests with programs that are linked to empty libraries of the relevant names.
+//! Tests with programs that are linked to empty libraries with the names of MPI libraries.
 
 use super::*;
 use std::process::Command;
 
-/// A program that is linked to an empty library of this name in a folder of its run path.
+/// Builds a program that is linked to an empty library with this name, in a folder of its run path.
 fn linked_to(folder: &Path, library: &str, tags: &str) -> PathBuf {
     let gcc = |arguments: &[&str]| {
         let mut gcc = Command::new("gcc");
@@ -32,7 +32,7 @@ fn linked_to(folder: &Path, library: &str, tags: &str) -> PathBuf {
 const NEW: &str = "-Wl,--enable-new-dtags";
 const OLD: &str = "-Wl,--disable-new-dtags";
 
-/// A folder of stand-ins, all empty.
+/// Creates a folder of empty stand-ins.
 fn stand_ins() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for family in &FAMILIES {
@@ -48,7 +48,7 @@ fn stand_ins() -> tempfile::TempDir {
 
 const SEARCHER: &str = "libportcullis-search.so";
 
-/// An installation that has only stand-ins.
+/// Returns an installation that has only stand-ins.
 fn only(stand_ins: &tempfile::TempDir) -> Libraries {
     Libraries {
         stand_ins: Some(stand_ins.path().into()),
@@ -132,7 +132,7 @@ fn programs_that_name_no_mpi_library_find_the_stand_ins_before_other_libraries()
         assert_eq!(served, Served::Nothing, "{program}");
         let search = get(&env, SEARCH).unwrap();
         let mut folders: Vec<PathBuf> = std::env::split_paths(search).collect();
-        // The order of the two depends on the library that the system has under the name without a version.
+        // The order of these two depends on the system's `libmpi.so`.
         folders[..2].sort_unstable();
         let both = ["mpich", "openmpi"].map(|name| stand_ins.path().join(name));
         assert_eq!(folders[..2], both, "{program}");
@@ -154,7 +154,7 @@ fn searches_of_interpreters_for_names_of_stand_ins_are_led_to_them() {
     std::fs::write(&python, "#!/bin/sh\n").unwrap();
     let searcher = stand_ins.path().join(SEARCHER);
     let mut wide = Env::new();
-    // A program that a nested mpirun starts finds the auditing library named already.
+    // A nested mpirun finds the auditing library already in `LD_AUDIT`.
     for _ in 0..2 {
         serve(&python, 2, &only(&stand_ins), &mut wide);
         assert_eq!(get(&wide, "LD_AUDIT"), Some(searcher.as_os_str()));

@@ -1,23 +1,24 @@
-//! Hosts that a resource manager has allocated, from its environment variables.
+//! Hosts that a resource manager has allocated, read from its environment variables.
 //!
-//! * Slurm: `SLURM_JOB_NODELIST` (`node[1-3,7],login`) and `SLURM_TASKS_PER_NODE` or `SLURM_JOB_CPUS_PER_NODE` (`4(x3),2`);
+//! * Slurm: `SLURM_JOB_NODELIST` (`node[1-3,7],login`) and `SLURM_TASKS_PER_NODE` or
+//!   `SLURM_JOB_CPUS_PER_NODE` (`4(x3),2`);
 //! * PBS and Torque: `PBS_NODEFILE`, a file with a line for each slot;
 //! * LSF: `LSB_MCPU_HOSTS` (`a 4 b 2`).
 
 use super::{Host, HostError, merge, named};
 use mpi_base::text;
 
-/// The name of the resource manager that mpirun hands jobs to.
+/// The name of the resource manager that starts remote ranks itself (`launch::srun`).
 pub const SLURM: &str = "Slurm";
 
-/// The resource manager of an allocation, and its hosts.
+/// An allocation: the name of the resource manager and the allocated hosts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Allocation {
     pub manager: &'static str,
     pub hosts: Vec<Host>,
 }
 
-/// Returns the allocation that this process runs in, if any.
+/// Returns the allocation that this process runs in, or `None` outside of an allocation.
 pub fn find(var: impl Fn(&str) -> Option<String>) -> Result<Option<Allocation>, HostError> {
     let var = |name: &str| var(name).filter(|value| !value.is_empty());
     if let Some(list) = var("SLURM_JOB_NODELIST").or_else(|| var("SLURM_NODELIST")) {
@@ -86,10 +87,10 @@ fn slurm(list: &str, counts: Option<(&'static str, String)>) -> Result<Vec<Host>
         })
 }
 
-/// More hosts than any cluster has; a longer list is a mistake.
+/// The maximum number of hosts in a list; a longer list counts as malformed.
 const HOSTS_MAX: usize = 100_000;
 
-/// Expands `a[1-3,05]b,c` to its names.
+/// Expands a list such as `a[1-3,05]b,c` to host names.
 pub fn expand(list: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for word in split_outside_brackets(list) {
@@ -150,7 +151,7 @@ fn expand_word(word: &str) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Expands `4(x3),2` to 4, 4, 4, 2.
+/// Expands counts such as `4(x3),2` to 4, 4, 4, 2.
 pub(crate) fn repeat(text: &str) -> Option<Vec<usize>> {
     let mut counts = Vec::new();
     for word in text.split(',') {

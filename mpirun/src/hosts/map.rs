@@ -1,10 +1,12 @@
-//! Mapping: the host of each rank.
+//! Mapping of ranks to hosts.
 //!
-//! *By slot* fills a host before the next; *by node* deals ranks out round robin; *`ppr:N:node`* puts N on each host;
-//! *spanning* gives each host the same number of ranks as by node, with consecutive numbers.
-//! Ranks are numbered program by program in the order of placement, or, *ranked by node*, round robin over the hosts.
-//! A rank in a rankfile gets its host there, whatever the policy.
-//! If oversubscription is allowed, ranks beyond the slots are placed in further rounds, host by host.
+//! *By slot* fills a host before the next one; *by node* assigns ranks round robin over the hosts.
+//! *`ppr:N:node`* puts N ranks on each host.
+//! *Spanning* gives each host the same number of ranks as by node, but with consecutive ranks.
+//! Ranks are numbered in the order of placement, program by program.
+//! With *rank by node* they are numbered round robin over the hosts.
+//! A rankfile overrides the policy for its ranks.
+//! With oversubscription, ranks beyond the slots are placed in further rounds, host by host.
 
 use super::Host;
 use std::fmt;
@@ -19,23 +21,23 @@ pub enum Policy {
     PerNode(usize),
 }
 
-/// The request of one program.
+/// The number of ranks and the usable hosts of one program.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// The number of processes; `None` means the number of slots.
+    /// The number of ranks; `None` means the number of slots.
     pub procs: Option<usize>,
-    /// The hosts that it may use, as indexes.
+    /// The indexes of the hosts that the program may use.
     pub hosts: Vec<usize>,
-    /// The host of each rank, if a rankfile gives it.
+    /// The host of each rank, if a rankfile specifies the hosts.
     pub fixed: Option<Vec<usize>>,
 }
 
 /// How strictly slots limit the number of ranks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// Slots are no limit.
+    /// Slots do not limit the number of ranks.
     pub oversubscribe: bool,
-    /// Slots are a limit even if they are a default, and on one host.
+    /// Slots limit the number of ranks even if they are a default, and also on a single host.
     pub strict: bool,
 }
 
@@ -80,7 +82,7 @@ impl fmt::Display for MapError {
 
 impl std::error::Error for MapError {}
 
-/// Returns the host of each rank, program by program.
+/// Returns the host index of each rank: one list for each program.
 pub fn place(
     wishes: &[Wish],
     hosts: &[Host],
@@ -113,7 +115,8 @@ fn place_one(
         Policy::PerNode(per_node) => per_node * mine.len(),
         _ => slots.max(1),
     });
-    // A default number is no limit, and on a single host the scheduler shares the cores well enough.
+    // A default slot count is not a limit.
+    // On a single host oversubscription is acceptable, since the kernel shares the cores.
     let counted = hosts.len() > 1 && mine.iter().all(|&host| hosts[host].counted);
     let limited = limits.strict || (counted && !limits.oversubscribe);
     if let Policy::PerNode(per_node) = policy {
@@ -158,7 +161,7 @@ fn place_one(
             placed.extend(std::iter::repeat_n(host, here));
         }
     }
-    // Ranks beyond the slots are placed in further rounds, each host in proportion to its slots.
+    // Places ranks beyond the slots in further rounds, each host in proportion to its slots.
     let again: Vec<usize> = mine
         .iter()
         .flat_map(|&host| {
@@ -169,14 +172,15 @@ fn place_one(
     let missing = ranks - placed.len();
     placed.extend(again.into_iter().cycle().take(missing));
     if policy != Policy::Node {
-        // Consecutive ranks share a host even after further rounds.
+        // Sorts by host, so that consecutive ranks share a host even after further rounds.
         let order = |host: &usize| mine.iter().position(|mine| mine == host);
         placed.sort_by_key(order);
     }
     Ok(placed)
 }
 
-/// Numbers the ranks of one program round robin over the hosts: first one of each host, then the second of each.
+/// Numbers the ranks of one program round robin over the hosts.
+/// The first rank of each host comes first, then the second rank of each host, and so on.
 pub fn rank_by_node(placed: &[usize]) -> Vec<usize> {
     let mut seen = std::collections::HashMap::new();
     let mut keyed: Vec<(usize, usize, usize)> = placed
@@ -268,7 +272,7 @@ mod tests {
                 .to_string()
                 .contains("6 ranks do not fit into the 3 slots of h0, h1")
         );
-        // A single host is never too small.
+        // A single host accepts any number of ranks.
         assert_eq!(placed(&[2], Some(5), Policy::Slot, false), [0; 5]);
     }
 

@@ -1,12 +1,12 @@
-//! The hosts of a job, as the user, a file or the resource manager names them, with their slots.
+//! Hosts of a job with their slots, as named by the user, a file or the resource manager.
 //!
-//! * [`named`] reads `--host a,b:4` and hostfiles in the spellings of both peers;
+//! * [`named`] reads `--host a,b:4` and hostfiles of Open MPI and MPICH;
 //! * [`allocation`] reads the environment of Slurm, PBS and LSF;
 //! * [`rankfile`] reads the host and cores of each rank;
-//! * [`map`] places the other ranks on the hosts.
+//! * [`map`] places the remaining ranks on the hosts.
 //!
-//! A host is known by the given name, which messages print and ssh is called with.
-//! All names of this machine mean the one host *here*, on which ranks are started without ssh.
+//! A host keeps its given name, which messages print and ssh gets as its argument.
+//! All names of this machine denote one host, *here*; ranks there are started without ssh.
 
 pub mod allocation;
 pub mod map;
@@ -21,17 +21,17 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     pub name: String,
-    /// The number of ranks that it should run.
+    /// The number of slots, that is the number of ranks that the host should run.
     pub slots: usize,
-    /// Whether the user or the allocation gave the number; otherwise it is a default and no limit.
+    /// Whether the user or the allocation gave the slot count; a default count is not a limit.
     pub counted: bool,
     pub here: bool,
 }
 
 impl Host {
-    /// Returns a host with this name and number of slots; `None` if it is no valid host name ([`is_name`]).
+    /// Returns a host with this name and slot count; `None` if the name is invalid ([`is_name`]).
     ///
-    /// All sources of names call this: an invalid name never reaches the command that reaches the host.
+    /// All parsers of host names call this, so an invalid name never becomes an argument of ssh.
     pub fn named(name: &str, slots: Option<usize>) -> Option<Host> {
         is_name(name).then(|| Host {
             here: is_here(name),
@@ -41,12 +41,12 @@ impl Host {
         })
     }
 
-    /// Returns true if both are one machine.
+    /// Returns true if both values denote the same machine.
     pub fn is_same(&self, other: &Host) -> bool {
         self.name == other.name || (self.here && other.here)
     }
 
-    /// Returns this machine, with a slot for each core that this process may use.
+    /// Returns this machine, with one slot for each core that this process may use.
     pub fn here() -> Host {
         let cores = mpi_base::cpu::Cores::of_this_process().usable;
         Host {
@@ -109,17 +109,19 @@ pub fn own_name() -> String {
         .into_owned()
 }
 
-/// Returns true if a text can be a host's name or address, with an optional user before it: letters, digits and `-_.@:%`.
+/// Returns true if a text is a valid host name or address, optionally with a user name before it.
 ///
-/// ssh would take a name that begins with a dash for an option.
+/// Valid characters are letters, digits and `-_.@:%`.
+/// A name must not begin with a dash, since ssh would parse it as an option.
 pub fn is_name(text: &str) -> bool {
     let clean = |c: char| c.is_ascii_alphanumeric() || "-_.@:%".contains(c);
     !text.is_empty() && !text.starts_with('-') && text.chars().all(clean)
 }
 
-/// Returns true if a name means this machine: a loopback name or address, or its own name with or without the domain.
+/// Returns true if a name denotes this machine.
 ///
-/// Host names are case-insensitive, and may end with the dot of the root domain (RFC 4343, RFC 1034).
+/// That holds for loopback names and addresses, and for its own name with or without the domain.
+/// Host names are case-insensitive and may end with the root domain's dot (RFC 4343, RFC 1034).
 pub fn is_here(name: &str) -> bool {
     if let Ok(address) = name.parse::<std::net::IpAddr>() {
         return address.to_canonical().is_loopback();
@@ -130,7 +132,7 @@ pub fn is_here(name: &str) -> bool {
     short(&name) == short(&own) || name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Adds hosts to a list; a host that is in the list already gets more slots.
+/// Adds hosts to a list; a host that is already in the list gets the slots of both.
 pub fn merge(list: &mut Vec<Host>, more: impl IntoIterator<Item = Host>) {
     for host in more {
         let known = list

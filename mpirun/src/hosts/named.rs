@@ -1,7 +1,8 @@
 //! Hosts that the user names: `--host a,b:4` and hostfiles.
 //!
-//! A hostfile has one host per line: `name`, `name slots=4`, `name max_slots=8` (Open MPI), `name:4` (MPICH); `#` begins a comment.
-//! A host that is named twice has the sum of both slots.
+//! A hostfile has one host per line; `#` begins a comment.
+//! Lines: `name`, `name slots=4`, `name max_slots=8` (Open MPI), `name:4` (MPICH).
+//! The slots of a host that is named twice are added.
 
 use super::{Host, HostError, merge};
 use crate::text::{self, TextError, TextFile};
@@ -9,7 +10,7 @@ use std::path::Path;
 
 const SLOTS: &str = "name, name:SLOTS or name slots=SLOTS";
 
-/// Parses a comma-separated list of hosts.
+/// Parses a comma-separated list of hosts, the value of `--host`.
 pub fn list(text: &str) -> Result<Vec<Host>, HostError> {
     let mut hosts = Vec::new();
     for word in text.split(',').filter(|word| !word.is_empty()) {
@@ -22,7 +23,7 @@ pub fn list(text: &str) -> Result<Vec<Host>, HostError> {
     Ok(hosts)
 }
 
-/// Reads the hosts of a file.
+/// Reads the hosts of a hostfile.
 pub fn file(path: &Path) -> Result<Vec<Host>, HostError> {
     let file = TextFile::read("hostfile", path)?;
     let hosts = parse(&file)?;
@@ -51,7 +52,7 @@ fn line_of(line: &str) -> Option<Host> {
                 host.slots = value.parse().ok().filter(|&slots| slots > 0)?;
                 host.counted = true;
             }
-            // Ignored: the limit to which slots may grow, and login names, which belong in ssh's own configuration.
+            // These settings are ignored: an oversubscription limit, and login names of ssh.
             "max_slots" | "max-slots" | "user" | "username" | "binding" | "ifhn" => {}
             _ => return None,
         }
@@ -59,13 +60,13 @@ fn line_of(line: &str) -> Option<Host> {
     Some(host)
 }
 
-/// Parses `name`, `name:SLOTS`, `[address]` or `[address]:SLOTS`; a bare IPv6 address has colons of its own.
+/// Parses `name`, `name:SLOTS`, `[address]`, `[address]:SLOTS`, or an IPv6 address.
 fn word_with_count(word: &str) -> Option<Host> {
     if word.parse::<std::net::Ipv6Addr>().is_ok() {
         return Host::named(word, None);
     }
     let count = |text: &str| text.parse().ok().filter(|&slots: &usize| slots > 0);
-    // The brackets only separate an address from the slots; ssh takes the address alone.
+    // The brackets only separate the address from the slots; ssh gets the address without them.
     if let Some((address, rest)) = word.strip_prefix('[').and_then(|word| word.split_once(']')) {
         address
             .split('%')

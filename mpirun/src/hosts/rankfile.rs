@@ -1,4 +1,4 @@
-//! Rankfiles in Open MPI's form: a line for each rank, with its host and the cores that it is bound to.
+//! Rankfiles in Open MPI's format: one line for each rank, with its host and its cores.
 //!
 //! ```text
 //! rank 0=node1 slot=1:0-2     package 1, cores 0 to 2
@@ -7,7 +7,8 @@
 //! rank 3=node2                not bound
 //! ```
 //!
-//! Packages and cores are counted from 0 in the machine's order, among those that mpirun may use; `#` begins a comment.
+//! Packages and cores are numbered from 0 in the machine's order, among those that mpirun may use.
+//! `#` begins a comment.
 //! Source: mpirun(1) of Open MPI 4.1, "Rankfiles".
 
 use super::{Host, is_name};
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// Cores of a host: some or all cores of one package, or of all packages.
+/// A set of cores: a list of cores or all cores, of one package or of all packages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cores {
     pub package: Option<usize>,
@@ -38,12 +39,12 @@ impl fmt::Display for Cores {
     }
 }
 
-/// The placement of one rank by a rankfile: its host and cores.
+/// The placement of one rank in a rankfile: host and cores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankPlacement {
-    /// The host, as an index of the job's hosts.
+    /// The host, as an index into the job's hosts.
     pub host: usize,
-    /// The cores that it is bound to; empty if it is not bound.
+    /// The cores that the rank is bound to; an empty list leaves the rank unbound.
     pub cores: Vec<Cores>,
 }
 
@@ -55,7 +56,7 @@ pub enum RankfileError {
         path: String,
         rank: usize,
     },
-    /// A host that the job does not have.
+    /// A line names a host that the job does not have.
     Host {
         path: String,
         rank: usize,
@@ -112,7 +113,7 @@ pub struct Rankfile {
 }
 
 impl Rankfile {
-    /// Reads a file that the user named; every line must be well-formed.
+    /// Reads a rankfile; a malformed line is an error.
     pub fn read(path: &Path) -> Result<Rankfile, RankfileError> {
         Rankfile::parse(TextFile::read("rankfile", path)?)
     }
@@ -132,12 +133,12 @@ impl Rankfile {
         })
     }
 
-    /// Returns the number of ranks that it places.
+    /// Returns the number of ranks that the rankfile places.
     pub fn count(&self) -> usize {
         self.lines.len()
     }
 
-    /// Returns the hosts that it names, for a job without hosts of its own.
+    /// Returns the hosts that the rankfile names, for a job without host options.
     pub fn hosts(&self) -> Vec<Host> {
         let mut hosts = Vec::new();
         let named = self.lines.values().filter(|(host, _)| nth(host).is_none());
@@ -148,7 +149,7 @@ impl Rankfile {
         hosts
     }
 
-    /// Returns the placement of each of `ranks` ranks, among the job's hosts.
+    /// Returns the placement of each rank from 0 to `ranks - 1`; `hosts` are the job's hosts.
     pub fn placements(
         &self,
         ranks: usize,
@@ -181,7 +182,7 @@ impl Rankfile {
     }
 }
 
-/// Parses `+nK`, the host with index K.
+/// Parses `+nK`, the job's host with index K.
 fn nth(host: &str) -> Option<usize> {
     host.strip_prefix("+n")?.parse().ok()
 }
@@ -212,7 +213,7 @@ fn cores_of(item: &str) -> Option<Cores> {
             let ranges = list.split(',').map(|range| {
                 let (first, last) = range.split_once('-').unwrap_or((range, range));
                 let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-                /// More cores than any machine has.
+                /// An upper limit for core numbers, above that of any machine.
                 const MOST: usize = 1 << 16;
                 (first <= last && last < MOST).then_some(first..=last)
             });

@@ -1,6 +1,8 @@
-//! `mpi-info --explain coll barrier`: the components that may implement an operation, in order of priority, with their algorithms.
+//! `mpi-info --explain coll barrier`: an operation's possible components and their algorithms.
 //!
-//! The members of each communicator agree on the component that is used, so only `mpirun --explain` reports the final choice.
+//! The components are listed in order of priority.
+//! The members of a communicator agree on one of them at run time.
+//! So only `mpirun --explain` reports the final choice.
 
 use crate::components;
 
@@ -62,7 +64,7 @@ pub(super) fn answer(
 fn operation(call: CallId, params: &Params) -> String {
     let mut components = mpi_abi::components::coll(&components::catalogue(params));
     let weight = |component: &dyn Component| {
-        // A value that cannot be read is reported where it is used.
+        // The parameter check reports an invalid priority; the listing uses the default.
         priority(component, params).unwrap_or(component.priority())
     };
     components.sort_by_key(|component| Reverse(weight(&**component)));

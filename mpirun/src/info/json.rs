@@ -1,4 +1,4 @@
-//! `mpi-info --json`: the content of all other listings, for programs.
+//! `mpi-info --json`: the content of all other listings as JSON.
 
 use super::VERSION;
 use crate::frameworks::{self, Component, Framework};

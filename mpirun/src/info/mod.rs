@@ -1,4 +1,4 @@
-//! `mpi-info`: the content of this installation, in the formats of `ompi_info` that users and scripts know.
+//! `mpi-info`: listings of this installation, in the formats of `ompi_info`.
 
 mod explain;
 mod json;
@@ -70,32 +70,32 @@ impl Options {
     }
 }
 
-/// The reason why nothing could be listed.
+/// The reason why a listing failed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum InfoError {
     /// `--param` or `--explain` names a framework that does not exist.
     NoFramework {
-        /// The name as it was written.
+        /// The framework name as the user wrote it.
         name: String,
-        /// All names that exist.
+        /// The names of all frameworks.
         known: Vec<&'static str>,
     },
-    /// `--param` names a component that its framework does not have.
+    /// `--param` names a component that the framework does not have.
     NoComponent {
-        /// The framework, which does exist.
+        /// The framework that the user named.
         framework: String,
-        /// The name as it was written.
+        /// The component name as the user wrote it.
         name: String,
         /// The components of the framework.
         known: Vec<String>,
     },
     /// `--explain` names neither an operation nor a component of its framework.
     NothingToExplain {
-        /// The framework, which does exist.
+        /// The framework that the user named.
         framework: String,
-        /// The name as it was written.
+        /// The name of the operation or component as the user wrote it.
         name: String,
-        /// Everything in the framework that can be explained.
+        /// The operations and components of the framework that can be explained.
         known: Vec<String>,
     },
 }
@@ -141,7 +141,7 @@ impl std::fmt::Display for InfoError {
 
 impl std::error::Error for InfoError {}
 
-/// Returns the complete output.
+/// Returns the complete output of `mpi-info`.
 pub fn answer(options: &Options, params: &Params) -> Result<String, InfoError> {
     if options.generate.is_some() {
         return Ok(cli::help::manual(Options::command()));
@@ -173,7 +173,7 @@ pub fn answer(options: &Options, params: &Params) -> Result<String, InfoError> {
     Ok(out)
 }
 
-/// Labels are right-aligned in 24 columns. Writing into a String cannot fail.
+/// Appends a line with a label, right-aligned in 24 columns. Writing to a `String` cannot fail.
 fn line(out: &mut String, label: &str, text: &str) {
     let _ = writeln!(out, "{label:>24}: {text}");
 }
@@ -243,7 +243,7 @@ fn overview(style: Style, params: &Params) -> String {
     out
 }
 
-/// Returns the name of a component with its version, the file of a plugin, and the purpose of its framework.
+/// Returns a component's name and version, its plugin file, and its framework's purpose.
 fn described(component: &Component, what: &str) -> String {
     let version = printable::name(&component.version);
     let file = component.file.as_ref();

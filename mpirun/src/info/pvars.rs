@@ -1,4 +1,4 @@
-//! `mpi-info --pvars`: the performance variables and the events of the tool interface, from the tables that serve it.
+//! `mpi-info --pvars`: performance variables and events of the tool interface (MPI_T).
 
 use mpi_abi::abi::*;
 use mpi_abi::tool::event::{EVENTS, Event};
@@ -7,11 +7,11 @@ use mpi_base::param::Style;
 use std::ffi::c_int;
 use std::fmt::Write as _;
 
-/// Returns the list: a line for each variable and each event, or for tools its fields with colons between them.
+/// Returns a line for each variable and event, in the parsable style with colons between fields.
 pub(super) fn list(style: Style) -> String {
     let mut out = String::new();
     for pvar in PVARS {
-        // Writing into a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = match style {
             Style::Parsable => writeln!(
                 out,
@@ -42,7 +42,7 @@ fn list_event(out: &mut String, event: &Event, style: Style) {
         name, help, bound, ..
     } = event;
     let (bound, elements) = (bound.name(), event.elements.join(", "));
-    // Writing into a String cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = match style {
         Style::Parsable => writeln!(
             out,

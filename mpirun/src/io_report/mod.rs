@@ -1,8 +1,9 @@
-//! `mpirun --io-report [FILE]`: file I/O of all ranks.
+//! `mpirun --io-report [FILE]`: statistics of the file I/O of all ranks.
 //!
-//! Each rank counts its own accesses and writes the counters to its event ring ([`mpi_core::io::report`]); this module sums them per file.
-//! A rank writes the counters of a file when it closes the file and again when it finalizes; the last ones count.
-//! For a rank that was killed only the files that it had closed are known.
+//! Each rank writes its counters to its event ring ([`mpi_core::io::report`]).
+//! This module adds the counters of all ranks for each file.
+//! A rank writes a file's counters when it closes the file and again in `MPI_Finalize`;
+//! the last values count. A killed rank's counters include only the files that it had closed.
 
 mod table;
 
@@ -18,28 +19,28 @@ use std::path::Path;
 /// The file I/O of all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct IoReport {
-    /// The files, by name.
+    /// The files, sorted by name.
     pub files: Vec<FileReport>,
-    /// The upper bounds of the histograms' columns in bytes; the last column has none.
+    /// The upper bound of each histogram column in bytes; the last column has none.
     pub size_columns: Vec<Option<u64>>,
 }
 
-/// The I/O on one file.
+/// The I/O of all ranks on one file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileReport {
     pub name: String,
-    /// The number of ranks that opened it.
+    /// The number of ranks that opened the file.
     pub ranks: usize,
     pub opens: u64,
     pub bytes_read: u64,
     pub bytes_written: u64,
-    /// MPI calls that read.
+    /// The number of MPI calls that read the file.
     pub reads: u64,
-    /// MPI calls that wrote.
+    /// The number of MPI calls that wrote the file.
     pub writes: u64,
-    /// Collective calls among reads and writes.
+    /// The number of collective calls among `reads` and `writes`.
     pub collective: u64,
-    /// Collective calls that used aggregation.
+    /// The number of collective calls that used aggregation.
     pub aggregated: u64,
     pub system_reads: u64,
     pub system_writes: u64,
@@ -48,9 +49,9 @@ pub struct FileReport {
     pub seconds_in_calls: f64,
     /// Seconds in system calls on the file, summed over all ranks.
     pub seconds_in_system: f64,
-    /// Histogram of the MPI calls by size.
+    /// Histogram of the MPI calls by size in bytes.
     pub call_sizes: Vec<u64>,
-    /// Histogram of the system's reads and writes by size.
+    /// Histogram of the read and write system calls by size in bytes.
     pub system_sizes: Vec<u64>,
     /// The rank that spent the most time in MPI calls.
     pub slowest: Option<Slowest>,
@@ -58,14 +59,14 @@ pub struct FileReport {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Slowest {
-    /// The job of a spawned rank, otherwise 0.
+    /// The job number of a spawned rank; 0 for the launched job.
     pub job: usize,
     pub rank: u32,
     pub host: String,
     pub seconds_in_calls: f64,
 }
 
-/// Returns a rank's last counters by file number.
+/// Returns the last counters of one rank for each file number.
 fn totals(events: &[Event]) -> BTreeMap<u64, [u64; COUNTERS]> {
     let mut all: BTreeMap<u64, [u64; COUNTERS]> = BTreeMap::new();
     for event in events.iter().filter(|e| e.kind == EventKind::FileTotals) {
@@ -144,7 +145,7 @@ impl IoReport {
         }
     }
 
-    /// Writes the report in the format that the file's extension selects.
+    /// Writes the report as JSON if the file name ends in `.json`, else as a table.
     pub fn write(&self, file: &Path) -> io::Result<()> {
         let text = match file.extension().is_some_and(|end| end == "json") {
             true => {

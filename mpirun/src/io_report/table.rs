@@ -1,10 +1,10 @@
-//! The report as a table for people: a block for each file.
+//! Text table of the I/O report: one block of lines for each file.
 
 use super::{FileReport, IoReport};
 use printable::name;
 use std::fmt::Write as _;
 
-/// Formats a size in the largest unit of which it has at least one.
+/// Formats a size in bytes, in the largest unit that is not larger than the size.
 fn bytes(count: u64) -> String {
     let units = [
         (1u64 << 40, "TiB"),
@@ -27,7 +27,7 @@ fn calls(count: u64) -> String {
 }
 
 impl IoReport {
-    /// Returns a block of lines for each file.
+    /// Returns the table, with one block of lines for each file.
     pub fn table(&self) -> String {
         let mut text = String::new();
         if self.files.is_empty() {
@@ -44,7 +44,7 @@ impl IoReport {
             1 => "1 rank".to_owned(),
             more => format!("{more} ranks"),
         };
-        // Writing to a string does not fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(
             text,
             "{}: opened {} times by {ranks}",

@@ -1,4 +1,4 @@
-//! Tests of the I/O report of known counters, as a table and as JSON.
+//! Tests of the I/O report with given counters, as a table and as JSON.
 
 use super::*;
 use mpi_base::node::Played;
@@ -58,7 +58,7 @@ const LONG: &str = "/a/folder/with/a/name/longer/than/one/event/data.bin";
 fn the_ranks_counters_of_a_file_are_added_and_the_slowest_is_named() {
     let played = |written, nanos| {
         let mut events = named(1, LONG);
-        // Counters of the first close, and the final ones.
+        // The rank writes counters at the first close and again at its end.
         events.extend(counted(1, &[(Counter::BytesWritten, 1)]));
         events.extend(counted(
             1,

@@ -1,10 +1,11 @@
-//! Binding: the processors that each rank of a host may use.
+//! Binding of a host's ranks to processors.
 //!
-//! The processors that this launcher itself may use are divided into *units* (hardware threads, cores, caches, memory nodes, packages).
-//! The host's ranks take units in turn, in the order of the mapping: adjacent units, round robin over units of another kind,
-//! or N on each of those (`ppr:N:UNIT`).
-//! With more ranks than units no rank is bound, as two ranks bound to one core are slower than two that may migrate;
-//! `:overload-allowed` binds them anyway.
+//! This launcher's processors are divided into *units*: hardware threads, cores, caches, memory
+//! nodes or packages.
+//! The host's ranks take units in mapping order: adjacent units, or round robin over larger units.
+//! With `ppr:N:UNIT`, each larger unit gets N ranks.
+//! If there are more ranks than units, ranks stay unbound, unless `:overload-allowed` is given:
+//! two ranks that are bound to one core are slower than two ranks that may migrate.
 
 use crate::hosts::rankfile::Cores;
 use mpi_base::hardware::{self, Kind};
@@ -15,16 +16,16 @@ use std::path::Path;
 
 const SYS: &str = "/sys/devices/system/cpu";
 
-/// What `--bind-to` and `--map-by` ask for.
+/// The binding that `--bind-to` and `--map-by` request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
-    /// `None` binds no rank.
+    /// The unit that each rank is bound to; `None` leaves ranks unbound.
     pub to: Option<Unit>,
-    /// Ranks are dealt round robin over these units instead of taking adjacent ones.
+    /// The larger units over which ranks are distributed round robin; `None` uses adjacent units.
     pub over: Option<Unit>,
-    /// The number of units of each rank; 0 means one.
+    /// The number of units for each rank; 0 means 1.
     pub each: usize,
-    /// The number of ranks on each unit of `over` before the next unit is used; 0 deals them round robin.
+    /// The number of ranks on each unit of `over` before the next is used; 0 means round robin.
     pub per_unit: usize,
     pub overload: bool,
 }
@@ -34,14 +35,14 @@ pub struct Binding {
 pub enum Unit {
     Thread,
     Core,
-    /// The processors that share a cache of this level.
+    /// The processors that share one cache of this level.
     Cache(u8),
     Numa,
     Package,
 }
 
 impl Unit {
-    /// Returns the unit with this name, in any spelling that users know.
+    /// Returns the unit for a name of Open MPI or MPICH.
     pub fn named(name: &str) -> Option<Unit> {
         Some(match name {
             "hwthread" | "hwt" | "pu" => Unit::Thread,
@@ -66,7 +67,7 @@ impl Unit {
         Unit::Thread,
     ];
 
-    /// Returns the id of the unit of this kind that contains a processor, as the kernel reports it.
+    /// Returns the kernel's id of the unit of this kind that contains a processor.
     fn instance(self, cpu: usize, sys: &Path) -> Option<u32> {
         match self {
             Unit::Thread => hardware::instance(cpu, Kind::ProcessingUnit, sys),
@@ -78,7 +79,7 @@ impl Unit {
     }
 }
 
-/// The processors of one unit, with the enclosing package and unit of `over`.
+/// The processors of one unit, with the ids of the enclosing package and unit of `over`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct UnitCpus {
     package: u32,
@@ -89,10 +90,10 @@ struct UnitCpus {
 /// The index of cores in [`Unit::ALL`].
 const CORE: usize = 5;
 
-/// The machine's topology, as binding needs it.
+/// The machine's topology, as far as binding uses it.
 #[derive(Debug)]
 pub struct Machine {
-    /// Each allowed processor, with the unit of each kind that contains it.
+    /// The allowed processors, each with the id of its unit of each kind.
     cpus: Vec<(usize, BTreeMap<Unit, u32>)>,
 }
 
@@ -117,13 +118,14 @@ impl Machine {
             .map(|(cpu, place)| {
                 let mut found = BTreeMap::new();
                 for (unit, instance) in Unit::ALL.into_iter().zip(place) {
-                    // The kernel of a virtual machine often reports no caches: use the package for level 3, and the core for the others.
+                    // Virtual machines often report no caches.
+                    // Package replaces L3, core replaces L1 and L2.
                     let instead = match unit {
                         Unit::Cache(3) => found.get(&Unit::Package).copied(),
                         Unit::Cache(_) => place[CORE],
                         _ => None,
                     };
-                    // A level that the kernel does not report counts as one unit.
+                    // All processors are in one unit of a level that the kernel does not report.
                     let instance = instance.or(instead).unwrap_or(0);
                     found.insert(unit, instance);
                 }
@@ -133,13 +135,13 @@ impl Machine {
         Machine { cpus }
     }
 
-    /// Returns the number of units of a kind.
+    /// Returns the number of units of this kind.
     pub fn count(&self, unit: Unit) -> usize {
         let all: BTreeSet<u32> = self.cpus.iter().map(|(_, place)| place[&unit]).collect();
         all.len()
     }
 
-    /// Returns the processors for each of a host's ranks; `None` binds no rank.
+    /// Returns the processors for each of a host's ranks; `None` leaves all ranks unbound.
     pub fn bind(&self, binding: Binding, ranks: usize) -> Option<Vec<Vec<usize>>> {
         let to = binding.to?;
         if let (Some(over), 1..) = (binding.over, binding.per_unit) {
@@ -158,7 +160,7 @@ impl Machine {
         Some(bundles.into_iter().cycle().take(ranks).collect())
     }
 
-    /// The same with `per_unit` ranks on the first unit of `over`, then on the second, and so on.
+    /// Puts `per_unit` ranks on the first unit of `over`, then `per_unit` on the second, and so on.
     fn bind_per_unit(
         &self,
         binding: Binding,
@@ -170,7 +172,7 @@ impl Machine {
         let parts = self.parts(to, None);
         let mut bound = Vec::with_capacity(ranks);
         for unit in self.parts(over, None) {
-            // The parts inside the unit, or the larger part that contains the unit.
+            // `here` has the parts inside the unit, or the larger part that contains the unit.
             let meets = |part: &&UnitCpus| part.cpus.iter().any(|cpu| unit.cpus.contains(cpu));
             let here: Vec<&UnitCpus> = parts.iter().filter(meets).collect();
             let bundles: Vec<Vec<usize>> = here
@@ -189,7 +191,7 @@ impl Machine {
             .then(|| bound.into_iter().cycle().take(ranks).collect())
     }
 
-    /// Returns the processors of the cores that a rankfile names; `None` if the machine lacks one of them.
+    /// Returns the processors of a rankfile's cores; `None` if the machine lacks one of the cores.
     pub fn pick(&self, wanted: &[Cores]) -> Option<Vec<usize>> {
         let parts = self.parts(Unit::Core, None);
         let mut packages: Vec<u32> = parts.iter().map(|part| part.package).collect();
@@ -223,7 +225,7 @@ impl Machine {
         let mut parts: Vec<UnitCpus> = parts.into_values().collect();
         parts.sort_by_key(|part| (part.package, part.cpus.first().copied()));
         if over.is_some() {
-            // The first part of each unit of `over`, then the second part of each.
+            // Interleaves: the first part of each unit of `over`, then the second parts, and so on.
             let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
             let mut dealt: Vec<(usize, u32, UnitCpus)> = parts
                 .into_iter()
@@ -239,12 +241,12 @@ impl Machine {
         parts
     }
 
-    /// Describes a set of processors as other launchers do: `package[0][core:0-3]`.
+    /// Describes a set of processors in Open MPI's notation: `package[0][core:0-3]`.
     pub fn describe(&self, cpus: &[usize]) -> String {
         let mut packages: BTreeMap<u32, (Vec<u32>, Vec<usize>)> = BTreeMap::new();
         for (cpu, place) in self.cpus.iter().filter(|(cpu, _)| cpus.contains(cpu)) {
             let (cores, threads) = packages.entry(place[&Unit::Package]).or_default();
-            // Cores are numbered within their package.
+            // The low 16 bits of a core id are the core's number within its package.
             cores.push(place[&Unit::Core] & 0xffff);
             threads.push(*cpu);
         }
@@ -269,7 +271,7 @@ impl Machine {
 mod tests {
     use super::*;
 
-    /// Two packages of two cores of two threads; threads of a core are four apart, as on many machines.
+    /// Returns a machine of 2 packages of 2 cores of 2 threads; a core has threads i and i + 4.
     fn machine() -> Machine {
         Machine::new((0..8).map(|cpu| {
             let (package, core) = (cpu as u32 % 4 / 2, cpu as u32 % 2);
@@ -317,7 +319,7 @@ mod tests {
             };
             machine().bind(binding, ranks)
         };
-        // On each of two packages two ranks, which have the package, or a core each.
+        // Each of two packages gets two ranks, bound to the whole package or to one core each.
         let package = on_each(Unit::Package, Unit::Package, 2, 4).unwrap();
         assert_eq!(package[0], [0, 1, 4, 5]);
         assert_eq!((&package[0], &package[2]), (&package[1], &package[3]));
@@ -332,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_large_cache_is_no_memory_node() {
-        // Two memory nodes, each with two caches of level 3.
+        // This machine has two memory nodes with two L3 caches each.
         let machine = Machine::new((0..8u32).map(|cpu| {
             let place = [
                 Some(0),

@@ -1,11 +1,13 @@
-//! The daemon: the launcher on another host. It carries out the supervisor's orders and reports events to it.
+//! Daemon: the launcher on another host, which executes orders and reports events.
 //!
-//! `mpirun --daemon` speaks `wire` over its standard input and output. It starts its ranks with the same `Starter` as the supervisor,
-//! sends lines of PMI and pieces of output up, and knows only its own part of a job.
+//! `mpirun --daemon` speaks the `wire` protocol over its standard input and output.
+//! It starts ranks with the same `Starter` as the supervisor, and forwards PMI lines and output.
+//! A daemon knows only its own host's part of a job.
 //! It may have links to further hosts; it forwards their frames without decoding them.
 //!
-//! Promise: when the link above closes or falls silent, or the guard dies, everything below is ended:
-//! SIGTERM, the grace period, SIGKILL, and then whatever processes are left.
+//! Promise: the daemon ends all processes below it if the link to the launcher above closes or
+//! falls silent, or if the guard process dies.
+//! It sends SIGTERM, waits for the grace period, sends SIGKILL, and then kills remaining orphans.
 
 mod above;
 mod here;
@@ -29,7 +31,7 @@ use std::io;
 use std::time::{Duration, Instant};
 use uplink::Uplink;
 
-/// Serves the launcher at the other end of standard input and output; returns the exit code.
+/// Runs the daemon for the launcher at standard input and output; returns the exit code.
 pub fn run() -> i32 {
     let done = frontend::guarded(|guard, signals, nofile| {
         match Daemon::new(guard, signals, nofile).and_then(Daemon::serve) {
@@ -55,7 +57,7 @@ struct Daemon {
     links: Links,
     local: LocalRanks,
     feed: Feed,
-    /// Bytes of standard input that the readers have not taken. The supervisor is notified when they have.
+    /// The number of input bytes for the ranks, which is reported once all bytes are consumed.
     unfed: usize,
     epoll: OwnedFd,
     finishing: bool,
@@ -81,7 +83,7 @@ impl Daemon {
         })
     }
 
-    /// Runs until nothing is left to do on this host.
+    /// Runs the event loop until this host has no more work.
     fn serve(mut self) -> io::Result<()> {
         while !self.is_finished() {
             self.wait()?;
@@ -92,7 +94,7 @@ impl Daemon {
             self.read_links();
             self.step();
         }
-        // First orphans of ranks, and then the commands that reached other hosts.
+        // Orphans of ranks are ended first; the commands that reached other hosts are ended below.
         descendants::end_all_but(&self.links.pids());
         self.empty_pipes();
         self.await_links();
@@ -105,7 +107,7 @@ impl Daemon {
         (self.finishing || self.uplink.is_lost()) && !self.local.any_alive()
     }
 
-    /// Sleeps until there is something to do. A host has few ranks, so there are few descriptors to poll.
+    /// Blocks until a descriptor is ready. `poll` suffices, since a host has few ranks.
     fn wait(&mut self) -> io::Result<()> {
         let mut fds = vec![
             PollFd::new(&self.signals, PollFlags::IN),
@@ -115,7 +117,7 @@ impl Daemon {
             fds.push(PollFd::new(&self.guard, PollFlags::IN));
         }
         self.uplink.poll_fds(&mut fds);
-        // A full queue means that the launcher above does not read, so the ranks are not read either.
+        // If the queue to the launcher above is full, the ranks are not read either.
         if !self.uplink.is_full() {
             self.local.poll_readable(&mut fds);
             let links = self.links.read_fds();
@@ -153,7 +155,7 @@ impl Daemon {
     }
 
     fn step(&mut self) {
-        // Clears the events of the epoll, which only report that some pipe has space.
+        // Drains the epoll's events, which only report that some pipe has space.
         let mut events = Vec::with_capacity(16);
         let now = Timespec {
             tv_sec: 0,
@@ -185,7 +187,7 @@ impl Daemon {
     }
 }
 
-/// Watches for space in a pipe, edge-triggered.
+/// Adds a pipe's writable event to the epoll, edge-triggered.
 fn watch_writable(epoll: &OwnedFd, fd: BorrowedFd<'_>) {
     let flags = EventFlags::OUT | EventFlags::ET;
     let _ = epoll::add(epoll, fd, EventData::new_u64(0), flags);

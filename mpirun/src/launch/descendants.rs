@@ -1,12 +1,12 @@
-//! All descendants of this process: found in `/proc` and ended.
+//! Descendants of this process: search in `/proc`, and termination.
 //!
-//! A stray is re-parented to the supervisor as soon as its own parent dies, because the supervisor is a subreaper.
-//! So a walk down from the supervisor finds every process that a rank has left behind.
+//! This process is a subreaper: the kernel re-parents orphaned descendants to it.
+//! So a walk from this process down the tree finds every process that a rank has left behind.
 
 use super::sys;
 use crate::process_tree::children;
 
-/// Returns all descendants of this process, parents before children, without `spared` and the processes below those.
+/// Returns all descendants, parents before children, except `spared` and their descendants.
 fn all_but(spared: &[i32]) -> Vec<i32> {
     let unspared = |pid: i32| {
         let mut below = children(pid);
@@ -23,15 +23,15 @@ fn all_but(spared: &[i32]) -> Vec<i32> {
     found
 }
 
-/// Kills and reaps until this process has no descendants.
+/// Kills and reaps descendants until this process has none.
 ///
-/// A process that forks while it is being killed leaves a child for the next round;
-/// the number of rounds is bounded so that a fork bomb cannot keep the launcher.
+/// A process that forks while it is being killed leaves a child for the next round.
+/// The number of rounds is bounded, so a fork bomb cannot keep the launcher alive.
 pub fn end_all() {
     end_all_but(&[]);
 }
 
-/// The same, without `spared` and the processes below those.
+/// Kills and reaps all descendants except `spared` and the descendants of those.
 pub fn end_all_but(spared: &[i32]) {
     const ROUNDS: usize = 100;
     for _ in 0..ROUNDS {
@@ -42,8 +42,8 @@ pub fn end_all_but(spared: &[i32]) {
         for &pid in &strays {
             sys::signal_process(pid, libc::SIGKILL);
         }
-        // Reaping a killed child re-parents its own children to this process; the next round finds them.
-        // A blocking wait would hang on a process in an uninterruptible sleep, so reap without blocking and check again.
+        // A killed child's children are re-parented to this process; the next round finds them.
+        // A blocking wait would hang on a process in an uninterruptible sleep, so poll instead.
         while sys::reap().is_some() {}
         if !all_but(spared).is_empty() {
             std::thread::sleep(std::time::Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! Error messages about ends of processes: which process, where, why, and its last MPI call.
+//! Error messages about the end of a rank: rank, host, cause and last MPI call.
 
 use super::sys::{Ended, signal_name};
 use crate::rank_snapshot::{RankSnapshot, Stage};
@@ -6,14 +6,14 @@ use mpi_abi::abi::MPI_ERR_PROC_ABORTED;
 use printable::name;
 use std::fmt;
 
-/// The process that a message is about.
+/// The rank that a message is about.
 #[derive(Clone, Debug)]
 pub struct NamedRank {
     pub rank: u32,
     pub size: usize,
-    /// 0 is the job that was launched; others were spawned.
+    /// The number of the rank's job: 0 is the launched job, others are spawned.
     pub job: usize,
-    /// 0 until its host has reported its start.
+    /// The process id; 0 until the rank's host has reported the start.
     pub pid: i32,
     pub program: String,
     pub host: String,
@@ -34,50 +34,50 @@ impl fmt::Display for NamedRank {
     }
 }
 
-/// The reason for which a job ends early.
+/// The reason why a job ends early.
 #[derive(Clone, Debug)]
 pub enum Cause {
     Died(Ended),
-    /// Exited with 0 after `MPI_Init` without `MPI_Finalize`.
+    /// The rank called `MPI_Init` and exited with 0 without `MPI_Finalize`.
     NotFinalized,
-    /// Exited with 0 without `MPI_Init`, which others have called.
+    /// The rank exited with 0 without `MPI_Init`, which other ranks have called.
     NotInitialized,
-    /// Exited with 0 without `MPI_Init`, while the process that spawned it waits for that call.
+    /// The spawned rank exited with 0 without `MPI_Init`, for which its parent waits.
     NotInitializedChild,
     Aborted {
         code: i32,
         message: Option<String>,
     },
-    /// Ended without entering the barrier in which other ranks wait for it.
+    /// The rank ended without entering a barrier in which other ranks wait.
     LeftOthersWaiting {
         waiting: Vec<u32>,
     },
     ProtocolError(String),
-    /// Its host is unreachable.
+    /// The rank's host is unreachable.
     HostLost {
         host: String,
         why: String,
     },
 }
 
-/// How likely a rank's end is the cause of other ranks' ends, in ascending order.
+/// The likelihood that a rank's end caused the ends of other ranks, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// The rank reacted to another rank's end, so it is not the cause that a user searches for.
+    /// The rank ended as a reaction to another rank's end, so its end is not the root cause.
     Reaction,
-    /// The rank touched unmapped memory (SIGBUS). The memory may have belonged to a dying rank:
-    /// memory that is mapped through XPMEM vanishes with its owner, before the kernel notifies the owner's parent.
+    /// The rank touched unmapped memory (SIGBUS), which may have belonged to a dying rank.
+    /// XPMEM unmaps a dying owner's memory before the kernel notifies the owner's parent.
     MemoryGone,
-    /// A reason of the rank's own, as far as is known.
+    /// The rank apparently ended for a reason of its own.
     OwnReason,
-    /// A signal, or the loss of a host, is never a consequence of another rank's end.
+    /// A signal or the loss of a host is never a consequence of another rank's end.
     Certain,
 }
 
 impl Cause {
     /// Returns true if a fault-tolerant job survives this cause of a rank's end.
     ///
-    /// The caller that detects the loss of a host decides about it: nothing may have run there yet.
+    /// The caller decides about `HostLost`, since the host may not have run any rank yet.
     pub fn is_a_death(&self) -> bool {
         match self {
             Cause::Died(_)
@@ -89,7 +89,7 @@ impl Cause {
         }
     }
 
-    /// Weighs this as an explanation of the job's end; the first cause of the greatest weight is reported.
+    /// Returns the weight of this cause; the first cause with the greatest weight is reported.
     pub fn weight(&self) -> Weight {
         match self {
             Cause::Aborted { code, .. } | Cause::Died(Ended::Exited(code))
@@ -152,7 +152,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Formats ranks as a list for people.
+/// Formats rank numbers as a list; long lists are cut.
 pub fn list(ranks: &[u32]) -> String {
     const SHOWN: usize = 8;
     let mut text = ranks
@@ -167,7 +167,7 @@ pub fn list(ranks: &[u32]) -> String {
     text
 }
 
-/// The last MPI call of a rank, as a sentence; `None` if the rank has never been in one.
+/// Returns a sentence about a rank's last MPI call; `None` if the rank has made no call.
 pub fn last_call(snapshot: &RankSnapshot) -> Option<String> {
     if let (Stage::Starting, None, Some(at)) = (snapshot.stage, &snapshot.call, &snapshot.in_file) {
         let name = printable::name(&at.name);

@@ -1,8 +1,9 @@
-//! The reports of children that could not execute their program.
+//! Error reports of child processes that could not execute their program.
 //!
-//! Promise: the end of a process is explained by the report of that process and no other.
-//! All children share one pipe, and a child that has reported may end after others that started later or belong to another job.
-//! So the launcher reads every report when a child has ended and keeps it under the pid of its author until that process is reaped.
+//! Promise: the end of a process is explained by the report of that process and of no other.
+//! All children share one pipe. A child may end after children that started later.
+//! So the launcher reads all reports at the end of any child.
+//! Each report is kept under its sender's pid until that process is reaped.
 
 use super::sys::FailedStart;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,7 +11,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use std::collections::BTreeMap;
 use std::io;
 
-/// The pipe and the reports that were read from it.
+/// The shared pipe, and the reports that were read from it by pid.
 pub struct FailedStarts {
     reading: OwnedFd,
     writing: OwnedFd,
@@ -18,7 +19,7 @@ pub struct FailedStarts {
 }
 
 impl FailedStarts {
-    /// Makes the pipe.
+    /// Creates the pipe.
     pub fn new() -> io::Result<FailedStarts> {
         let (reading, writing) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         Ok(FailedStarts {
@@ -28,12 +29,12 @@ impl FailedStarts {
         })
     }
 
-    /// The end on which children write.
+    /// Returns the pipe's write end, for the children.
     pub fn report_fd(&self) -> BorrowedFd<'_> {
         self.writing.as_fd()
     }
 
-    /// Takes the report of a child that was reaped, if it wrote one.
+    /// Removes and returns the report of a reaped child, if the child wrote one.
     pub fn take(&mut self, pid: i32) -> Option<FailedStart> {
         while let Some(report) = FailedStart::read(&self.reading) {
             self.unclaimed.insert(report.pid, report);

@@ -1,11 +1,13 @@
-//! Handing a job to Open MPI: its library finds the other ranks through its own launcher only,
-//! so `mpirun --on openmpi` becomes that launcher.
+//! Delegation of a job to Open MPI's launcher, by which `mpirun --on openmpi` replaces itself.
 //!
-//! MPICH and its derivatives speak PMI-1, which this launcher serves, so it starts their ranks itself.
-//! Options that only this launcher supports are refused with a message.
+//! Open MPI's library finds the other ranks only through its own launcher.
 //!
-//! `--trace`, `--hang-after` and `--hang-report` work inside the ranks: Open MPI's library has no state pages and no event rings that a launcher
-//! could read, so this project's library is preloaded beside it, with the options in environment variables.
+//! MPICH and its derivatives speak PMI-1, so this launcher starts their ranks itself.
+//! Options that only this launcher supports are errors.
+//!
+//! `--trace`, `--hang-after` and `--hang-report` work inside the ranks.
+//! Open MPI's library has no state pages and no event rings that this launcher could read.
+//! So this project's library is preloaded beside it, with the options in environment variables.
 
 use super::program::{App, Plan, StdinTo};
 use crate::foreign::on::{self, Family};
@@ -14,10 +16,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names of Open MPI's launcher; Debian installs the first beside those of other implementations.
+/// Names of Open MPI's launcher; Debian installs `mpirun.openmpi` beside other implementations.
 const LAUNCHERS: [&str; 2] = ["mpirun.openmpi", "mpirun"];
 
-/// Passes the watch options to ranks on another library, as variables that the preloaded library reads.
+/// Moves the watch options to environment variables, which the preloaded library reads.
 pub fn pass_watch_options(plan: &mut Plan) {
     if on::wanted(&plan.env).is_none() {
         return;
@@ -37,7 +39,7 @@ pub fn pass_watch_options(plan: &mut Plan) {
     }
 }
 
-/// Returns the command that starts a job, if another launcher must start it.
+/// Returns the command of the launcher that must start the job; `None` if this launcher starts it.
 pub fn launcher(plan: &Plan) -> Result<Option<Command>, String> {
     let Some(library) = on::wanted(&plan.env) else {
         return Ok(None);
@@ -92,7 +94,7 @@ pub fn launcher(plan: &Plan) -> Result<Option<Command>, String> {
     Ok(Some(command))
 }
 
-/// Matches this launcher's defaults: oversubscription and running as root are allowed.
+/// Settings that give Open MPI this launcher's defaults: oversubscription and running as root.
 const SETTINGS: [(&str, &str); 7] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -103,10 +105,10 @@ const SETTINGS: [(&str, &str); 7] = [
     ("PRTE_MCA_hwloc_default_binding_policy", "none"),
 ];
 
-/// Returns the launcher of the installation that a library belongs to.
+/// Returns the launcher in the same installation as a library.
 fn launcher_of(library: &Path) -> Option<PathBuf> {
     let real = std::fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
-    // lib/libmpi.so.40, or lib/TRIPLET/openmpi/lib/libmpi.so.40
+    // The library is PREFIX/lib/libmpi.so.40 or PREFIX/lib/TRIPLET/openmpi/lib/libmpi.so.40.
     let prefixes = [library, &real]
         .into_iter()
         .flat_map(|file| file.ancestors().skip(2).take(4))
@@ -122,7 +124,7 @@ fn launcher_of(library: &Path) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Returns the first requested option that only this launcher supports.
+/// Returns the first requested option that Open MPI's launcher does not support.
 fn unsupported_option(plan: &Plan) -> Option<&'static str> {
     [
         (plan.io.folder.is_some(), "--output as mpirun lays it out"),

@@ -1,8 +1,9 @@
-//! The front end: the process that the user started and that the shell waits for.
+//! Front end: the process that the user started and the shell waits for.
 //!
-//! It forks the supervisor, forwards signals, feeds a terminal's input to rank 0, and exits with the supervisor's exit code.
-//! The supervisor leaves the front end's process group, so a signal to the group (Ctrl-C, `kill -9 -PGID`) reaches the front end alone
-//! and the supervisor receives it once only, through the socket.
+//! The front end forks the supervisor, forwards signals, and feeds a terminal's input to rank 0.
+//! It exits with the supervisor's exit code.
+//! The supervisor has its own process group: Ctrl-C and `kill -9 -PGID` reach the front end alone.
+//! The supervisor then receives the signal exactly once, through the socket.
 
 use super::mpir::{self, TableFile};
 use super::program::Plan;
@@ -22,12 +23,12 @@ pub fn run(plan: &Plan) -> i32 {
     report_error(launch(plan))
 }
 
-/// Serves the process at the other end of standard input, which has started this one and waits for it to exit:
-/// a forked copy stays and serves.
+/// Serves the singleton process at the other end of standard input, which started this process.
+/// That process waits for this one to exit, so a forked child remains and serves it.
 pub fn adopt(plan: &Plan, job: String) -> i32 {
     let adopted = || {
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-        // While standard input also holds this end of the socket, its closing would not be seen.
+        // A copy of the socket in standard input would keep this end open for the peer.
         rustix::stdio::dup2_stdin(nothing()?)?;
         match sys::fork()? {
             Forked::Parent(_) => Ok(0),
@@ -55,12 +56,13 @@ fn launch(plan: &Plan) -> io::Result<i32> {
         let stdin = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         return serve(plan, (stdin, None), None);
     }
-    // A rank is in a process group of its own and may not read the terminal; this process reads it and forwards the input.
+    // A rank is in a process group of its own and must not read the terminal.
+    // So this process reads the terminal and forwards the input.
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     serve(plan, (read, Some(write)), None)
 }
 
-/// Runs the supervisor, with the ranks' input and the pipe that a terminal's input goes into.
+/// Runs the supervisor; `stdin` is the ranks' input, and `feed` the pipe for a terminal's input.
 fn serve(
     plan: &Plan,
     (stdin, feed): (OwnedFd, Option<OwnedFd>),
@@ -68,7 +70,7 @@ fn serve(
 ) -> io::Result<i32> {
     let mut waited = FORWARDED.to_vec();
     waited.push(libc::SIGCHLD);
-    // No debugger starts or attaches to the launcher of an adopted process.
+    // Debuggers do not start or attach to the launcher of an adopted process.
     let table = (adopted.is_none()).then(TableFile::pair);
     let (table, shown) = table.and_then(Result::ok).unzip();
     guard(&waited, (feed, shown), |front, signals, nofile| {
@@ -84,15 +86,18 @@ fn serve(
     })
 }
 
-/// Runs `work` in a child that this process guards: if the child is killed, its orphans become this process's children and are ended.
+/// Runs `work` in a child process that this process guards.
 ///
-/// `work` gets a socket that closes when the guard dies, the signals it must take, and the old limit of open files.
+/// If the child is killed, its orphans become this process's children, which it then ends.
+/// `work` gets a socket that closes when the guard dies, its signals, and the old limit of files.
 pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::Result<i32> {
     let waited = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
     guard(&waited, (None, None), work)
 }
 
-/// The same, with the signals that both processes take, the pipe that a terminal's input is fed to, and the table for debuggers.
+/// Implements [`guarded`] for the front end and the daemon.
+/// `waited` are the signals of both processes. `feed` is the pipe for a terminal's input.
+/// `table` is the process table for debuggers.
 fn guard(
     waited: &[Signal],
     (feed, table): (Option<OwnedFd>, Option<TableFile>),
@@ -106,7 +111,7 @@ fn guard(
         SocketFlags::CLOEXEC,
         None,
     )?;
-    // Before the fork, so that even a child that ends at once is noticed.
+    // Blocks the signals before the fork, so that an immediate end of the child is noticed.
     let signals = sys::signal_file(waited)?;
     match sys::fork()? {
         Forked::Child => {
@@ -121,10 +126,11 @@ fn guard(
             sys::exit_now(code)
         }
         Forked::Parent(child) => {
-            // Drops the descriptors that only the child's work needs, such as rank 0's input.
+            // Drops the descriptors that only the child needs, such as rank 0's input.
             drop((to_guard, work));
             let code = attend(child, &to_child, &signals, feed, table);
-            // This process has no descendants if the child exited by itself; if it was killed, its orphans are children of this process now.
+            // If the child exited by itself, this process has no descendants.
+            // If the child was killed, its orphans are now children of this process.
             descendants::end_all();
             Ok(code)
         }
@@ -137,7 +143,7 @@ fn become_supervisor(waited: &[Signal]) -> io::Result<OwnedFd> {
     sys::signal_file(waited)
 }
 
-/// Serves until the supervisor has ended.
+/// Runs the front end's loop until the supervisor has ended; returns the supervisor's exit code.
 fn attend(
     supervisor: i32,
     to_supervisor: &OwnedFd,
@@ -154,7 +160,7 @@ fn attend(
             PollFd::new(signals, PollFlags::IN),
             PollFd::new(to_supervisor, PollFlags::IN),
         ];
-        // The end of the supervisor is known by its signal.
+        // After the hang-up SIGCHLD alone reports the supervisor's end.
         fds.truncate(if hung_up { 1 } else { 2 });
         let stdin = rustix::stdio::stdin();
         match &feed {
@@ -162,7 +168,8 @@ fn attend(
             Some(_) if ours => fds.push(PollFd::new(&stdin, PollFlags::IN)),
             _ => {}
         }
-        // A background process may not read the terminal; poll from time to time whether it is in the foreground again.
+        // A background process must not read the terminal.
+        // So the loop checks every 200 ms whether the process is in the foreground again.
         let pause = (feed.is_some() && !ours).then_some(Timespec {
             tv_sec: 0,
             tv_nsec: 200_000_000,
@@ -194,7 +201,7 @@ fn attend(
     }
 }
 
-/// Shows debuggers what the supervisor reports. Returns false if nothing more will come.
+/// Publishes the supervisor's reports for debuggers. Returns false once the socket is closed.
 fn show_debuggers(to_supervisor: &OwnedFd, table: Option<&TableFile>) -> bool {
     let mut byte = [0; 1];
     match rustix::net::recv(to_supervisor, &mut byte, RecvFlags::DONTWAIT) {
@@ -218,7 +225,7 @@ fn show_debuggers(to_supervisor: &OwnedFd, table: Option<&TableFile>) -> bool {
 }
 
 fn send(to_supervisor: &OwnedFd, byte: u8) {
-    // If the supervisor has died, SIGCHLD reports it in a moment.
+    // A failed send means that the supervisor has died, which SIGCHLD will report.
     let _ = rustix::net::send(
         to_supervisor,
         &[byte],
@@ -234,7 +241,7 @@ fn pass_on(to_supervisor: &OwnedFd, signal: Signal) {
     }
 }
 
-/// Forwards input: reads if nothing is pending, else writes.
+/// Forwards terminal input to rank 0: reads if `pending` is empty, else writes.
 fn feed_rank_0(feed: &mut Option<OwnedFd>, pending: &mut Vec<u8>) {
     let Some(pipe) = feed else {
         return;
@@ -244,18 +251,18 @@ fn feed_rank_0(feed: &mut Option<OwnedFd>, pending: &mut Vec<u8>) {
         match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
             Ok(got) if got > 0 => pending.extend_from_slice(&buffer[..got]),
             Err(Errno::INTR | Errno::AGAIN) => {}
-            // Ctrl-D, or the terminal is closed.
+            // The user pressed Ctrl-D, or the terminal is closed.
             _ => *feed = None,
         }
         return;
     }
-    // At most what a pipe takes at once, so this does not block after poll has reported space.
+    // `pending` fits into a pipe's atomic write, so this does not block after poll reported space.
     match rustix::io::write(pipe.as_fd(), pending) {
         Ok(written) => {
             pending.drain(..written);
         }
         Err(Errno::INTR | Errno::AGAIN) => {}
-        // Rank 0 does not read any more.
+        // Rank 0 has closed its standard input.
         Err(_) => *feed = None,
     }
 }
@@ -265,7 +272,8 @@ fn in_foreground() -> bool {
         .is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Raises the limit: 60 ranks need about 200 descriptors, 1000 need thousands. Returns the old limit, which the ranks get.
+/// Raises the limit of open files: 60 ranks need about 200 descriptors, 1000 ranks need thousands.
+/// Returns the old limit, which the ranks get.
 fn raise_open_files() -> Option<u64> {
     let mut limit = rustix::process::getrlimit(Resource::Nofile);
     let before = limit.current?;

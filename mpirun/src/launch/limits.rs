@@ -3,17 +3,18 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How long a launcher waits for another host; zero waits indefinitely.
+/// The time limits of a launcher for messages of another host; zero disables a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// For its first message; the command that reaches it may be asking the user for a password.
+    /// The limit for the first message of the other host.
+    /// It is long, since the command that reaches the host may ask the user for a password.
     pub greeting: Duration,
-    /// For any message after that.
+    /// The limit for the time between two later messages.
     pub silence: Duration,
 }
 
 impl Limits {
-    /// Returns the interval at which a side checks these limits.
+    /// Returns the interval at which a launcher checks these limits; `None` if both are disabled.
     pub fn heartbeat(&self) -> Option<Duration> {
         let limits = [self.greeting, self.silence].into_iter();
         let shortest = limits.filter(|limit| !limit.is_zero()).min()?;

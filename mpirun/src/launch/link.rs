@@ -1,6 +1,6 @@
-//! One link to another host: the command that reaches it, a queue of bytes to send, and the frames received.
+//! Link to another host: the command that reaches the host, a send queue, and the received frames.
 //!
-//! Nothing here blocks: bytes that the command does not take are queued, and the owner of the link polls for space.
+//! No function blocks: the owner polls for space while bytes are queued.
 
 use super::limits::Limits;
 use super::sys::{self, Image, Wiring};
@@ -17,10 +17,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A queue longer than this means that the other side is slow.
+/// The queue length in bytes from which the receiver counts as slow.
 const QUEUE_MAX: usize = 1 << 20;
 
-/// Bytes that are queued for a pipe.
+/// A queue of bytes for a pipe or socket.
 #[derive(Debug, Default)]
 pub struct Queue {
     bytes: VecDeque<u8>,
@@ -32,22 +32,22 @@ impl Queue {
         self.bytes.extend(bytes);
     }
 
-    /// Returns true if the pipe has taken all of it.
+    /// Returns true if all bytes have been written.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Returns true if the other side is slow: the caller should read nothing more for it, though it may still push.
+    /// Returns true if the receiver is slow: the caller should read no more for it, but may push.
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= QUEUE_MAX
     }
 
-    /// Writes what a nonblocking pipe takes. Returns the number of bytes written, or `None` if no process reads any more.
+    /// Writes without blocking. Returns the number of bytes written; `None` without a reader.
     pub fn drain_into(&mut self, fd: impl AsFd) -> Option<usize> {
         self.drain_with(|bytes| rustix::io::write(&fd, bytes))
     }
 
-    /// The same with another write function.
+    /// Writes the queue with a given nonblocking write function; returns as [`Queue::drain_into`].
     pub fn drain_with(&mut self, write: impl Fn(&[u8]) -> Result<usize, Errno>) -> Option<usize> {
         let mut total = 0;
         while !self.bytes.is_empty() {
@@ -68,29 +68,29 @@ impl Queue {
     }
 }
 
-/// Creates a pipe whose reading end does not block.
+/// Creates a pipe whose read end is nonblocking.
 pub fn reading_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&read, true)?;
     Ok((read, write))
 }
 
-/// Creates a pipe whose writing end does not block.
+/// Creates a pipe whose write end is nonblocking.
 pub fn writing_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&write, true)?;
     Ok((read, write))
 }
 
-/// A link to another host, and to the hosts that are reached through it.
+/// A link to another host and to the hosts that are reached through it.
 #[derive(Debug)]
 pub struct Link {
     pub branch: Branch,
     /// The pid of the command that reaches the host.
     pub pid: i32,
-    /// `None` once nothing more will be sent.
+    /// The write end to the command; `None` once sending is over.
     to: Option<OwnedFd>,
-    /// `None` once the other side has ended.
+    /// The read end from the command; `None` once the other side has ended.
     from: Option<OwnedFd>,
     queue: Queue,
     pub frames: Frames,
@@ -108,7 +108,7 @@ pub enum Received {
 }
 
 impl Link {
-    /// Starts the command that reaches a host, and sends `Hello` through it.
+    /// Starts the command that reaches a host and sends `Hello` through it.
     pub fn open(hello: Hello, report: BorrowedFd<'_>, nofile: Option<u64>) -> io::Result<Link> {
         let (theirs_in, ours_out) = writing_pipe()?;
         let (ours_in, theirs_out) = reading_pipe()?;
@@ -129,7 +129,7 @@ impl Link {
             &Wiring {
                 stdin: theirs_in.as_fd(),
                 stdout: theirs_out.as_fd(),
-                // A prompt for a password and error messages are for the user to see.
+                // The user must see the command's password prompt and error messages.
                 stderr: rustix::stdio::stderr(),
                 keep: &[],
                 report,
@@ -158,22 +158,22 @@ impl Link {
         self.branch.hosts().contains(&host)
     }
 
-    /// Returns true while data may still arrive; false after the other side has ended or was given up.
+    /// Returns true while data may still arrive: the other side has not ended and is not given up.
     pub fn is_open(&self) -> bool {
         self.from.is_some()
     }
 
-    /// The descriptor to read from.
+    /// Returns the descriptor to read frames from.
     pub fn read_fd(&self) -> Option<BorrowedFd<'_>> {
         self.from.as_ref().map(AsFd::as_fd)
     }
 
-    /// The descriptor to write to.
+    /// Returns the descriptor to write frames to.
     pub fn write_fd(&self) -> Option<BorrowedFd<'_>> {
         self.to.as_ref().map(AsFd::as_fd)
     }
 
-    /// Queues a frame and writes what the pipe takes at once; drops the frame if no process reads the link.
+    /// Queues a frame and writes without blocking; drops the frame if the link has no reader.
     pub fn send(&mut self, frame: &[u8]) {
         if self.to.is_some() {
             self.last_sent = Instant::now();
@@ -182,7 +182,7 @@ impl Link {
         }
     }
 
-    /// Writes the part of the queue that the pipe takes.
+    /// Writes queued bytes without blocking.
     pub fn drain(&mut self) {
         if let Some(to) = &self.to
             && self.queue.drain_into(to).is_none()
@@ -191,7 +191,7 @@ impl Link {
         }
     }
 
-    /// Reads once.
+    /// Reads from the link once.
     pub fn receive(&mut self) -> Received {
         let Some(from) = &self.from else {
             return Received::End;
@@ -211,12 +211,12 @@ impl Link {
         }
     }
 
-    /// Closes the link; the other side sees it and ends everything it has.
+    /// Closes the link; the daemon at the other side then ends all its processes.
     pub fn close(&mut self) {
         (self.to, self.from) = (None, None);
     }
 
-    /// Returns true if the other side has not yet sent its greeting, so that nothing runs there.
+    /// Returns true if the other side has not sent its greeting yet, so that it runs no rank.
     pub fn is_unanswered(&self) -> bool {
         self.is_open() && !self.frames.is_greeted()
     }
@@ -228,7 +228,7 @@ impl Link {
             && self.last_sent.elapsed() >= limits.silence / 3
     }
 
-    /// Returns why the other side is given up, or `None` if it is within its time limits or the link is closed.
+    /// Returns the reason to give up the other side; `None` if it is in time or the link is closed.
     fn overdue_reason(&self, limits: &Limits) -> Option<String> {
         let passed = |since: Instant, limit: Duration| !limit.is_zero() && since.elapsed() >= limit;
         if !self.is_open() {
@@ -247,7 +247,7 @@ impl Link {
     }
 }
 
-/// Sends keep-alive frames to the other sides. Returns the links that are late, with a sentence about each.
+/// Sends due keep-alive frames. Returns each overdue link with a message about it.
 pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
     let heartbeat = frame(ALL, &ToDaemon::Heartbeat);
     let mut late = Vec::new();
@@ -262,7 +262,7 @@ pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
     late
 }
 
-/// Builds the command that reaches a host and becomes the daemon there.
+/// Builds the command that reaches a host and executes the daemon there.
 fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = agent.to_vec();
     if words.is_empty() {
@@ -272,11 +272,11 @@ fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
         .file_name()
         .is_some_and(|name| name == "ssh");
     if is_ssh && words.len() == 1 {
-        // No display, no terminal: a terminal would change the bytes.
+        // Without X11 and without a terminal, since a terminal would change the bytes.
         words.extend(["-x".into(), "-T".into()]);
     }
     if is_ssh {
-        // A host name that begins with `-` must not be taken for an option.
+        // `--` prevents ssh from parsing a host name that begins with `-` as an option.
         words.push("--".into());
     }
     words.push(host.into());

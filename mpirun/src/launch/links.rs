@@ -1,6 +1,6 @@
-//! The links of one launcher to other hosts: orders go to one of them or to all, and late or ended ones are given up.
+//! Table of a launcher's links to other hosts: routes orders, gives up ended or overdue links.
 //!
-//! A link reaches a host and the hosts behind it; a supervisor and each daemon have such a table.
+//! A link reaches a host and the hosts behind it. The supervisor and each daemon have such a table.
 
 use super::limits::Limits;
 use super::link::{self, Link, Received};
@@ -9,33 +9,33 @@ use super::wire::{ALL, FrameError, Hello, ToDaemon, frame};
 use rustix::fd::BorrowedFd;
 use std::io;
 
-/// All links that were ever opened, by their number; a closed link keeps its number.
+/// All links that were ever opened, by number; a closed link keeps its number.
 #[derive(Debug, Default)]
 pub struct Links {
     links: Vec<Link>,
 }
 
-/// What a link has delivered.
+/// The result of reading a link.
 #[derive(Debug)]
 pub struct Arrived {
-    /// Complete frames: a host and a body each.
+    /// Complete frames, each as a host number and a body.
     pub frames: Vec<(u32, Vec<u8>)>,
-    /// Why nothing more arrives on the link, if so.
+    /// The reason why the link is lost; `None` if it still works.
     pub lost: Option<LostLink>,
 }
 
-/// The reason why a link is given up by the side that reads it.
+/// The reason why the reader of a link gives it up.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LostLink {
-    /// The other side has ended after its greeting.
+    /// The daemon at the other side has ended after its greeting.
     Ended,
-    /// The command that should reach the other side has ended before the greeting.
+    /// The command that reaches the host has ended before the daemon's greeting.
     NotReached,
     Frame(FrameError),
 }
 
 impl LostLink {
-    /// Formats the reason; `remote` is how the other side was reached.
+    /// Formats the reason as a sentence; `remote` has the command that was used to reach the host.
     pub fn sentence(&self, remote: &RemoteLaunch) -> String {
         match self {
             LostLink::Ended => "its launcher has ended".to_string(),
@@ -54,7 +54,7 @@ impl LostLink {
 }
 
 impl Links {
-    /// Opens a link and sends `Hello` through it. Returns its number, with the descriptors to read and to write.
+    /// Opens a link and sends `Hello` through it; returns the link with its number.
     pub fn open(
         &mut self,
         hello: Hello,
@@ -92,12 +92,12 @@ impl Links {
         open.flat_map(|link| link.branch.hosts()).collect()
     }
 
-    /// The pids of the commands that reach the hosts.
+    /// Returns the pids of the commands that reach the hosts.
     pub fn pids(&self) -> Vec<i32> {
         self.links.iter().map(|link| link.pid).collect()
     }
 
-    /// Returns the descriptors to read.
+    /// Returns the descriptors to read frames from.
     pub fn read_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.links.iter().filter_map(Link::read_fd)
     }
@@ -125,12 +125,12 @@ impl Links {
         }
     }
 
-    /// Writes what the pipes take of the queued frames.
+    /// Writes queued bytes of all links without blocking.
     pub fn drain(&mut self) {
         self.links.iter_mut().for_each(Link::drain);
     }
 
-    /// Reads a link once, so that one host with much output does not delay the others.
+    /// Reads a link only once, so that one host with much output does not delay the others.
     pub fn read(&mut self, number: usize) -> Arrived {
         let mut arrived = Arrived {
             frames: Vec::new(),
@@ -157,7 +157,7 @@ impl Links {
         }
     }
 
-    /// Closes a link. Returns the hosts that it reached, which are lost.
+    /// Closes a link; returns the hosts that it reached, which are now lost.
     pub fn close(&mut self, number: usize) -> Vec<u32> {
         let Some(link) = self.links.get_mut(number) else {
             return Vec::new();
@@ -171,7 +171,7 @@ impl Links {
         self.links.iter_mut().for_each(Link::close);
     }
 
-    /// Returns the links whose other side has not yet sent its greeting, so that nothing runs there.
+    /// Returns the links whose daemon has not sent its greeting yet, so that it runs no rank.
     pub fn unanswered(&self) -> Vec<usize> {
         let links = self.links.iter().enumerate();
         links
@@ -180,7 +180,7 @@ impl Links {
             .collect()
     }
 
-    /// Sends keep-alive frames to the other sides. Returns the links that are late, with a sentence about each.
+    /// Sends due keep-alive frames. Returns each overdue link with a message about it.
     pub fn keep(&mut self, limits: &Limits) -> Vec<(usize, String)> {
         link::keep(&mut self.links, limits)
     }

@@ -1,7 +1,8 @@
-//! The ranks of this host: their processes, PMI sockets, output pipes and memory.
+//! Table of the ranks on this host: their processes, PMI sockets, output pipes and shared memory.
 //!
-//! A supervisor and a daemon each have one. It starts and reaps ranks, reads what they send, finds other MPI libraries in their
-//! memory maps, and takes their snapshots. What any of that means for a job, its owner decides or reports.
+//! The supervisor and each daemon own one table. The table starts and reaps ranks, and reads their
+//! sockets and pipes. It finds other MPI libraries in memory maps, and takes snapshots.
+//! The supervisor decides what each event means for a job; a daemon only reports events.
 
 use super::failed_starts::FailedStarts;
 use super::output::Target;
@@ -22,22 +23,23 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The capacity of a pipe.
+/// The capacity of an output pipe in bytes.
 const PIPE: usize = 64 << 10;
 
-/// The ranks of this host, of all jobs.
+/// The ranks of all jobs on this host.
 pub struct LocalRanks {
     ranks: BTreeMap<Proc, LocalRank>,
-    /// The segment of each job that has ranks here, until it is released.
+    /// The shared-memory segment of each job with ranks on this host, until its release.
     nodes: BTreeMap<Job, Node>,
-    /// The other MPI libraries that ranks have loaded.
+    /// Searches ranks' memory maps for other MPI libraries.
     libraries: loaded::Watch,
-    /// Those that were found when a rank first wrote.
+    /// Ranks with the other MPI library that was found at their first output, not yet reported.
     found: Vec<(Proc, PathBuf)>,
     failed_starts: FailedStarts,
     null: OwnedFd,
     nofile: Option<u64>,
-    /// On the stack it would take most of a short one, and would be cleared for each line.
+    /// The read buffer. On the stack it would fill most of a short stack.
+    /// The stack array would also be cleared for each read.
     buffer: Vec<u8>,
 }
 
@@ -45,7 +47,7 @@ struct LocalRank {
     job: Job,
     local_rank: u32,
     pid: i32,
-    /// Whether it is a child of this process that was not reaped; false for an adopted process.
+    /// Whether the rank is an unreaped child of this process; false for an adopted process.
     alive: bool,
     pmi: Option<PmiSocket>,
     stdout: Option<OwnedFd>,
@@ -53,7 +55,7 @@ struct LocalRank {
 }
 
 impl LocalRank {
-    /// Returns true if it lives, or has sent something that was not read yet.
+    /// Returns true if the rank is alive or may have unread data in a socket or pipe.
     fn may_be_heard(&self) -> bool {
         self.alive || self.pmi.is_some() || self.stdout.is_some() || self.stderr.is_some()
     }
@@ -66,30 +68,30 @@ impl LocalRank {
     }
 }
 
-/// A job's part on this host, whose programs were found and whose memory was allocated.
+/// A job's part on this host, with resolved programs and allocated memory.
 pub struct Prepared<'a> {
     order: &'a Order,
     resolved: Resolved<'a>,
-    /// `None` if no rank of the job runs here.
+    /// The job's shared memory; `None` if no rank of the job runs on this host.
     node: Option<Node>,
 }
 
 impl Prepared<'_> {
-    /// Returns the messages about the programs that run here.
+    /// Returns the messages about the programs that run on this host.
     pub fn sentences(&self) -> impl Iterator<Item = String> {
         self.resolved.sentences()
     }
 }
 
-/// A rank that runs.
+/// A rank that has been started.
 pub struct Begun {
     pub proc: Proc,
     pub pid: i32,
-    /// The processors that it was bound to.
+    /// The processors that the rank is bound to, as text; `None` if it is unbound.
     pub bound: Option<String>,
 }
 
-/// The result of reading an output of a rank.
+/// The result of reading a rank's output stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read {
     Some,
@@ -98,7 +100,7 @@ pub enum Read {
 }
 
 impl LocalRanks {
-    /// Creates the table without ranks; ranks get `nofile` as their limit of open files.
+    /// Creates an empty table; `nofile` is the limit of open files for ranks.
     pub fn new(nofile: Option<u64>) -> io::Result<LocalRanks> {
         use rustix::fs::{Mode, OFlags};
         Ok(LocalRanks {
@@ -115,7 +117,8 @@ impl LocalRanks {
 
     // ---- starts ---------------------------------------------------------------------------------------------------
 
-    /// Finds the programs of a job's ranks on `host`, this one, and allocates their memory: nothing is started if either fails.
+    /// Resolves the programs of a job's ranks on `host` (this host) and allocates their memory.
+    /// If either fails, no rank is started.
     pub fn prepare<'a>(
         &self,
         order: &'a Order,
@@ -134,9 +137,9 @@ impl LocalRanks {
         })
     }
 
-    /// Starts a job's ranks of this host; `input` returns what a rank reads, `None` for nothing.
+    /// Starts a job's ranks on this host; `input` returns the standard input of a rank, if any.
     ///
-    /// Returns the ranks that run, also if a later start has failed.
+    /// Returns the started ranks, also if a later start has failed.
     pub fn start(
         &mut self,
         prepared: Prepared<'_>,
@@ -156,7 +159,7 @@ impl LocalRanks {
         let outcome = starter.start(order, &resolved, node.fd(), input, |rank| {
             started.push(rank)
         });
-        // A singleton may be a job of its own on any library, and with `--on` the user has chosen a library.
+        // A single rank may be a singleton on any library; `--on` selects another library.
         let is_watched = order.hosts.len() > 1 && on::wanted(inherited.env).is_none();
         let job = Job(order.job);
         let mut begun = Vec::with_capacity(started.len());
@@ -180,7 +183,7 @@ impl LocalRanks {
             );
             begun.push(Begun { proc, pid, bound });
         }
-        // A job without ranks here never ends here, and its memory would stay.
+        // The memory of a job without ranks here would never be released, so it is not kept.
         if !begun.is_empty() {
             self.nodes.insert(job, node);
         }
@@ -196,17 +199,17 @@ impl LocalRanks {
         }
     }
 
-    /// The pipe on which a child of this process reports that it could not execute its program.
+    /// Returns the pipe on which a child reports that it could not execute its program.
     pub fn report_fd(&self) -> BorrowedFd<'_> {
         self.failed_starts.report_fd()
     }
 
-    /// The limit of open files that children of this process get.
+    /// Returns the limit of open files for children of this process.
     pub fn nofile(&self) -> Option<u64> {
         self.nofile
     }
 
-    /// Registers a process that this launcher did not start: only its socket is served.
+    /// Registers a process that this launcher did not start; only its PMI socket is served.
     pub fn adopt(&mut self, proc: Proc, job: Job, socket: PmiSocket) {
         self.ranks.insert(
             proc,
@@ -234,7 +237,7 @@ impl LocalRanks {
         ranks.map(|(proc, rank)| (*proc, rank))
     }
 
-    /// Returns true if a rank that this launcher has started lives.
+    /// Returns true if at least one started rank is alive.
     pub fn any_alive(&self) -> bool {
         self.alive().next().is_some()
     }
@@ -244,37 +247,38 @@ impl LocalRanks {
         self.signal_those(signal, |_| true);
     }
 
-    /// The same, to the ranks for which `meant` returns true.
+    /// Sends a signal to the process groups of the living ranks for which `meant` returns true.
     pub fn signal_those(&self, signal: Signal, meant: impl Fn(Proc) -> bool) {
         for (_, rank) in self.alive().filter(|(proc, _)| meant(*proc)) {
             sys::signal_group(rank.pid, signal);
         }
     }
 
-    /// Kills what a rank has left in its process group.
+    /// Kills all processes that a rank has left in its process group.
     pub fn end_group_of(&self, proc: Proc) {
         if let Some(rank) = self.ranks.get(&proc).filter(|rank| rank.pid > 0) {
             sys::end_group_of(rank.pid);
         }
     }
 
-    /// Reaps processes up to the next one that is a rank.
+    /// Reaps processes until one of them is a rank; returns that rank and how it ended.
     ///
-    /// Others are orphans, which came here when their parents died, and commands that reached other hosts, whose end is detected on
-    /// their link.
+    /// Other processes are orphans, or commands that reached other hosts.
+    /// The end of such a command is detected on its link.
     pub fn reap(&mut self) -> Option<(Proc, Ended)> {
         while let Some((pid, ended)) = sys::reap() {
             let of_pid = self.alive().find(|(_, rank)| rank.pid == pid);
             if let Some((proc, _)) = of_pid {
                 return Some((proc, ended));
             }
-            // A rank may get the same pid later.
+            // A later rank may get the same pid, so the report is removed.
             self.failed_starts.take(pid);
         }
         None
     }
 
-    /// Records that a rank was reaped. Returns how it ended, after the report of a child that could not execute its program.
+    /// Records that a rank was reaped; returns how it ended.
+    /// The error report of a child that could not execute its program takes precedence.
     pub fn record_end(&mut self, proc: Proc, ended: Ended) -> End {
         self.libraries.is_settled(proc.0);
         let report = self.ranks.get_mut(&proc).and_then(|rank| {
@@ -291,7 +295,8 @@ impl LocalRanks {
         }
     }
 
-    /// Returns the ranks that have begun to die: the kernel reports their end to this process only after it has released their resources.
+    /// Returns the ranks that have begun to die.
+    /// The kernel reports their end to this process only after it has released their resources.
     pub fn dying(&self) -> impl Iterator<Item = Proc> {
         let dying = self.alive().filter(|(_, rank)| sys::is_dying(rank.pid));
         dying.map(|(proc, _)| proc)
@@ -299,7 +304,7 @@ impl LocalRanks {
 
     // ---- requests -------------------------------------------------------------------------------------------------
 
-    /// Reads a rank's socket once.
+    /// Reads a rank's PMI socket once.
     pub fn receive(&mut self, proc: Proc, take: impl FnOnce(&[u8])) -> Received {
         let Some(rank) = self.ranks.get_mut(&proc) else {
             return Received::Nothing;
@@ -309,7 +314,7 @@ impl LocalRanks {
         };
         let received = socket.receive(take);
         match received {
-            // It is served by this launcher: its libraries need not be searched.
+            // The rank speaks PMI to this launcher, so it uses this library and needs no search.
             Received::Bytes => self.libraries.is_settled(proc.0),
             Received::Nothing => {}
             Received::HungUp => rank.pmi = None,
@@ -317,12 +322,12 @@ impl LocalRanks {
         received
     }
 
-    /// Sends bytes to a rank, or queues them.
+    /// Sends bytes to a rank's PMI socket; bytes that the socket does not accept are queued.
     pub fn send(&mut self, proc: Proc, bytes: &[u8]) -> SendOutcome {
         self.with_socket(proc, |socket| socket.say(bytes))
     }
 
-    /// Writes the bytes that are queued for a rank.
+    /// Writes the bytes that are queued for a rank's PMI socket, without blocking.
     pub fn send_queued(&mut self, proc: Proc) -> SendOutcome {
         self.with_socket(proc, PmiSocket::drain)
     }
@@ -336,7 +341,7 @@ impl LocalRanks {
         socket.map_or(SendOutcome::HungUp, send)
     }
 
-    /// The same for all ranks.
+    /// Writes the queued bytes of all ranks' PMI sockets, without blocking.
     pub fn send_all_queued(&mut self) {
         let sockets = self.ranks.values_mut().filter_map(|rank| rank.pmi.as_mut());
         for socket in sockets.filter(|socket| socket.has_queued()) {
@@ -344,12 +349,12 @@ impl LocalRanks {
         }
     }
 
-    /// Returns a rank's socket while it is open.
+    /// Returns a rank's PMI socket; `None` if it is closed.
     pub fn socket(&self, proc: Proc) -> Option<&PmiSocket> {
         self.ranks.get(&proc)?.pmi.as_ref()
     }
 
-    /// Closes a rank's socket. The rank takes that for the loss of its launcher, and ends.
+    /// Closes a rank's PMI socket; the rank then ends, since it considers its launcher lost.
     pub fn close_socket(&mut self, proc: Proc) {
         if let Some(rank) = self.ranks.get_mut(&proc) {
             rank.pmi = None;
@@ -358,7 +363,7 @@ impl LocalRanks {
 
     // ---- output ---------------------------------------------------------------------------------------------------
 
-    /// Reads one output of a rank once.
+    /// Reads one output stream of a rank once.
     pub fn read_output(&mut self, proc: Proc, of: Target, take: impl FnOnce(&[u8])) -> Read {
         let Some(rank) = self.ranks.get_mut(&proc) else {
             return Read::Nothing;
@@ -367,7 +372,8 @@ impl LocalRanks {
         let Some(pipe) = slot else {
             return Read::Nothing;
         };
-        // The rank still runs, or has only just ended, so its maps can be read. A rank without output may not have loaded its library yet.
+        // The rank is alive or has just ended, so its maps are still readable.
+        // A rank without output may not have loaded its MPI library yet.
         let has_output = rustix::io::ioctl_fionread(&*pipe).is_ok_and(|bytes| bytes > 0);
         let loaded = has_output.then(|| self.libraries.has_written(proc.0));
         if let Some(library) = loaded.flatten() {
@@ -388,7 +394,7 @@ impl LocalRanks {
         }
     }
 
-    /// Returns an output pipe of a rank while it is open.
+    /// Returns an output pipe of a rank; `None` if it is closed.
     pub fn pipe(&self, proc: Proc, of: Target) -> Option<BorrowedFd<'_>> {
         let rank = self.ranks.get(&proc)?;
         let pipe = match of {
@@ -406,13 +412,13 @@ impl LocalRanks {
         })
     }
 
-    /// Returns the ranks of which something may still be read.
+    /// Returns the ranks that are alive or may have unread data.
     pub fn open(&self) -> Vec<Proc> {
         let open = self.ranks.iter().filter(|(_, rank)| rank.may_be_heard());
         open.map(|(proc, _)| *proc).collect()
     }
 
-    /// Adds the sockets and pipes to read to `fds`.
+    /// Adds all open sockets and pipes to the poll set `fds`, for reading.
     pub fn poll_readable<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         let sockets = self.ranks.values().filter_map(|rank| rank.pmi.as_ref());
         fds.extend(sockets.map(|socket| PollFd::new(socket, PollFlags::IN)));
@@ -420,7 +426,7 @@ impl LocalRanks {
         fds.extend(pipes.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
     }
 
-    /// Adds the sockets for which bytes are queued to `fds`.
+    /// Adds the sockets with queued bytes to the poll set `fds`, for writing.
     pub fn poll_writable<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         let sockets = self.ranks.values().filter_map(|rank| rank.pmi.as_ref());
         let queued = sockets.filter(|socket| socket.has_queued());
@@ -429,7 +435,7 @@ impl LocalRanks {
 
     // ---- memory ---------------------------------------------------------------------------------------------------
 
-    /// Returns the current snapshot of a rank.
+    /// Returns the current snapshot of a rank's state in MPI.
     pub fn snapshot(&self, proc: Proc) -> Option<RankSnapshot> {
         let rank = self.ranks.get(&proc)?;
         self.nodes.get(&rank.job)?.snapshot_of(rank.local_rank)
@@ -443,7 +449,7 @@ impl LocalRanks {
             .collect()
     }
 
-    /// Returns the events of a rank, for the trace.
+    /// Returns the recorded events of a rank, for the trace.
     pub fn played(&self, proc: Proc) -> Option<Played> {
         let rank = self.ranks.get(&proc)?;
         Some(self.nodes.get(&rank.job)?.played_of(rank.local_rank))
@@ -454,13 +460,13 @@ impl LocalRanks {
         self.ranks.get(&proc).map(|rank| rank.job)
     }
 
-    /// Returns all ranks.
+    /// Returns all ranks on this host, including ended ones that are still in the table.
     pub fn all(&self) -> Vec<Proc> {
         self.ranks.keys().copied().collect()
     }
 
-    /// Returns the other MPI libraries that ranks have loaded, each once: those found since the last call, and those in the maps that
-    /// are due to be read.
+    /// Returns ranks with the other MPI library that they have loaded, each rank once.
+    /// The libraries were found since the last call, or now in the maps that are due to be read.
     pub fn take_libraries(&mut self, now: Instant) -> Vec<(Proc, PathBuf)> {
         let mut found = std::mem::take(&mut self.found);
         let read = self.libraries.read(now).into_iter();
@@ -468,12 +474,12 @@ impl LocalRanks {
         found
     }
 
-    /// Returns when maps must be read next.
+    /// Returns the time at which the memory maps are next due to be read.
     pub fn next_maps(&self) -> Option<Instant> {
         self.libraries.next()
     }
 
-    /// Returns true if a job has memory here that no living rank uses and in which no events are recorded.
+    /// Returns true if a job has memory here, no living rank, and no recorded events.
     pub fn is_over(&self, job: Job) -> bool {
         let Some(node) = self.nodes.get(&job) else {
             return false;
@@ -487,14 +493,14 @@ impl LocalRanks {
         self.nodes.remove(&job);
     }
 
-    /// Forgets the ranks of jobs whose memory was released, once their pipes and sockets have been read to the end.
+    /// Removes ended ranks of jobs with released memory, once their sockets and pipes are closed.
     pub fn forget_released(&mut self) {
         let nodes = &self.nodes;
         forget(&mut self.ranks, |job| nodes.contains_key(&job));
     }
 }
 
-/// Removes the ranks that have ended and were read to the end, unless the memory of their job is kept.
+/// Removes ended ranks with closed sockets and pipes, unless their job's memory is kept.
 fn forget(ranks: &mut BTreeMap<Proc, LocalRank>, has_memory: impl Fn(Job) -> bool) {
     ranks.retain(|_, rank| rank.may_be_heard() || has_memory(rank.job));
 }
@@ -547,7 +553,7 @@ mod tests {
         assert_eq!(next(&mut local, Target::Stderr), Read::Some);
         drop(write);
         assert_eq!(local.open(), [Proc(4)]);
-        // A child that another test starts may hold a copy of the writing end until it executes its program.
+        // A child that another test forks may hold a copy of the write end until its `exec`.
         while next(&mut local, Target::Stderr) != Read::End {
             std::thread::yield_now();
         }

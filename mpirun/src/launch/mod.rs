@@ -1,29 +1,36 @@
-//! The launcher: a front end that the user sees, a supervisor that owns the ranks, and a daemon on every other host.
+//! Launcher: the front end that users see, the supervisor of the ranks, and daemons on other hosts.
 //!
-//! `mpirun` forks once. The parent, the *front end* ([`frontend`]), forwards signals, feeds a terminal's input to rank 0,
-//! and exits with the supervisor's exit code.
-//! The child, the *supervisor* (`supervisor`), starts the ranks, serves PMI-1 to them, forwards their output and ends them.
-//! A socket joins the two. It carries one byte for each signal; its closing means that the other side has died.
+//! `mpirun` forks once. The parent is the *front end* ([`frontend`]): it forwards signals and
+//! terminal input, and exits with the supervisor's exit code.
+//! The child is the *supervisor* (`supervisor`): it starts and ends ranks, serves PMI-1 and
+//! forwards output.
+//! A socket connects both processes and carries one byte per signal.
+//! The socket closes when one of the processes dies.
 //!
-//! A [`daemon`] on each other host starts the ranks there. It is the same program, reached by ssh (`link`, `wire`),
-//! and a parent of its own guards it as the front end guards the supervisor.
-//! Supervisor and daemon have the same parts for the ranks of their host (`local_ranks`, `starter`) and for the links to other hosts
-//! (`links`); they differ in what they do with the news: the supervisor decides, the daemon reports.
+//! A [`daemon`] on each other host starts the ranks there.
+//! The daemon is the same program, reached by ssh (`link`, `wire`).
+//! A parent process guards the daemon as the front end guards the supervisor.
+//! Supervisor and daemon share `local_ranks` and `starter` for ranks, and `links` for links.
+//! The supervisor decides what an event means; the daemon only reports events.
 //!
-//! Promise: whichever process dies, by whatever signal, everything that the launcher started ends within a moment.
-//! * A rank dies: the supervisor reaps it and ends the others; if the job survives deaths (`--with-ft`), it notifies the others instead.
-//! * The front end dies: the supervisor sees the socket close and ends all ranks.
-//! * The supervisor dies: each rank has asked the kernel to die with it, and the front end inherits and kills the orphans below.
-//! * A daemon or its host dies: its link closes or falls silent, and the supervisor ends the job, or counts its ranks as dead.
-//! * A link closes: the daemon ends everything it has.
-//! * Children of ranks: the supervisor is their reaper (`PR_SET_CHILD_SUBREAPER`), and before it ends it kills every descendant it has.
+//! Promise: if any of these processes dies, all processes of the job end within a moment.
+//! * A rank dies: the supervisor ends the other ranks, or with `--with-ft` notifies them.
+//! * The front end dies: the supervisor's socket closes, and the supervisor ends all ranks.
+//! * The supervisor dies: the kernel kills each rank by its parent-death signal.
+//!   The front end inherits and kills the orphans.
+//! * A daemon or its host dies: the link closes or falls silent.
+//!   The supervisor ends the job or counts the daemon's ranks as dead.
+//! * A link closes: the daemon ends all its processes.
+//! * Children of ranks: the supervisor is a subreaper (`PR_SET_CHILD_SUBREAPER`).
+//!   It kills all descendants before it exits.
 //!
-//! Inside a Slurm allocation Slurm starts the ranks of other hosts: the process becomes [`srun`].
-//! Open MPI's own launcher starts ranks that use Open MPI's library: the process becomes that launcher ([`foreign_launcher`]).
+//! Inside a Slurm allocation this process replaces itself by [`srun`] if ranks run on other hosts.
+//! For ranks on Open MPI's library it replaces itself by Open MPI's launcher
+//! ([`foreign_launcher`]).
 //!
-//! Once the job runs, each of these processes returns the memory that only the start needed (`trim_memory`).
+//! Once the job runs, each process returns memory that only the start needed (`trim_memory`).
 //!
-//! No launcher waits for the end of a pipe without a limit, as a stray process may hold its other end.
+//! All waits for the end of a pipe are limited, as an orphan may hold the pipe's other end.
 
 pub(crate) mod binding;
 pub mod daemon;
@@ -66,7 +73,7 @@ pub const FORWARDED: [sys::Signal; 8] = [
     libc::SIGCONT,
 ];
 
-/// Returns true if a forwarded signal means that the job must end.
+/// Returns true if a forwarded signal requests the end of the job.
 pub fn ends_the_job(signal: sys::Signal) -> bool {
     matches!(
         signal,

@@ -1,15 +1,19 @@
-//! MPIR, the interface by which debuggers find the processes of a job (MPIR process acquisition interface, version 1.1):
-//! TotalView, DDT, STAT, LaunchMON and gdb scripts attach to mpirun and read this table.
+//! MPIR process table, by which debuggers find a job's processes (MPIR acquisition interface 1.1).
 //!
-//! A debugger knows the process that the user has started, the front end, and reads the variables there by their names.
-//! The supervisor starts the ranks, so it writes the table into a file without a name that both processes have open, and sends one byte.
+//! TotalView, DDT, STAT, LaunchMON and gdb scripts attach to mpirun and read this table.
+//! A debugger knows only the process that the user started, the front end.
+//! It reads the front end's variables by name.
+//! The supervisor, which starts the ranks, writes the table to a memfd that both processes share.
+//! It then sends one byte to the front end.
 //! The table is always filled, so that a debugger can attach to a job that hangs.
 //!
-//! A debugger that starts mpirun has set `MPIR_being_debugged` before `main`. The supervisor, which inherits it, then answers no rank
-//! until the front end has returned from `MPIR_Breakpoint`; meanwhile every rank of this host waits in `MPI_Init`.
+//! A debugger that starts mpirun sets `MPIR_being_debugged` before `main`;
+//! the supervisor inherits it.
+//! The supervisor then answers no rank until the front end has returned from `MPIR_Breakpoint`.
+//! Meanwhile every rank of this host waits in `MPI_Init`.
 //!
-//! Debuggers find the layout of the table by the type's name, so this file describes it in DWARF, whatever debug information the
-//! program is built with.
+//! Debuggers find the table's layout by the name of its type.
+//! So this file emits DWARF for the type, independent of the program's own debug information.
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use rustix::fd::OwnedFd;
@@ -21,7 +25,7 @@ use std::os::fd::AsFd;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering::Relaxed};
 
-/// A process, in the order of the ranks of `MPI_COMM_WORLD`.
+/// A table entry: one process, in the order of ranks in `MPI_COMM_WORLD`.
 #[derive(Debug)]
 #[repr(C)]
 struct ProcDesc {
@@ -30,48 +34,49 @@ struct ProcDesc {
     pid: c_int,
 }
 
-/// The table; null until all ranks have started.
+/// The process table; null until all ranks have started.
 #[unsafe(no_mangle)]
 static MPIR_proctable: AtomicPtr<ProcDesc> = AtomicPtr::new(ptr::null_mut());
-/// The number of its entries.
+/// The number of entries of the process table.
 #[unsafe(no_mangle)]
 static MPIR_proctable_size: AtomicI32 = AtomicI32::new(0);
-/// Set by a debugger that has started this program.
+/// Nonzero if a debugger has started this program; the debugger sets it.
 #[unsafe(no_mangle)]
 static MPIR_being_debugged: AtomicI32 = AtomicI32::new(0);
-/// Why `MPIR_Breakpoint` was called: [`SPAWNED`] or [`ABORTING`].
+/// The reason of the last call of `MPIR_Breakpoint`: [`SPAWNED`] or [`ABORTING`].
 #[unsafe(no_mangle)]
 static MPIR_debug_state: AtomicI32 = AtomicI32::new(0);
-/// Why the job ends.
+/// The message that a debugger shows if the job aborts.
 #[unsafe(no_mangle)]
 static MPIR_debug_abort_string: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
-/// Its presence says that this program starts the ranks and is none of them.
+/// The presence of this symbol means that this process is not a rank itself.
 #[unsafe(no_mangle)]
 static MPIR_i_am_starter: AtomicI32 = AtomicI32::new(0);
-/// Its presence says that ranks to which the debugger does not attach go on by themselves.
+/// The presence of this symbol means that ranks run on if the debugger does not attach to them.
 #[unsafe(no_mangle)]
 static MPIR_partial_attach_ok: AtomicI32 = AtomicI32::new(0);
-/// Its presence asks debuggers to show `main` and not this library where a rank starts.
+/// The presence of this symbol makes debuggers show `main` at a rank's start, not this library.
 #[unsafe(no_mangle)]
 static MPIR_force_to_main: AtomicI32 = AtomicI32::new(0);
 
-/// Values of `MPIR_debug_state`.
+/// The values of `MPIR_debug_state`.
 const SPAWNED: c_int = 1;
 const ABORTING: c_int = 2;
 
-/// A debugger stops here to read the variables.
+/// The function at which a debugger stops to read the variables.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn MPIR_Breakpoint() {
-    // Something that the compiler cannot leave out, so that the function keeps a place of its own.
+    // A use that the compiler cannot remove, so that the function keeps an address of its own.
     black_box(&MPIR_debug_state);
 }
 
-/// Bytes that the supervisor sends to the front end.
+/// The bytes that the supervisor sends to the front end.
 pub(super) const TABLE_IS_WRITTEN: u8 = b'T';
 pub(super) const JOB_IS_ABORTED: u8 = b'A';
 
-/// The byte that the front end sends to a supervisor under a debugger when the debugger has seen the table; it is no signal's number.
+/// The byte by which the front end reports that the debugger has read the table.
+/// The value is not a signal number.
 pub(super) const RELEASED: u8 = 0;
 
 /// Returns true if a debugger has started this program.
@@ -79,7 +84,7 @@ pub(super) fn is_debugged() -> bool {
     MPIR_being_debugged.load(Relaxed) != 0
 }
 
-/// An entry of the table.
+/// An entry of the process table, as the supervisor passes it to the front end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) host: String,
@@ -87,19 +92,19 @@ pub(super) struct Entry {
     pub(super) pid: i32,
 }
 
-/// The file through which the supervisor passes the table to the front end.
+/// The memfd through which the supervisor passes the table to the front end.
 #[derive(Debug)]
 pub struct TableFile(OwnedFd);
 
 impl TableFile {
-    /// Creates the file, for the two processes.
+    /// Creates the memfd; returns one descriptor for each process.
     pub(super) fn pair() -> io::Result<(TableFile, TableFile)> {
         let file = rustix::fs::memfd_create(c"portcullis-mpir", MemfdFlags::CLOEXEC)?;
         let other = rustix::io::fcntl_dupfd_cloexec(&file, 3)?;
         Ok((TableFile(file), TableFile(other)))
     }
 
-    /// Writes the table.
+    /// Writes the table to the file.
     pub(super) fn write(&self, entries: &[Entry]) -> io::Result<()> {
         let bytes = encode(entries);
         let mut done = 0;
@@ -122,16 +127,16 @@ impl TableFile {
         Ok(decode(&bytes))
     }
 
-    /// Shows debuggers the table that the supervisor has written.
+    /// Publishes the table that the supervisor has written.
     pub(super) fn publish(&self) {
-        // Without the table the job runs all the same.
+        // If the table cannot be read, the job runs without it.
         if let Ok(entries) = self.read() {
             publish(&entries);
         }
     }
 }
 
-/// Each entry is three strings that end with NUL; a NUL in a name would end it, so it is left out.
+/// Encodes each entry as three strings that end with NUL; a NUL inside a name is dropped.
 fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in entries {
@@ -157,7 +162,7 @@ fn decode(bytes: &[u8]) -> Vec<Entry> {
     .collect()
 }
 
-/// Fills the variables and calls `MPIR_Breakpoint`. The table lives as long as the process.
+/// Fills the variables and calls `MPIR_Breakpoint`; the table is leaked and lives until exit.
 fn publish(entries: &[Entry]) {
     let text = |text: &str| {
         CString::new(text)
@@ -181,14 +186,14 @@ fn publish(entries: &[Entry]) {
         &MPIR_partial_attach_ok,
         &MPIR_force_to_main,
     ] {
-        // Keeps the symbols in the program.
+        // This use keeps the symbols in the program.
         black_box(present);
     }
     MPIR_debug_state.store(SPAWNED, Relaxed);
     MPIR_Breakpoint();
 }
 
-/// Shows debuggers that the job ends because a rank has failed.
+/// Reports to debuggers that the job ends because a rank has failed.
 pub(super) fn publish_abort() {
     let text = c"the job ends because a rank has failed; mpirun prints which";
     MPIR_debug_abort_string.store(text.as_ptr().cast_mut(), Relaxed);
@@ -196,8 +201,8 @@ pub(super) fn publish_abort() {
     MPIR_Breakpoint();
 }
 
-// The description of the variables for debuggers: DWARF 4, one unit in C.
-// The sections are `unique`, so that they are apart from those that the compiler writes for this crate, whose offsets begin with 0.
+// DWARF 4 description of the variables for debuggers: one compilation unit in C.
+// `unique` separates the sections from the compiler's own, whose offsets begin with 0.
 std::arch::global_asm!(
     r#"
     .section .debug_abbrev,"",@progbits,unique,7901

@@ -1,14 +1,16 @@
-//! The ranks' output, cut into lines, so that one rank's output never breaks another rank's line.
+//! Line buffering of the ranks' output, so that one rank's output never breaks another rank's line.
 //!
-//! A [`Stream`] buffers what one rank writes to one of its two outputs; complete lines go to a [`Sink`], mpirun's own output.
-//! An incomplete line is printed when the stream ends, and when no end of line arrives within [`PROMPT`]: it may be a prompt.
-//! Such a line is terminated by a newline before another stream's bytes, and only then; a job's last line keeps its form.
+//! A [`Stream`] buffers one of a rank's outputs; complete lines go to a [`Sink`], mpirun's output.
+//! An incomplete line may be a prompt: it is printed at the end of the stream, or after [`PROMPT`].
+//! Before another stream's bytes, a newline terminates such a line.
+//! The last line of a job stays open.
 //!
-//! Bytes that a file refuses go to mpirun's own output from then on. A sink whose write fails for another reason than a closed pipe
-//! keeps the error number. The owner of the sinks reports both to the user ([`Sink::take_complaints`], [`Sink::take_write_error`]).
+//! If a write to a stream's file fails, all further bytes go to mpirun's own output.
+//! A sink keeps the error number of a failed write, except for a closed pipe.
+//! The owner of the sinks reports both ([`Sink::take_complaints`], [`Sink::take_write_error`]).
 //!
-//! A sink never blocks the launcher: bytes that the reader does not take are queued. When the queue is long,
-//! the ranks are no longer read, so they block as they would on a pipe of their own.
+//! A sink never blocks the launcher: bytes that the reader does not accept are queued.
+//! With a long queue the launcher stops reading the ranks, which then block as on their own pipe.
 
 use super::sys;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,67 +21,67 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long an incomplete line waits for its end.
+/// The time for which an incomplete line is held back.
 const PROMPT: Duration = Duration::from_millis(50);
 
-/// The same for a line that a block of at least [`BLOCK`] bytes has cut: a program that fills its buffer goes on with the line,
-/// even if it is not scheduled for a while.
+/// The time for which a line is held back that a block of at least [`BLOCK`] bytes has cut.
+/// A program that fills its buffer will continue the line, even if it is not scheduled for a while.
 const CUT: Duration = Duration::from_secs(1);
 
-/// The smallest size of such a block: that of a page, in which the C library writes, and of an atomic write to a pipe (pipe(7)).
+/// The minimum size of such a block in bytes: a C library buffer, an atomic pipe write (pipe(7)).
 const BLOCK: usize = 4096;
 
-/// A longer line is forwarded in pieces.
+/// The maximum line length in bytes; a longer line is forwarded in pieces.
 const LINE_MAX: usize = 1 << 20;
 
-/// When this many bytes are queued, the ranks are not read.
+/// The queue length in bytes from which the ranks are no longer read.
 const QUEUE_MAX: usize = 1 << 20;
 
-/// Writes of this size to a pipe that reports space do not block (POSIX, PIPE_BUF).
+/// The write size in bytes that never blocks on a pipe that reports space (POSIX, PIPE_BUF).
 const PIECE: usize = 4096;
 
-/// The number of a stream among all streams of one mpirun.
+/// The id of a stream, unique within one mpirun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamId(u64);
 
 impl StreamId {
-    /// Messages of mpirun itself.
+    /// The id for messages of mpirun itself.
     const MPIRUN: StreamId = StreamId(u64::MAX);
 
-    /// One of the two outputs of a rank of a job.
+    /// Returns the id of one of the two outputs of a rank of a job.
     pub fn new(job: usize, rank: u32, of: Target) -> StreamId {
         StreamId((job as u64) << 33 | u64::from(rank) << 1 | u64::from(of == Target::Stderr))
     }
 }
 
-/// One output of one rank.
+/// One of the two output streams of a rank.
 #[derive(Debug)]
 pub struct Stream {
     id: StreamId,
-    /// The rank and which of its outputs this is, for error messages.
+    /// The rank and the output, as error messages name them.
     name: String,
     pub to: Target,
     style: Style,
     partial: Vec<u8>,
-    /// When the pending incomplete line is printed if its end has not arrived.
+    /// The time at which the pending incomplete line is printed.
     prompt_at: Option<Instant>,
 }
 
-/// How the lines of a stream are printed.
+/// The output format of a stream's lines.
 #[derive(Debug, Default)]
 pub struct Style {
-    /// Printed before each line; empty without `--tag-output` and `--label`.
+    /// The prefix of each line; empty without `--tag-output` and `--label`.
     pub tag: String,
     pub timestamp: bool,
-    /// Receives all bytes unchanged.
+    /// The file that receives all bytes unchanged (`--output`).
     pub file: Option<(PathBuf, File)>,
-    /// Whether mpirun does not print the stream itself.
+    /// Whether mpirun omits this stream from its own output.
     pub silent: bool,
     /// Whether bytes are forwarded at once, without waiting for the end of a line.
     pub unbuffered: bool,
 }
 
-/// One of mpirun's two outputs.
+/// One of the two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Stdout,
@@ -87,7 +89,7 @@ pub enum Target {
 }
 
 impl Stream {
-    /// Creates the stream of an output that error messages call `name`: "rank 3's standard output".
+    /// Creates a stream; `name` is used in error messages, such as "rank 3's standard output".
     pub fn new(id: StreamId, name: String, to: Target, style: Style) -> Stream {
         Stream {
             id,
@@ -99,7 +101,7 @@ impl Stream {
         }
     }
 
-    /// Returns when the pending incomplete line is due to be printed.
+    /// Returns the time at which the pending incomplete line is printed.
     pub fn prompt_at(&self) -> Option<Instant> {
         self.prompt_at
     }
@@ -113,7 +115,7 @@ impl Stream {
         }
     }
 
-    /// Returns the prefix of a line that is printed now.
+    /// Returns the prefix for a line that is printed now.
     fn head(&self) -> String {
         match self.style.timestamp {
             true => format!("{} {}", sys::wall_clock(), self.style.tag),
@@ -121,7 +123,7 @@ impl Stream {
         }
     }
 
-    /// Takes bytes of the rank.
+    /// Processes bytes that the rank has written.
     pub fn take(&mut self, bytes: &[u8], sink: &mut Sink) {
         // Bytes that the file has refused go to mpirun's own output.
         let refused = self.write_file(bytes, sink);
@@ -137,7 +139,7 @@ impl Stream {
         }
         self.partial.extend_from_slice(bytes);
         let newline = self.partial.iter().rposition(|&byte| byte == b'\n');
-        // These bytes are no complete lines, so no newline is put between them and the bytes of other streams.
+        // These bytes are not whole lines, so no newline separates them from other streams' bytes.
         let raw = self.style.unbuffered || newline.is_none() && self.partial.len() > LINE_MAX;
         let whole = match newline {
             _ if raw => self.partial.len(),
@@ -160,7 +162,8 @@ impl Stream {
         }
     }
 
-    /// Writes to the stream's file. Returns how many of the last bytes it refused; the file is then closed and a complaint is queued.
+    /// Writes to the stream's file; returns the number of trailing bytes that the file has refused.
+    /// After a failed write the file is closed and a complaint is queued.
     fn write_file(&mut self, bytes: &[u8], sink: &mut Sink) -> usize {
         let Some((path, file)) = &mut self.style.file else {
             return 0;
@@ -186,14 +189,14 @@ impl Stream {
         left.len()
     }
 
-    /// Prints lines; the last may be incomplete.
+    /// Writes lines with their prefixes to the sink; the last line may be incomplete.
     fn give(&self, lines: &[u8], sink: &mut Sink) {
         let head = self.head();
         if head.is_empty() {
             return sink.push_of(self.id, lines);
         }
         for line in lines.split_inclusive(|&byte| byte == b'\n') {
-            // The rest of a line that was begun has its prefix already.
+            // The continuation of an open line already has its prefix.
             if sink.unfinished != Some(self.id) {
                 sink.push_of(self.id, head.as_bytes());
             }
@@ -202,25 +205,25 @@ impl Stream {
     }
 }
 
-/// One of mpirun's own outputs.
+/// One of mpirun's two output streams, with a queue.
 #[derive(Debug)]
 pub struct Sink {
     fd: OwnedFd,
     queue: VecDeque<u8>,
-    /// The stream whose last line is incomplete.
+    /// The stream whose last line is incomplete, if any.
     unfinished: Option<StreamId>,
-    /// Nothing can be written any more.
+    /// Whether a write has failed, so that all further bytes are dropped.
     broken: bool,
-    /// It is broken because the reader has closed its end (`mpirun ... | head`).
+    /// Whether the reader has closed the pipe (`mpirun ... | head`).
     closed: bool,
-    /// The error, unless the reader has closed its end.
+    /// The error of the failed write, except for a closed pipe.
     write_error: Option<Errno>,
-    /// Sentences about streams whose files failed.
+    /// Messages about streams whose files failed.
     complaints: Vec<String>,
 }
 
 impl Sink {
-    /// Creates an empty queue in front of one of mpirun's own outputs.
+    /// Creates a sink with an empty queue for one of mpirun's outputs.
     pub fn new(fd: OwnedFd) -> Sink {
         Sink {
             fd,
@@ -233,7 +236,7 @@ impl Sink {
         }
     }
 
-    /// Queues complete lines of mpirun's own; [`Sink::drain`] writes them.
+    /// Queues complete lines of mpirun itself; [`Sink::drain`] writes them.
     pub fn push(&mut self, lines: &[u8]) {
         self.push_of(StreamId::MPIRUN, lines);
     }
@@ -250,12 +253,12 @@ impl Sink {
         self.unfinished = (bytes.last() != Some(&b'\n')).then_some(stream);
     }
 
-    /// Returns the error that broke the sink, once; a reader that has closed its end is no error.
+    /// Removes and returns the error of the failed write; a closed pipe is not an error.
     pub fn take_write_error(&mut self) -> Option<Errno> {
         self.write_error.take()
     }
 
-    /// Returns the sentences about streams whose files failed, once.
+    /// Removes and returns the messages about streams whose files failed.
     pub fn take_complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.complaints)
     }
@@ -265,22 +268,22 @@ impl Sink {
         self.queue.is_empty()
     }
 
-    /// Returns true if the ranks must not be read until some of the queue has been written.
+    /// Returns true if the ranks must not be read until the queue is shorter.
     pub fn is_full(&self) -> bool {
         self.queue.len() >= QUEUE_MAX
     }
 
-    /// Returns true if nothing can be written any more, for whatever reason.
+    /// Returns true if a write has failed or the reader has closed the pipe.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// Returns true if the reader has closed its end (`mpirun ... | head`).
+    /// Returns true if the reader has closed the pipe (`mpirun ... | head`).
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Writes as much as the reader takes without blocking.
+    /// Writes queued bytes without blocking.
     pub fn drain(&mut self) {
         while !self.queue.is_empty() && has_room(self.fd.as_fd()) {
             let (front, _) = self.queue.as_slices();
@@ -315,7 +318,7 @@ fn has_room(fd: BorrowedFd<'_>) -> bool {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // A file that cannot be polled always has space; a write finds any other error.
+    // A file that cannot be polled always has space; the write reports any other error.
     poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
@@ -334,7 +337,7 @@ mod tests {
         String::from_utf8(buffer[..got].to_vec()).unwrap()
     }
 
-    /// Rank `rank`'s standard output.
+    /// Returns a stream for the standard output of rank `rank`.
     fn stream(rank: u32, style: Style) -> Stream {
         let id = StreamId::new(0, rank, Target::Stdout);
         let name = format!("rank {rank}'s standard output");
@@ -461,7 +464,7 @@ mod tests {
         sink.drain();
         assert!(!sink.is_empty());
         drop(out);
-        // A child that another test starts may hold a copy of the reading end until it executes its program.
+        // A child that another test forks may hold a copy of the read end until its `exec`.
         while !sink.is_broken() {
             sink.drain();
             std::thread::yield_now();

@@ -1,17 +1,18 @@
-//! The launcher's end of a rank's PMI socket, with nonblocking reads and writes.
+//! Launcher's end of a rank's PMI socket, with nonblocking reads and writes.
 //!
-//! A rank reads the answers to its requests at once. It reads notices of deaths later, so bytes that its socket does not take
-//! are queued here in order; [`PmiSocket::drain`] writes them when the socket has space.
+//! A rank reads the answers to its requests at once, but notices of deaths later.
+//! Bytes that the socket does not accept are queued in order;
+//! [`PmiSocket::drain`] writes them later.
 //!
-//! The launcher's end is not set nonblocking, as the rank shares the socket pair's other end with libraries that expect to block;
-//! each transfer passes `MSG_DONTWAIT` instead.
+//! The launcher's end is not `O_NONBLOCK`: libraries in the rank expect the other end to block.
+//! Each transfer passes `MSG_DONTWAIT` instead.
 
 use super::link::Queue;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
-/// The socket, and the bytes that the rank has not taken yet.
+/// The socket, and the queue of bytes that the socket has not accepted yet.
 #[derive(Debug)]
 pub struct PmiSocket {
     fd: OwnedFd,
@@ -29,11 +30,11 @@ pub enum Received {
 /// The result of sending bytes to a rank.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SendOutcome {
-    /// The rank has the bytes, or they are queued for it.
+    /// The bytes are sent to the rank or queued.
     Sent,
-    /// The rank has closed its end, by its death or on purpose; the caller finds that when it reads.
+    /// The rank has closed its end or has died; the next read of the caller reports that.
     HungUp,
-    /// The rank lives and has not read for very long; it is given up.
+    /// The queue has reached its limit, since the rank is alive but does not read: it is given up.
     Unread,
 }
 
@@ -46,7 +47,7 @@ impl PmiSocket {
         }
     }
 
-    /// Reads once.
+    /// Reads from the socket once.
     pub fn receive(&self, take: impl FnOnce(&[u8])) -> Received {
         let mut buffer = [0u8; 16 * 1024];
         match rustix::net::recv(&self.fd, &mut buffer, RecvFlags::DONTWAIT) {
@@ -60,13 +61,13 @@ impl PmiSocket {
         }
     }
 
-    /// Sends bytes to the rank.
+    /// Sends bytes to the rank, or queues them.
     pub fn say(&mut self, bytes: &[u8]) -> SendOutcome {
         self.unread.push(bytes);
         self.drain()
     }
 
-    /// Writes the queued bytes that the socket takes.
+    /// Writes queued bytes without blocking.
     pub fn drain(&mut self) -> SendOutcome {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let fd = &self.fd;
@@ -80,7 +81,7 @@ impl PmiSocket {
         }
     }
 
-    /// Returns true if bytes are queued until the socket has space.
+    /// Returns true if bytes are queued that the socket has not accepted.
     pub fn has_queued(&self) -> bool {
         !self.unread.is_empty()
     }

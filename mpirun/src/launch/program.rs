@@ -1,4 +1,4 @@
-//! The job to run: its programs, the number of processes of each, and their environment.
+//! Plan of a job: its programs with their numbers of processes, and all options of the launch.
 
 use crate::hosts::Host;
 use crate::hosts::map::{self, MapError, Policy, Wish};
@@ -21,23 +21,23 @@ use std::time::Duration;
 pub struct App {
     /// The number of processes; `None` means the number of slots.
     pub procs: Option<usize>,
-    /// The hosts that it may run on, as indexes of the plan's hosts; empty means all of them.
+    /// The indexes of the plan's hosts that the program may run on; empty means all hosts.
     pub hosts: Vec<usize>,
-    /// The host and the cores of each of its ranks, if a rankfile assigns them.
+    /// The host and cores of each rank of the program, if a rankfile assigns them.
     pub placements: Option<Vec<RankPlacement>>,
-    /// The name as the user wrote it; [`App::resolve`] finds the file.
+    /// The program's name as the user wrote it; [`App::resolve`] finds the file.
     pub program: OsString,
     /// The arguments after the program's name.
     pub args: Vec<OsString>,
-    /// Its working directory, relative to the job's; `None` is the job's.
+    /// The working directory, relative to the job's directory; `None` means the job's directory.
     pub dir: Option<PathBuf>,
-    /// Searched before `PATH`.
+    /// The folders that are searched before `PATH` (`--path`).
     pub path: Option<OsString>,
-    /// Set over the job's environment, for this program only.
+    /// Environment variables for this program only; they override those of the job.
     pub env: Vec<(OsString, OsString)>,
 }
 
-/// Checkpoints of a job, in its plan.
+/// The checkpoint settings of a job.
 #[derive(Clone, Debug)]
 pub struct Checkpointing {
     /// The folder of the job's checkpoints.
@@ -46,46 +46,46 @@ pub struct Checkpointing {
     pub every: Option<Duration>,
     /// The signal to mpirun that requests a checkpoint.
     pub signal: Option<Signal>,
-    /// Sentences for the user about the checkpoint from which the job starts.
+    /// Messages for the user about the checkpoint from which the job restarts.
     pub notes: Vec<String>,
 }
 
 /// A job as the user has specified it.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// In the order of the command line, which is the order of their ranks.
+    /// The programs in the order of the command line, which is the order of their ranks.
     pub apps: Vec<App>,
-    /// All hosts that may be used, each once; other fields refer to them by index.
+    /// All hosts that may be used, each once; other fields contain indexes into this list.
     pub hosts: Vec<Host>,
     /// The mapping of ranks to hosts (`--map-by`).
     pub policy: Policy,
-    /// Ranks of one program are numbered round robin over the hosts, not one host after the other (`--rank-by node`).
+    /// Whether a program's ranks are numbered round robin over the hosts (`--rank-by node`).
     pub rank_by_node: bool,
-    /// Oversubscription is allowed where slots are counted (`--oversubscribe`).
+    /// Whether oversubscription is allowed on hosts with given slot counts (`--oversubscribe`).
     pub oversubscribe: bool,
-    /// Slots are a limit also on one host.
+    /// Whether slots are a limit also on a single host (`--no-oversubscribe`).
     pub strict: bool,
-    /// The processors that each rank may use.
+    /// The binding of ranks to processors (`--bind-to`).
     pub binding: Binding,
-    /// Print the processors of each rank before the job runs.
+    /// Whether the processors of each rank are printed before the job starts.
     pub report_bindings: bool,
-    /// Print the host of each rank before the job runs.
+    /// Whether the host of each rank is printed before the job starts.
     pub display_map: bool,
-    /// Print the hosts and their slots before the job runs.
+    /// Whether the hosts and their slots are printed before the job starts.
     pub display_allocation: bool,
-    /// Where the ranks' output goes and which ranks get the input.
+    /// The destinations of the ranks' output, and the ranks that read standard input.
     pub io: Io,
     /// The environment of every rank, without the launcher's own variables.
     pub env: Vec<(OsString, OsString)>,
-    /// After this time the job is ended with a report of which rank waits for which; `None` sets no limit.
+    /// The time limit after which the job is ended with a hang report; `None` sets no limit.
     pub timeout: Option<Duration>,
-    /// After this time without progress such a report is printed, and the job goes on.
+    /// The time without progress after which a hang report is printed; the job continues.
     pub hang_after: Option<Duration>,
-    /// Whether a job that cannot go on is reported and ended (`--end-dead`).
+    /// Whether a job in which no rank can make progress is reported and ended (`--end-dead`).
     pub end_dead: EndDead,
     /// The ranks that run under a debugger (`--gdb`, `--rr`).
     pub under: Option<Under>,
-    /// The file for machine-readable reports of which rank waits for which.
+    /// The file for machine-readable hang reports.
     pub hang_report: Option<PathBuf>,
     /// The file for the trace of all ranks.
     pub trace: Option<PathBuf>,
@@ -93,24 +93,24 @@ pub struct Plan {
     pub matrix: Option<PathBuf>,
     /// The file for the report of all ranks' file I/O: `-` is standard error.
     pub io_report: Option<PathBuf>,
-    /// The death of a rank does not end the job (`--with-ft`).
+    /// Whether the job survives the death of a rank (`--with-ft`).
     pub tolerates_deaths: bool,
     /// The time between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// The same for ranks that handle the signal that mpirun received.
+    /// The time before SIGKILL for ranks that handle the signal that mpirun received.
     pub signal_grace: Duration,
-    /// Failures are not reported; only the exit status shows them.
+    /// Whether failures are reported only by the exit status (`--quiet`).
     pub quiet: bool,
-    /// Each start of a process is reported.
+    /// Whether each start of a process is reported (`--verbose`).
     pub verbose: bool,
-    /// How ranks on other hosts are started.
+    /// The method of starting ranks on other hosts.
     pub remote: RemoteLaunch,
-    /// Where and when checkpoints are taken (`--checkpoint-dir`).
+    /// The folder and times of checkpoints (`--checkpoint-dir`).
     pub checkpoints: Option<Checkpointing>,
 }
 
 impl Plan {
-    /// Returns true if the ranks' event rings are read when the ranks have ended.
+    /// Returns true if the event rings must be read after the ranks have ended.
     pub fn needs_event_rings(&self) -> bool {
         self.trace.is_some() || self.io_report.is_some() || self.matrix.is_some()
     }
@@ -119,43 +119,44 @@ impl Plan {
 /// The routing of the ranks' input and output.
 #[derive(Clone, Debug, Default)]
 pub struct Io {
-    /// `[job,rank]<stdout>: ` precedes each line, the job counted from 1; overrides `label`.
+    /// Whether `[job,rank]<stdout>: ` precedes each line, with jobs counted from 1;
+    /// overrides `label`.
     pub tag: bool,
-    /// The time precedes each line.
+    /// Whether the time precedes each line.
     pub timestamp: bool,
-    /// `[rank] ` precedes each line.
+    /// Whether `[rank] ` precedes each line.
     pub label: bool,
-    /// Standard error is printed on standard output.
+    /// Whether standard error is printed on standard output.
     pub merge: bool,
-    /// Each rank's output is also written below this folder.
+    /// The folder below which each rank's output is also written.
     pub folder: Option<PathBuf>,
-    /// Whether mpirun prints the output as well.
+    /// Whether mpirun prints the ranks' output.
     pub echo: bool,
-    /// Bytes are forwarded at once, without waiting for the ends of lines.
+    /// Whether bytes are forwarded at once, without waiting for the ends of lines.
     pub unbuffered: bool,
-    /// The ranks that read standard input; all others have `/dev/null`.
+    /// The ranks that read standard input; all other ranks read `/dev/null`.
     pub stdin: StdinTo,
 }
 
-/// What happens to a job that cannot go on, because all its ranks wait inside MPI for each other.
+/// The reaction to a job in which all ranks wait inside MPI for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndDead {
-    /// It waits.
+    /// The job is neither reported nor ended.
     No,
-    /// It is reported and waits.
+    /// The job is reported but not ended.
     Report,
-    /// It is reported and ended.
+    /// The job is reported and ended.
     Yes,
 }
 
-/// Which ranks read mpirun's standard input.
+/// The ranks that read mpirun's standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StdinTo {
-    /// The rank with this number in the first job.
+    /// Only the rank with this number in the first job reads the input.
     Rank(u32),
-    /// Each rank gets all of it.
+    /// Each rank gets the whole input.
     All,
-    /// It is not read.
+    /// No rank reads the input.
     NoRank,
 }
 
@@ -166,7 +167,7 @@ impl Default for StdinTo {
 }
 
 impl StdinTo {
-    /// Returns true if this rank of the first job reads it; all others have `/dev/null`.
+    /// Returns true if this rank of the first job reads standard input.
     pub fn goes_to(self, rank: u32) -> bool {
         match self {
             StdinTo::Rank(reader) => reader == rank,
@@ -176,21 +177,21 @@ impl StdinTo {
     }
 }
 
-/// How other hosts are reached.
+/// The command and the parameters by which daemons on other hosts are started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RemoteLaunch {
-    /// A command and its first arguments; the host and a shell command follow.
+    /// The command with its first arguments; the host and a shell command are appended.
     pub agent: Vec<OsString>,
     /// The path of this program on the other hosts.
     pub mpirun: PathBuf,
-    /// The maximum number of hosts that one launcher reaches directly; each of those reaches at most that number again.
+    /// The fan-out of the launch tree: the maximum number of hosts that a launcher starts itself.
     pub fanout: usize,
-    /// The timeouts for other hosts.
+    /// The time limits for messages of other hosts.
     pub limits: Limits,
 }
 
 impl Plan {
-    /// Returns the text that `--display-allocation` prints: a line for each host.
+    /// Returns the text of `--display-allocation`: one line for each host.
     pub fn allocation(&self) -> String {
         let mut text = String::from("hosts of this job:");
         for host in &self.hosts {
@@ -203,17 +204,17 @@ impl Plan {
         text
     }
 
-    /// Returns the number of slots of all hosts.
+    /// Returns the total number of slots of all hosts.
     pub fn slots(&self) -> usize {
         self.hosts.iter().map(|host| host.slots).sum()
     }
 
-    /// Returns the host of each rank, program by program.
+    /// Returns the host index of each rank: one list for each program.
     pub fn place(&self, apps: &[App]) -> Result<Vec<Vec<usize>>, MapError> {
         self.place_on(apps, &self.hosts)
     }
 
-    /// The same where the hosts have other numbers of slots.
+    /// Places ranks as [`Plan::place`] does, but with the slot counts of the given hosts.
     pub fn place_on(&self, apps: &[App], hosts: &[Host]) -> Result<Vec<Vec<usize>>, MapError> {
         let everywhere: Vec<usize> = (0..hosts.len()).collect();
         let hosts_of = |placements: &Vec<RankPlacement>| {
@@ -249,36 +250,36 @@ impl Plan {
 /// The reason why a program cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramError {
-    /// A name with a slash for which no file exists.
+    /// The program's name contains a slash, but no such file exists.
     NotFound {
-        /// The name as it was written.
+        /// The name as the user wrote it.
         program: String,
         /// The working directory that the name was resolved against.
         dir: String,
     },
-    /// Not in `PATH`.
+    /// No folder in `PATH` contains the program.
     NotInPath {
-        /// The name, which has no slash.
+        /// The name, which contains no slash.
         program: String,
-        /// Whether the working directory contains it, where `./` would have found it.
+        /// Whether the working directory contains the program, so that `./NAME` would find it.
         here: bool,
     },
     /// The file exists but cannot be executed.
     NotExecutable {
-        /// The name as it was written.
+        /// The name as the user wrote it.
         program: String,
-        /// Whether it is a folder; otherwise it lacks the permission.
+        /// Whether the file is a folder; otherwise it lacks execute permission.
         folder: bool,
     },
-    /// The working directory that the user gave does not exist, or is no folder.
+    /// The working directory that the user named does not exist or is not a folder.
     NoSuchDirectory {
-        /// The directory, as [`App::dir_from`] makes it.
+        /// The directory, as returned by [`App::dir_from`].
         dir: String,
     },
 }
 
 impl ProgramError {
-    /// Returns the exit code that a shell would use.
+    /// Returns the exit code that a shell would return.
     pub fn code(&self) -> i32 {
         match self {
             ProgramError::NotExecutable { .. } => 126,
@@ -328,7 +329,7 @@ impl fmt::Display for ProgramError {
 impl std::error::Error for ProgramError {}
 
 impl App {
-    /// Returns the working directory; `here` is that of the job, `None` this process's own.
+    /// Returns the working directory; `here` is the job's, or `None` for this process's own.
     pub fn dir_from(&self, here: Option<&Path>) -> Option<PathBuf> {
         match (&self.dir, here) {
             (Some(dir), Some(here)) => Some(here.join(dir)),
@@ -337,7 +338,8 @@ impl App {
         }
     }
 
-    /// Returns the file to execute: a name with a slash is relative to the working directory, any other is searched in `PATH`.
+    /// Returns the file to execute. A name with a slash is relative to the working directory.
+    /// Any other name is searched in `PATH`.
     pub fn resolve(
         &self,
         env: &[(OsString, OsString)],

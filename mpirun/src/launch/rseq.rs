@@ -1,22 +1,22 @@
-//! Disables restartable sequences in ranks whose cores are oversubscribed.
+//! Disabling of restartable sequences in ranks whose cores are oversubscribed.
 //!
-//! The C library registers each thread for restartable sequences at start (rseq(2), glibc since 2.35), whether or not the program
-//! uses them.
-//! The kernel then reads the thread's area and writes the core's number there each time it switches the thread in. Ranks on
-//! oversubscribed cores are switched in for each message and each collective, and the writes cost a tenth of an operation
+//! Since version 2.35 glibc registers each thread for restartable sequences (rseq(2)) at its start.
+//! At each context switch to the thread, the kernel writes the core's number to the thread's area.
+//! Ranks on oversubscribed cores are switched in for each message and each collective.
+//! There the writes cost a tenth of an operation
 //! (docs/adr/0025-no-restartable-sequences-on-shared-cores.md).
-//! With the C library's tunable `glibc.pthread.rseq=0` the program registers itself if it needs to.
-//! Older and other C libraries ignore the tunable.
+//! With glibc's tunable `glibc.pthread.rseq=0`, a program must register itself if it uses them.
+//! Older versions and other C libraries ignore the tunable.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The variable from which the C library reads its tunables: `name=value`, separated by colons.
+/// The variable that contains glibc's tunables: `name=value`, separated by colons.
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
 const TUNABLE: &str = "glibc.pthread.rseq";
 
-/// Adds the tunable to those already set; a user's own setting of it is kept.
+/// Adds the tunable to those that are set already; a user's own value is kept.
 pub fn do_without(env: &mut Vec<(OsString, OsString)>) {
     let present = env.iter().find(|(name, _)| name == TUNABLES);
     let present = present.map_or(OsStr::new(""), |(_, value)| value);

@@ -1,4 +1,4 @@
-//! The programs of `MPI_Comm_spawn`.
+//! Programs of `MPI_Comm_spawn`, built from its arguments and info keys.
 
 use super::program::App;
 use crate::hosts::{Host, named};
@@ -6,9 +6,9 @@ use crate::pmi;
 use crate::rank_environment::split_at_sign;
 use std::path::PathBuf;
 
-/// Builds a program of an `MPI_Comm_spawn` from the info keys that the standard reserves for it; `hosts` are the job's.
+/// Builds a program of `MPI_Comm_spawn` from the standard's info keys; `hosts` are the job's hosts.
 ///
-/// The error names a host that the job does not have.
+/// Returns an error message if a key names a host that the job does not have.
 pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> Result<App, String> {
     let info = |key: &str| {
         app.info
@@ -35,7 +35,7 @@ pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> Result<App, String> {
     })
 }
 
-/// Returns the hosts that an info key `host` names, as indices of the job's.
+/// Returns the hosts in the info key `host`, as indexes into the job's hosts.
 fn chosen_hosts(names: &str, hosts: &[Host]) -> Result<Vec<usize>, String> {
     let asked = "the info key host of MPI_Comm_spawn is";
     let chosen = named::list(names).map_err(|error| format!("{asked} `{names}`: {error}"))?;

@@ -1,10 +1,11 @@
-//! Handing a job to Slurm: inside an allocation `mpirun` becomes `srun` and starts no daemons of its own.
+//! Delegation of a job to Slurm: inside an allocation `mpirun` replaces itself by `srun`.
 //!
 //! This happens if a rank must run on another host and all hosts belong to the allocation.
-//! The ranks are placed as usual; Slurm gets the host of each (`--distribution=arbitrary`) and serves PMI-1 to them.
-//! Slurm then ends the job when a rank fails and forwards signals, and its exit status is that of `mpirun`.
+//! mpirun places the ranks and passes each rank's host to Slurm (`--distribution=arbitrary`).
+//! Slurm serves PMI to the ranks, ends the job when a rank fails, and forwards signals.
+//! The exit status of `srun` is that of `mpirun`.
 //!
-//! If `srun` is missing or lacks a requested option, mpirun reports it and reaches the hosts as without Slurm.
+//! If `srun` is missing or lacks a requested option, mpirun reports it and starts daemons.
 
 use super::link::quoted;
 use super::program::{App, Plan, StdinTo};
@@ -21,14 +22,14 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Selects the methods of reaching other hosts.
+/// The parameter that selects the methods of reaching other hosts.
 pub static SELECT: Param<Selection> = Param::selection(
     "plm",
     "",
     "How other hosts are reached: srun inside a Slurm allocation, else rsh, which is ssh or what takes its place.",
 );
 
-/// The PMI version that Slurm serves to the ranks.
+/// The parameter for the PMI version that Slurm serves to the ranks.
 pub static MPI: Param<String> = Param::new(
     "plm",
     "srun",
@@ -38,12 +39,12 @@ pub static MPI: Param<String> = Param::new(
     "The --mpi of srun by which ranks find each other: pmi2, or pmix where Slurm has it.",
 );
 
-/// The reason why mpirun cannot decide whether Slurm starts the job.
+/// The reason why mpirun cannot decide which launcher starts the job.
 #[derive(Debug)]
 pub enum SrunError {
-    /// A parameter that decides about the launcher has no usable value.
+    /// A parameter that this decision depends on has an invalid value.
     Param(ParamError),
-    /// The selection `plm` names something that is neither `srun` nor `rsh`.
+    /// The selection `plm` names a component other than `srun` and `rsh`.
     Selection(SelectionError),
     /// The ranks do not fit on the hosts.
     Map(MapError),
@@ -61,18 +62,18 @@ impl fmt::Display for SrunError {
 
 impl std::error::Error for SrunError {}
 
-/// Which launcher starts the ranks.
+/// The launcher that starts the ranks.
 #[derive(Debug)]
 pub enum Launcher {
-    /// This program.
+    /// This program starts the ranks.
     Ourselves,
-    /// This program, for this reason, although the job is in an allocation.
+    /// This program starts the ranks although the job is in an allocation; the text is the reason.
     OurselvesBecause(String),
-    /// Slurm: this process must become that command, see [`become_command`].
+    /// Slurm starts the ranks: this process must execute the command, see [`become_command`].
     Srun(Box<Command>),
 }
 
-/// Decides which launcher starts the ranks of a plan; `var` reads the environment.
+/// Decides which launcher starts the ranks of a plan; `var` reads environment variables.
 pub fn launcher(plan: &Plan, var: impl Fn(&str) -> Option<String>) -> Result<Launcher, SrunError> {
     let params = Params::load(plan.env.iter().cloned(), &crate::prefix::parameter_files());
     let selection = params.get(&SELECT).map_err(SrunError::Param)?;
@@ -99,7 +100,7 @@ pub fn launcher(plan: &Plan, var: impl Fn(&str) -> Option<String>) -> Result<Lau
     let mut env: Vec<_> = environment(plan).collect();
     let libraries = Libraries::of_this_installation();
     for app in &plan.apps {
-        // Srun starts all programs with one environment, and reports itself which of them it does not find.
+        // srun starts all programs with one environment, and reports missing programs itself.
         if let Ok(program) = app.resolve(&plan.env, None) {
             foreign::serve(&program, 1, &libraries, &mut env);
         }
@@ -108,9 +109,9 @@ pub fn launcher(plan: &Plan, var: impl Fn(&str) -> Option<String>) -> Result<Lau
     Ok(Launcher::Srun(Box::new(command)))
 }
 
-/// Returns true if all these hosts belong to a Slurm allocation of this job.
+/// Returns true if all hosts of the ranks belong to the Slurm allocation of this process.
 fn in_allocation(plan: &Plan, placed: &[Vec<usize>], var: impl Fn(&str) -> Option<String>) -> bool {
-    // A malformed list is reported by the code that finds the hosts.
+    // The parser of host options reports a malformed list.
     let Ok(Some(allocation)) = allocation::find(var) else {
         return false;
     };
@@ -121,7 +122,7 @@ fn in_allocation(plan: &Plan, placed: &[Vec<usize>], var: impl Fn(&str) -> Optio
     allocation.manager == allocation::SLURM && placed.iter().flatten().all(|&host| set_aside(host))
 }
 
-/// Returns the first requested option that only this launcher supports.
+/// Returns the first requested option that srun does not support.
 fn beyond_srun(plan: &Plan) -> Option<&'static str> {
     [
         (plan.io.folder.is_some(), "--output as mpirun lays it out"),
@@ -169,7 +170,7 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
         format!("--mpi={mpi}").into(),
         format!("--ntasks={}", ranks.len()).into(),
         format!("--nodes={}", hosts.len()).into(),
-        // The host of each rank, in the order of ranks.
+        // The node list has the host of each rank, in rank order.
         format!("--nodelist={}", ranks.join(",")).into(),
         "--distribution=arbitrary".into(),
         "--export=ALL".into(),
@@ -186,7 +187,7 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
         line.push("--overcommit".into());
     }
     if inside_a_step {
-        // The step that this process runs in has the same processors.
+        // The step of this process uses the same processors, so both steps overlap.
         line.push("--overlap".into());
     }
     if plan.io.tag || plan.io.label {
@@ -196,7 +197,7 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
         let unit = match unit {
             Unit::Thread => "threads",
             Unit::Core => "cores",
-            // Binding to a cache was refused before.
+            // Binding to a cache never reaches this line: `beyond_srun` refuses it.
             Unit::Numa | Unit::Cache(_) => "ldoms",
             Unit::Package => "sockets",
         };
@@ -215,7 +216,7 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
     line
 }
 
-/// Builds the script in which each rank finds its own program, as srun takes one command only.
+/// Builds a shell script that starts each rank's program, since srun accepts only one command.
 fn script(apps: &[App], placed: &[Vec<usize>]) -> OsString {
     let mut text = Vec::new();
     let mut end = 0;
@@ -250,7 +251,7 @@ fn concat(parts: &[&OsStr]) -> OsString {
     parts.iter().copied().collect()
 }
 
-/// Returns the job's environment without variables that would change the meaning of the arguments to srun.
+/// Returns the job's environment without variables that would override srun's arguments.
 fn environment(plan: &Plan) -> impl Iterator<Item = (OsString, OsString)> {
     const MISLEADING: [&str; 4] = [
         "SLURM_HOSTFILE",
@@ -276,7 +277,7 @@ fn find(name: &str, env: &[(OsString, OsString)]) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Replaces this process by another launcher; returns only if that fails.
+/// Replaces this process by another launcher; returns an error only if that fails.
 pub fn become_command(mut command: Command, verbose: bool) -> io::Error {
     if verbose {
         let words = std::iter::once(command.get_program()).chain(command.get_args());

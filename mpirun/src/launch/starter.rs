@@ -1,4 +1,4 @@
-//! Starting the ranks of one host: programs, processors, environment, descriptors.
+//! Start of the ranks of one host: programs, processors, environment and descriptors.
 
 use super::binding::Machine;
 use super::pmi_socket::PmiSocket;
@@ -21,7 +21,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The reason why a job could not be started.
+/// The reason why the start of a job failed.
 #[derive(Debug)]
 pub enum StartError {
     Program(ProgramError),
@@ -43,7 +43,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// Returns mpirun's exit code: 126 or 127 for a program as in shells, else 1.
+    /// Returns mpirun's exit code: 126 or 127 for a program error as in shells, else 1.
     pub fn code(&self) -> i32 {
         match self {
             StartError::Program(error) => error.code(),
@@ -77,7 +77,7 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// Makes the error of a system call, which has failed while `doing` something.
+/// Returns a function that wraps the error of a system call; `doing` describes the failed action.
 pub fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> StartError {
     move |error| StartError::System {
         doing,
@@ -85,16 +85,16 @@ pub fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Star
     }
 }
 
-/// What all ranks of one launcher on one host inherit.
+/// The environment and working directory that all ranks of one launcher inherit.
 #[derive(Clone, Copy)]
 pub struct Inherited<'a> {
     /// The environment of every rank, without the variables that [`Starter::start`] adds.
     pub env: &'a [(OsString, OsString)],
-    /// The working directory of programs that name none; `None` is this process's own.
+    /// The working directory of programs without one; `None` means this process's directory.
     pub dir: Option<&'a Path>,
 }
 
-/// What all starts of one launcher on one host share.
+/// Descriptors and settings for all starts of one launcher on its host.
 pub struct Starter<'a> {
     pub inherited: Inherited<'a>,
     /// The pipe on which a child reports that it could not execute its program.
@@ -111,11 +111,11 @@ pub struct StartedRank {
     pub pmi: PmiSocket,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
-    /// The processors that it was bound to.
+    /// The processors that the rank is bound to, as text; `None` if it is unbound.
     pub bound: Option<String>,
 }
 
-/// The programs of a job that run on this host, by their number.
+/// The job's programs that run on this host, by program number.
 pub struct Resolved<'a> {
     apps: Vec<Option<ResolvedApp<'a>>>,
     ranks: Vec<u32>,
@@ -124,7 +124,7 @@ pub struct Resolved<'a> {
 struct ResolvedApp<'a> {
     app: &'a App,
     path: PathBuf,
-    /// The job's environment with the program's own settings.
+    /// The job's environment, overridden by the program's own settings.
     env: Vec<(OsString, OsString)>,
     served: Served,
 }
@@ -135,7 +135,8 @@ impl Resolved<'_> {
         self.ranks.len()
     }
 
-    /// Returns the messages about the programs that run here; that a program gets a stand-in library is reported only with `--explain`.
+    /// Returns the messages about the programs that run on this host.
+    /// The use of a stand-in library is reported only with `--explain`.
     pub fn sentences(&self) -> impl Iterator<Item = String> {
         self.apps.iter().flatten().filter_map(|app| {
             let explained = || app.env.iter().any(|(name, _)| *name == *explain_variable());
@@ -149,7 +150,7 @@ impl Resolved<'_> {
 }
 
 impl Starter<'_> {
-    /// Finds all programs of a job that run on `host`, so that nothing is started if one is missing.
+    /// Resolves all programs of a job that run on `host`; if one is missing, no rank is started.
     pub fn resolve<'a>(&self, order: &'a Order, host: u32) -> Result<Resolved<'a>, StartError> {
         let ranks = order.ranks_on(host);
         let apps = order
@@ -181,9 +182,10 @@ impl Starter<'_> {
         Ok(Resolved { apps, ranks })
     }
 
-    /// Starts the ranks of this host; `input` returns what a rank reads, `None` for nothing.
+    /// Starts the ranks of this host; `input` returns the standard input of a rank, if any.
     ///
-    /// Each rank is passed to `started` as soon as it runs, so that the code that ends jobs knows it even if a later start fails.
+    /// `started` is called for each rank as soon as it runs.
+    /// So the owner can end this rank even if a later start fails.
     pub fn start(
         &self,
         order: &Order,
@@ -252,7 +254,8 @@ impl Starter<'_> {
             None,
         )
         .map_err(system("making a rank's PMI socket"))?;
-        // Only the launcher's ends are nonblocking: a program that finds its standard output nonblocking would lose output.
+        // Only the launcher's ends are nonblocking.
+        // A program with a nonblocking standard output would lose output.
         let pipe = || super::link::reading_pipe().map_err(system("making a rank's output pipe"));
         let (out, to_out) = pipe()?;
         let (err, to_err) = pipe()?;
@@ -308,10 +311,10 @@ impl Starter<'_> {
     }
 }
 
-/// The processors that a rank is bound to, if any.
+/// The processors that a rank is bound to; `None` if the rank is unbound.
 type Cpus = Option<Vec<usize>>;
 
-/// Returns the processors of each rank of this host, and the machine if any rank must be bound.
+/// Returns each local rank's processors, and the machine if at least one rank must be bound.
 fn bound(
     order: &Order,
     resolved: &Resolved<'_>,
@@ -341,17 +344,17 @@ fn bound(
     Ok((Some(machine), bound))
 }
 
-/// The processors of a rank, and how many ranks share them.
+/// The processors of a rank, and the number of ranks that share them.
 struct RankCores<'a> {
-    /// The processors that it is bound to, if any.
+    /// The processors that the rank is bound to; `None` if it is unbound.
     cpus: Option<&'a [usize]>,
-    /// The number of ranks of this host that may run there, if the rank must know it.
+    /// The number of local ranks that may run on these processors, if the rank needs it.
     sharers: Option<usize>,
     /// Whether the processors are oversubscribed.
     shares: bool,
 }
 
-/// The properties that all ranks of one job on one host share.
+/// The properties of one job that all its ranks on one host share.
 struct JobOnHost<'a> {
     order: &'a Order,
     local_size: usize,
@@ -360,8 +363,9 @@ struct JobOnHost<'a> {
 }
 
 impl JobOnHost<'_> {
-    /// Returns a rank's variables: the standard ones of PMI-1, those that scripts read, and this library's own,
-    /// which spare `MPI_Init` all requests to the PMI server.
+    /// Returns the environment variables of a rank.
+    /// They are PMI-1's standard variables, those that scripts read, and this library's own.
+    /// The latter save `MPI_Init` all requests to the PMI server.
     fn env(&self, rank: u32, local: u32, appnum: usize, pmi: i32) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(14);
         let mut set = |name: &str, value: String| env.push((name.into(), value.into()));

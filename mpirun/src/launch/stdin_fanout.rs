@@ -1,13 +1,13 @@
-//! Fans standard input out to ranks that cannot inherit it: several readers, or one on another host.
+//! Fan-out of standard input to several readers, or to a reader on another host.
 //!
-//! Each reader of this host has a pipe and a queue. The source is read only while all queues are empty,
-//! so the slowest reader sets the pace and the queues stay short.
+//! Each reader on this host has a pipe and a queue.
+//! The source is read only while all queues are empty, so the slowest reader limits the rate.
 
 use super::link::{Queue, writing_pipe};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 
-/// The pipes of this host's readers.
+/// The pipes to the readers on this host.
 #[derive(Debug, Default)]
 pub struct Feed {
     pipes: Vec<(OwnedFd, Queue)>,
@@ -15,7 +15,8 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Adds a reader; returns its standard input. `watch` gets the pipe's writing end, to poll it for space.
+    /// Adds a reader; returns the pipe end that becomes its standard input.
+    /// `watch` gets the pipe's write end, to poll it for space.
     pub fn add(&mut self, watch: impl FnOnce(BorrowedFd<'_>)) -> io::Result<OwnedFd> {
         let (read, write) = writing_pipe()?;
         watch(write.as_fd());
@@ -23,12 +24,12 @@ impl Feed {
         Ok(read)
     }
 
-    /// Returns true if any rank on this host still reads; a rank that closes its input does not.
+    /// Returns true if a rank on this host still reads; ranks that have closed their input do not.
     pub fn has_readers(&self) -> bool {
         !self.pipes.is_empty()
     }
 
-    /// Queues bytes for every reader, and writes what the pipes take at once.
+    /// Queues bytes for every reader, and writes without blocking.
     pub fn push(&mut self, bytes: &[u8]) {
         for (_, queue) in &mut self.pipes {
             queue.push(bytes);
@@ -42,12 +43,12 @@ impl Feed {
         self.drain();
     }
 
-    /// Returns true if the slowest reader has taken everything, so that the source may be read again.
+    /// Returns true if all queues are empty, so that the source may be read again.
     pub fn is_empty(&self) -> bool {
         self.pipes.iter().all(|(_, queue)| queue.is_empty())
     }
 
-    /// Writes what the pipes take; drops a reader that has closed its input.
+    /// Writes queued bytes without blocking; removes readers that have closed their input.
     pub fn drain(&mut self) {
         self.pipes
             .retain_mut(|(pipe, queue)| queue.drain_into(&*pipe).is_some());

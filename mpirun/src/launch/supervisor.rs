@@ -1,37 +1,40 @@
-//! The supervisor: one thread, one epoll, that owns the ranks of all jobs of one `mpirun`.
+//! Supervisor: the process that owns the ranks of all jobs of one `mpirun`.
 //!
-//! Ranks of this host are its children; those of other hosts are children of a [daemon](super::daemon) there,
-//! which carries out the supervisor's orders and reports events over a [link](super::link). The supervisor alone decides
-//! what a rank's end, output or request means, on whichever host the rank runs.
+//! It has one thread with one epoll. Ranks of this host are its children.
+//! Ranks of other hosts are children of a [daemon](super::daemon) there.
+//! A daemon executes the supervisor's orders and reports events over a [link](super::link).
+//! The supervisor alone decides what an end, output or request of a rank means.
 //!
-//! Lifecycle: everything starts, the loop runs until no rank lives, then orphans are killed, pipes are emptied, and the exit code
-//! is returned. The first failure decides the exit code and begins the *ending*: SIGTERM to every rank's group, a grace period,
-//! SIGKILL ([`term_signals`](super::term_signals)).
-//! Jobs that are not connected with the failure (MPI 5.0, section 11.10.4) go on.
-//! What the ranks do after that is a consequence and is not reported.
-//! If a job survives deaths (`--with-ft`), a dead rank is a loss and not a failure.
+//! Lifecycle: all jobs are started, and the loop runs until no rank is alive.
+//! Then orphans are killed, pipes are drained, and the exit code is returned.
+//! The first failure decides the exit code and begins the *ending*: SIGTERM to all ranks' process
+//! groups, a grace period, SIGKILL ([`term_signals`](super::term_signals)).
+//! Jobs that are not connected with the failed job (MPI 5.0, section 11.10.4) continue.
+//! Later failures of the ranks being ended are consequences and are not reported.
+//! In a fault-tolerant job (`--with-ft`), a dead rank is a loss and not a failure.
 //!
-//! [`Supervisor`] is the loop: it takes events and passes each to the part that it concerns.
+//! [`Supervisor`] is the event loop: it receives events and passes each to the responsible part.
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`control`] | what requests, ends and losses of ranks mean: the rules by which jobs go on or end |
-//! | [`deferred_cause`] | a failure that is held back, since another may explain it |
-//! | [`ending`], [`lifecycle`] | asking jobs to end and killing them; when each step is due |
-//! | [`all_ranks`] | all ranks with the ways to reach them: signals, answers and losses on whichever host |
+//! | [`control`] | rules for requests, ends and losses of ranks |
+//! | [`deferred_cause`] | a failure that is held back, since another failure may explain it |
+//! | [`ending`], [`lifecycle`] | termination of jobs by signals and grace periods |
+//! | [`all_ranks`] | operations on all ranks of all hosts: signals, answers, losses |
 //! | [`jobs`] | the table of all ranks of all jobs |
-//! | [`outputs`], [`input`], [`tracebacks`] | the ranks' streams and mpirun's own outputs; standard input; exceptions of Python programs |
-//! | [`front_end`], [`poller`] | the user's signals; the epoll |
-//! | [`watching`], [`hang_detector`] | hang reports; whether a job makes progress |
-//! | [`dead_job`] | the end of a job that cannot go on |
+//! | [`outputs`], [`input`], [`tracebacks`] | output, standard input, Python exceptions |
+//! | [`front_end`], [`poller`] | signals from the user; the epoll |
+//! | [`watching`], [`hang_detector`] | hang reports; detection of missing progress |
+//! | [`dead_job`] | termination of a deadlocked job |
 //! | [`checkpoints`] | checkpoints of the launched job |
 //! | [`remote_control`] | requests of `mpi-ctl` |
-//! | [`debuggers`] | what debuggers learn of the job |
+//! | [`debuggers`] | process table and abort notices for debuggers |
 //! | [`tracing`] | clocks and event rings of all hosts |
 //! | [`unserved`] | ranks that have loaded another MPI library |
-//! | [`start`], [`hosts`], [`finish`] | sequences of steps over the other parts: starting jobs, reports of other hosts, the end of a launch |
+//! | [`start`], [`hosts`], [`finish`] | start of jobs, reports of hosts, end of a launch |
 //!
-//! The parts for one host, of which a daemon has the same, are in [`local_ranks`](super::local_ranks) and [`links`](super::links).
+//! A daemon has the same parts for its host:
+//! [`local_ranks`](super::local_ranks) and [`links`](super::links).
 
 mod all_ranks;
 mod checkpoints;
@@ -81,39 +84,39 @@ use tracing::Tracing;
 use unserved::Unserved;
 use watching::HangReports;
 
-/// The exit code of a job that ran out of time, as of timeout(1).
+/// The exit code of a job that exceeded its time limit, as in timeout(1).
 pub const TIMED_OUT: i32 = 124;
 
-/// The exit code of a job that ended well but whose output could not be written completely, as sysexits.h's EX_IOERR.
+/// The exit code of a successful job with incomplete output (EX_IOERR of sysexits.h).
 pub const OUTPUT_LOST: i32 = 74;
 
-/// The exit code of a job that cannot go on (`--end-dead`).
+/// The exit code of a deadlocked job that was ended (`--end-dead`).
 pub const CANNOT_GO_ON: i32 = 125;
 
 /// The descriptors that the front end passes to the supervisor.
 pub struct Wires {
-    /// Carries one byte for each signal to forward; closed when the front end has died.
+    /// The socket to the front end, with one byte per signal; closed when the front end has died.
     pub front: OwnedFd,
-    /// Rank 0's standard input.
+    /// The read end of the ranks' standard input.
     pub stdin: OwnedFd,
-    /// Signals sent to the supervisor itself, SIGCHLD among them.
+    /// The signalfd for signals to the supervisor itself, including SIGCHLD.
     pub signals: OwnedFd,
     pub nofile: Option<u64>,
-    /// The process that is served although this launcher did not start it.
+    /// The process to serve that this launcher did not start, if any.
     pub adopted: Option<Adopted>,
-    /// The table of processes for debuggers, which the front end shows.
+    /// The process table for debuggers, which the front end publishes.
     pub table: Option<TableFile>,
 }
 
-/// A process that has started this launcher; it is the only rank of the first job.
+/// A singleton process that has started this launcher; it is the only rank of the first job.
 pub struct Adopted {
-    /// The socket on which it speaks PMI-1.
+    /// The socket on which the process speaks PMI-1.
     pub socket: OwnedFd,
-    /// Its own name of its job.
+    /// The job's name, which the process has chosen.
     pub job: String,
 }
 
-/// Runs a plan to its end; returns mpirun's exit code.
+/// Runs a plan until all ranks have ended; returns mpirun's exit code.
 pub fn run(plan: &Plan, mut wires: Wires) -> i32 {
     let adopted = wires.adopted.take();
     match Supervisor::new(plan, wires).and_then(|mut supervisor| supervisor.run(adopted)) {
@@ -194,7 +197,7 @@ impl<'a> Supervisor<'a> {
         Ok(self.control.ending.status())
     }
 
-    /// Reports the checkpoint that the job begins from.
+    /// Reports the checkpoint that the job restarts from.
     fn say_origin(&mut self) {
         let checkpoints = self.plan.checkpoints.iter();
         for note in checkpoints.flat_map(|checkpoints| &checkpoints.notes) {
@@ -246,7 +249,7 @@ impl<'a> Supervisor<'a> {
             self.pass_on(signal);
         }
         while let Some((proc, ended)) = self.control.ranks.local.reap() {
-            // Requests that the rank sent before it died are handled before its death: an abort, a finalize, a spawn.
+            // A rank's requests before its death, such as abort or finalize, are served first.
             self.read_requests(proc);
             self.control.on_exit(proc, ended);
         }
@@ -273,7 +276,7 @@ impl<'a> Supervisor<'a> {
         self.start_spawned();
     }
 
-    /// Reads what a rank of this host has written, once.
+    /// Reads one output stream of a rank of this host once.
     fn read_output(&mut self, proc: Proc, of: Target) -> Read {
         let control = &mut self.control;
         let outputs = &mut control.ranks.outputs;
@@ -306,7 +309,7 @@ impl<'a> Supervisor<'a> {
         let left = next.saturating_duration_since(Instant::now());
         Some(Timespec {
             tv_sec: left.as_secs() as i64,
-            // Rounded up, so that the loop does not spin through the last microsecond.
+            // Rounds up by a microsecond, so that the loop does not spin just before the deadline.
             tv_nsec: i64::from(left.subsec_nanos().saturating_add(1000).min(999_999_999)),
         })
     }
@@ -340,7 +343,7 @@ impl<'a> Supervisor<'a> {
         self.control.ranks.outputs.drain();
         self.check_outputs();
         if self.control.ranks.outputs.is_closed() {
-            // As a program without a launcher would die by SIGPIPE, silently.
+            // The job ends silently, as a program without a launcher would die by SIGPIPE.
             self.control.end(128 + libc::SIGPIPE, libc::SIGTERM);
         }
         let (outputs, local) = (&mut self.control.ranks.outputs, &self.control.ranks.local);
@@ -352,7 +355,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Reports output that could not be written; the job ends if lines of the ranks are lost for good.
+    /// Reports unwritable output; ends the job if output of the ranks is lost for good.
     fn check_outputs(&mut self) {
         let must_end = self.control.ranks.outputs.check();
         if self.control.ranks.outputs.is_incomplete() {
@@ -363,7 +366,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Reports a job that cannot go on, and ends it if the user wants that.
+    /// Reports a deadlocked job, and ends it if `--end-dead` is `yes`.
     fn report_dead_job(&mut self) {
         let (ranks, ends) = (&mut self.control.ranks, self.dead_job.ends());
         let living = ranks.jobs.alive().count();

@@ -1,12 +1,13 @@
-//! System calls that the launcher needs and no safe crate offers: fork with work between fork and exec, and signals as a file.
+//! System calls without a safe wrapper in any used crate: fork with work before exec, and signalfd.
 //!
 //! All `unsafe` of `mpirun` is here, except a few blocks in [`trim_memory`](super::trim_memory).
 //!
 //! Promises:
-//! * [`fork`] is called only while the process has one thread, so that the child may do whatever the parent may;
+//! * [`fork`] is called only while the process has one thread, so the child may call any function;
 //! * a child of [`start`] makes only system calls, on memory that was prepared before the fork;
-//! * a child dies with the thread that started it (`PR_SET_PDEATHSIG`) and leads a process group of its own;
-//! * every descriptor of the launcher is closed on exec but those named in [`Wiring`].
+//! * a child dies with the thread that started it (`PR_SET_PDEATHSIG`)
+//!   and leads its own process group;
+//! * exec closes every descriptor of the launcher except those in [`Wiring`].
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, OsStr};
@@ -15,13 +16,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
-/// A signal by its number.
+/// A signal number.
 pub type Signal = i32;
 
-/// Blocks the signals and returns a file that yields them.
+/// Blocks the signals and returns a signalfd that reports them.
 pub fn signal_file(signals: &[Signal]) -> io::Result<OwnedFd> {
-    // SAFETY: `set` is initialised by sigemptyset before it is read; the calls get valid pointers to it,
-    // and signalfd returns a new descriptor that nothing else owns.
+    // SAFETY: sigemptyset initialises `set` before it is read, and all pointers to it are valid.
+    // signalfd returns a new descriptor that nothing else owns.
     unsafe {
         let mut set = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut set);
@@ -39,56 +40,59 @@ pub fn signal_file(signals: &[Signal]) -> io::Result<OwnedFd> {
     }
 }
 
-/// Stops this process as if the signal had its default effect; returns when it is continued.
+/// Stops this process, as the default action of SIGTSTP does; returns after SIGCONT.
 pub fn stop_self() {
     // SAFETY: raise has no memory effects.
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 
-/// Returns the next signal of a signal file, if one is pending.
+/// Returns the next signal of a signalfd, if one is pending.
 pub fn next_signal(file: impl AsFd) -> Option<Signal> {
     let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
     let got = rustix::io::read(file, &mut info).ok()?;
-    // The signal's number is the first word of signalfd_siginfo (signalfd(2)).
+    // The first word of signalfd_siginfo is the signal's number (signalfd(2)).
     (got == info.len()).then(|| i32::from_ne_bytes([info[0], info[1], info[2], info[3]]))
 }
 
-/// Returns the next pending signal of a signal file that is not SIGCHLD: ended children are found by [`reap`].
+/// Returns the next pending signal except SIGCHLD; [`reap`] finds ended children.
 pub fn next_request(file: impl AsFd) -> Option<Signal> {
     std::iter::from_fn(|| next_signal(&file)).find(|&signal| signal != libc::SIGCHLD)
 }
 
-/// Which side of a fork this is.
+/// The side of a fork that this process is.
 pub enum Forked {
     Parent(libc::pid_t),
     Child,
 }
 
-/// Turns exceeding the file size limit (`ulimit -f`) into a write error that can be reported, instead of a silent death of the launcher.
+/// Ignores SIGXFSZ: a write beyond the file size limit (`ulimit -f`) then returns an error.
+/// By default the signal would kill the launcher without a message.
 pub fn survive_file_limit() {
     // SAFETY: SIG_IGN installs no handler, so no code of this process runs on the signal.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// The shortest stack that suffices for the launcher; measured, with a margin.
+/// The minimum stack size for the launcher in bytes; measured, with a margin.
 pub const STACK_MIN: u64 = 96 << 10;
 
-/// Returns how much of the main thread's stack is left if it is limited; the environment and arguments take a part of it.
+/// Returns the free part of the main thread's stack in bytes; `None` if the stack is unlimited.
+/// The environment and arguments occupy the upper part of the stack.
 pub fn stack_left() -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current?;
     let here = 0u8;
-    // SAFETY: getauxval reads the auxiliary vector that the kernel gave this process, and returns 0 if the entry is missing.
-    // The name of the executed file is the last text above the environment, at the stack's upper end.
+    // SAFETY: getauxval only reads this process's auxiliary vector; a missing entry yields 0.
+    // The file name (AT_EXECFN) is the last text above the environment, at the stack's upper end.
     let top = unsafe { libc::getauxval(libc::AT_EXECFN) };
     let used = top.saturating_sub(std::ptr::from_ref(&here).addr() as u64);
     Some(limit.saturating_sub(used))
 }
 
-/// Runs `work`, which needs more stack than the launcher, in a thread of its own if the main thread's stack is limited to less.
+/// Runs `work` in a thread with a long stack if the main thread's stack is limited to less.
 ///
-/// The thread has ended when this returns. If no thread can be started, `work` runs on the main thread's stack.
+/// The thread ends before this function returns.
+/// If no thread can be started, `work` runs on the main thread's stack.
 pub fn on_a_long_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    /// Many times the stack that parsing the command line takes in a debug build.
+    /// Many times the stack that parsing the command line uses in a debug build, in bytes.
     const LONG: usize = 8 << 20;
     if stack_left().is_none_or(|left| left >= LONG as u64 / 2) {
         return work();
@@ -112,8 +116,8 @@ pub fn on_a_long_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 /// Forks this process.
 pub fn fork() -> io::Result<Forked> {
     debug_assert!(has_one_thread());
-    // SAFETY: the process has one thread, as the thread of `on_a_long_stack` has ended before that returns; so the child's memory is
-    // consistent.
+    // SAFETY: the child's memory is consistent, since the process has one thread:
+    // `on_a_long_stack` joins its thread before it returns.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
@@ -123,7 +127,7 @@ pub fn fork() -> io::Result<Forked> {
 
 fn has_one_thread() -> bool {
     let threads = || std::fs::read_dir("/proc/self/task").map(Iterator::count);
-    // Without /proc the count is unknown; a thread that has ended is listed there a moment longer.
+    // Without /proc the count is unknown; an ended thread remains listed there for a moment.
     (0..1000).any(|_| {
         let one = threads().map_or(true, |threads| threads == 1);
         if !one {
@@ -133,33 +137,33 @@ fn has_one_thread() -> bool {
     })
 }
 
-/// A program prepared for exec: everything that the child needs, allocated before the fork.
+/// A program prepared for exec: all memory that the child needs is allocated before the fork.
 pub struct Image {
     path: CString,
     argv: Vec<CString>,
     envp: Vec<CString>,
-    /// `/bin/sh path args`, for a script without `#!`, as every shell runs it.
+    /// The arguments `/bin/sh path args` for a script without `#!`, which shells run in this way.
     shell_argv: Vec<CString>,
     dir: Option<CString>,
 }
 
-/// Descriptors of a new process.
+/// The descriptors and limits of a new process.
 pub struct Wiring<'a> {
     pub stdin: BorrowedFd<'a>,
     pub stdout: BorrowedFd<'a>,
     pub stderr: BorrowedFd<'a>,
-    /// Descriptors that stay open under their numbers.
+    /// Descriptors that the process inherits under the same numbers.
     pub keep: &'a [RawFd],
-    /// Receives a [`FailedStart`] if the program could not be started.
+    /// The pipe that receives a [`FailedStart`] if the program cannot be executed.
     pub report: BorrowedFd<'a>,
-    /// The soft limit of open files that the launcher itself was started with.
+    /// The soft limit of open files with which the launcher was started.
     pub nofile: Option<u64>,
-    /// The only processors that the process may use.
+    /// The processors that the process is bound to.
     pub cpus: Option<&'a [usize]>,
 }
 
 impl Image {
-    /// Prepares all that exec needs before the fork, after which nothing may be allocated; a zero byte in a text is an error.
+    /// Allocates all memory that exec needs, before the fork; a NUL byte in a text is an error.
     pub fn new(
         path: &OsStr,
         argv: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -194,10 +198,10 @@ impl Image {
     }
 }
 
-/// The size of a [`FailedStart`] on its pipe; writes below PIPE_BUF are atomic.
+/// The size of an encoded [`FailedStart`] in bytes; pipe writes below PIPE_BUF are atomic.
 const REPORT: usize = 12;
 
-/// A child that could not execute its program.
+/// The report of a child that could not execute its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedStart {
     pub pid: libc::pid_t,
@@ -206,7 +210,7 @@ pub struct FailedStart {
 }
 
 impl FailedStart {
-    /// Returns the next report on the pipe, if any.
+    /// Reads the next report from the pipe, if any.
     pub fn read(report: impl AsFd) -> Option<FailedStart> {
         let mut bytes = [0u8; REPORT];
         if rustix::io::read(report, &mut bytes).ok()? != REPORT {
@@ -222,7 +226,7 @@ impl FailedStart {
         })
     }
 
-    /// Returns what [`FailedStart::read`] reads; a child between fork and exec calls it, so it allocates nothing.
+    /// Encodes the report. A child calls this between fork and exec, so nothing is allocated.
     pub fn to_bytes(self) -> [u8; REPORT] {
         let mut report = [0u8; REPORT];
         report[..4].copy_from_slice(&self.pid.to_ne_bytes());
@@ -231,7 +235,7 @@ impl FailedStart {
         report
     }
 
-    /// Returns the exit code that a shell would use.
+    /// Returns the exit code that a shell would return.
     pub fn code(&self) -> i32 {
         match self.errno {
             libc::EACCES => 126,
@@ -252,7 +256,7 @@ impl std::fmt::Display for FailedStart {
     }
 }
 
-/// The step at which a start failed in the child.
+/// The step of the start that failed in the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum FailedStep {
@@ -262,7 +266,7 @@ pub enum FailedStep {
 }
 
 impl FailedStep {
-    /// Returns the step with this number, which a child has written; the last step for an unknown number.
+    /// Returns the step with the number that a child has written; an unknown number yields `Exec`.
     pub fn numbered(number: i32) -> FailedStep {
         match number {
             1 => FailedStep::Wiring,
@@ -272,7 +276,7 @@ impl FailedStep {
     }
 }
 
-/// Starts a program in a process group of its own, which dies if this process dies.
+/// Starts a program in its own process group; the program dies if this process dies.
 pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
     let argv = pointers(&image.argv);
     let envp = pointers(&image.envp);
@@ -281,18 +285,19 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
     let launcher = rustix::process::getpid();
     match fork()? {
         Forked::Parent(pid) => {
-            // The parent calls setpgid as well, so that no signal to the group arrives before the group exists. Losing the race is no
-            // error.
+            // The parent calls setpgid as well, so that the group exists before its first signal.
+            // Both calls are equivalent, so a failure of the later one is harmless.
             // SAFETY: setpgid has no memory effects.
             unsafe { libc::setpgid(pid, pid) };
             Ok(pid)
         }
         Forked::Child => {
-            // SAFETY: only system calls from here on; every pointer is to memory made before the fork that is never freed,
-            // because the child ends in exec or _exit.
+            // SAFETY: only system calls follow.
+            // All pointers are to memory from before the fork.
+            // It is never freed, since the child ends in exec or _exit.
             unsafe {
                 if let Some(set) = &cpus {
-                    // A processor that has been taken offline meanwhile is no reason not to run.
+                    // An error is ignored: a processor may have been taken offline since then.
                     libc::sched_setaffinity(0, size_of_val(set), set);
                 }
                 let (errno, step) = become_program(
@@ -317,7 +322,7 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
 }
 
 fn cpu_set(cpus: &[usize]) -> libc::cpu_set_t {
-    // SAFETY: a set of zero bits is a valid set, and CPU_SET ignores numbers beyond its size.
+    // SAFETY: an all-zero cpu_set_t is a valid empty set; CPU_SET ignores numbers beyond its size.
     unsafe {
         let mut set = std::mem::zeroed::<libc::cpu_set_t>();
         for &cpu in cpus.iter().filter(|&&cpu| cpu < libc::CPU_SETSIZE as usize) {
@@ -327,13 +332,13 @@ fn cpu_set(cpus: &[usize]) -> libc::cpu_set_t {
     }
 }
 
-/// Returns the local time of day, `2026-11-21 11:23:12.345`.
+/// Returns the local date and time, as in `2026-11-21 11:23:12.345`.
 pub fn wall_clock() -> String {
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap_or_default();
     let seconds = now.as_secs() as libc::time_t;
-    // SAFETY: both pointers are to live values; a `tm` of zero bits is valid.
+    // SAFETY: both pointers are to live local values, and an all-zero `tm` is valid.
     let tm = unsafe {
         let mut tm = std::mem::zeroed::<libc::tm>();
         libc::localtime_r(&seconds, &mut tm);
@@ -359,10 +364,11 @@ fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
         .collect()
 }
 
-/// Executes the program and does not return; on failure returns the errno and the step that failed.
+/// Executes the program; returns only on failure, with the errno and the failed step.
 ///
 /// # Safety
-/// Must be called in the child of a fork; the pointer lists must end with null and point to live strings.
+/// The caller must be the child of a fork.
+/// The pointer lists must end with null; their other entries must point to live strings.
 unsafe fn become_program(
     image: &Image,
     wiring: &Wiring<'_>,
@@ -371,15 +377,16 @@ unsafe fn become_program(
     shell_argv: &[*const libc::c_char],
     launcher: libc::pid_t,
 ) -> (i32, FailedStep) {
-    // SAFETY: system calls on plain numbers, and on pointers that are live and null-terminated by this function's contract.
+    // SAFETY: these are system calls on plain numbers and on pointers.
+    // By this function's contract the pointers are live and the lists end with null.
     unsafe {
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid() != launcher {
-            // The launcher died before the prctl above took effect.
+            // The launcher died before the prctl took effect, so no signal will arrive.
             libc::_exit(1);
         }
-        // Rust ignores SIGPIPE in the launcher, and ignored signals stay ignored over exec.
+        // The launcher ignores these signals, and exec would pass the ignoring on.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
         let mut none = std::mem::zeroed::<libc::sigset_t>();
@@ -397,7 +404,7 @@ unsafe fn become_program(
         }
         let standard = [&wiring.stdin, &wiring.stdout, &wiring.stderr];
         for (number, fd) in (0..).zip(standard) {
-            // The launcher keeps 0, 1 and 2 open, so no source below 3 can be overwritten but by itself.
+            // The launcher keeps 0, 1 and 2 open: dup2 overwrites no other source below 3.
             let done = if fd.as_raw_fd() == number {
                 libc::fcntl(number, libc::F_SETFD, 0)
             } else {
@@ -425,16 +432,16 @@ unsafe fn become_program(
     }
 }
 
-/// Makes this process the subreaper: orphans below it become its children instead of init's.
+/// Makes this process a subreaper: orphaned descendants become its children instead of init's.
 pub fn adopt_orphans() -> io::Result<()> {
-    // SAFETY: PR_SET_CHILD_SUBREAPER takes a plain number.
+    // SAFETY: prctl(PR_SET_CHILD_SUBREAPER) takes plain numbers and has no memory effects.
     match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// How a process ended.
+/// The way in which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     Exited(i32),
@@ -442,7 +449,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Returns the exit code that a shell would show.
+    /// Returns the exit code that a shell would report.
     pub fn code(self) -> i32 {
         match self {
             Ended::Exited(code) => code,
@@ -454,7 +461,7 @@ impl Ended {
 /// Reaps the next child that has ended, without blocking.
 pub fn reap() -> Option<(libc::pid_t, Ended)> {
     let mut status = 0;
-    // SAFETY: `status` outlives the call.
+    // SAFETY: `status` is a live local variable during the call.
     let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
     if pid <= 0 {
         return None;
@@ -467,15 +474,15 @@ pub fn reap() -> Option<(libc::pid_t, Ended)> {
     Some((pid, ended))
 }
 
-/// Returns true if a child has begun to exit and is not reaped: the kernel closes its files and unmaps its memory before it notifies
-/// the parent.
+/// Returns true if a child has begun to exit but is not reaped.
+/// The kernel closes its files and unmaps its memory before it notifies the parent.
 pub fn is_dying(pid: libc::pid_t) -> bool {
-    /// The process flag in field 9 of proc(5)'s `stat` that the kernel sets first in `do_exit`.
+    /// The flag that `do_exit` in the kernel sets first; field 9 of `stat` (proc(5)).
     const PF_EXITING: u64 = 0x4;
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
     };
-    // The program's name, in parentheses, may contain anything.
+    // The program's name is in parentheses and may itself contain parentheses and spaces.
     let Some((_, fields)) = stat.rsplit_once(')') else {
         return false;
     };
@@ -488,16 +495,18 @@ pub fn is_dying(pid: libc::pid_t) -> bool {
 /// Sends a signal to a process group.
 pub fn signal_group(leader: libc::pid_t, signal: Signal) {
     if leader > 1 {
-        // SAFETY: kill has no memory effects; the group's leader is a child that was not reaped, so the number is not re-used.
+        // SAFETY: kill has no memory effects.
+        // The leader is an unreaped child, so its number is not reused.
         unsafe { libc::kill(-leader, signal) };
     }
 }
 
-/// Kills the processes that a process which has ended, and was just reaped, has left in its process group.
+/// Kills the remaining processes in the group of a process that has just been reaped.
 pub fn end_group_of(leader: libc::pid_t) {
     if leader > 1 {
-        // SAFETY: kill has no memory effects. While the group has members the kernel does not reuse its number;
-        // the number of an empty group is free, and the kernel assigns all others before it reuses that one.
+        // SAFETY: kill has no memory effects.
+        // The kernel does not reuse the number of a group that has members.
+        // It reuses the number of an empty group after it has assigned all other numbers.
         unsafe { libc::kill(-leader, libc::SIGKILL) };
     }
 }
@@ -510,13 +519,13 @@ pub fn signal_process(pid: libc::pid_t, signal: Signal) {
     }
 }
 
-/// Ends this process now, without running anything.
+/// Ends this process at once, without running destructors or exit handlers.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit does not return and touches no memory.
     unsafe { libc::_exit(code) }
 }
 
-/// Returns the name of a signal, as `kill -l` writes it.
+/// Returns the name of a signal as in `kill -l`, with the prefix `SIG`.
 pub fn signal_name(signal: Signal) -> String {
     const NAMES: [(Signal, &str); 22] = [
         (libc::SIGHUP, "HUP"),

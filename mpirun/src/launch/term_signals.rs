@@ -1,20 +1,21 @@
-//! Asking ranks to end by a signal: after a signal of the user, only a rank that handles the signal gets time for its handler.
+//! Termination of ranks by a signal; ranks with a handler for the user's signal get more time.
 //!
-//! Python turns SIGINT into an exception (`KeyboardInterrupt`), and a program may save its state on SIGTERM; that takes seconds.
-//! A rank's disposition of a signal is read from proc(5)'s `status`.
+//! Python turns SIGINT into an exception (`KeyboardInterrupt`), and a program may save its state on
+//! SIGTERM; such handlers take seconds.
+//! A rank's disposition of a signal is read from `/proc/PID/status` (proc(5)).
 
 use super::sys::{self, Signal};
 use std::fs;
 
-/// A process's disposition of a signal.
+/// The disposition of a signal in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reaction {
-    /// The signal's default effect, which ends the process.
+    /// The default action, which ends the process.
     Ends,
-    /// It has a handler, or takes the signal by sigwait(3) or signalfd(2).
+    /// The process has a handler, or receives the signal by sigwait(3) or signalfd(2).
     Handles,
     Ignores,
-    /// The kernel does not report it.
+    /// The disposition cannot be read.
     Unknown,
 }
 
@@ -25,7 +26,7 @@ fn reaction(pid: i32, signal: Signal) -> Reaction {
     }
 }
 
-/// The disposition of a signal in the text of a process's `status`.
+/// Returns the disposition of a signal from the text of `/proc/PID/status`.
 fn in_status(status: &str, signal: Signal) -> Reaction {
     let is_in = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -40,7 +41,7 @@ fn in_status(status: &str, signal: Signal) -> Reaction {
     }
 }
 
-/// Sends a signal to the process groups of these leaders to ask them to end.
+/// Sends a signal that asks for termination to the process groups of these leaders.
 pub fn ask_to_end(leaders: impl IntoIterator<Item = i32>, signal: Signal) {
     for leader in leaders {
         sys::signal_group(leader, signal);
@@ -50,16 +51,17 @@ pub fn ask_to_end(leaders: impl IntoIterator<Item = i32>, signal: Signal) {
                 Reaction::Ignores | Reaction::Unknown
             )
         };
-        // A shell ignores SIGINT in its background commands; SIGTERM reaches those too.
+        // A shell ignores SIGINT in its background commands, so they get SIGTERM as well.
         if signal != libc::SIGTERM && unheard() {
             sys::signal_group(leader, libc::SIGTERM);
         }
-        // A stopped process acts on no signal but SIGCONT and SIGKILL.
+        // A stopped process reacts only to SIGCONT and SIGKILL, so SIGCONT follows.
         sys::signal_group(leader, libc::SIGCONT);
     }
 }
 
-/// Kills the groups whose leaders do not handle the signal that [`ask_to_end`] has sent: they would not use more time.
+/// Kills the groups whose leaders have no handler for the signal that [`ask_to_end`] has sent.
+/// Those processes would not use additional time.
 pub fn kill_without_handler(leaders: impl IntoIterator<Item = i32>, signal: Signal) {
     leaders
         .into_iter()
@@ -71,7 +73,7 @@ fn has_no_handler(reaction: impl Fn(Signal) -> Reaction, signal: Signal) -> bool
     match reaction(signal) {
         Reaction::Handles | Reaction::Unknown => false,
         Reaction::Ends => true,
-        // It was sent SIGTERM as well.
+        // Such a process was sent SIGTERM as well, so the handler of SIGTERM decides.
         Reaction::Ignores => reaction(libc::SIGTERM) != Reaction::Handles,
     }
 }

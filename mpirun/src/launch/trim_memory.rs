@@ -1,33 +1,34 @@
-//! Memory trimming: at the first quiet moment the launcher returns to the kernel the memory that only the start of a job needed.
+//! Memory trimming: when the launcher becomes idle, it returns memory that only the start needed.
 //!
-//! Once the ranks run, mpirun mostly sleeps, for days perhaps, beside programs that need the memory.
-//! Most of its memory then are pages of its own file: option parsing, help, mapping ranks to hosts; they are not used again.
-//! So each process of the launcher, once it has waited [`QUIET`] without an event, does this once:
-//! * returns free pages of the heap to the kernel;
-//! * drops the pages of the stack below the current frame, which parsing the options has filled;
-//! * unmaps the pages of its file's read-only segments, code and constants (`madvise(2)`, `MADV_DONTNEED`).
-//!   A page that is needed after all is mapped again from the kernel's cache, as it was the first time.
+//! While the ranks run, mpirun mostly sleeps beside programs that need the memory.
+//! Most of its memory is pages of its own file: option parsing, help, rank mapping.
+//! They are not used again.
+//! So each launcher process does the following once, after [`QUIET`] without an event:
+//! * it returns free heap pages to the kernel;
+//! * it drops the stack pages below the current frame, which option parsing has filled;
+//! * it unmaps the pages of its file's read-only segments (`madvise(2)`, `MADV_DONTNEED`).
+//!   A page that is needed later is mapped again from the page cache.
 //!
-//! A launcher under a debugger keeps its pages, as breakpoints are written into them.
+//! A launcher under a debugger keeps its pages, since breakpoints are written into them.
 #![allow(unsafe_code)]
 
 use rustix::event::Timespec;
 use std::ops::Range;
 
-/// How long no event must have occurred.
+/// The idle time after which memory is trimmed.
 const QUIET: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
 
-/// Whether a process of the launcher has trimmed its memory.
+/// The trimming state of one launcher process.
 #[derive(Debug, Default)]
 pub struct MemoryTrim {
     done: bool,
 }
 
 impl MemoryTrim {
-    /// Returns how long to wait for an event, where the caller would wait for `pause`.
+    /// Returns the poll timeout: `pause`, or at most [`QUIET`] until memory has been trimmed.
     pub fn pause(&self, pause: Option<Timespec>) -> Option<Timespec> {
         match self.done {
             true => pause,
@@ -35,7 +36,7 @@ impl MemoryTrim {
         }
     }
 
-    /// No event occurred during [`pause`](Self::pause): trims the memory, once.
+    /// Trims the memory once; called if no event occurred during [`pause`](Self::pause).
     pub fn trim_once(&mut self) {
         if !std::mem::replace(&mut self.done, true) && !is_traced() {
             trim();
@@ -43,7 +44,7 @@ impl MemoryTrim {
     }
 }
 
-/// Returns true if a debugger is attached.
+/// Returns true if a debugger is attached to this process.
 fn is_traced() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
         let tracer = status
@@ -55,26 +56,27 @@ fn is_traced() -> bool {
 
 fn trim() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: malloc_trim returns to the kernel only what is free.
+    // SAFETY: malloc_trim releases only free heap memory.
     unsafe {
         libc::malloc_trim(0);
     }
-    // SAFETY: the stack holds nothing below the frame of this function and its callees. No signal handler runs there, as signals
-    // are read from a file. The kernel keeps a gap of 1 MiB below a stack (`stack_guard_gap`), so nothing else is in the range.
+    // SAFETY: the stack has no data below the frames of this function and its callees.
+    // No signal handler runs there, since signals are read from a signalfd.
+    // The kernel keeps a gap of 1 MiB below a stack (`stack_guard_gap`): no other mapping is hit.
     unsafe { drop_pages(stack_below()) };
     for pages in unwritable() {
-        // SAFETY: [`unwritable`] returns private mappings of this program's file that no code can write,
-        // so each page comes back with the same bytes at its next use.
+        // SAFETY: [`unwritable`] returns private read-only mappings of this program's file.
+        // So the kernel restores each page with the same bytes at the next access.
         unsafe { drop_pages(pages) };
     }
 }
 
-/// Drops the pages, which are mapped anew at their next use; a failure has no effect.
+/// Drops pages; the kernel maps them again at the next access. A failure has no effect.
 ///
 /// # Safety
-/// The program must tolerate the pages' content after the new mapping: zeroes, or the bytes of their file.
+/// The program must tolerate the new content of the pages: zeroes, or the bytes of the mapped file.
 unsafe fn drop_pages(pages: Range<usize>) {
-    // SAFETY: the caller promises by this function's contract that the pages may be replaced.
+    // SAFETY: by this function's contract the content of the pages may be replaced.
     unsafe {
         libc::madvise(
             pages.start as *mut libc::c_void,
@@ -84,22 +86,22 @@ unsafe fn drop_pages(pages: Range<usize>) {
     }
 }
 
-/// More stack than the following system calls need, and more than the red zone of the ABI.
+/// A stack size in bytes that covers the following calls and the ABI's red zone.
 const FRAMES: usize = 8 << 10;
 
-/// No function has used more stack than this.
+/// The maximum stack depth in bytes that any function of the launcher has used.
 const DEPTH: usize = 256 << 10;
 
-/// Returns whole pages of this thread's stack that no function uses now.
+/// Returns whole pages of this thread's stack below all current frames.
 fn stack_below() -> Range<usize> {
     let page = rustix::param::page_size();
     let here = (&raw const page).addr() / page * page;
     here.saturating_sub(DEPTH)..here.saturating_sub(FRAMES)
 }
 
-/// Returns the memory of this program's segments that are not writable, in whole pages.
+/// Returns the page ranges of this program's read-only segments.
 ///
-/// Memory that the dynamic linker writes and then protects (`PT_GNU_RELRO`) belongs to a writable segment.
+/// Memory that the dynamic linker protects (`PT_GNU_RELRO`) is in a writable segment.
 fn unwritable() -> Vec<Range<usize>> {
     unsafe extern "C" fn collect(
         info: *mut libc::dl_phdr_info,
@@ -107,8 +109,8 @@ fn unwritable() -> Vec<Range<usize>> {
         found: *mut libc::c_void,
     ) -> libc::c_int {
         let page = rustix::param::page_size();
-        // SAFETY: dl_iterate_phdr passes a valid `info`, whose table has `dlpi_phnum` entries, and the pointer to `found` that it got
-        // below.
+        // SAFETY: dl_iterate_phdr passes a valid `info` whose table has `dlpi_phnum` entries.
+        // `found` is the pointer to the vector in the call below.
         let (info, table, found) = unsafe {
             let info = &*info;
             (
@@ -125,11 +127,11 @@ fn unwritable() -> Vec<Range<usize>> {
             let end = start + header.p_memsz as usize;
             start / page * page..end.next_multiple_of(page)
         }));
-        // The program itself is the first entry; its libraries, if any, are shared with other processes anyway.
+        // Stops after the program itself; libraries are shared with other processes.
         1
     }
     let mut found = Vec::new();
-    // SAFETY: `collect` is called before this returns, with a pointer to a live vector, by this thread.
+    // SAFETY: this thread calls `collect` before dl_iterate_phdr returns, while `found` lives.
     unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut found).cast()) };
     found
 }
@@ -139,10 +141,10 @@ mod tests {
     use super::*;
     use std::sync::{Mutex, PoisonError};
 
-    /// Held by the test that trims memory or reads what is left, as tests run concurrently.
+    /// Serialises the tests that trim memory or measure it, since tests run concurrently.
     static MEMORY: Mutex<()> = Mutex::new(());
 
-    /// The resident part of the memory of [`unwritable`], in KiB.
+    /// Returns the resident size of the segments of [`unwritable`] in KiB.
     fn resident() -> u64 {
         let segments = unwritable();
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
@@ -163,7 +165,7 @@ mod tests {
     fn code_that_was_looked_at_is_not_kept() {
         let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
         for at in unwritable().into_iter().flatten().step_by(64) {
-            // SAFETY: the address is in a readable segment of this program.
+            // SAFETY: `unwritable` returns addresses in readable segments of this program.
             unsafe { std::ptr::with_exposed_provenance::<u8>(at).read_volatile() };
         }
         let before = resident();

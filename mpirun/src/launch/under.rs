@@ -1,37 +1,40 @@
 //! Ranks under a debugger: `mpirun --gdb` and `mpirun --rr`.
 //!
-//! Such a rank begins as a shell with the rank's environment and descriptors, so it stays mpirun's child and speaks PMI as any other.
-//! * `--gdb`: the shell opens a pane of tmux with a gdb that attaches to the shell, waits until gdb has, and becomes the program.
-//!   gdb follows it and stops at `main`. All panes of a job on a host are in one tmux session.
-//! * `--rr`: the shell becomes `rr record` of the program.
+//! Such a rank starts as a shell with the rank's environment and descriptors.
+//! It remains mpirun's child and speaks PMI as usual.
+//! * `--gdb`: the shell opens a tmux pane with a gdb that attaches to the shell.
+//!   Then the shell executes the program, and gdb stops at `main`.
+//!   All panes of a job on one host are in one tmux session.
+//! * `--rr`: the shell executes `rr record` with the program.
 
 use mpi_base::ranges;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 
-/// The debugger.
+/// The kind of debugger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Debugger {
-    /// gdb in a pane of tmux.
+    /// gdb in a tmux pane.
     Gdb,
-    /// A recording by rr.
+    /// Recording by rr.
     Rr,
 }
 
 /// The ranks of the launched job that run under a debugger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Under {
-    /// The debugger.
+    /// The kind of debugger.
     pub debugger: Debugger,
-    /// The ranks; empty means all.
+    /// The ranks; an empty list means all ranks.
     pub ranks: Vec<u32>,
     /// The name of the tmux session.
     pub session: String,
 }
 
-/// Becomes the program `$0` in a gdb that runs in a pane of the session `$PORTCULLIS_TMUX`.
+/// The shell script that executes `$0` under gdb in a pane of session `$PORTCULLIS_TMUX`.
 ///
-/// gdb attaches to this shell and waits for its exec. If it does not attach within 10 s, the rank goes on without it.
+/// gdb attaches to the shell and waits for its exec.
+/// If gdb does not attach within 10 s, the rank runs without gdb.
 const GDB: &str = r#"pane="gdb -q -iex 'set debuginfod enabled off' -iex 'set confirm off' -ex 'set prompt (rank $PMI_RANK) ' -ex 'catch exec' -ex continue -ex 'delete 1' -ex 'tbreak main' -ex continue -p $$"
 tmux new-session -d -x 200 -y 50 -s "$PORTCULLIS_TMUX" "$pane" 2>/dev/null ||
 tmux split-window -t "$PORTCULLIS_TMUX" "$pane" 2>/dev/null ||
@@ -50,16 +53,16 @@ exec "$0" "$@"
 
 const RR: &str = r#"exec rr record "$0" "$@""#;
 
-/// The variable that names the session to the shell.
+/// The variable that passes the session's name to the shell.
 const SESSION: &str = "PORTCULLIS_TMUX";
 
 impl Under {
-    /// Returns true if a rank runs under the debugger.
+    /// Returns true if the rank runs under the debugger.
     pub fn includes(&self, rank: u32) -> bool {
         self.ranks.is_empty() || self.ranks.contains(&rank)
     }
 
-    /// Returns the programs that it needs.
+    /// Returns the programs that the debugger needs.
     pub fn programs(debugger: Debugger) -> &'static [&'static str] {
         match debugger {
             Debugger::Gdb => &["gdb", "tmux"],
@@ -67,7 +70,7 @@ impl Under {
         }
     }
 
-    /// Returns the arguments of the shell that becomes the program.
+    /// Returns the arguments of the shell that executes the program.
     pub fn arguments<'a>(
         &self,
         program: &OsStr,
@@ -83,12 +86,12 @@ impl Under {
         all
     }
 
-    /// Returns the variable that the shell needs.
+    /// Returns the environment variable that the shell needs.
     pub fn variable(&self) -> (OsString, OsString) {
         (SESSION.into(), self.session.clone().into())
     }
 
-    /// Returns the sentence that tells the user where the debuggers are.
+    /// Returns the message that shows the user how to reach the debuggers.
     pub fn sentence(&self) -> String {
         match self.debugger {
             Debugger::Gdb => {

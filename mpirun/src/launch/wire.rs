@@ -1,14 +1,16 @@
-//! The messages between launchers on different hosts, and their framing.
+//! Protocol between launchers on different hosts: messages and framing.
 //!
-//! A link is the standard input and output of a command that reaches another host: a byte stream in each direction.
-//! The far side begins with a line, [`GREETING`], before which it may be noisy, as login shells are. Then frames follow:
-//! `length: u32, host: u32, body`, little-endian, the body in postcard's encoding.
-//! The host is the addressee on the way down ([`ALL`]: all hosts) and the sender on the way up;
-//! a launcher that is not the addressee forwards a frame without decoding it.
+//! A link has two byte streams: standard input and output of a command that reaches another host.
+//! The daemon first sends the line [`GREETING`]; before it, a login shell may print any text.
+//! Then frames follow: `length: u32, host: u32, body`, little-endian;
+//! the body is in postcard encoding.
+//! The host number is the receiver of an order ([`ALL`]: all hosts) and the sender of a report.
+//! A launcher that is not the receiver forwards a frame without decoding it.
 //!
-//! Both sides are the same program; [`ToDaemon::Hello`] carries the version, so that different versions refuse each other with a message.
+//! Both sides are the same program; [`ToDaemon::Hello`] carries the version.
+//! Different versions refuse each other with a message.
 //!
-//! Promise: no sequence of bytes from the other side makes anything here panic or grow without bound.
+//! Promise: no received bytes can make this module panic or use unbounded memory.
 
 use super::binding::Binding;
 use super::program::{App, RemoteLaunch};
@@ -22,19 +24,19 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The first line of the far side.
+/// The first line that a daemon sends.
 pub const GREETING: &[u8] = b"portcullis mpirun agent\n";
 
-/// The version that both sides must have.
+/// The version, which must be equal on both sides.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The address of all hosts below.
+/// The host number that addresses all hosts.
 pub const ALL: u32 = u32::MAX;
 
-/// The longest frame; output comes in much shorter ones, and no environment is as long.
+/// The maximum body length in bytes; output pieces and environments are much shorter.
 const FRAME_MAX: usize = 32 << 20;
 
-/// The longest noise before a greeting.
+/// The maximum length in bytes of a login shell's output before the greeting.
 const NOISE_MAX: usize = 1 << 20;
 
 /// A host and the hosts that are reached through it.
@@ -52,7 +54,8 @@ impl Branch {
         std::iter::once(self.host).chain(below).collect()
     }
 
-    /// Builds a tree in which each host reaches at most `fanout` others; returns the first row.
+    /// Builds a launch tree in which a launcher reaches at most `fanout` hosts;
+    /// returns its top row.
     pub fn tree(hosts: &[(u32, String)], fanout: usize) -> Vec<Branch> {
         let rows = fanout.max(1).min(hosts.len());
         if rows == 0 {
@@ -72,28 +75,28 @@ impl Branch {
     }
 }
 
-/// A job to start, the same message for every host: each host starts its own ranks from it.
+/// The order to start a job; every host gets the same message and starts its own ranks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     pub job: usize,
-    /// The name of the job.
+    /// The name of the job's key-value space, which also names the job.
     pub kvsname: String,
     pub spawned: bool,
-    /// The process number of rank 0; the other ranks follow.
+    /// The process number of rank 0; rank `r` has number `first + r`.
     pub first: usize,
     pub apps: Vec<App>,
-    /// The program of each rank.
+    /// The program index of each rank.
     pub appnums: Vec<usize>,
-    /// The host of each rank.
+    /// The host number of each rank.
     pub hosts: Vec<u32>,
     pub binding: Binding,
-    /// Ranks that get standard input.
+    /// The ranks that read standard input.
     pub readers: Vec<u32>,
-    /// The number of slots of all hosts.
+    /// The total number of slots of all hosts.
     pub slots: usize,
-    /// Whether the death of a rank does not end the job.
+    /// Whether the job survives the death of a rank.
     pub tolerates_deaths: bool,
-    /// Whether the launcher agrees with the ranks on checkpoints.
+    /// Whether the launcher runs the checkpoint protocol with the ranks.
     pub takes_checkpoints: bool,
     /// The ranks that run under a debugger.
     pub under: Option<Under>,
@@ -109,7 +112,7 @@ impl Order {
         placements.get(before.count())
     }
 
-    /// Returns the ranks of one host.
+    /// Returns the ranks that run on one host.
     pub fn ranks_on(&self, host: u32) -> Vec<u32> {
         (0..)
             .zip(&self.hosts)
@@ -119,57 +122,57 @@ impl Order {
     }
 }
 
-/// The settings that a host gets once.
+/// The first message to a daemon, with its settings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hello {
     pub version: String,
-    /// The addressee, and the hosts that are reached through it.
+    /// The daemon's host and the hosts that are reached through it.
     pub branch: Branch,
     pub remote: RemoteLaunch,
     pub grace: Duration,
-    /// Whether the death of a rank does not end the job.
+    /// Whether the job survives the death of a rank.
     pub tolerates_deaths: bool,
     pub dir: PathBuf,
     pub env: Vec<(OsString, OsString)>,
 }
 
-/// A message from the launcher that the user started.
+/// A message from the supervisor to a daemon.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ToDaemon {
     Hello(Box<Hello>),
     Launch(Box<Order>),
-    /// Bytes for a process's PMI socket.
+    /// Write these bytes to a rank's PMI socket.
     Pmi {
         proc: usize,
         bytes: Vec<u8>,
     },
-    /// Standard input for the readers of that host.
+    /// Standard input for the readers on that host.
     Stdin(Vec<u8>),
     StdinEnd,
-    /// A signal for all ranks.
+    /// Send this signal to all ranks.
     Signal(i32),
-    /// The same, where the signal asks all ranks to end.
+    /// Send this signal to all ranks to ask them to end.
     AskToEnd(i32),
-    /// Kill the ranks that do not handle the signal that asked them to end.
+    /// Kill the ranks that have no handler for the signal that asked them to end.
     KillWithoutHandler(i32),
     Kill,
-    /// A signal for these ranks, whose job ends while others go on.
+    /// Send a signal to these ranks, whose job ends while other jobs continue.
     SignalRanks {
         procs: Vec<usize>,
         signal: i32,
     },
-    /// Asks for a [`FromDaemon::Snapshots`].
+    /// Request a [`FromDaemon::Snapshots`].
     TakeSnapshots,
-    /// Asks for a [`FromDaemon::Time`]; carries the sender's clock.
+    /// Request a [`FromDaemon::Time`]; the value is the supervisor's clock.
     Time(u64),
-    /// Asks for the event rings of all ranks, which have ended.
+    /// Request the event rings of all ranks; all ranks have ended.
     EventRings,
-    /// All ranks have ended: send what is left and exit.
+    /// Send remaining output and exit; all ranks have ended.
     Finish,
     Heartbeat,
 }
 
-/// A message to the launcher that the user started.
+/// A message from a daemon to the supervisor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(
     clippy::large_enum_variant,
@@ -181,7 +184,7 @@ pub enum FromDaemon {
         pid: i32,
         bound: Option<String>,
     },
-    /// The ranks of a job on this host cannot be started.
+    /// The ranks of a job on this host could not be started.
     NotStarted {
         job: usize,
         why: String,
@@ -201,20 +204,20 @@ pub enum FromDaemon {
         end: End,
         snapshot: Option<RankSnapshot>,
     },
-    /// A rank that has not spoken to its PMI server has loaded another MPI library.
+    /// A rank that has not contacted its PMI server has loaded another MPI library.
     Loaded {
         proc: usize,
         library: String,
     },
-    /// Ranks that have begun to die: sent before the end of another rank that they may explain.
+    /// These ranks have begun to die; sent before the report of an end that they may explain.
     Dying(Vec<usize>),
     Snapshots(Vec<(usize, RankSnapshot)>),
-    /// The clock in the request, and the clock of this host.
+    /// The clock value from the request, and this host's clock, in nanoseconds.
     Time {
         asked: u64,
         now: u64,
     },
-    /// The next piece of a rank's event ring, events as [`mpi_base::node::Event::words`] encodes them.
+    /// The next part of a rank's event ring, encoded by [`mpi_base::node::Event::words`].
     EventRing {
         proc: usize,
         lost: u64,
@@ -222,9 +225,9 @@ pub enum FromDaemon {
     },
     /// All event rings of this host have been sent.
     EventRingsSent,
-    /// The readers have taken this number of bytes of standard input.
+    /// The readers on this host have consumed this number of bytes of standard input.
     Fed(usize),
-    /// Hosts that are unreachable.
+    /// These hosts are unreachable.
     Lost {
         hosts: Vec<u32>,
         why: String,
@@ -233,7 +236,7 @@ pub enum FromDaemon {
 }
 
 impl FromDaemon {
-    /// Returns the process that the message is about, if it is about one.
+    /// Returns the process number in the message, if the message concerns one process.
     pub fn proc(&self) -> Option<usize> {
         match self {
             FromDaemon::Started { proc, .. }
@@ -254,19 +257,19 @@ impl FromDaemon {
     }
 }
 
-/// How a process ended.
+/// The way in which a rank ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     Exited(i32),
     Killed(i32),
-    /// It could not execute its program.
+    /// The rank could not execute its program.
     NeverBegan {
         errno: i32,
         step: i32,
     },
 }
 
-/// The reason why a link is given up.
+/// The reason why a link is given up after malformed data.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FrameError {
     NoGreeting { begin: String },
@@ -291,7 +294,8 @@ impl fmt::Display for FrameError {
     }
 }
 
-/// Encodes a frame; empty if the message cannot be encoded, which no message of [`ToDaemon`] or [`FromDaemon`] is.
+/// Encodes a message as a frame. The result is empty if the encoding fails.
+/// The encoding of a [`ToDaemon`] or [`FromDaemon`] message never fails.
 pub fn frame<T: Serialize>(host: u32, message: &T) -> Vec<u8> {
     let Ok(body) = postcard::to_stdvec(message) else {
         return Vec::new();
@@ -299,7 +303,7 @@ pub fn frame<T: Serialize>(host: u32, message: &T) -> Vec<u8> {
     raw_frame(host, &body)
 }
 
-/// Builds a frame around an encoded body that is forwarded.
+/// Builds a frame from an encoded body.
 pub fn raw_frame(host: u32, body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(8 + body.len());
     bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
@@ -308,12 +312,12 @@ pub fn raw_frame(host: u32, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Decodes a frame's body.
+/// Decodes the body of a frame.
 pub fn open<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> {
     postcard::from_bytes(body).map_err(|_| FrameError::ProtocolError { len: body.len() })
 }
 
-/// Cuts a byte stream into frames.
+/// A decoder that splits a byte stream into frames.
 #[derive(Debug)]
 pub struct Frames {
     bytes: Vec<u8>,
@@ -321,7 +325,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// A stream that begins with the greeting, as the far side's does, or without one.
+    /// Creates a decoder; `greeting` is true if the stream begins with the daemon's greeting.
     pub fn new(greeting: bool) -> Frames {
         Frames {
             bytes: Vec::new(),
@@ -329,17 +333,17 @@ impl Frames {
         }
     }
 
-    /// Adds received bytes, cut at any place.
+    /// Appends received bytes; frames may be split at any position.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Returns true if the greeting has arrived; anything before it came from the login shell.
+    /// Returns true if the greeting has arrived; earlier bytes came from the login shell.
     pub fn is_greeted(&self) -> bool {
         self.greeted
     }
 
-    /// Returns the next complete frame: host and body.
+    /// Returns the next complete frame: host number and body.
     pub fn next_frame(&mut self) -> Result<Option<(u32, Vec<u8>)>, FrameError> {
         if !self.greeted && !self.find_greeting()? {
             return Ok(None);

@@ -1,7 +1,7 @@
-//! `mpirun --matrix FILE`: messages and bytes from rank to rank, as `FILE.csv` and as the heat map `FILE.svg`.
+//! `mpirun --matrix FILE`: communication matrix as `FILE.csv`, and as the heat map `FILE.svg`.
 //!
-//! Each rank counts what it sends, and its one-sided accesses ([`mpi_core::matrix`]), and writes the counts to its event ring when it finalizes;
-//! the counts of a rank that was killed are missing.
+//! Each rank counts its sent messages and one-sided accesses ([`mpi_core::matrix`]).
+//! It writes the counts to its event ring in `MPI_Finalize`; a killed rank's counts are missing.
 
 mod svg;
 
@@ -13,26 +13,26 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What one rank has sent to another one.
+/// A matrix entry: one kind of communication from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
-    /// 0 is the job that was launched; others were spawned.
+    /// The job number: 0 is the launched job, others are spawned.
     job: usize,
     kind: Kind,
     from: u32,
     to: u32,
 }
 
-/// The communication of all jobs.
+/// The communication amounts of all jobs.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     amounts: BTreeMap<Way, Amount>,
-    /// The number of ranks of the job that was launched.
+    /// The number of ranks of the launched job.
     ranks: u32,
 }
 
 impl Matrix {
-    /// Sums the counts in the ranks' event rings.
+    /// Adds the counts in the ranks' event rings.
     pub fn of(lanes: &[Lane]) -> Matrix {
         let mut matrix = Matrix::default();
         for lane in lanes {
@@ -62,7 +62,7 @@ impl Matrix {
         matrix
     }
 
-    /// Returns the table: a line for each kind and pair of ranks between which anything was sent.
+    /// Returns the CSV table: one line for each kind and pair of ranks with any communication.
     fn csv(&self) -> String {
         let mut text = String::from("job,kind,from,to,messages,bytes\n");
         for (way, amount) in &self.amounts {
@@ -80,7 +80,7 @@ impl Matrix {
         text
     }
 
-    /// Writes both files; an extension `.csv` or `.svg` of the name is left out.
+    /// Writes both files; an extension `.csv` or `.svg` of the given name is ignored.
     pub fn write(&self, file: &Path) -> io::Result<()> {
         let [csv, svg] = files(file);
         std::fs::write(csv, self.csv())?;
@@ -88,7 +88,7 @@ impl Matrix {
     }
 }
 
-/// Returns the names of the table and of the heat map.
+/// Returns the file names of the CSV table and of the heat map.
 pub fn files(file: &Path) -> [PathBuf; 2] {
     let known = file
         .extension()

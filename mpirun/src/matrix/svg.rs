@@ -1,23 +1,25 @@
-//! The heat map: a square for each kind of communication, rows send and columns receive, with one logarithmic scale of colours.
+//! Heat map of the communication matrix: one square for each kind; rows send, columns receive.
 //!
-//! Colours are classes, so that one style sheet serves a light and a dark background. Each cell has a title that browsers show under the pointer.
+//! All squares share one logarithmic colour scale.
+//! Colours are CSS classes, so one style sheet serves light and dark backgrounds.
+//! Each cell has a title, which browsers show as a tooltip.
 
 use super::Matrix;
 use mpi_core::matrix::{Amount, Kind};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The most rows of a square; more ranks share rows.
+/// The maximum number of rows of a square; with more ranks, several ranks share a row.
 const ROWS: u32 = 128;
 
-/// The side of a square, and the space around it.
+/// The side of a square in pixels, and below, the margins around it.
 const SIDE: f64 = 360.0;
 const LEFT: f64 = 64.0;
 const TOP: f64 = 84.0;
 const GAP: f64 = 72.0;
 const BELOW: f64 = 96.0;
 
-/// The number of colours.
+/// The number of colours of the scale.
 const STEPS: u32 = 8;
 
 const STYLE: &str = "\
@@ -28,10 +30,10 @@ text{font:13px system-ui,sans-serif;fill:#1f2933}\
 @media (prefers-color-scheme: dark){text{fill:#e4e9ee}.a{fill:#93a4b4}.p{fill:#12181f}.f{fill:#1a222b;stroke:#2f3b47}\
 .c0{fill:#26333f}.c1{fill:#1d4f60}.c2{fill:#266b6e}.c3{fill:#36877a}.c4{fill:#4da284}.c5{fill:#6dbc90}.c6{fill:#96d2a4}.c7{fill:#c4e6c3}.c8{fill:#f0fbe9}}";
 
-/// A square: the amounts by row and column.
+/// The amounts of one square by row and column.
 type Square = BTreeMap<(u32, u32), Amount>;
 
-/// Returns the picture of the job that was launched.
+/// Returns the heat map of the launched job as an SVG document.
 pub(super) fn heat_map(matrix: &Matrix) -> String {
     let ranks = matrix.ranks.max(1);
     let each = ranks.div_ceil(ROWS);
@@ -74,7 +76,7 @@ fn title(kind: Kind) -> &'static str {
     }
 }
 
-/// Sums the amounts of one kind by row and column, `each` ranks a row.
+/// Adds the amounts of one kind by row and column, with `each` ranks in a row.
 fn square(matrix: &Matrix, kind: Kind, each: u32) -> Square {
     let mut square = Square::new();
     for (way, amount) in &matrix.amounts {
@@ -96,7 +98,7 @@ fn draw(
     largest: u64,
 ) {
     let cell = SIDE / f64::from(rows);
-    // Neighbouring cells are separated by a gap while there is space for one.
+    // Large cells are separated by a gap of one pixel.
     let gap = if cell >= 6.0 { 1.0 } else { 0.0 };
     let total = square
         .values()
@@ -155,14 +157,14 @@ fn draw(
     );
 }
 
-/// Returns the rows that have a label: at most sixteen, at round distances.
+/// Returns the rows with a label: at most 16, at a distance that is a power of two.
 fn ticks(rows: u32) -> impl Iterator<Item = u32> {
     let distances = [1, 2, 4, 8, 16];
     let distance = distances.into_iter().find(|distance| rows / distance < 16);
     (0..rows).step_by(distance.unwrap_or(16) as usize)
 }
 
-/// Returns the colour of a number of bytes: 0 for none, then equal steps of the logarithm up to the largest number.
+/// Returns the colour of a number of bytes: 0 for none, then equal logarithmic steps to `largest`.
 fn step(bytes: u64, largest: u64) -> u32 {
     if bytes == 0 {
         return 0;
@@ -171,7 +173,7 @@ fn step(bytes: u64, largest: u64) -> u32 {
     ((share * f64::from(STEPS)).ceil() as u32).clamp(1, STEPS)
 }
 
-/// Draws the colours with the bytes at which each ends.
+/// Draws the legend: each colour with its upper limit in bytes.
 fn legend(out: &mut String, largest: u64) {
     let (y, width) = (TOP + SIDE + 52.0, 40.0);
     for colour in 0..=STEPS {
@@ -210,7 +212,7 @@ const UNITS: [(u64, &str, &str); 4] = [
     (1 << 10, "KiB", "Ki"),
 ];
 
-/// Formats a size in the largest unit of which it has at least one.
+/// Formats a size in bytes, in the largest unit that is not larger than the size.
 fn bytes(count: u64) -> String {
     match UNITS.iter().find(|(unit, ..)| count >= *unit) {
         Some((unit, name, _)) if count.is_multiple_of(*unit) => format!("{} {name}", count / unit),

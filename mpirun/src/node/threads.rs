@@ -1,19 +1,20 @@
-//! Whether the other threads of a rank sleep until a thread of the same process wakes them.
+//! Test whether a rank's other threads all sleep until a thread of the same process wakes them.
 //!
-//! A thread that computes, reads a pipe or sleeps for a time may call MPI, or do anything else, later; a thread that waits for a mutex, a condition variable
-//! or a semaphore of its process without a time limit does nothing before another thread acts.
+//! A thread that computes, reads a pipe or sleeps for a time may call MPI later.
+//! A thread may wait without a time limit for a mutex, condition variable or semaphore.
+//! Such a thread does nothing until another thread of the process acts.
 
 use std::fs;
 
-/// Operations of futex(2) that wait, without its flags.
+/// Waiting operations of futex(2), without flags.
 const FUTEX_WAIT: u64 = 0;
 const FUTEX_WAIT_BITSET: u64 = 9;
-/// Set for a futex that only threads of the process can wake.
+/// The flag of a futex that only threads of the same process can wake.
 const FUTEX_PRIVATE: u64 = 128;
 
-/// Returns true if all threads of a process except `waiting` sleep until a thread of the process wakes them.
+/// Returns true if all threads except `waiting` sleep until a thread of the process wakes them.
 ///
-/// False if the process has no thread `waiting`, or if the system does not show what the threads do.
+/// Returns false if there is no thread `waiting`, or if `/proc` hides the threads' states.
 pub fn others_sleep(pid: u32, waiting: u32) -> bool {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return false;
@@ -34,7 +35,8 @@ pub fn others_sleep(pid: u32, waiting: u32) -> bool {
     is_there
 }
 
-/// Returns true if the content of `/proc/PID/task/TID/syscall` is that of a thread that waits without a time limit at a futex of its process.
+/// Returns true if a thread waits at a private futex without a time limit.
+/// `syscall` is the content of `/proc/PID/task/TID/syscall`.
 fn waits_for_its_process(syscall: &str) -> bool {
     let number = |word: &str| match word.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

@@ -1,19 +1,19 @@
-//! Barriers of a job and, since PMI-1.2, of groups of its ranks.
+//! PMI barriers: of a whole job and, since PMI-1.2, of groups of its ranks.
 //!
-//! `barrier_in` alone means all ranks; `group=0,1:7` means the ranks 0 and 1 with the tag 7;
-//! `group=WORLD:5` means all ranks, `group=NODE:3` all ranks on the caller's host.
-//! A barrier is identified by its text and its members, so several may be open at once.
+//! `barrier_in` without a group means all ranks; `group=0,1:7` means ranks 0 and 1 with tag 7;
+//! `group=WORLD:5` means all ranks, and `group=NODE:3` all ranks on the caller's host.
+//! A barrier is identified by its group text and its members, so several may be open at once.
 //!
-//! If a job survives deaths, a dead rank counts as arrived in every barrier, open or future ([`Barriers::leave`]).
+//! In a fault-tolerant job, a dead rank counts as arrived in every barrier ([`Barriers::leave`]).
 
 use mpi_core::rte::wire::WireError;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Barriers that some but not all members have entered.
+/// The open barriers of a job, which some but not all members have entered.
 #[derive(Debug, Default)]
 pub struct Barriers {
     open: BTreeMap<(String, BTreeSet<u32>), OpenBarrier>,
-    /// Dead ranks, for which no barrier waits.
+    /// Dead ranks, which count as arrived in every barrier.
     gone: BTreeSet<u32>,
 }
 
@@ -38,16 +38,16 @@ impl OpenBarrier {
     }
 }
 
-/// A barrier that all members have entered.
+/// A completed barrier, which all members have entered.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Release {
-    /// The ranks that wait in it.
+    /// The ranks that wait in the barrier.
     pub ranks: Vec<u32>,
     pub tag: Option<String>,
 }
 
 impl Barriers {
-    /// Enters a rank of a job whose rank `r` is on host `hosts[r]`; the last rank releases all.
+    /// Enters a rank of a job; rank `r` is on host `hosts[r]`. The last rank completes the barrier.
     pub fn enter(
         &mut self,
         rank: u32,
@@ -76,7 +76,7 @@ impl Barriers {
         Ok(open.map(|open| open.release(&self.gone)))
     }
 
-    /// Records the death of a rank. Returns the barriers that were waiting for it alone.
+    /// Records the death of a rank. Returns the barriers that this completes.
     pub fn leave(&mut self, rank: u32) -> Vec<Release> {
         self.gone.insert(rank);
         let (full, open): (BTreeMap<_, _>, _) = std::mem::take(&mut self.open)
@@ -87,7 +87,7 @@ impl Barriers {
         full.map(|open| open.release(&self.gone)).collect()
     }
 
-    /// Returns the ranks that wait in a barrier for this one.
+    /// Returns the ranks that wait in a barrier that this rank has not entered.
     pub fn waiting_for(&self, rank: u32) -> Vec<u32> {
         if self.gone.contains(&rank) {
             return Vec::new();

@@ -1,16 +1,18 @@
-//! The connected sets of jobs (MPI 5.0, section 11.10.4): the transitive closure of the processes' reports.
+//! Connected sets of jobs (MPI 5.0, section 11.10.4), the closure of the processes' reports.
 //!
-//! * A process reports the jobs with which it shares a communicator, whenever that set changes ([`CONNECTIONS`](mpi_core::rte::wire::CONNECTIONS)).
-//! * Two jobs are connected while any process of one reports the other; reports of processes that have called `MPI_Finalize` do not count.
-//! * A spawned job is connected with its parent until one of its processes sends a first report;
-//!   with a library that sends none it stays connected.
+//! * A process reports the jobs with which it shares a communicator, at each change
+//!   ([`CONNECTIONS`](mpi_core::rte::wire::CONNECTIONS)).
+//! * Two jobs are connected while a process of one reports the other.
+//!   Reports of processes that have called `MPI_Finalize` do not count.
+//! * A spawned job is connected with its parent until one of its processes sends a report;
+//!   with a library that sends no reports it stays connected.
 
 use super::{Job, Server, Stage};
 use mpi_core::rte::wire::{NO_JOBS, WireError};
 use mpi_core::universe::job_number;
 use std::collections::{BTreeSet, HashMap};
 
-/// Parses the numbers of the jobs that a client reports as connected.
+/// Parses the job numbers in a client's report of connected jobs.
 pub(super) fn read(text: &str) -> Result<Vec<u64>, WireError> {
     if text == NO_JOBS {
         return Ok(Vec::new());
@@ -25,7 +27,7 @@ pub(super) fn read(text: &str) -> Result<Vec<u64>, WireError> {
 }
 
 impl Server {
-    /// Returns the jobs that are connected with one, itself among them.
+    /// Returns the jobs that are connected with a job, including the job itself.
     pub fn connected(&self, with: Job) -> BTreeSet<usize> {
         let jobs = self.jobs.iter();
         let numbers: HashMap<u64, usize> = jobs
@@ -48,7 +50,7 @@ impl Server {
         found
     }
 
-    /// Returns the jobs that the processes of one report as connected, or its parent if they have sent no report.
+    /// Returns the jobs that a job's processes report as connected; without any report, its parent.
     fn named_by(&self, job: usize, numbers: &HashMap<u64, usize>) -> BTreeSet<usize> {
         let state = &self.jobs[job];
         let clients = state.procs.iter().map(|proc| &self.clients[proc.0]);

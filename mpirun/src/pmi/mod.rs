@@ -1,19 +1,22 @@
 //! The PMI-1 server of the ranks of all jobs of one `mpirun`.
 //!
-//! It is a pure state machine: a client's line goes in, [`Effect`]s come out, and other code owns sockets and processes.
-//! So every answer can be tested without a process, and arbitrary bytes can be fed to it.
+//! The server is a pure state machine: it takes a client's line and returns [`Effect`]s.
+//! Other code owns sockets and processes, so tests and fuzzers need none.
 //!
-//! Protocol: [`mpi_core::rte::wire`]; versions 1.1 and 1.2 (group barriers) are served, and the client names the version that it speaks.
-//! Every job has a key-value space of its own; published names are shared by all jobs of one `mpirun`.
+//! Protocol: [`mpi_core::rte::wire`]. Versions 1.1 and 1.2 (group barriers) are served;
+//! the client names its version.
+//! Every job has its own key-value space; published names are shared by all jobs of one `mpirun`.
 //!
-//! If a job survives deaths ([`Server::died`]), clients that have asked for it in `init` are notified of each death, unsolicited;
-//! see [`mpi_core::rte::Death`].
+//! In a fault-tolerant job, the server reports each death ([`Server::died`],
+//! [`mpi_core::rte::Death`]).
+//! It sends a notice without a request to each client that has asked for notices in `init`.
 //!
-//! Processes of this library report the jobs that they are connected with, so that the server knows which jobs end together
-//! ([`connections`]).
+//! Processes of this library report the jobs that they are connected with.
+//! So the server knows which jobs end together ([`connections`]).
 //!
-//! Promise: a client can damage no job but its own.
-//! A forbidden request is answered with `rc=-1` if the protocol has an answer; otherwise the connection is closed.
+//! Promise: a client can damage only its own job.
+//! A forbidden request is answered with `rc=-1` if the protocol has an answer;
+//! otherwise the connection is closed.
 
 mod barrier;
 mod connections;
@@ -32,14 +35,14 @@ pub use spawn::{App, SpawnRequest};
 use std::collections::HashMap;
 use std::fmt;
 
-/// The longest value that is announced to clients.
+/// The maximum length of a value in bytes, as announced to clients.
 const VALUE_MAX: usize = 1024;
 
-/// A process of any job of this server.
+/// A process of any job, by its number on this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Proc(pub usize);
 
-/// A job: one launch, or one spawn.
+/// A job, launched or spawned, by its number on this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Job(pub usize);
 
@@ -48,23 +51,23 @@ pub struct Job(pub usize);
 pub enum Effect {
     /// Send these bytes to a process.
     Send(Proc, Vec<u8>),
-    /// End all jobs with this exit code.
+    /// End all jobs with this exit code; the process `by` has called `MPI_Abort`.
     Abort {
         by: Proc,
         code: i32,
         message: Option<String>,
     },
-    /// Start processes, then call [`Server::spawned`].
+    /// Start these programs, then call [`Server::spawned`].
     Spawn { parent: Proc, request: SpawnRequest },
-    /// A process reports about a checkpoint.
+    /// Process a checkpoint report of a process.
     Checkpoint { by: Proc, report: Report },
-    /// A process has left MPI in order.
+    /// Record that a process has left MPI by `MPI_Finalize`.
     Left(Proc),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Has sent nothing yet; it may be no MPI program at all.
+    /// The process has sent nothing yet; its program may not use MPI.
     Silent,
     Talking,
     Finalized,
@@ -76,18 +79,18 @@ struct Client {
     rank: u32,
     appnum: usize,
     stage: Stage,
-    /// Whether it has announced that it understands notices of deaths.
+    /// Whether the process understands notices of deaths, as announced in `init`.
     hears_deaths: bool,
-    /// Whether it has announced that it understands notices of checkpoints.
+    /// Whether the process understands notices of checkpoints, as announced in `init`.
     hears_checkpoints: bool,
     dead: bool,
     spawn: Option<Collector>,
-    /// The numbers of the jobs that it is connected with, if it has ever reported them.
+    /// The numbers of the jobs that the process is connected with, if it has reported them.
     connections: Option<Vec<u64>>,
 }
 
 impl Client {
-    /// Returns true if it is notified of deaths now.
+    /// Returns true if the client is notified of deaths at present.
     fn listens(&self) -> bool {
         self.stage == Stage::Talking && self.hears_deaths && !self.dead
     }
@@ -97,19 +100,19 @@ impl Client {
 struct JobState {
     kvsname: String,
     kvs: HashMap<Vec<u8>, Vec<u8>>,
-    /// The process of each rank.
+    /// The process number of each rank.
     procs: Vec<Proc>,
-    /// The host of each rank.
+    /// The host number of each rank.
     hosts: Vec<u32>,
     barriers: Barriers,
     spawned: bool,
-    /// Whether its parent has stored a value for this job and therefore waits for it.
+    /// Whether the parent has stored a value for this job, and therefore waits for the job.
     awaited: bool,
-    /// The process that has spawned it, once that process has been notified.
+    /// The process that has spawned this job, once that process has been notified of the result.
     parent: Option<Proc>,
-    /// Whether any of its processes has been connected with another job.
+    /// Whether any process of this job has been connected with another job.
     met: bool,
-    /// Whether any of its processes has sent `init`.
+    /// Whether any process of this job has sent `init`.
     initialized: bool,
 }
 
@@ -119,11 +122,11 @@ pub struct Server {
     jobs: Ledger<JobState>,
     clients: Ledger<Client>,
     names: HashMap<Vec<u8>, Vec<u8>>,
-    /// Dead processes that were announced, in this order.
+    /// The processes whose deaths were announced, in this order.
     dead: Vec<Proc>,
-    /// Makes the names of key-value spaces differ from those of any other `mpirun`.
+    /// The prefix of the names of key-value spaces, unique to this `mpirun`.
     stem: String,
-    /// The number of slots of all hosts.
+    /// The total number of slots of all hosts.
     slots: usize,
 }
 
@@ -146,9 +149,9 @@ impl fmt::Display for ProtocolError {
 }
 
 impl Server {
-    /// Creates a server without jobs; the names of their key-value spaces begin with `stem`, which is unique to this mpirun.
+    /// Creates a server without jobs; `stem` is the unique prefix of its key-value spaces' names.
     ///
-    /// `slots` is the number of slots of all hosts, from which `MPI_UNIVERSE_SIZE` is computed ([`universe_of`]).
+    /// `slots` is the total number of slots, for `MPI_UNIVERSE_SIZE` ([`universe_of`]).
     pub fn new(stem: impl Into<String>, slots: usize) -> Server {
         Server {
             jobs: Ledger::default(),
@@ -160,8 +163,8 @@ impl Server {
         }
     }
 
-    /// Adds a job whose rank `r` runs program number `appnums[r]` on host `hosts[r]`;
-    /// its processes get the next numbers.
+    /// Adds a job; rank `r` runs program `appnums[r]` on host `hosts[r]`.
+    /// Its processes get the next process numbers, in rank order.
     pub fn add_job(
         &mut self,
         appnums: &[usize],
@@ -185,7 +188,7 @@ impl Server {
             });
         }
         let mut kvs: HashMap<Vec<u8>, Vec<u8>> = preput.iter().cloned().collect();
-        // A mapping that is too long for a client is omitted, as other servers do; clients then detect the nodes themselves.
+        // A mapping above the maximum length is omitted; clients then detect the nodes themselves.
         let mapping = process_mapping(hosts);
         if mapping.len() < VALUE_MAX {
             kvs.insert(b"PMI_process_mapping".into(), mapping.into_bytes());
@@ -205,7 +208,7 @@ impl Server {
         Job(job)
     }
 
-    /// Removes the last job, if none of its processes has been started.
+    /// Removes the last job, of which no process has been started.
     pub fn take_back(&mut self, job: Job) {
         if job.0 + 1 != self.jobs.next() {
             return;
@@ -216,22 +219,23 @@ impl Server {
         }
     }
 
-    /// Returns the number of jobs so far.
+    /// Returns the number of jobs so far, including removed jobs.
     pub fn jobs(&self) -> usize {
         self.jobs.next()
     }
 
-    /// Renames a job that has a name already, such as that of an adopted process.
+    /// Renames a job, such as that of an adopted process, which has chosen its name.
     pub fn rename(&mut self, job: Job, name: String) {
         self.jobs[job.0].kvsname = name;
     }
 
-    /// Frees the values of a job whose processes have all ended, so that no process asks for them.
+    /// Frees the key-value space of a job whose processes have all ended.
     pub fn forget_values(&mut self, job: Job) {
         self.jobs[job.0].kvs = HashMap::new();
     }
 
-    /// Removes a job whose processes have all ended and closed their sockets: its number and theirs are not used any more.
+    /// Removes a job whose processes have all ended and closed their sockets.
+    /// The numbers of the job and of its processes are not used again.
     pub fn forget(&mut self, job: Job) {
         let state = self.jobs.remove(job.0);
         for proc in state.into_iter().flat_map(|state| state.procs) {
@@ -239,17 +243,18 @@ impl Server {
         }
     }
 
-    /// Returns the name of a job's key-value space, which names the job.
+    /// Returns the name of a job's key-value space, which also names the job.
     pub fn kvsname(&self, job: Job) -> &str {
         &self.jobs[job.0].kvsname
     }
 
-    /// Returns true if another job has started it.
+    /// Returns true if the job was spawned by another job.
     pub fn is_spawned(&self, job: Job) -> bool {
         self.jobs[job.0].spawned
     }
 
-    /// Returns true if the parent has published a port name and waits there; a spawned program without MPI has no such parent.
+    /// Returns true if the job's parent waits for the job, at the port name that it has stored.
+    /// No parent waits for a spawned program without MPI.
     pub fn is_awaited(&self, job: Job) -> bool {
         self.jobs[job.0].awaited
     }
@@ -259,12 +264,12 @@ impl Server {
         self.clients[proc.0].stage != Stage::Silent
     }
 
-    /// Returns true if the process has announced its finalize, so that its end is no failure.
+    /// Returns true if the process has sent `finalize`, so that its end is not a failure.
     pub fn has_finalized(&self, proc: Proc) -> bool {
         self.clients[proc.0].stage == Stage::Finalized
     }
 
-    /// Returns the ranks that wait in barriers for a process that has ended; empty if none waits.
+    /// Returns the ranks that wait in barriers for an ended process.
     pub fn waiting_for(&self, gone: Proc) -> Vec<u32> {
         let client = &self.clients[gone.0];
         self.jobs[client.job].barriers.waiting_for(client.rank)
@@ -275,9 +280,10 @@ impl Server {
         self.jobs[self.clients[proc.0].job].initialized
     }
 
-    /// Records the death of a process while the others go on: no barrier waits for it, and every client that asked for it is notified.
+    /// Records the death of a process in a fault-tolerant job.
+    /// Barriers exclude the process from then on, and clients are notified.
     ///
-    /// The values that the process has put are kept.
+    /// The values that the process has stored remain.
     pub fn died(&mut self, proc: Proc) -> Vec<Effect> {
         let client = &mut self.clients[proc.0];
         if std::mem::replace(&mut client.dead, true) {
@@ -286,7 +292,8 @@ impl Server {
         let (job, rank) = (client.job, client.rank);
         self.dead.push(proc);
         let mut effects = self.notify_all(self.death_notice(proc));
-        // A client that leaves a barrier because of a death has been notified of the death before.
+        // Death notices precede barrier releases:
+        // a client that leaves a barrier knows of the death.
         let releases = self.jobs[job].barriers.leave(rank);
         for release in releases {
             effects.extend(self.released(job, &release));
@@ -294,7 +301,7 @@ impl Server {
         effects
     }
 
-    /// Returns true if a process takes part in checkpoints now.
+    /// Returns true if a process takes part in checkpoints at present.
     pub fn hears_checkpoints(&self, proc: Proc) -> bool {
         let client = self.clients.get(proc.0);
         client.is_some_and(|client| {
@@ -311,8 +318,8 @@ impl Server {
             .collect()
     }
 
-    /// Sends a notice to all clients that asked for it: of a death, or of a process that has left MPI. Peers receive nothing from it
-    /// in either case.
+    /// Sends a notice to all clients that have asked for notices.
+    /// The notice reports a process's death or exit from MPI; no message from the process follows.
     fn notify_all(&self, death_notice: Line) -> Vec<Effect> {
         let listeners = self.clients.iter().filter(|(_, client)| client.listens());
         let notices = listeners.filter_map(|(at, _)| send(Proc(at), death_notice.clone()));
@@ -339,7 +346,7 @@ impl Server {
         })
     }
 
-    /// Notifies the parent of the result of its spawn: the new job, and for each process, whether it could be started.
+    /// Notifies the parent of its spawn's result: the new job, and one error code per process.
     pub fn spawned(&mut self, parent: Proc, outcome: Result<Job, String>) -> Vec<Effect> {
         let line = match outcome {
             Ok(job) => {
@@ -355,12 +362,13 @@ impl Server {
         send(parent, line).into_iter().collect()
     }
 
-    /// Handles a spawned job that will never connect to its waiting parent. Returns the notice, or `None` if no parent understands it.
+    /// Handles a spawned job that will never connect to its waiting parent.
+    /// Returns the notice for the parent, or `None` if the parent does not understand it.
     pub fn spawn_failed(&mut self, job: Job, why: &str) -> Option<Vec<Effect>> {
         const LONGEST: usize = 400;
         let state = self.jobs.get(job.0)?;
         let parent = state.parent?;
-        // A parent that has ended may have been forgotten.
+        // A parent that has ended may have been removed from the table.
         let is_there = (self.clients.get(parent.0)).is_some_and(|it| it.stage == Stage::Talking);
         let understands = state
             .kvs
@@ -410,7 +418,7 @@ impl Server {
                 effects.push(Effect::Left(proc));
                 return Ok(effects);
             }
-            // A malformed report has no reply either.
+            // A malformed checkpoint report has no reply.
             CHECKPOINT => {
                 let report = Report::read(&message);
                 let effect = report.map(|report| Effect::Checkpoint { by: proc, report });
@@ -503,7 +511,7 @@ impl Server {
         })
     }
 
-    /// Returns true if the message names the client's own space, or none; a client may not name another.
+    /// Returns true if the message names the client's own key-value space or none.
     fn is_own_space(&self, job: usize, message: &Message) -> bool {
         message
             .bytes("kvsname")
@@ -536,7 +544,7 @@ impl Server {
         })
     }
 
-    /// Handles the lines of a spawn, which have a syntax of their own; `None` if this line is none of them.
+    /// Handles a line of a spawn request, which has its own syntax; `None` for any other line.
     fn spawn_line(&mut self, proc: Proc, line: &[u8]) -> Result<Option<Vec<Effect>>, WireError> {
         let client = &mut self.clients[proc.0];
         if client.spawn.is_none() {
@@ -557,7 +565,8 @@ impl Server {
     }
 }
 
-/// Builds `(vector,(0,1,4),(1,1,2))`: the node of each rank, nodes counted from 0 in the order of their first ranks.
+/// Builds a process mapping such as `(vector,(0,1,4),(1,1,2))`, the node of each rank.
+/// Nodes are numbered from 0 in the order of their first ranks.
 fn process_mapping(hosts: &[u32]) -> String {
     let mut nodes: Vec<u32> = Vec::new();
     let mut blocks: Vec<(usize, usize)> = Vec::new();
@@ -606,7 +615,7 @@ fn success(cmd: &str) -> Line {
     Line::cmd(cmd).with("rc", 0).with("msg", "success")
 }
 
-/// Builds a refusal. Old clients print `msg`, and a space would end the value.
+/// Builds a refusal. Old clients print `msg`; a space would end the value, so it is replaced.
 fn refusal(cmd: &str, reason: &str) -> Line {
     let reason: String = reason
         .chars()
@@ -621,8 +630,8 @@ fn refusal(cmd: &str, reason: &str) -> Line {
     Line::cmd(cmd).with("rc", -1).with("msg", reason)
 }
 
-/// Encodes a reply. Its values came in over the same protocol, so it can always be encoded;
-/// if not, the client gets a refusal instead of silence.
+/// Encodes a reply. Its values came in over the same protocol, so the encoding succeeds;
+/// otherwise the client gets a refusal.
 fn send(to: Proc, line: Line) -> Option<Effect> {
     line.finish()
         .or_else(|_| Line::cmd("error").with("rc", -1).finish())

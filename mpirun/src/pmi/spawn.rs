@@ -1,9 +1,9 @@
-//! The spawn request of PMI-1: one block of lines for each program, `mcmd=spawn` … `endcmd`.
+//! Spawn requests of PMI-1: one block of lines for each program, `mcmd=spawn` ... `endcmd`.
 //!
-//! In these lines a value extends to the end of the line, so it may contain spaces; nothing is escaped.
-//! A value with a newline comes as hexadecimal digits under the key `KEY.hex`, which this library's clients send
-//! ([`TAKES_HEX`](mpi_core::rte::wire::TAKES_HEX)).
-//! Arguments are counted from 1, infos and preputs from 0, programs (`spawnssofar`) from 1.
+//! In these lines a value extends to the end of the line, so it may contain spaces.
+//! Nothing is escaped. This library's clients send a value with a newline as hexadecimal digits,
+//! under the key `KEY.hex` ([`TAKES_HEX`](mpi_core::rte::wire::TAKES_HEX)).
+//! Arguments and programs (`spawnssofar`) are numbered from 1, infos and preputs from 0.
 
 use mpi_base::text;
 use mpi_core::rte::wire::{HEX_SUFFIX, WireError, shown, unhex};
@@ -11,30 +11,30 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-/// Limits that keep one client from exhausting the launcher.
+/// Limits that prevent one client from exhausting the launcher's memory.
 const LINES_MAX: usize = 100_000;
 const APPS_MAX: usize = 1024;
 const PROCS_MAX: usize = 16_384;
 
-/// One program of a spawn.
+/// One program of a spawn request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct App {
     pub procs: usize,
     pub program: OsString,
     pub args: Vec<OsString>,
-    /// Keys and values as the caller of `MPI_Comm_spawn` gave them.
+    /// The info keys and values from the caller of `MPI_Comm_spawn`.
     pub info: Vec<(String, OsString)>,
 }
 
-/// A whole spawn.
+/// A complete spawn request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpawnRequest {
     pub apps: Vec<App>,
-    /// Stored in the new job's key-value space before it starts.
+    /// Values that are stored in the new job's key-value space before its start.
     pub preput: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Collects the lines of one spawn.
+/// A collector of the lines of one spawn request.
 #[derive(Debug, Default)]
 pub struct Collector {
     request: SpawnRequest,
@@ -43,7 +43,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Handles a line; the last one returns the request.
+    /// Processes a line; after the last line returns the request.
     pub fn line(&mut self, line: &[u8]) -> Result<Option<SpawnRequest>, WireError> {
         self.lines += 1;
         if self.lines > LINES_MAX {
@@ -118,7 +118,7 @@ impl Collector {
             })
     }
 
-    /// Returns a count, 0 if the key is missing.
+    /// Returns a count; a missing key counts as 0.
     fn count(&self, key: &str) -> Result<usize, WireError> {
         let Some(value) = self.block.get(key) else {
             return Ok(0);

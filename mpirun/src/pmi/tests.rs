@@ -1,4 +1,4 @@
-//! Tests of the PMI-1 server: requests, answers, and that no line makes it panic.
+//! Tests of the PMI-1 server: requests, answers, and robustness against arbitrary lines.
 
 use super::*;
 use mpi_core::rte::wire::NO_JOBS;
@@ -12,7 +12,7 @@ fn server(size: usize) -> Server {
     server
 }
 
-/// The answers to one line, which must be well-formed.
+/// Returns the answers to one line, which must be well-formed.
 fn answers(server: &mut Server, proc: usize, line: &str) -> Vec<(usize, String)> {
     said(server.line(Proc(proc), line.as_bytes()).unwrap())
 }
@@ -24,7 +24,7 @@ fn said(effects: Vec<Effect>) -> Vec<(usize, String)> {
             Effect::Send(to, bytes) => {
                 Some((to.0, String::from_utf8(bytes).unwrap().trim_end().into()))
             }
-            // For the agreement on checkpoints.
+            // This effect concerns only checkpoints.
             Effect::Left(_) => None,
             other => panic!("{other:?}"),
         })
@@ -77,7 +77,7 @@ fn a_barrier_holds_all_until_the_last_has_entered() {
     assert!(server.waiting_for(Proc(1)).is_empty());
 }
 
-/// The notices after the death of a process.
+/// Returns the notices that follow the death of a process.
 fn told_of_death(server: &mut Server, proc: usize) -> Vec<(usize, String)> {
     said(server.died(Proc(proc)))
 }
@@ -87,7 +87,7 @@ fn a_dead_process_counts_as_arrived_in_open_and_later_barriers() {
     let mut server = server(3);
     assert!(answers(&mut server, 0, "cmd=barrier_in").is_empty());
     assert!(answers(&mut server, 0, "cmd=barrier_in group=0,1:7").is_empty());
-    // One barrier waits for rank 2 as well.
+    // The other barrier still waits for rank 2.
     let out = (0, "cmd=barrier_out rc=0 tag=7".to_string());
     assert_eq!(told_of_death(&mut server, 1), [out]);
     assert!(server.waiting_for(Proc(1)).is_empty());
@@ -145,7 +145,7 @@ fn a_death_is_announced_once_to_all_clients_that_asked_for_it() {
     let mut server = server(4);
     server.add_job(&[0; 2], &[0; 2], &[]);
     let asks = "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1";
-    // Rank 2 is a foreign client, rank 3 has finalized, and rank 1 of the second job has not connected yet.
+    // Rank 2 is a foreign client, rank 3 has finalized, and rank 1 of job 1 has not connected yet.
     answers(&mut server, 0, asks);
     answers(&mut server, 1, asks);
     answers(&mut server, 2, "cmd=init pmi_version=1 pmi_subversion=1");
@@ -241,7 +241,7 @@ fn a_client_reaches_no_other_jobs_keys_and_no_reserved_ones() {
     );
 }
 
-/// A first job of one process, and two jobs that it has spawned, of two processes each.
+/// Returns a server with job 0 of one process, and two jobs of two processes that it has spawned.
 fn family() -> Server {
     let mut server = server(1);
     for _ in 0..2 {
@@ -255,7 +255,7 @@ fn family() -> Server {
     server
 }
 
-/// Sends a process's report of the jobs that it is connected with.
+/// Sends a process's report of its connected jobs.
 fn connects(server: &mut Server, proc: usize, jobs: &[usize]) {
     use mpi_core::universe::job_number;
     let number = |job: &usize| job_number(&format!("kvs_test_{job}")).to_string();
@@ -278,7 +278,7 @@ fn connected(server: &Server, with: usize) -> Vec<usize> {
 fn a_spawned_job_is_connected_with_its_parent_until_its_processes_report_otherwise() {
     let mut server = family();
     assert_eq!(connected(&server, 0), [0, 1, 2]);
-    // Both processes of the first child have disconnected; the parent has not reported it yet.
+    // Both processes of job 1 have disconnected, but job 0 has not reported it yet.
     connects(&mut server, 0, &[1, 2]);
     connects(&mut server, 1, &[]);
     connects(&mut server, 2, &[]);
@@ -286,14 +286,14 @@ fn a_spawned_job_is_connected_with_its_parent_until_its_processes_report_otherwi
     connects(&mut server, 0, &[2]);
     assert_eq!(connected(&server, 1), [1]);
     assert_eq!(connected(&server, 0), [0, 2]);
-    // One process of the second child has disconnected; the child is still connected through the other.
+    // One process of job 2 has disconnected; the other process still connects the job.
     connects(&mut server, 3, &[0]);
     connects(&mut server, 4, &[]);
     connects(&mut server, 0, &[]);
     assert_eq!(connected(&server, 2), [0, 2]);
     answers(&mut server, 3, "cmd=finalize");
     assert_eq!(connected(&server, 2), [2]);
-    // Jobs of one parent may connect at a port.
+    // Two spawned jobs of one parent may connect at a port.
     connects(&mut server, 4, &[1]);
     assert_eq!(connected(&server, 1), [1, 2]);
 }
@@ -308,10 +308,10 @@ fn a_parent_that_understands_it_is_notified_that_its_child_will_not_connect() {
         hex(why.as_bytes())
     );
     assert_eq!(death_notice, [(0, text)]);
-    // A job that has connected is no failed spawn.
+    // A job that has connected is not a failed spawn.
     connects(&mut server, 3, &[0]);
     assert_eq!(server.spawn_failed(Job(2), why), None);
-    // The first job has no parent, and the parent of the last has not announced that it understands notices.
+    // Job 0 has no parent, and the parent of the last job does not understand notices.
     assert_eq!(server.spawn_failed(Job(0), why), None);
     let job = server.add_job(&[0], &[0], &[("key".into(), "value".into())]);
     server.spawned(Proc(0), Ok(job));
@@ -323,7 +323,7 @@ fn a_job_that_was_taken_back_leaves_its_numbers_to_the_next() {
     let mut server = family();
     let job = server.add_job(&[0; 3], &[0; 3], &[]);
     server.take_back(job);
-    // Only the last job can be removed in this way.
+    // Only the last job can be removed in this way, so this call has no effect.
     server.take_back(Job(0));
     assert_eq!((server.jobs(), server.add_job(&[0], &[0], &[])), (3, job));
     let greeted = answers(&mut server, 5, "cmd=get_my_kvsname");
@@ -421,7 +421,7 @@ fn bytes_that_are_not_utf_8_come_and_go_unchanged() {
     assert!(found.ends_with(b" port=p\xff\n"), "{found:?}");
 }
 
-/// The lines of this library's client for a program whose name, argument and variable fit on no line.
+/// Sends a spawn request whose program, argument and variable contain newlines and arbitrary bytes.
 #[test]
 fn a_spawn_has_any_bytes_and_newlines_come_as_digits() {
     let mut server = server(1);
@@ -506,7 +506,7 @@ fn the_mapping_and_node_barriers_follow_the_hosts() {
     let said = ask(&mut server, 0, "cmd=get key=PMI_process_mapping");
     let text = format!("{:?}", String::from_utf8(bytes_of(&said[0])).unwrap());
     assert!(text.contains("(vector,(0,1,2),(1,1,1),(0,1,1))"), "{text}");
-    // Rank 2 is alone on its node, so it waits for no other rank.
+    // Rank 2 is alone on its node, so its barrier completes at once.
     assert_eq!(ask(&mut server, 2, "cmd=barrier_in group=NODE:1").len(), 1);
     assert!(ask(&mut server, 0, "cmd=barrier_in group=NODE:1").is_empty());
     assert!(ask(&mut server, 1, "cmd=barrier_in group=NODE:1").is_empty());

@@ -1,4 +1,4 @@
-//! What is special about Fortran: which compilers there are, and which of their flags change what a module file means.
+//! Fortran compilers: their names, and the flags that change the content of module files.
 
 use mpi_base::{environment, text};
 use std::ffi::{OsStr, OsString};
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The names under which Fortran compilers are installed, in the order of the search.
+/// Names of Fortran compilers, in search order.
 const COMPILERS: &[&str] = &[
     "gfortran",
     "flang",
@@ -19,7 +19,7 @@ const COMPILERS: &[&str] = &[
     "f95",
 ];
 
-/// The versions in names such as `flang-new-19`, as Debian has them.
+/// The versions in Debian's compiler names, such as `flang-new-19`.
 const VERSIONS: std::ops::RangeInclusive<u32> = 9..=30;
 
 /// Flags that make default INTEGER 8 bytes long.
@@ -34,7 +34,7 @@ const LONG_INTEGERS: &[&str] = &[
     "-sdefault64",
 ];
 
-/// The beginnings of other flags that change kinds or the names of procedures: each set of them has module files of its own.
+/// Prefixes of flags that change kinds or procedure names; each set has its own module files.
 const KINDS: &[&str] = &[
     "-fdefault-",
     "-freal-",
@@ -54,7 +54,7 @@ const KINDS: &[&str] = &[
     "-mx32",
 ];
 
-/// The endings of Fortran source files.
+/// The extensions of Fortran source files.
 const SOURCES: &[&str] = &[
     "f", "for", "ftn", "f77", "fpp", "f90", "f95", "f03", "f08", "f18",
 ];
@@ -96,7 +96,7 @@ pub(super) fn is_program(file: &Path) -> bool {
 /// Returns the flag among `args` that makes default INTEGER 8 bytes long.
 pub(super) fn long_integers(args: &[OsString]) -> Option<String> {
     let texts: Vec<String> = args.iter().map(text::from_os).collect();
-    // Some compilers take the flag's value as an argument of its own.
+    // Some compilers accept the flag's value as a separate argument.
     let pairs = texts.windows(2).map(|pair| (pair.concat(), pair.join(" ")));
     let single = texts.iter().map(|text| (text.clone(), text.clone()));
     single
@@ -105,7 +105,7 @@ pub(super) fn long_integers(args: &[OsString]) -> Option<String> {
         .map(|(_, shown)| shown)
 }
 
-/// Returns the flags among `args` with which the modules must be compiled too.
+/// Returns the flags among `args` that the modules must be compiled with too.
 pub(super) fn kind_flags(args: &[OsString]) -> Vec<OsString> {
     let counts = |arg: &&OsString| {
         let bytes = arg.as_bytes();
@@ -114,13 +114,15 @@ pub(super) fn kind_flags(args: &[OsString]) -> Vec<OsString> {
     args.iter().filter(counts).cloned().collect()
 }
 
-/// Returns the flag with which a compiler of this version accepts buffers of several types in calls of one procedure without an interface, as programs with
-/// `mpif.h` call. gfortran rejects them since version 10 (`Type mismatch between actual argument`), and warns of them with the flag.
+/// Returns the flag by which a compiler of this version accepts different buffer types in calls
+/// of a procedure without an interface. Programs with `mpif.h` contain such calls.
+/// Since version 10 gfortran rejects such calls (`Type mismatch between actual argument`).
+/// With the flag it only warns.
 pub(super) fn mismatch_flag(version: &str) -> Option<&'static str> {
     let first = version.lines().find(|line| !line.trim().is_empty())?;
     let number = first.starts_with("GNU Fortran").then(|| {
         let last = first.split_whitespace().rev();
-        // As in `GNU Fortran (Debian 12.2.0-14) 12.2.0`, sometimes with a date and a word after it.
+        // Example: `GNU Fortran (Debian 12.2.0-14) 12.2.0`; a date and a word may follow.
         let mut numbers = last.filter_map(|word| word.split_once('.')?.0.parse::<u32>().ok());
         numbers.next()
     })??;
@@ -177,7 +179,7 @@ mod tests {
         ] {
             assert_eq!(long_integers(&args(line)).as_deref(), flag, "{line}");
         }
-        // The modules are of Fortran 2018, so they are not compiled with a flag that demands an older standard.
+        // The modules are Fortran 2018, so flags for an older standard are not passed on.
         let kept = kind_flags(&args("-O2 -fdefault-real-8 -std=f2008 -r8 a.f90 -o r8"));
         assert_eq!(kept, args("-fdefault-real-8 -r8"));
     }

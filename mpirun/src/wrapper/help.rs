@@ -1,11 +1,11 @@
-//! The wrappers' own help and manual pages: a line for every query and every option.
+//! Help texts and manual pages of the compiler wrappers, with a line for every query and option.
 
 use super::{HELP, Language, QUESTIONS, Question, Wrapper};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 
 impl Question {
-    /// Returns true if the answer contains flags of the compilation.
+    /// Returns true if the answer to the query contains compilation flags.
     pub(super) fn shows_flags(self) -> bool {
         match self {
             Question::Command
@@ -23,7 +23,7 @@ impl Question {
         }
     }
 
-    /// Returns true if the answer depends on the compiler that is used.
+    /// Returns true if the answer to the query depends on the compiler.
     pub(super) fn needs_compiler(self) -> bool {
         self.shows_flags() || self == Question::Compiler
     }
@@ -47,7 +47,7 @@ impl Question {
     }
 }
 
-/// Returns the whole text, without a newline at its end.
+/// Returns the help text without a newline at its end.
 pub(super) fn text(wrapper: &Wrapper, compiler: &OsStr) -> String {
     let language = wrapper.language;
     let (name, compiler) = (language.wrapper(), compiler.to_string_lossy());
@@ -87,7 +87,7 @@ fn options(names: &[&str], question: Question) -> String {
     names.join(", ")
 }
 
-/// Returns the manual page, for an installation in any folder.
+/// Returns the manual page, which mentions no installation folder.
 pub(super) fn manual(language: Language) -> String {
     let (name, compiler) = (language.wrapper(), language.names_usual_compiler());
     let (variable, choice) = language.choices();
@@ -126,7 +126,7 @@ pub(super) fn manual(language: Language) -> String {
     page
 }
 
-/// Writing into a String cannot fail.
+/// Appends a line with two columns. Writing to a `String` cannot fail.
 fn line(text: &mut String, left: &str, right: &str) {
     let _ = writeln!(text, "  {left:<30} {right}");
 }

@@ -1,9 +1,11 @@
-//! The modules `mpi` and `mpi_f08`, compiled for one Fortran compiler on first use.
+//! Fortran modules `mpi` and `mpi_f08`, compiled for each Fortran compiler at its first use.
 //!
-//! Module files differ between compilers and between their versions, so an installation contains the modules' source,
-//! in `share/portcullis/fortran`. The compiled modules are kept in a folder for each compiler, version of it and set of flags that change kinds:
-//! in `lib/portcullis/fortran` of the installation if this user may write there, otherwise in `portcullis/fortran` of the user's cache folder.
-//! Any number of processes may compile at once: one compiles, under a lock, into a folder with a temporary name, and renames it.
+//! Module files differ between compilers and versions.
+//! So an installation contains the modules' source (`share/portcullis/fortran`).
+//! There is a folder of compiled modules for each compiler, version and set of kind-changing flags.
+//! The folder is below the installation's `lib/portcullis/fortran` if the user may write there.
+//! Otherwise it is below `portcullis/fortran` in the user's cache folder.
+//! Concurrent processes are safe: one compiles under a lock into a temporary folder and renames it.
 
 use mpi_base::{environment, text};
 use rustix::fs::{FlockOperation, flock};
@@ -15,14 +17,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// The sources in the order of compilation.
+/// The source files in compilation order.
 const SOURCES: [&str; 2] = ["mpi.f90", "mpi_f08.f90"];
 /// A file that exists only in a complete folder.
 const LAST: &str = "mpi_f08.mod";
-/// The objects of the modules, which a program needs only if it passes an MPI type as `CLASS(*)`.
+/// The archive of module objects, needed only by programs that pass an MPI type as `CLASS(*)`.
 const OBJECTS: &str = "libmpifort_modules.a";
 
-/// Returns the folder with the compiled modules; compiles them first if it does not exist.
+/// Returns the folder with the compiled modules, which are compiled first if necessary.
 pub(super) fn folder(
     prefix: &Path,
     (compiler, version): (&OsStr, &str),
@@ -67,7 +69,7 @@ pub(super) fn folder(
     ))
 }
 
-/// Returns the user's folder for files that can be made again.
+/// Returns the user's cache folder for compiled modules.
 fn cache() -> Option<PathBuf> {
     let folder = |name, below: &str| {
         let value = environment::var(name).filter(|value| Path::new(value).is_absolute());
@@ -77,18 +79,18 @@ fn cache() -> Option<PathBuf> {
     Some(cache.join("portcullis/fortran"))
 }
 
-/// Why the version of a compiler is not known.
+/// The reason why a compiler's version is unknown.
 pub(super) enum VersionError {
-    /// The compiler cannot be started, so it cannot compile either.
+    /// The compiler cannot be started, so it cannot compile.
     NotRun(String),
-    /// The compiler runs, but prints no version.
+    /// The compiler starts but prints no version.
     NotPrinted(String),
 }
 
-/// Returns what the compiler prints about its version.
+/// Returns the compiler's version output.
 pub(super) fn version(compiler: &OsStr) -> Result<String, VersionError> {
     let mut failures = String::new();
-    // NAG's compiler and Cray's know only the second.
+    // NAG's and Cray's compilers accept only `-V`.
     for ask in ["--version", "-V"] {
         let output = command(compiler)
             .arg(ask)
@@ -112,7 +114,7 @@ pub(super) fn version(compiler: &OsStr) -> Result<String, VersionError> {
     )))
 }
 
-/// Returns the first line of a version, as messages show it.
+/// Returns the first line of a version output, for messages.
 fn title(version: &str) -> &str {
     let mut lines = version.lines().map(str::trim);
     lines
@@ -120,7 +122,7 @@ fn title(version: &str) -> &str {
         .unwrap_or("the compiler")
 }
 
-/// Returns the folder's name: the compiler's, and a hash of all that module files depend on.
+/// Returns the folder's name: the compiler's name and a hash of all inputs of module files.
 fn name(
     sources: &Path,
     compiler: &OsStr,
@@ -147,7 +149,7 @@ fn name(
     Ok(format!("{}-{:016x}", text::from_os(program), hash.finish()))
 }
 
-/// Waits until no other process compiles this folder. The lock ends with the file.
+/// Locks the folder against concurrent compilations; closing the file releases the lock.
 fn lock(place: &Path, name: &str) -> io::Result<File> {
     let file = File::create(place.join(format!("{name}.lock")))?;
     loop {
@@ -158,7 +160,7 @@ fn lock(place: &Path, name: &str) -> io::Result<File> {
     }
 }
 
-/// Compiles the modules into a folder that gets its name only when it is complete.
+/// Compiles the modules into a temporary folder and renames it when it is complete.
 fn make(
     sources: &Path,
     place: &Path,
@@ -170,14 +172,14 @@ fn make(
 ) -> Result<PathBuf, String> {
     let folder = place.join(name);
     if folder.join(LAST).exists() {
-        // Another process has compiled them while this one waited for the lock.
+        // Another process has compiled the modules during the wait for the lock.
         return Ok(folder);
     }
     let begun = Instant::now();
     let failed = |error: io::Error| format!("{} cannot be written: {error}", folder.display());
     let fresh = place.join(format!("{name}.{}", std::process::id()));
     let done = compile(sources, &fresh, compiler, kind_flags).and_then(|()| {
-        // An incomplete folder of this name exists if a user has removed files from it.
+        // An incomplete folder with this name exists if a user has removed files from it.
         let _ = fs::remove_dir_all(&folder);
         fs::rename(&fresh, &folder).map_err(failed)
     });
@@ -224,7 +226,7 @@ fn compile(
     }
     let mut archive = Command::new("ar");
     archive.arg("rcs").arg(OBJECTS).args(&objects);
-    // Without the archive, only programs that pass an MPI type as CLASS(*) cannot be linked.
+    // If `ar` fails, only programs that pass an MPI type as CLASS(*) cannot be linked.
     let _ = run(archive.current_dir(fresh));
     for object in objects {
         let _ = fs::remove_file(fresh.join(object));
@@ -248,7 +250,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{}\n{}", output.status, errors.join("\n")))
 }
 
-/// The compiler may have arguments of its own, as in `MPIFORT_FC="gfortran -m64"`.
+/// Returns a command; the compiler may have arguments, as in `MPIFORT_FC="gfortran -m64"`.
 fn command(compiler: &OsStr) -> Command {
     let compiler = text::from_os(compiler);
     let mut words = compiler.split_whitespace().map(text::to_os);
@@ -261,7 +263,7 @@ fn shown(compiler: &OsStr) -> String {
     printable::name(compiler).to_string()
 }
 
-/// Returns the flags that link the objects of the modules, if there are any.
+/// Returns the flags that link the modules' objects, if the archive exists.
 pub(super) fn link_flags(folder: &Path) -> Vec<OsString> {
     match folder.join(OBJECTS).exists() {
         true => vec![folder.join(OBJECTS).into_os_string()],
@@ -273,7 +275,7 @@ pub(super) fn link_flags(folder: &Path) -> Vec<OsString> {
 mod tests {
     use super::*;
 
-    /// A compiler that takes source, writes a module file for each and counts its calls.
+    /// A fake compiler: it writes a module file for each source file and counts its calls.
     const COMPILER: &str = r#"#!/bin/sh
 case "$*" in
   *--version*) echo "Toy Fortran 1.0"; exit 0;;
@@ -298,7 +300,9 @@ for arg; do case "$arg" in *.f90) b=$(basename "$arg" .f90); echo m >"$b.mod"; e
             Place { folder }
         }
 
-        /// The script is not executed itself: a process that another test starts may still have it open for writing.
+        /// Returns a command that runs the script by `sh`.
+        /// A direct execution could fail:
+        /// a child of another test may have the script open for writing.
         fn compiler(&self) -> OsString {
             let mut compiler = OsString::from("sh ");
             compiler.push(self.folder.path().join("toyfc"));

@@ -1,4 +1,4 @@
-//! Real launches with a time limit, and a check for processes that they leave behind.
+//! Test support: real launches with a time limit, and a check that no process remains.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
@@ -9,17 +9,17 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// No launch here takes a tenth of this; a test that reaches it has found a hang.
+/// The time limit of a launch; the launches of these tests take less than a tenth of it.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The variable that marks every process of one launch.
+/// The environment variable that marks all processes of one launch.
 const MARK: &str = "PORTCULLIS_TEST_LAUNCH";
 
-/// Gives SIGINT its default effect in this process, which its children inherit.
+/// Restores the default action of SIGINT in this process, which its children inherit.
 ///
-/// A shell ignores the signal in background commands, and a shell that finds it ignored cannot set a trap for it.
+/// A shell ignores SIGINT in background commands; a shell that inherits this cannot trap SIGINT.
 fn hear_ctrl_c() {
-    // SAFETY: the default effect runs no code of this process.
+    // SAFETY: SIG_DFL installs no handler, so no code of this process runs on the signal.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
 }
 
@@ -54,13 +54,13 @@ impl Launch {
         self
     }
 
-    /// Redirects standard output.
+    /// Redirects standard output to a file.
     pub fn stdout(mut self, to: std::fs::File) -> Launch {
         self.command.stdout(to);
         self
     }
 
-    /// Runs to the end with this input; no process may be left.
+    /// Runs the launch to its end with this input, and checks that no process remains.
     pub fn run_with_input(mut self, input: &str) -> Done {
         let mut child = self.command.stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -69,12 +69,12 @@ impl Launch {
         finish(child, &self.mark)
     }
 
-    /// Runs to the end; no process may be left.
+    /// Runs the launch to its end, and checks that no process remains.
     pub fn run(mut self) -> Done {
         finish(self.command.spawn().unwrap(), &self.mark)
     }
 
-    /// Starts and waits for `lines` lines on standard output.
+    /// Starts the launch and waits for `lines` lines on standard output.
     pub fn start(mut self, lines: usize) -> Running {
         let mut child = self.command.spawn().unwrap();
         let mut reader = BufReader::new(child.stdout.take().unwrap());
@@ -96,10 +96,10 @@ impl Launch {
     }
 }
 
-/// A running launch.
+/// A launch in progress.
 pub struct Running {
     child: Child,
-    /// The lines printed so far.
+    /// The lines of standard output that were read at the start.
     pub lines: Vec<String>,
     mark: String,
     reader: Option<BufReader<std::process::ChildStdout>>,
@@ -114,28 +114,28 @@ impl Running {
         kill(self.mpirun(), signal);
     }
 
-    /// Closes the output, as `| head` does.
+    /// Closes the reading end of standard output, as `| head` does.
     pub fn hang_up(&mut self) {
         self.reader = None;
     }
 
-    /// Waits for the end; no process may be left.
+    /// Waits for the end, and checks that no process remains.
     pub fn end(self) -> Done {
         finish(self.child, &self.mark)
     }
 }
 
-/// The result of a launch.
+/// The result of a completed launch.
 #[derive(Debug)]
 pub struct Done {
-    /// The exit code as a shell would show it.
+    /// The exit code as a shell reports it.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Done {
-    /// Returns the lines of standard output, sorted, as ranks print in any order.
+    /// Returns the lines of standard output, sorted, since the order of ranks is undefined.
     pub fn sorted(&self) -> Vec<&str> {
         let mut lines: Vec<&str> = self.stdout.lines().collect();
         lines.sort_unstable();
@@ -145,7 +145,7 @@ impl Done {
 
 fn finish(mut child: Child, mark: &str) -> Done {
     let begin = Instant::now();
-    // Threads drain the output, so that a launch with much output can end.
+    // Threads drain the output, since a launch with full pipes could not end.
     let out = child.stdout.take().map(drain);
     let err = child.stderr.take().map(drain);
     let status = loop {
@@ -182,7 +182,7 @@ fn drain(mut from: impl std::io::Read + Send + 'static) -> std::thread::JoinHand
     })
 }
 
-/// Checks that no process of the launch is left, with a short wait.
+/// Checks that no process of the launch remains; waits up to 3 s.
 fn nothing_is_left(mark: &str) {
     let begin = Instant::now();
     loop {
@@ -198,7 +198,7 @@ fn nothing_is_left(mark: &str) {
     }
 }
 
-/// Finds the processes of a launch by the mark in their environment.
+/// Returns the processes of a launch, which have the mark in their environment.
 fn marked(mark: &str) -> Vec<(i32, String)> {
     let wanted = format!("{MARK}={mark}");
     let Ok(processes) = std::fs::read_dir("/proc") else {
@@ -223,7 +223,7 @@ pub fn kill(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Returns the parent of a process.
+/// Returns the pid of a process's parent.
 pub fn parent_of(pid: i32) -> i32 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let after_name = stat.rsplit(')').next().unwrap();
@@ -235,7 +235,7 @@ pub fn parent_of(pid: i32) -> i32 {
         .unwrap()
 }
 
-/// Creates a command for `--launch-agent` that replaces ssh: the other hosts are this one.
+/// Creates a command for `--launch-agent` that replaces ssh and starts all daemons on this host.
 pub fn agent(folder: &Path) -> String {
     use std::os::unix::fs::PermissionsExt;
     let agent = folder.join("agent");
@@ -244,7 +244,7 @@ pub fn agent(folder: &Path) -> String {
     agent.display().to_string()
 }
 
-/// Returns MPICH's prefix from the environment; a test that needs it prints that it was skipped.
+/// Returns MPICH's prefix from the environment; without it prints that the test is skipped.
 pub fn mpich() -> Option<PathBuf> {
     let dir = std::env::var_os("PORTCULLIS_TEST_MPICH").map(PathBuf::from);
     let found = dir.filter(|dir| dir.join("bin/mpiexec.hydra").is_file());
@@ -256,10 +256,10 @@ pub fn mpich() -> Option<PathBuf> {
     found
 }
 
-/// Runs another program with a time limit.
+/// Runs a program with a time limit.
 pub fn run_bounded(command: &mut Command) -> Output {
     let mut child = command
-        // The program may be hydra, which must see no end of standard input.
+        // The program may be hydra, which must not reach the end of standard input.
         .stdin(bounded::silence())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

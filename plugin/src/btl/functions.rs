@@ -1,4 +1,4 @@
-//! The C functions of a transport, and its table, made at compile time; see [`portcullis_transport!`](crate::portcullis_transport).
+//! The C functions of a transport, and its table, which is created at compile time.
 #![allow(unsafe_code)]
 
 use super::abi::{
@@ -10,12 +10,12 @@ use crate::coll::caught::{answer, calm};
 use crate::manifest::Note;
 use std::ffi::{c_int, c_void};
 
-/// Makes the manifest.
+/// Returns the manifest of a transport plugin.
 pub const fn manifest<T: Transport>() -> Note {
     Note::of(&INTERFACE, c"btl", T::NAME, T::VERSION)
 }
 
-/// Returns the table.
+/// Returns the C table of a transport, which is created at compile time.
 pub const fn table<T: Transport>() -> *const abi::Transport {
     Table::<T>::TABLE
 }
@@ -59,16 +59,16 @@ impl<T: Transport> Table<T> {
     };
 }
 
-/// The transport and the library's services, behind the pointer that the library passes.
+/// A transport and the library's services; the library passes a pointer to this structure.
 struct Opened<T> {
     transport: T,
     host: abi::Host,
 }
 
 /// # Safety
-/// `this` came from [`open`] of the same transport, and `free` has not been called.
+/// `this` came from [`open`] of the same transport, and `free` has not been called with it.
 unsafe fn opened<'a, T>(this: *mut c_void) -> &'a Opened<T> {
-    // SAFETY: `open` made the pointer from a box of this type, and the caller guarantees that it was not freed.
+    // SAFETY: `open` created the pointer from a box of this type; it was not freed (contract).
     unsafe { &*this.cast::<Opened<T>>() }
 }
 
@@ -79,7 +79,7 @@ unsafe extern "C-unwind" fn open<T: Transport>(
     why: *mut Why,
 ) -> c_int {
     let open = || {
-        // SAFETY: the library passes its table, which begins with its size.
+        // SAFETY: the library passes its table, which starts with its size.
         let host = unsafe { abi::read(host) };
         if host.abi_version != TRANSPORT_VERSION {
             return Err(format!(
@@ -102,7 +102,7 @@ unsafe extern "C-unwind" fn address<T: Transport>(
     to: *mut c_void,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the library keeps the contract of `opened`.
+    // SAFETY: `this` came from `open`, and the library has not called `free`.
     let this = unsafe { opened::<T>(this) };
     let address = calm(Vec::new(), || this.transport.address());
     if address.len() <= capacity {
@@ -119,14 +119,14 @@ unsafe extern "C-unwind" fn connect<T: Transport>(
     bytes: usize,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the library keeps the contract of `opened`, and passes `bytes` bytes.
+    // SAFETY: `this` came from `open` and was not freed; `address` has `bytes` bytes.
     let (this, address) = unsafe { (opened::<T>(this), slice(address, bytes)) };
     // SAFETY: the library passes a writable `why`.
     unsafe { answer(why, || this.transport.connect(peer, address).map(|()| DONE)) }
 }
 
 unsafe extern "C-unwind" fn close<T: Transport>(this: *mut c_void, peer: u32, at_once: c_int) {
-    // SAFETY: the library keeps the contract of `opened`.
+    // SAFETY: `this` came from `open`, and the library has not called `free`.
     let this = unsafe { opened::<T>(this) };
     calm((), || this.transport.close(peer, at_once != 0));
 }
@@ -139,7 +139,7 @@ unsafe extern "C-unwind" fn send<T: Transport>(
     _message: u64,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the library keeps the contract of `opened`, and passes `bytes` bytes.
+    // SAFETY: `this` came from `open` and was not freed; `data` has `bytes` bytes.
     let (this, message) = unsafe { (opened::<T>(this), slice(data, bytes)) };
     let send = || {
         Ok(match this.transport.send(peer, message)? {
@@ -152,7 +152,7 @@ unsafe extern "C-unwind" fn send<T: Transport>(
 }
 
 unsafe extern "C-unwind" fn progress<T: Transport>(this: *mut c_void, events: *mut abi::Events) {
-    // SAFETY: the library keeps the contract of `opened`.
+    // SAFETY: `this` came from `open`, and the library has not called `free`.
     let this = unsafe { opened::<T>(this) };
     let events = Events {
         table: &this.host,
@@ -162,7 +162,7 @@ unsafe extern "C-unwind" fn progress<T: Transport>(this: *mut c_void, events: *m
 }
 
 unsafe extern "C-unwind" fn is_quiet<T: Transport>(this: *mut c_void) -> c_int {
-    // SAFETY: the library keeps the contract of `opened`.
+    // SAFETY: `this` came from `open`, and the library has not called `free`.
     let this = unsafe { opened::<T>(this) };
     calm(1, || this.transport.is_quiet().into())
 }
@@ -171,7 +171,7 @@ unsafe extern "C-unwind" fn wait_on<T: Transport>(
     this: *mut c_void,
     longest_ns: *mut u64,
 ) -> c_int {
-    // SAFETY: the library keeps the contract of `opened`.
+    // SAFETY: `this` came from `open`, and the library has not called `free`.
     let this = unsafe { opened::<T>(this) };
     let (descriptor, longest) = calm((None, None), || this.transport.wait_on());
     let longest = longest.map_or(0, |longest| longest.as_nanos() as u64);
@@ -181,7 +181,7 @@ unsafe extern "C-unwind" fn wait_on<T: Transport>(
 }
 
 unsafe extern "C-unwind" fn free<T: Transport>(this: *mut c_void) {
-    // SAFETY: `open` made the pointer from a box of this type, and this is the library's last call.
+    // SAFETY: `open` created the pointer from a box of this type; this is the library's last call.
     let opened = unsafe { Box::from_raw(this.cast::<Opened<T>>()) };
     calm((), || drop(opened));
 }
@@ -195,10 +195,10 @@ unsafe extern "C-unwind" fn expose<T: Transport>(
     key: *mut c_void,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the library keeps the contract of `opened`.
+    // SAFETY: `this` came from `open`, and the library has not called `free`.
     let this = unsafe { opened::<T>(this) };
     let writable = rights == MAY_READ_AND_WRITE;
-    // SAFETY: the library keeps the memory until `withdraw`.
+    // SAFETY: the library keeps the memory allocated until `withdraw`.
     let expose = || unsafe { this.transport.expose(memory.cast(), bytes, writable) };
     let Some((registration, made)) = calm(None, expose) else {
         return 0;
@@ -216,7 +216,7 @@ unsafe extern "C-unwind" fn expose<T: Transport>(
 }
 
 unsafe extern "C-unwind" fn withdraw<T: Transport>(this: *mut c_void, number: u64) {
-    // SAFETY: the library keeps the contract of `opened`.
+    // SAFETY: `this` came from `open`, and the library has not called `free`.
     let this = unsafe { opened::<T>(this) };
     calm((), || this.transport.withdraw(number));
 }
@@ -227,7 +227,7 @@ unsafe extern "C-unwind" fn access<T: Transport>(
     access: *const abi::Access,
     number: u64,
 ) -> c_int {
-    // SAFETY: the library keeps the contract of `opened`, and passes an access, which begins with its size.
+    // SAFETY: `this` came from `open` and was not freed; the access starts with its size.
     let (this, access) = unsafe { (opened::<T>(this), abi::read(access)) };
     let part = Part {
         // SAFETY: the library passes `key_bytes` bytes.
@@ -242,7 +242,7 @@ unsafe extern "C-unwind" fn access<T: Transport>(
         FLUSH_MEMORY => Access::Flush,
         _ => return FAILED,
     };
-    // SAFETY: the library leaves the local memory to this access until it has ended.
+    // SAFETY: no other code uses the local memory until the access ends, as the header requires.
     let access = || unsafe { this.transport.access(peer, access, number) };
     match calm(Accessed::Refused, access) {
         Accessed::Ended => SENT,
@@ -253,11 +253,11 @@ unsafe extern "C-unwind" fn access<T: Transport>(
 }
 
 /// # Safety
-/// `data` is readable for `bytes`, or null, or `bytes` is 0.
+/// `data` is readable for `bytes` bytes, or `data` is null, or `bytes` is 0.
 unsafe fn slice<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
     if data.is_null() || bytes == 0 {
         return &[];
     }
-    // SAFETY: not null, and the caller guarantees that `bytes` are readable.
+    // SAFETY: `data` is not null, so `bytes` bytes are readable by this function's contract.
     unsafe { std::slice::from_raw_parts(data.cast(), bytes) }
 }

@@ -1,6 +1,6 @@
-//! A transport in safe Rust, and the C functions over it.
+//! Transports in safe Rust, and the C functions over them.
 //!
-//! A transport implements [`Transport`], and [`portcullis_transport!`](crate::portcullis_transport) makes a plugin file of the library package that contains it.
+//! A transport implements [`Transport`]. The macro `portcullis_transport!` makes its plugin file.
 #![allow(unsafe_code)]
 
 pub mod abi;
@@ -15,118 +15,119 @@ use std::ffi::{CStr, CString};
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// What became of a message that was passed to [`Transport::send`].
+/// The result of [`Transport::send`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// The transport has copied it.
+    /// The transport has copied the message.
     Copied,
-    /// There is no space now; the library offers it again later.
+    /// The transport has no space now; the library retries later.
     NoSpace,
 }
 
-/// An access to the memory of a peer.
+/// An access to exposed memory of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access<'a> {
-    /// Fills this process's memory with that of the peer.
+    /// Copies the peer's memory to this process's memory.
     Read(Part<'a>),
-    /// Fills the peer's memory with that of this process; its end does not show that the data are there.
+    /// Copies this process's memory to the peer's. An end does not mean that the data have arrived.
     Write(Part<'a>),
-    /// Ends when the data of all writes to the peer that have ended are in its memory.
+    /// Ends after the data of all ended writes to the peer have reached its memory.
     Flush,
 }
 
-/// Part of a peer's exposed memory, and memory of this process.
+/// A range of a peer's exposed memory, and a range of this process's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// As the peer's transport made it in [`Transport::expose`]. It comes from another process: check it.
+    /// The key from the peer's [`Transport::expose`]. It comes from another process, so check it.
     pub key: &'a [u8],
-    /// From the begin of the exposed memory.
+    /// The offset in the exposed memory, in bytes.
     pub offset: u64,
-    /// The memory of this process, which this access alone uses until it has ended.
+    /// The memory of this process; no other code uses it until the access has ended.
     pub local: *mut u8,
-    /// The length of both.
+    /// The length of both ranges in bytes.
     pub bytes: usize,
 }
 
-/// What became of an access that was passed to [`Transport::access`].
+/// The result of [`Transport::access`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accessed {
-    /// It has ended.
+    /// The access has ended.
     Ended,
-    /// [`Events::ended`] will report its end.
+    /// The access is in progress; [`Events::ended`] will report its end.
     Pending,
-    /// There is no space now; the library tries again.
+    /// The transport has no space now; the library retries later.
     NoSpace,
-    /// It is not possible; the library sends messages in its place.
+    /// The access is not possible; the library sends messages instead.
     Refused,
 }
 
-/// A transport of one process: it brings messages to other processes of the job, each exactly once, in any order.
+/// A transport of one process. It delivers each message exactly once, in any order.
 ///
-/// The library puts them in order, publishes addresses, and cuts long messages into ones of at most [`Transport::LONGEST`] bytes.
-/// There is one call at a time, though not always from the same thread.
+/// The library orders messages and splits those longer than [`Transport::LONGEST`] bytes.
+/// The library makes one call at a time, not always from the same thread.
 pub trait Transport: Sized + 'static {
-    /// Its name in `--mca btl self,NAME` and in the file's name, `btl_NAME.so`.
+    /// The name in `--mca btl self,NAME` and in the file name `btl_NAME.so`.
     const NAME: &'static CStr;
-    /// All processes of a job must have the same version.
+    /// The version of the transport; it must be equal in all processes of a job.
     const VERSION: &'static CStr;
-    /// Of several transports that reach a peer the highest is used: `sm` has 1024, `tcp` 100.
+    /// The priority: for each peer the library uses the highest; `sm` has 1024, `tcp` 100.
     const EXCLUSIVITY: u32;
-    /// The default of `btl_NAME_eager_limit`.
+    /// The default in bytes of parameter `btl_NAME_eager_limit`.
     const EAGER: usize;
-    /// The default of `btl_NAME_max_send_size`; messages also have a head of 32 bytes.
+    /// The default in bytes of `btl_NAME_max_send_size`; messages also have a 32-byte header.
     const LONGEST: usize;
-    /// True if peers read and write exposed memory without this process: then it has the three methods for that.
+    /// True if peers can access exposed memory: `expose`, `withdraw` and `access` are implemented.
     const MEMORY: bool = false;
-    /// Parameters: name, default, help.
+    /// The parameters of the transport: name, default, help text.
     const PARAMS: &'static [abi::Param] = &[];
 
-    /// Opens the transport; the error is a sentence that says why this process cannot use it.
+    /// Opens the transport. The error is a sentence with the reason why this process cannot use it.
     fn open(host: Host) -> Result<Self, String>;
 
-    /// Returns the address that its peers need, at most 4000 bytes.
+    /// Returns the address that peers need to connect, at most 4000 bytes.
     fn address(&self) -> Vec<u8>;
 
-    /// Prepares to send to a peer that has published this address. The address comes from another process: check it.
+    /// Prepares to send to a peer with this address. It comes from another process, so check it.
     fn connect(&self, peer: u32, address: &[u8]) -> Result<(), String>;
 
-    /// Ends the connection to a peer; `at_once` drops what was not sent.
+    /// Closes the connection to a peer; `at_once` discards unsent data.
     fn close(&self, peer: u32, at_once: bool);
 
-    /// Sends a message to a connected peer; the error is a sentence that says why the peer cannot be reached any more.
+    /// Sends a message to a connected peer. The error is the reason why the peer is lost.
     fn send(&self, peer: u32, message: &[u8]) -> Result<Sent, String>;
 
-    /// Polls, and reports what has happened.
+    /// Polls once and reports all events.
     fn progress(&self, events: &Events);
 
-    /// Returns true if everything that was sent has arrived, or has been given up.
+    /// Returns true if all sent messages have arrived or were given up.
     fn is_quiet(&self) -> bool;
 
-    /// Returns a descriptor that becomes readable at the next event, or `None` if the library must poll again before it sleeps;
-    /// and the longest time to sleep.
+    /// Returns a descriptor that becomes readable at the next event, and the maximum time to sleep.
+    /// Without a descriptor the library must poll again before it sleeps.
     fn wait_on(&self) -> (Option<RawFd>, Option<Duration>);
 
-    /// Exposes memory to peers, which may write it if `writable`; returns a number for [`Transport::withdraw`], and the key for their accesses.
+    /// Exposes memory to peers, which may write it if `writable`. Returns a number and a key.
     ///
     /// # Safety
-    /// The memory is not freed before [`Transport::withdraw`].
+    /// The memory is not freed before [`Transport::withdraw`] of the registration number.
     unsafe fn expose(&self, _: *mut u8, _: usize, _writable: bool) -> Option<(u64, Vec<u8>)> {
         None
     }
 
-    /// Ends an exposure.
+    /// Ends the exposure with this registration number.
     fn withdraw(&self, _: u64) {}
 
-    /// Starts an access to the memory of a connected peer; the library uses it for long messages and for windows.
+    /// Starts an access to a connected peer's memory, for long messages and for windows.
     ///
     /// # Safety
-    /// The local memory of a part is valid, and until the access has ended no other code writes it, nor reads it if the access does.
+    /// The local memory is valid.
+    /// Until the access ends, no other code writes it, or reads it in a read.
     unsafe fn access(&self, _peer: u32, _: Access<'_>, _number: u64) -> Accessed {
         Accessed::Refused
     }
 }
 
-/// A parameter of a transport; users write `btl_TRANSPORT_NAME`.
+/// Creates a parameter of a transport; users write `btl_TRANSPORT_NAME`.
 pub const fn param(name: &'static CStr, default: &'static CStr, help: &'static CStr) -> abi::Param {
     abi::Param {
         name: name.as_ptr(),
@@ -136,7 +137,7 @@ pub const fn param(name: &'static CStr, default: &'static CStr, help: &'static C
     }
 }
 
-/// The services of the library, valid as long as the transport.
+/// The services of the library; valid until the transport is dropped.
 #[derive(Clone, Copy)]
 pub struct Host {
     table: abi::Host,
@@ -144,72 +145,72 @@ pub struct Host {
 }
 
 impl Host {
-    /// This process's rank in the job.
+    /// Returns this process's rank in the job.
     pub fn rank(&self) -> u32 {
-        // SAFETY: the library's table and job are valid as long as the transport.
+        // SAFETY: the library's table and job outlive the transport.
         self.table.rank.map_or(0, |rank| unsafe { rank(self.job) })
     }
 
-    /// The number of processes of the job.
+    /// Returns the number of processes of the job.
     pub fn ranks(&self) -> u32 {
-        // SAFETY: the library's table and job are valid as long as the transport.
+        // SAFETY: the library's table and job outlive the transport.
         self.table
             .ranks
             .map_or(1, |ranks| unsafe { ranks(self.job) })
     }
 
-    /// The value of one of the transport's parameters; empty if it has none of that name.
+    /// Returns the value of a parameter of the transport; empty for an unknown name.
     pub fn param(&self, name: &CStr) -> String {
         let Some(param) = self.table.param else {
             return String::new();
         };
-        // SAFETY: the library's table and job are valid as long as the transport.
+        // SAFETY: the library's table and job outlive the transport.
         let value = unsafe { param(self.job, name.as_ptr()) };
         if value.is_null() {
             return String::new();
         }
-        // SAFETY: the library returns null or a text that ends with a NUL and lives as long as the transport.
+        // SAFETY: the text ends with a NUL and is valid until the transport is dropped.
         let value = unsafe { CStr::from_ptr(value) };
         value.to_string_lossy().into_owned()
     }
 
-    /// Prints a line for the user.
+    /// Prints a warning line for the user.
     pub fn warn(&self, line: &str) {
         if let (Some(log), Ok(line)) = (self.table.log, CString::new(line)) {
-            // SAFETY: the library's table and job are valid as long as the transport; the text ends with a NUL.
+            // SAFETY: the table and the job outlive the transport; the text ends with a NUL.
             unsafe { log(self.job, crate::coll::abi::WARNING, line.as_ptr()) };
         }
     }
 }
 
-/// Where a poll reports what has happened.
+/// The event reporter that the library passes to a poll.
 pub struct Events<'a> {
     table: &'a abi::Host,
     events: *mut abi::Events,
 }
 
 impl Events<'_> {
-    /// A message has arrived, whole.
+    /// Reports that a complete message has arrived.
     pub fn arrived(&self, message: &[u8]) {
         if let Some(arrived) = self.table.arrived {
-            // SAFETY: the library passed `events` for this poll, and copies or uses the message before it returns.
+            // SAFETY: `events` are valid during this poll; the library does not keep the message.
             unsafe { arrived(self.events, message.as_ptr().cast(), message.len()) };
         }
     }
 
-    /// An access has ended.
+    /// Reports that an access has ended.
     pub fn ended(&self, access: u64, succeeded: bool) {
         if let Some(ended) = self.table.ended {
-            // SAFETY: the library passed `events` for this poll.
+            // SAFETY: the library's `events` are valid during this poll.
             unsafe { ended(self.events, access, succeeded.into()) };
         }
     }
 
-    /// A peer cannot be reached any more, for this reason.
+    /// Reports that a peer is unreachable, with the reason.
     pub fn failed(&self, peer: u32, why: &str) {
         let why = CString::new(why).unwrap_or_default();
         if let Some(failed) = self.table.failed {
-            // SAFETY: the library passed `events` for this poll; the text ends with a NUL.
+            // SAFETY: the library's `events` are valid during this poll; the text ends with a NUL.
             unsafe { failed(self.events, peer, why.as_ptr()) };
         }
     }

@@ -1,173 +1,176 @@
-//! The C tables of transports, as `portcullis/transport.h` describes them.
+//! The C tables of transports, generated from `portcullis/transport.h`.
 
 use crate::coll::table::Why;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 
 // generated from mpi-core/include/portcullis/transport.h: tables
-/// `PORTCULLIS_TRANSPORT_VERSION` of the header.
+/// Named `PORTCULLIS_TRANSPORT_VERSION` in the C header.
 pub const TRANSPORT_VERSION: u32 = 1;
 
-/// `PORTCULLIS_TRANSPORT_MINOR` of the header.
+/// Named `PORTCULLIS_TRANSPORT_MINOR` in the C header.
 pub const TRANSPORT_MINOR: u32 = 1;
 
-/// `PORTCULLIS_TRANSPORT_LAYOUT` of the header.
+/// Named `PORTCULLIS_TRANSPORT_LAYOUT` in the C header.
 pub const TRANSPORT_LAYOUT: u32 = 0x8ca8_2722;
 
-/// the message was copied
+/// The transport has copied the message.
 pub const SENT: c_int = 0;
-/// the transport refers to the message until it calls sent
+/// The transport reads the message until it calls sent.
 pub const SENDING: c_int = 1;
-/// not now, and nothing was taken: the library offers it again after a poll
+/// No space now, and no byte was copied: the library retries after a poll.
 pub const NO_SPACE: c_int = 2;
 
-/// `PORTCULLIS_MAY_READ` of the header.
+/// Named `PORTCULLIS_MAY_READ` in the C header.
 pub const MAY_READ: c_int = 0;
-/// `PORTCULLIS_MAY_READ_AND_WRITE` of the header.
+/// Named `PORTCULLIS_MAY_READ_AND_WRITE` in the C header.
 pub const MAY_READ_AND_WRITE: c_int = 1;
 
-/// the peer's memory to this process's
+/// Copies the peer's memory to this process's memory.
 pub const READ_MEMORY: c_int = 0;
-/// this process's memory to the peer's; its end does not show that the data are there
+/// Copies this process's memory to the peer's. An end does not mean that the data have arrived.
 pub const WRITE_MEMORY: c_int = 1;
-/// ends when the data of all writes to the peer that have ended are in its memory
+/// Ends after the data of all ended writes to the peer have reached its memory.
 pub const FLUSH_MEMORY: c_int = 2;
 
-/// An access to the memory of a peer; without key and memory if it is a flush.
+/// An access to the memory of a peer. A flush has no key and no local memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// of this structure
+    /// The size of this structure in bytes.
     pub size: usize,
-    /// `kind` of the header.
+    /// Named `kind` in the C header.
     pub kind: c_int,
-    /// `reserved` of the header.
+    /// Named `reserved` in the C header.
     pub reserved: c_int,
-    /// as the peer's transport wrote it in expose; it comes from another process
+    /// The key from the peer's expose. It comes from another process, so check it.
     pub key: *const c_void,
-    /// `key_bytes` of the header.
+    /// Named `key_bytes` in the C header.
     pub key_bytes: usize,
-    /// from the begin of the exposed memory
+    /// The offset in the exposed memory, in bytes.
     pub offset: u64,
-    /// used by this access alone until it has ended
+    /// The memory of this process; no other code uses it until the access has ended.
     pub local: *mut c_void,
-    /// `bytes` of the header.
+    /// Named `bytes` in the C header.
     pub bytes: usize,
 }
 
-/// A job as one transport sees it: valid from open until free.
+/// The library's handle of a job for one transport; valid from open until free.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Job {
     _private: [u8; 0],
 }
 
-/// Where a poll reports what has happened: valid until progress returns.
+/// The handle through which a poll reports events; valid until progress returns.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Events {
     _private: [u8; 0],
 }
 
-/// The services of the library.
+/// The services of the library for a transport.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Host {
-    /// of this table
+    /// The size of this table in bytes.
     pub size: usize,
-    /// PORTCULLIS_TRANSPORT_VERSION
+    /// The value of PORTCULLIS_TRANSPORT_VERSION.
     pub abi_version: u32,
-    /// `reserved` of the header.
+    /// Named `reserved` in the C header.
     pub reserved: u32,
-    /// name and version of the library
+    /// The name and version of the library.
     pub library: *const c_char,
-    /// `rank` of the header.
+    /// Named `rank` in the C header.
     pub rank: Option<unsafe extern "C" fn(*mut Job) -> u32>,
-    /// `ranks` of the header.
+    /// Named `ranks` in the C header.
     pub ranks: Option<unsafe extern "C" fn(*mut Job) -> u32>,
-    /// The value of one of the transport's own parameters, in the user's words; NULL if it has none of that name.
+    /// Returns the value of a parameter of the transport as text; NULL for an unknown name.
     pub param: Option<unsafe extern "C" fn(*mut Job, name: *const c_char) -> *const c_char>,
-    /// PORTCULLIS_INFO or PORTCULLIS_WARNING
+    /// Prints a line; level is PORTCULLIS_INFO or PORTCULLIS_WARNING.
     pub log: Option<unsafe extern "C" fn(*mut Job, level: c_int, line: *const c_char)>,
-    /// `now_ns` of the header.
+    /// Named `now_ns` in the C header.
     pub now_ns: Option<unsafe extern "C" fn() -> u64>,
-    /// In a poll: a message has arrived, as its sender sent it; the memory is free again when this returns.
+    /// In a poll: reports a complete message. The library does not use the memory after the return.
     pub arrived: Option<unsafe extern "C" fn(*mut Events, message: *const c_void, bytes: usize)>,
-    /// In a poll: the transport no longer refers to a message; why is NULL if it was sent.
+    /// In a poll: reports that the transport has released a message; why is NULL if it was sent.
     pub sent: Option<unsafe extern "C" fn(*mut Events, message: u64, why: *const c_char)>,
-    /// In a poll: a peer cannot be reached any more; once per connection, after its messages.
+    /// In a poll: reports an unreachable peer, once per connection, after all of its messages.
     pub failed: Option<unsafe extern "C" fn(*mut Events, peer: u32, why: *const c_char)>,
-    /// In a poll: an access has ended. Since version 1.1.
+    /// In a poll: reports that an access has ended. Since version 1.1.
     pub ended: Option<unsafe extern "C" fn(*mut Events, access: u64, succeeded: c_int)>,
 }
 
-/// A parameter; users call it btl_\<transport>_\<name>. The library adds eager_limit, max_send_size and others by itself.
+/// A parameter; users call it btl_\<transport>_\<name>. The library adds eager_limit and others.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// `name` of the header.
+    /// Named `name` in the C header.
     pub name: *const c_char,
-    /// `default_value` of the header.
+    /// Named `default_value` in the C header.
     pub default_value: *const c_char,
-    /// `help` of the header.
+    /// Named `help` in the C header.
     pub help: *const c_char,
-    /// as in portcullis_param
+    /// The type of the value, as in portcullis_param.
     pub kind: *const c_char,
 }
 
-/// A transport. There is one call at a time, though not always from the same thread.
+/// A transport. The library makes one call at a time, not always from the same thread.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Transport {
-    /// of this table
+    /// The size of this table in bytes.
     pub size: usize,
-    /// PORTCULLIS_TRANSPORT_VERSION
+    /// The value of PORTCULLIS_TRANSPORT_VERSION.
     pub abi_version: u32,
-    /// of several transports that reach a peer the highest is used: sm has 1024, tcp 100
+    /// The priority: for each peer the library uses the highest; sm has 1024, tcp 100.
     pub exclusivity: u32,
-    /// `name` of the header.
+    /// Named `name` in the C header.
     pub name: *const c_char,
-    /// `version` of the header.
+    /// Named `version` in the C header.
     pub version: *const c_char,
-    /// `params` of the header.
+    /// Named `params` in the C header.
     pub params: *const Param,
-    /// at most 256
+    /// The number of parameters, at most 256.
     pub param_count: usize,
-    /// the default of btl_\<transport>_eager_limit
+    /// The default in bytes of btl_\<transport>_eager_limit.
     pub eager: usize,
-    /// the default of btl_\<transport>_max_send_size; messages also have a head of 32 bytes
+    /// The default in bytes of btl_\<transport>_max_send_size; messages also have a 32-byte header.
     pub longest: usize,
-    /// polled rarely, then, while other transports deliver messages
+    /// 1 if a poll costs a system call: it is then polled rarely while others deliver messages.
     pub poll_is_syscall: c_int,
-    /// `reserved` of the header.
+    /// Named `reserved` in the C header.
     pub reserved: c_int,
-    /// Opens it, once per process and job; *self is what the other functions get. FAILED with a reason: this process does not use it.
+    /// Opens the transport, once per process and job, and sets *self for the other functions.
+    /// FAILED with a reason means that this process cannot use the transport.
     pub open: Option<unsafe extern "C-unwind" fn(*const Host, *mut Job, this: *mut *mut c_void, *mut Why) -> c_int>,
-    /// Writes the address that peers need; returns its length, which is at most 4000 and the same in each call.
+    /// Writes the address for peers. Returns its length, at most 4000 and equal in all calls.
     pub address: Option<unsafe extern "C-unwind" fn(this: *mut c_void, to: *mut c_void, capacity: usize) -> usize>,
-    /// Prepares to send to a peer that has published this address.
+    /// Prepares to send to the peer with this address.
     pub connect: Option<unsafe extern "C-unwind" fn(this: *mut c_void, peer: u32, address: *const c_void, bytes: usize, *mut Why) -> c_int>,
-    /// Ends the connection to a peer; at_once drops what was not sent. What the transport refers to is reported by sent, later.
+    /// Closes the connection to a peer; at_once discards unsent data.
+    /// The transport reports messages that it still holds by sent, later.
     pub close: Option<unsafe extern "C-unwind" fn(this: *mut c_void, peer: u32, at_once: c_int)>,
-    /// Sends a message; message is its number for sent.
+    /// Sends data to a peer; message is the number to pass to sent.
     pub send: Option<unsafe extern "C-unwind" fn(this: *mut c_void, peer: u32, data: *const c_void, bytes: usize, message: u64, *mut Why) -> c_int>,
-    /// Polls, and reports what has happened.
+    /// Polls once and reports all events.
     pub progress: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Events)>,
-    /// 1 if everything that was sent has arrived or was given up, else 0.
+    /// Returns 1 if all sent messages have arrived or were given up, else 0.
     pub is_quiet: Option<unsafe extern "C-unwind" fn(this: *mut c_void) -> c_int>,
-    /// A descriptor that becomes readable at the next event, or -1 if the library must poll again before it sleeps.
-    /// *longest_ns is the longest sleep, 0 for any. NULL: the library never sleeps while it waits for a message.
+    /// Returns a descriptor that becomes readable at the next event, or -1: poll again, no sleep.
+    /// *longest_ns is the maximum sleep, 0: no limit. If this slot is NULL, waits never sleep.
     pub wait_on: Option<unsafe extern "C-unwind" fn(this: *mut c_void, longest_ns: *mut u64) -> c_int>,
-    /// The last call.
+    /// Frees the transport; the last call.
     pub free: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
-    /// Memory that peers read and write without this process: all three functions or none. Since version 1.1.
-    /// The library uses them for long messages, which the receiver reads in one copy, and for windows.
-    /// expose writes the key with which peers access this memory, of at most capacity bytes, and a number for withdraw;
-    /// it returns the length of the key, or 0 if it is not possible. The memory stays until withdraw.
+    /// Exposes memory that peers access without this process, for long messages and for windows.
+    /// expose, withdraw and access are all set, or all NULL. Since version 1.1.
+    /// Writes the key for accesses of peers, at most capacity bytes, and a number for withdraw.
+    /// Returns the length of the key, or 0 on failure. The memory stays allocated until withdraw.
     pub expose: Option<unsafe extern "C-unwind" fn(this: *mut c_void, memory: *mut c_void, bytes: usize, rights: c_int, number: *mut u64, key: *mut c_void, capacity: usize) -> usize>,
-    /// `withdraw` of the header.
+    /// Named `withdraw` in the C header.
     pub withdraw: Option<unsafe extern "C-unwind" fn(this: *mut c_void, number: u64)>,
-    /// Starts an access: SENT if it has ended, SENDING if ended will report its end, NO_SPACE, or FAILED: the library sends messages then.
+    /// Starts an access. Returns SENT if it has ended, SENDING if the transport will call ended,
+    /// NO_SPACE, or FAILED; the library then sends messages instead.
     pub access: Option<unsafe extern "C-unwind" fn(this: *mut c_void, peer: u32, *const Access, number: u64) -> c_int>,
 }
 

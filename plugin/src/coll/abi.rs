@@ -1,8 +1,8 @@
-//! The plugin ABI of collective components: the tables of the header, and how a table of another size is read.
+//! The plugin ABI of collective components: the tables, and reading tables of other sizes.
 //!
-//! The header documents the rules; a test compiles it and compares the layout of every table with these.
-//! Every slot is an `Option` or a nullable pointer, so zeroed memory is a valid table without functions.
-//! That allows a table to grow at its end.
+//! The C header documents the rules. A test compiles it and compares the layout of every table.
+//! Every slot is an `Option` or a nullable pointer, so a zeroed table is valid and empty.
+//! Hence a newer version of a table can have more slots at its end.
 #![allow(unsafe_code)]
 
 pub use super::table::*;
@@ -10,79 +10,81 @@ pub use super::table::*;
 use crate::manifest::Interface;
 use std::ffi::c_char;
 
-/// The version that this library speaks, with the layout hash of each minor version: a header whose tables grow has a new minor version and a new line here.
+/// The interface version of this build, with the layout hash of each minor version.
+/// A header with larger tables has a new minor version and a new line here.
 ///
-/// A line of a released version is never changed; a test computes the last hash from the tables.
+/// The hash of a released minor version never changes; a test computes the last hash.
 pub const INTERFACE: Interface = Interface {
     major: ABI_VERSION,
     layouts: &[(0, ABI_LAYOUT)],
 };
 
-/// The only symbol that a plugin exports, of type [`Entry`].
+/// The name of the only symbol that a plugin exports; its type is [`Entry`].
 pub const SYMBOL: &str = "portcullis_component";
 
-/// The type of the symbol: a function that is called once and returns a table that stays valid for the rest of the process.
+/// The type of the exported function. It is called once, and its table stays valid.
 pub type Entry = unsafe extern "C-unwind" fn() -> *const ComponentTable;
 
-// SAFETY: the pointers in a `Host` are to functions and to constants, which no code writes.
+// SAFETY: the pointers in a `Host` point to functions and to constants that no code writes.
 unsafe impl Sync for Host {}
-// SAFETY: the pointers in a `ModuleTable` are to functions and to constants, which no code writes.
+// SAFETY: the pointers in a `ModuleTable` point to functions and to constants that no code writes.
 unsafe impl Sync for ModuleTable {}
-// SAFETY: the pointers in an `Operation` are to functions.
+// SAFETY: the pointers in an `Operation` point to functions.
 unsafe impl Sync for Operation {}
-// SAFETY: the pointers in a `Param` are to constant texts, which no code writes.
+// SAFETY: the pointers in a `Param` point to constant texts that no code writes.
 unsafe impl Sync for Param {}
-// SAFETY: the pointers in a `ComponentTable` are to functions and to constants, which no code writes.
+// SAFETY: the pointers in a `ComponentTable` point to functions and to unwritten constants.
 unsafe impl Sync for ComponentTable {}
 
-/// A table that may have been compiled against an older or a newer header.
+/// A table that may come from a plugin or library compiled with another version of the header.
 ///
 /// # Safety
-/// The type must be `repr(C)`, begin with its size as a `usize`, and be valid when all of it is zero.
+/// The type is `repr(C)`, starts with its size as a `usize`, and is valid when all bytes are zero.
 pub unsafe trait Table: Copy {}
 
-// SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: a zeroed `Option` of a function is `None`.
+// SAFETY: `repr(C)` with `size` first; zero is valid in every field (a zeroed `Option` is `None`).
 unsafe impl Table for Host {}
-// SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: a zeroed `Option` of a function is `None`.
+// SAFETY: `repr(C)` with `size` first; zero is valid in every field (a zeroed `Option` is `None`).
 unsafe impl Table for ModuleTable {}
-// SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: a zeroed `Option` of a function is `None`.
+// SAFETY: `repr(C)` with `size` first; zero is valid in every field (a zeroed `Option` is `None`).
 unsafe impl Table for ComponentTable {}
-// SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: null pointers, and numbers.
+// SAFETY: `repr(C)` with `size` first; zero is valid in every field (pointers and numbers).
 unsafe impl Table for Args {}
-// SAFETY: `repr(C)`, `size` comes first, and all fields are numbers.
+// SAFETY: `repr(C)`, `size` is the first field, and all fields are numbers.
 unsafe impl Table for TypeInfo {}
-// SAFETY: `repr(C)`, `size` comes first, and all fields are numbers.
+// SAFETY: `repr(C)`, `size` is the first field, and all fields are numbers.
 unsafe impl Table for OpInfo {}
-// SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: a null pointer, and numbers.
+// SAFETY: `repr(C)` with `size` first; zero is valid in every field (pointers and numbers).
 unsafe impl Table for Topology {}
 
-/// Copies a table, up to the smaller of its size and ours; missing slots read as absent.
+/// Copies a table. Slots beyond its own size are absent in the copy, and unknown slots are dropped.
 ///
 /// # Safety
-/// `table` must be readable for the number of bytes that its first field gives.
+/// `table` is readable for the number of bytes in its first field.
 pub unsafe fn read<T: Table>(table: *const T) -> T {
-    // SAFETY: every table begins with its size (contract of [`Table`]), and the caller guarantees that it is readable.
+    // SAFETY: a table starts with its size and is readable by this function's contract.
     let known = unsafe { table.cast::<usize>().read() }.min(size_of::<T>());
     let mut copy = std::mem::MaybeUninit::<T>::zeroed();
-    // SAFETY: both are at least `known` bytes long; a zeroed `T`, and any prefix of a table over it, is a valid `T` (contract of [`Table`]).
+    // SAFETY: both have at least `known` bytes.
+    // By the contract of [`Table`] the copy is a valid `T`.
     unsafe {
         std::ptr::copy_nonoverlapping(table.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), known);
         copy.assume_init()
     }
 }
 
-/// Fills in a table that the other side has allocated, up to the smaller of its size and ours, and keeps its size.
+/// Copies `from` to a table of the other side, up to the smaller size; keeps the size field.
 ///
 /// # Safety
-/// `to` is null, or writable for the number of bytes that its first field gives.
+/// `to` is null, or writable for the number of bytes in its first field.
 pub unsafe fn fill_in<T: Table>(to: *mut T, from: &T) {
     if to.is_null() {
         return;
     }
-    // SAFETY: not null, and every table begins with its size (contract of [`Table`]).
+    // SAFETY: `to` is not null, and every table starts with its size (contract of [`Table`]).
     let size = unsafe { to.cast::<usize>().read() };
     let known = size.min(size_of::<T>());
-    // SAFETY: both are at least `known` bytes long, and the caller guarantees that `to` is writable.
+    // SAFETY: both have at least `known` bytes, and `to` is writable by this function's contract.
     unsafe {
         std::ptr::copy_nonoverlapping(std::ptr::from_ref(from).cast::<u8>(), to.cast(), known);
         to.cast::<usize>().write(size);
@@ -90,17 +92,17 @@ pub unsafe fn fill_in<T: Table>(to: *mut T, from: &T) {
 }
 
 impl Why {
-    /// An empty reason.
+    /// Returns an empty reason.
     pub fn new() -> Why {
         Why { text: [0; 512] }
     }
 
-    /// Returns true if it has no text.
+    /// Returns true if the reason has no text.
     pub fn is_empty(&self) -> bool {
         self.text[0] == 0
     }
 
-    /// The text, or a default if the plugin gave no reason.
+    /// Returns the text, or a default if the plugin gave no reason.
     pub fn sentence(&self) -> String {
         let end = self.text.iter().position(|c| *c == 0);
         let bytes = self.text.map(|c| c as u8);
@@ -110,7 +112,7 @@ impl Why {
         }
     }
 
-    /// Stores a text, truncated at a character boundary if it is too long.
+    /// Stores a text. A text that is too long is truncated at a character boundary.
     pub fn set(&mut self, text: &str) {
         let most = text.len().min(self.text.len() - 1);
         let end = (0..=most)

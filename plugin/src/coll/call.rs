@@ -1,4 +1,4 @@
-//! One call of an operation, as a module in safe Rust carries it out: its arguments, its messages, and data of any datatype.
+//! A call of an operation in a module: its arguments, messages and data of any datatype.
 #![allow(unsafe_code)]
 
 use super::abi::{self, Args, DONE, FAILED, Host, NO_RANK, PENDING, TypeInfo, Why};
@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::task::Poll;
 
-/// A call, valid until [`Module::run`](super::Module::run) has returned, or until an operation begun by [`Module::begin`](super::Module::begin) is complete.
+/// A call of a module: valid until [`Module::run`](super::Module::run) returns
+/// or the started call ends.
 pub struct Call<'a> {
     host: &'a Host,
     args: Args,
@@ -14,7 +15,7 @@ pub struct Call<'a> {
     size: u32,
 }
 
-/// Elements of a datatype in memory, to be read: a send buffer of the call or a block of one. They are reached through services only.
+/// Readable elements: a send buffer of the call or a block of one. Only services access them.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Data<'a> {
@@ -22,7 +23,7 @@ pub struct Data<'a> {
     of: PhantomData<&'a ()>,
 }
 
-/// The same to be written: a receive buffer of the call, a block of one, or memory of the library.
+/// Writable elements: a receive buffer of the call, a block of one, or temporary memory.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Buffer<'a>(Data<'a>);
@@ -35,11 +36,11 @@ impl<'a> Deref for Buffer<'a> {
     }
 }
 
-/// A message of a call, in progress.
+/// A message of a call that is in progress.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Message(u64);
 
-/// Returns a service, or fails if an older library lacks it.
+/// Returns a service of the library. Fails if an older library does not have it.
 macro_rules! service {
     ($self:ident . $name:ident) => {
         $self.host.$name.ok_or_else(|| {
@@ -53,7 +54,7 @@ macro_rules! service {
 
 impl<'a> Call<'a> {
     /// # Safety
-    /// `args` and `call` are those that the library has passed to a function of a module, and the call lasts at least as long as `'a`.
+    /// `args` and `call` are arguments of a module function; the call is in progress during `'a`.
     pub(super) unsafe fn of(
         host: &'a Host,
         size: u32,
@@ -62,41 +63,42 @@ impl<'a> Call<'a> {
     ) -> Call<'a> {
         Call {
             host,
-            // SAFETY: the library's arguments begin with their size.
+            // SAFETY: the library's arguments start with their size.
             args: unsafe { abi::read(args) },
             call,
             size,
         }
     }
 
-    /// The operation: [`abi::BCAST`] and so on.
+    /// Returns the operation, a constant such as [`abi::BCAST`].
     pub fn operation(&self) -> u32 {
         self.args.operation
     }
 
-    /// The root, if the operation has one.
+    /// Returns the root, or `None` if the operation has no root.
     pub fn root(&self) -> Option<u32> {
         (self.args.root != NO_RANK).then_some(self.args.root)
     }
 
-    /// The number of bytes of one rank's block, or of all data, which is equal at all members; 0 where the standard does not make it so.
+    /// Returns the bytes of one rank's block or of all data; 0 if they may differ between members.
     pub fn bytes(&self) -> u64 {
         self.args.bytes
     }
 
-    /// The buffers to send from: one for all ranks or one for each, none for `MPI_IN_PLACE` and at a rank that sends nothing.
+    /// Returns the send buffers: one for all ranks or one per rank; none for `MPI_IN_PLACE`.
     pub fn send(&self) -> &'a [Data<'a>] {
-        // SAFETY: the library's arguments point to this number of buffers, which stay unchanged as long as the call; `Data` is transparent.
+        // SAFETY: `args` has this number of buffers, unchanged in the call; `Data` is transparent.
         unsafe { slice(self.args.send.cast(), self.args.send_count) }
     }
 
-    /// The buffers to receive into: one for all ranks or one for each, none at a rank that receives nothing. `MPI_Bcast` has this one only.
+    /// Returns the receive buffers, one for all ranks or one per rank; the only one in `MPI_Bcast`.
     pub fn recv(&self) -> &'a [Buffer<'a>] {
-        // SAFETY: the library's arguments point to this number of buffers, which stay unchanged as long as the call; `Buffer` is transparent.
+        // SAFETY: `args` has this number of buffers, unchanged in the call;
+        // `Buffer` is transparent.
         unsafe { slice(self.args.recv.cast(), self.args.recv_count) }
     }
 
-    /// The block to send to a rank, of an operation with a block for each rank of the communicator.
+    /// Returns the block to send to a rank; for operations with one block per rank.
     pub fn send_block(&self, rank: u32) -> Result<Data<'a>, String> {
         let blocks = [abi::SCATTER, abi::ALLTOALL];
         let is_divided = blocks.contains(&self.args.operation);
@@ -104,7 +106,7 @@ impl<'a> Call<'a> {
         Ok(moved(self.send()[number], ahead))
     }
 
-    /// The block to receive from a rank, of an operation with a block for each rank of the communicator.
+    /// Returns the block to receive from a rank; for operations with one block per rank.
     pub fn recv_block(&self, rank: u32) -> Result<Buffer<'a>, String> {
         let blocks = [abi::GATHER, abi::ALLGATHER, abi::ALLTOALL];
         let is_divided = blocks.contains(&self.args.operation);
@@ -112,7 +114,7 @@ impl<'a> Call<'a> {
         Ok(Buffer(moved(*self.recv()[number], ahead)))
     }
 
-    /// Returns the number of the buffer with a rank's block, and the distance of the block from its begin in bytes.
+    /// Returns the index of the buffer with a rank's block, and the offset of the block in bytes.
     fn block<'b, B: AsData<'b>>(
         &self,
         buffers: &[B],
@@ -130,7 +132,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// No elements: a message without data.
+    /// Returns a buffer without elements, for messages without data.
     pub fn nothing(&self) -> Buffer<'static> {
         Buffer(Data {
             raw: abi::Buffer {
@@ -142,46 +144,46 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Starts a message to a rank. The messages of overlapping calls do not mix; those to one rank arrive in order.
+    /// Starts a send to a rank, in order. Messages of other calls do not match it.
     pub fn send_to(&self, rank: u32, data: &Data<'_>) -> Result<Message, String> {
         let send = service!(self.call_send)?;
         let (mut why, mut message) = (Why::new(), 0);
-        // SAFETY: the call is in progress, and the buffer is the library's or the program's, as long as the call.
+        // SAFETY: the call is in progress, and the buffer is valid during the call.
         let code = unsafe { send(self.call, rank, &data.raw, &mut message, &mut why) };
         done(code, &why).map(|()| Message(message))
     }
 
-    /// Starts to receive the next message of a rank, of the same number of bytes as it sends.
+    /// Starts to receive the next message of a rank, which must send the same number of bytes.
     pub fn receive_from(&self, rank: u32, data: &Buffer<'_>) -> Result<Message, String> {
         let receive = service!(self.call_recv)?;
         let (mut why, mut message) = (Why::new(), 0);
-        // SAFETY: the call is in progress, and the buffer is the library's or the program's, as long as the call.
+        // SAFETY: the call is in progress, and the buffer is valid during the call.
         let code = unsafe { receive(self.call, rank, &data.raw, &mut message, &mut why) };
         done(code, &why).map(|()| Message(message))
     }
 
-    /// Waits until these messages are complete, while MPI progresses. A message that is not waited for is cancelled at the end of the call.
+    /// Waits until these messages are complete. The end of the call cancels all other messages.
     pub fn wait(&self, messages: impl IntoIterator<Item = Message>) -> Result<(), String> {
         let wait = service!(self.call_wait)?;
         let numbers: Vec<u64> = messages.into_iter().map(|message| message.0).collect();
         let mut why = Why::new();
-        // SAFETY: the call is in progress, and the numbers are read before the service returns.
+        // SAFETY: the call is in progress, and the service reads the numbers before it returns.
         let code = unsafe { wait(self.call, numbers.as_ptr(), numbers.len(), &mut why) };
         done(code, &why)
     }
 
-    /// Tests a message; one that is complete is not tested again.
+    /// Tests a message. A complete message must not be tested again.
     pub fn test(&self, message: &Message) -> Result<Poll<()>, String> {
         let test = service!(self.call_test)?;
         let mut why = Why::new();
-        // SAFETY: the call is in progress, and the number is one of its messages.
+        // SAFETY: the call is in progress, and the number belongs to one of its messages.
         match unsafe { test(self.call, message.0, &mut why) } {
             PENDING => Ok(Poll::Pending),
             code => done(code, &why).map(Poll::Ready),
         }
     }
 
-    /// Tests messages, and forgets those that are complete.
+    /// Tests messages and removes complete ones from the list.
     pub fn test_all(&self, messages: &mut Vec<Message>) -> Result<Poll<()>, String> {
         while let Some(message) = messages.last() {
             if self.test(message)?.is_pending() {
@@ -192,49 +194,49 @@ impl<'a> Call<'a> {
         Ok(Poll::Ready(()))
     }
 
-    /// Returns zeroed memory for the elements of another buffer, which ends with the call.
+    /// Returns zeroed memory for the elements of `like`; it is freed at the end of the call.
     pub fn temporary(&self, like: &Data<'_>) -> Result<Buffer<'a>, String> {
         let temporary = service!(self.temporary)?;
         let (mut why, mut buffer) = (Why::new(), self.nothing());
         let (kind, count) = (like.raw.datatype, like.raw.count);
-        // SAFETY: the call is in progress, and the type is that of one of its buffers.
+        // SAFETY: the call is in progress, and the datatype belongs to one of its buffers.
         let code = unsafe { temporary(self.call, kind, count, &mut buffer.0.raw, &mut why) };
         done(code, &why).map(|()| buffer)
     }
 
-    /// Copies elements to another buffer of any datatype, as many bytes as both have; returns their number.
+    /// Copies elements to a buffer of any datatype, up to the shorter one. Returns the bytes.
     pub fn copy(&self, from: &Data<'_>, to: &Buffer<'_>) -> Result<i64, String> {
         let copy = service!(self.copy)?;
         self.check_apart(from, to)?;
-        // SAFETY: both buffers are the library's or the program's, as long as the call, and do not overlap.
+        // SAFETY: both buffers are valid during the call and do not overlap.
         Ok(unsafe { copy(&from.raw, &to.raw) })
     }
 
-    /// Combines element by element with the call's operator: `inout = input op inout`.
+    /// Reduces element by element with the call's operator: `inout = input op inout`.
     pub fn reduce(&self, input: &Data<'_>, inout: &Buffer<'_>) -> Result<(), String> {
         let reduce = service!(self.reduce)?;
         self.check_apart(input, inout)?;
         let mut why = Why::new();
-        // SAFETY: both buffers are the library's or the program's, as long as the call, and do not overlap; so is the operator.
+        // SAFETY: buffers and operator are valid during the call; the buffers do not overlap.
         let code = unsafe { reduce(self.args.op, &input.raw, &inout.raw, &mut why) };
         done(code, &why)
     }
 
-    /// Copies packed data, from packed byte `at` on; returns the number of bytes, fewer at the buffer's end.
+    /// Packs data from packed byte `at` on. Returns the number of bytes, fewer at the end.
     pub fn pack(&self, from: &Data<'_>, at: i64, to: &mut [u8]) -> Result<usize, String> {
         let pack = service!(self.pack)?;
-        // SAFETY: the buffer is the library's or the program's, as long as the call, and the slice is writable for its length.
+        // SAFETY: the buffer is valid during the call, and the slice is writable for its length.
         Ok(unsafe { pack(&from.raw, at, to.as_mut_ptr().cast(), to.len()) })
     }
 
-    /// Copies packed data to a buffer, from packed byte `at` on; returns the number of bytes.
+    /// Unpacks data to a buffer from packed byte `at` on. Returns the number of bytes.
     pub fn unpack(&self, to: &Buffer<'_>, at: i64, from: &[u8]) -> Result<usize, String> {
         let unpack = service!(self.unpack)?;
-        // SAFETY: the buffer is the library's or the program's, as long as the call, and the slice is readable for its length.
+        // SAFETY: the buffer is valid during the call, and the slice is readable for its length.
         Ok(unsafe { unpack(&to.raw, at, from.as_ptr().cast(), from.len()) })
     }
 
-    /// Returns the sizes of a buffer's datatype.
+    /// Returns the size and extent of a buffer's datatype.
     fn info(&self, buffer: &Data<'_>) -> Result<TypeInfo, String> {
         let info = service!(self.type_info)?;
         let mut of = TypeInfo {
@@ -247,13 +249,13 @@ impl<'a> Call<'a> {
             handle: 0,
         };
         if !buffer.raw.datatype.is_null() {
-            // SAFETY: the type is that of one of the call's buffers, and the structure begins with its size.
+            // SAFETY: the datatype is that of a call's buffer; the structure starts with its size.
             unsafe { info(buffer.raw.datatype, &mut of) };
         }
         Ok(of)
     }
 
-    /// The addresses from the first to the last byte of a buffer.
+    /// Returns the address range from the first to the last byte of a buffer.
     fn range(&self, buffer: &Data<'_>) -> Result<(i128, i128), String> {
         let info = self.info(buffer)?;
         let (address, count) = (buffer.raw.address.addr() as i128, buffer.raw.count as i128);
@@ -275,7 +277,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A buffer of either kind.
+/// A send or receive buffer.
 trait AsData<'a> {
     fn data(&self) -> &Data<'a>;
 }
@@ -298,12 +300,12 @@ fn moved(mut data: Data<'_>, ahead: i64) -> Data<'_> {
 }
 
 /// # Safety
-/// `first` is null or points to `count` values that stay unchanged as long as `'a`.
+/// `first` is null, or it points to `count` values that stay unchanged throughout `'a`.
 unsafe fn slice<'a, T>(first: *const T, count: u32) -> &'a [T] {
     if first.is_null() || count == 0 {
         return &[];
     }
-    // SAFETY: not null, and the caller guarantees `count` values.
+    // SAFETY: `first` is not null, so it points to `count` values by this function's contract.
     unsafe { std::slice::from_raw_parts(first, count as usize) }
 }
 

@@ -1,4 +1,4 @@
-//! Functions of a plugin or of the library behind a C table: a panic in them becomes a failure, since none may cross the table.
+//! Wrappers for functions behind a C table: they turn a panic into a failure.
 #![allow(unsafe_code)]
 
 use super::abi::{FAILED, Why};
@@ -6,7 +6,7 @@ use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls a function that can fail; returns its code, or writes the reason to `why` and returns `FAILED`.
+/// Calls a function that can fail. On failure writes the reason to `why` and returns `FAILED`.
 ///
 /// # Safety
 /// `why` is null or writable.
@@ -16,19 +16,19 @@ pub unsafe fn answer(why: *mut Why, call: impl FnOnce() -> Result<c_int, String>
         Ok(Err(reason)) => reason,
         Err(panic) => panic_text(&*panic),
     };
-    // SAFETY: the caller guarantees that `why` is null or writable.
+    // SAFETY: `why` is null or writable by this function's contract.
     if let Some(why) = unsafe { why.as_mut() } {
         why.set(&reason);
     }
     FAILED
 }
 
-/// Calls a function that cannot fail; returns `nothing` after a panic.
+/// Calls a function that cannot fail. Returns `nothing` after a panic.
 pub fn calm<T>(nothing: T, call: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(nothing)
 }
 
-/// The text of a panic.
+/// Returns the text of a panic as a sentence.
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()

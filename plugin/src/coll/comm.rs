@@ -1,7 +1,7 @@
-//! The services of the library for a component's modules.
+//! The services of the library for the modules of a component.
 //!
-//! Each service is a function of the host's table. A call fails if an older library lacks the service or the communicator has been freed;
-//! a service that cannot fail returns an empty value then.
+//! Each service is a function of the host's table. Calls fail after the communicator is freed,
+//! or in an older library without the service. A service that cannot fail returns an empty value.
 #![allow(unsafe_code)]
 
 use super::abi::{self, DONE, FAILED, Host, Why};
@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A communicator, with the services of the library.
+/// A communicator with the services of the library.
 #[derive(Clone)]
 pub struct Comm(Rc<Link>);
 
@@ -48,7 +48,7 @@ macro_rules! ask {
     }};
 }
 
-/// Calls a service that cannot fail; returns `$nothing` if the service is missing or the communicator has been freed.
+/// Calls a service that cannot fail. Returns `$nothing` if the service or communicator is gone.
 macro_rules! tell {
     ($nothing:expr, $self:ident . $service:ident ( $($argument:expr),* )) => {
         match $self.service($self.0.host.$service, stringify!($service)) {
@@ -69,7 +69,7 @@ impl Comm {
         &self.0.host
     }
 
-    /// The communicator is freed: from now on services fail, in every clone.
+    /// Marks the communicator as freed: from now on the services of all clones fail.
     pub(super) fn close(&self) {
         self.0.alive.set(false);
     }
@@ -85,17 +85,17 @@ impl Comm {
         Ok(unsafe { service(comm) })
     }
 
-    /// This process's rank.
+    /// Returns this process's rank in the communicator.
     pub fn rank(&self) -> u32 {
         tell!(0, self.comm_rank())
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub fn size(&self) -> u32 {
         tell!(0, self.comm_size())
     }
 
-    /// The communicator's name when the component was queried, or a description if it had none.
+    /// Returns the communicator's name at the time of the query, or a description if it had none.
     pub fn name(&self) -> String {
         let name = self.text(tell!(std::ptr::null(), self.comm_name()));
         String::from_utf8_lossy(&name).into_owned()
@@ -106,7 +106,7 @@ impl Comm {
         tell!(0, self.comm_is_world()) != 0
     }
 
-    /// The members on this node, ascending.
+    /// Returns the ranks of the members on this node, ascending.
     pub fn node_ranks(&self) -> Vec<u32> {
         let mut ranks = vec![0; self.size() as usize];
         let count = tell!(
@@ -117,7 +117,7 @@ impl Comm {
         ranks
     }
 
-    /// The members that this process knows to be dead, ascending; empty unless the job survives failures.
+    /// Returns the ranks of dead members, ascending; always empty without fault tolerance.
     pub fn failed_ranks(&self) -> Vec<u32> {
         if tell!(0, self.failed_ranks(std::ptr::null_mut(), 0)) == 0 {
             return Vec::new();
@@ -129,22 +129,22 @@ impl Comm {
         ranks
     }
 
-    /// Sends a message, blocking, while MPI progresses; messages of one sender arrive in order.
+    /// Sends a message and blocks; MPI progresses. Messages of one sender arrive in order.
     pub fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
         ask!(self.send(dest, data.as_ptr().cast(), data.len())).map(|_| ())
     }
 
-    /// Receives the next message of a member, which must be as long as `data`; blocks, while MPI progresses.
+    /// Receives the next message of a member and blocks. Its length must be `data.len()`.
     pub fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
         ask!(self.recv(source, data.as_mut_ptr().cast(), data.len())).map(|_| ())
     }
 
-    /// Returns after every member has called it.
+    /// A barrier: returns after every member has called this function.
     pub fn fence(&self) -> Result<(), String> {
         ask!(self.fence()).map(|_| ())
     }
 
-    /// Starts a nonblocking send; `data` is copied at once.
+    /// Starts a nonblocking send. `data` is copied immediately.
     pub fn start_send(&self, dest: u32, data: &[u8]) -> Result<Message, String> {
         let mut number = 0;
         ask!(self.start_send(dest, data.as_ptr().cast(), data.len(), &raw mut number))
@@ -157,18 +157,18 @@ impl Comm {
         ask!(self.start_recv(source, bytes, &raw mut number)).map(|_| Message(number))
     }
 
-    /// Returns true, once, when a message is complete; a received message is then in `data`.
+    /// Returns true, once, when a message is complete. A received message is then in `data`.
     pub fn test_message(&self, message: &Message, data: &mut [u8]) -> Result<bool, String> {
         ask!(self.test_message(message.0, data.as_mut_ptr().cast(), data.len()))
             .map(|code| code == DONE)
     }
 
-    /// Runs one turn of MPI's progress.
+    /// Calls MPI's progress engine once. Returns true if anything has happened.
     pub fn progress(&self) -> bool {
         tell!(0, self.progress()) != 0
     }
 
-    /// Waits until `ready` or until `limit` has passed; returns true if `ready`.
+    /// Waits until `ready` returns true or `limit` has passed. Returns true if ready.
     pub fn wait(
         &self,
         limit: Option<Duration>,
@@ -179,7 +179,7 @@ impl Comm {
             panic: Option<Box<dyn Any + Send>>,
         }
         unsafe extern "C-unwind" fn ask<F: FnMut() -> bool>(argument: *mut c_void) -> c_int {
-            // SAFETY: `wait` below passes an `Asked` of this type, which outlives the wait; the host calls from one thread, one call at a time.
+            // SAFETY: `wait` passes an `Asked` of this type that outlives the calls.
             let asked = unsafe { &mut *argument.cast::<Asked<F>>() };
             match catch_unwind(AssertUnwindSafe(&mut asked.ready)) {
                 Ok(ready) => ready.into(),
@@ -209,7 +209,7 @@ impl Comm {
         tell!((), self.ring(rank));
     }
 
-    /// Allocates zeroed memory shared by this node's members; all of them must call.
+    /// Allocates zeroed memory shared by this node's members; collective over them.
     pub fn shared_memory(&self, bytes: usize, align: usize) -> Result<SharedMemory, String> {
         let mut at = std::ptr::null_mut();
         ask!(self.shared_memory(bytes, align, &raw mut at))?;
@@ -217,12 +217,12 @@ impl Comm {
         Ok(SharedMemory { at, len: bytes })
     }
 
-    /// Returns the value of one of the component's parameters as text; empty if there is none of that name.
+    /// Returns the value of a parameter of the component as text; empty for an unknown name.
     pub fn param(&self, name: &CStr) -> String {
         String::from_utf8_lossy(&self.param_bytes(name)).into_owned()
     }
 
-    /// Returns the value of one of the component's parameters, such as the name of a file, which may be no UTF-8; empty if there is none of that name.
+    /// Returns the value of a parameter of the component as bytes, which may not be UTF-8.
     pub fn param_bytes(&self, name: &CStr) -> Vec<u8> {
         self.text(tell!(std::ptr::null(), self.param(name.as_ptr())))
     }
@@ -232,7 +232,7 @@ impl Comm {
         self.log(abi::INFO, line);
     }
 
-    /// Reports how many barriers the hardware wire that this process drives has entered and released; ignored by a library without this service.
+    /// Reports the numbers of barriers that this process's hardware wire has entered and released.
     pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
         tell!((), self.barrier_wire(wire, entered, released));
     }
@@ -247,7 +247,7 @@ impl Comm {
         tell!((), self.log(level, line.as_ptr()));
     }
 
-    /// Returns a service if the library has it and the communicator is alive.
+    /// Returns a service. Fails if the library lacks it or the communicator is freed.
     fn service<F>(&self, service: Option<F>, name: &str) -> Result<(F, *mut abi::Comm), String> {
         let service =
             service.ok_or_else(|| format!("this library does not offer the service {name}"))?;
@@ -264,7 +264,7 @@ impl Comm {
         if at.is_null() {
             return Vec::new();
         }
-        // SAFETY: the host's texts are valid while the communicator is alive, which the service call has checked.
+        // SAFETY: the host's text is valid while the communicator is; `service` checked that.
         unsafe { CStr::from_ptr(at) }.to_bytes().to_vec()
     }
 }

@@ -1,6 +1,6 @@
-//! State shared by a component's modules in one process.
+//! The state that a component's modules in one process share.
 //!
-//! Protocol: the host stores one pointer per component; the first module sets it, and the last owner that is dropped clears it.
+//! Protocol: the host stores one pointer per component; the last owner of the state clears it.
 #![allow(unsafe_code)]
 
 use super::Comm;
@@ -9,13 +9,13 @@ use std::ffi::c_void;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// Shared state of the component's modules in this process; see [`Comm::share`].
+/// The shared state of the component's modules in this process; see [`Comm::share`].
 ///
-/// A module owns it and must drop it before its communicator is freed.
+/// A module owns a `Common`, and must drop it before its communicator is freed.
 pub struct Common<T: 'static> {
     value: Rc<Tagged<T>>,
     place: *mut *mut c_void,
-    /// Used to check that `place` is still valid.
+    /// The communicator; `place` is valid until it is freed.
     comm: Comm,
 }
 
@@ -53,14 +53,14 @@ impl Comm {
     /// Returns the shared state of the component's modules in this process, if one exists.
     pub fn common<T: 'static>(&self) -> Option<Common<T>> {
         let place = self.common_place().ok()?;
-        // SAFETY: `place` is null or readable, and no other code uses it while this thread runs the component.
+        // SAFETY: `place` is null or readable, and only this thread uses it now.
         let found: *const Tagged<T> = unsafe { place.as_ref() }?.cast_const().cast();
-        // SAFETY: null or set by `share`; the value is alive, because dropping the last owner clears the pointer.
+        // SAFETY: `found` is null or set by `share`; the last owner clears it, so it is alive.
         let kind = unsafe { found.cast::<TypeId>().as_ref() }?;
         if *kind != TypeId::of::<T>() {
             return None;
         }
-        // SAFETY: the type matches, so this is the pointer that `share` got from an `Rc`; the count is incremented for the new owner.
+        // SAFETY: `share` got this pointer from an `Rc` of the same type; the new owner is counted.
         let value = unsafe {
             Rc::increment_strong_count(found);
             Rc::from_raw(found)
@@ -72,10 +72,10 @@ impl Comm {
         })
     }
 
-    /// Shares a value with the component's other modules in this process, until its last owner is dropped.
+    /// Shares a value with the component's other modules until its last owner is dropped.
     pub fn share<T: 'static>(&self, value: T) -> Result<Common<T>, String> {
         let place = self.common_place()?;
-        // SAFETY: `place` is null or writable, and no other code uses it while this thread runs the component.
+        // SAFETY: `place` is null or writable, and only this thread uses it now.
         let there =
             unsafe { place.as_mut() }.ok_or("the library gave no place for what modules share")?;
         if !there.is_null() {

@@ -1,6 +1,6 @@
-//! A component's C tables, made from its Rust implementation at compile time, and their functions.
+//! The C tables of a component, created at compile time, and their functions.
 //!
-//! Lifetime of a module: `query` boxes it and returns the pointer to the host, which passes it to every call; `free` is the last one.
+//! Lifetime of a module: `query` boxes it, each call gets its pointer, `free` drops it.
 #![allow(unsafe_code)]
 
 use super::abi::{
@@ -13,12 +13,12 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 
-/// A component's table, made at compile time.
+/// The C table of a component, created at compile time.
 #[derive(Clone, Copy)]
 pub struct BuiltIn(&'static ComponentTable);
 
 impl BuiltIn {
-    /// Makes the table of a component, for a `static`.
+    /// Creates the table of a component, for a `static`.
     pub const fn of<G: Guest>() -> BuiltIn {
         BuiltIn(Tables::<G>::COMPONENT)
     }
@@ -76,7 +76,7 @@ impl<G: Guest> Tables<G> {
     };
 }
 
-/// Makes the entry of an operation that [`Module::run`] carries out: [`abi::BCAST`] and so on.
+/// Creates the entry of an operation, such as [`abi::BCAST`], for [`Module::run`].
 pub const fn operation<M: Module>(operation: u32) -> Operation {
     Operation {
         operation,
@@ -90,7 +90,7 @@ pub const fn operation<M: Module>(operation: u32) -> Operation {
     }
 }
 
-/// Makes the entry of an operation that [`Module::begin`] carries out, in all three forms: blocking calls are begun, too, and tested until they are complete.
+/// Creates the entry of an operation for [`Module::begin`]. Blocking calls use it too.
 pub const fn nonblocking<M: Module>(operation: u32) -> Operation {
     Operation {
         operation,
@@ -104,7 +104,7 @@ pub const fn nonblocking<M: Module>(operation: u32) -> Operation {
     }
 }
 
-/// A module, and the communicator handle that is closed with it.
+/// A module and its communicator handle, which `free` closes.
 struct Instance<M> {
     module: M,
     comm: Comm,
@@ -117,7 +117,7 @@ unsafe extern "C-unwind" fn query<G: Guest>(
     why: *mut Why,
 ) -> *const ModuleTable {
     let ask = || {
-        // SAFETY: the host passes its table, which begins with its size.
+        // SAFETY: the host passes its table, which starts with its size.
         let host = unsafe { abi::read(host) };
         if host.abi_version != abi::ABI_VERSION {
             return Err(format!(
@@ -150,17 +150,17 @@ unsafe extern "C-unwind" fn query<G: Guest>(
     }
 }
 
-/// The module behind the pointer that the host passes.
+/// Returns the module behind the pointer that the host passes.
 ///
 /// # Safety
-/// `this` came from `query` of the same component and has not been freed.
+/// `this` came from `query` of the same component, and `free` has not been called with it.
 unsafe fn module<'a, M: Module>(this: *mut c_void) -> &'a M {
-    // SAFETY: `query` made the pointer from a box of this type, and the caller guarantees that it has not been freed.
+    // SAFETY: `query` created the pointer from a box of this type; it was not freed (contract).
     unsafe { &(*this.cast::<Instance<M>>()).module }
 }
 
 unsafe extern "C-unwind" fn enable<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
-    // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
+    // SAFETY: `this` came from `query` and was not freed; the host passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).enable().map(|()| DONE)) }
 }
 
@@ -171,9 +171,10 @@ unsafe extern "C-unwind" fn run<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let run = || {
-        // SAFETY: `query` made the pointer from a box of this type, and the host has not called `free`.
+        // SAFETY: `query` created the pointer from a box of this type;
+        // the host has not called `free`.
         let Instance { module, comm } = unsafe { &*this.cast::<Instance<M>>() };
-        // SAFETY: the host passes the arguments of this call, which lasts until this function returns.
+        // SAFETY: the host passes arguments that are valid until this function returns.
         let call = unsafe { Call::of(comm.host(), comm.size(), args, call) };
         module.run(&call).map(code)
     };
@@ -181,7 +182,7 @@ unsafe extern "C-unwind" fn run<M: Module>(
     unsafe { answer(why, run) }
 }
 
-/// An operation in progress behind the number that the host keeps for it.
+/// An operation in progress; the host keeps its address as the ticket.
 type Kept = Box<dyn InProgress>;
 
 unsafe extern "C-unwind" fn start<M: Module>(
@@ -192,9 +193,9 @@ unsafe extern "C-unwind" fn start<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let start = || {
-        // SAFETY: `query` made the pointer from a box of this type, and the host calls `free` after the last test of its calls.
+        // SAFETY: `query` created the pointer from a box; `free` follows the last test.
         let Instance { module, comm } = unsafe { &*this.cast::<Instance<M>>() };
-        // SAFETY: the host keeps the arguments until the call is complete or has failed, and what is begun here is dropped before.
+        // SAFETY: the host keeps the arguments until the call ends; the operation ends before.
         let call = unsafe { Call::of(comm.host(), comm.size(), args, call) };
         match module.begin(call)? {
             Begun::Next => Ok(NEXT),
@@ -212,7 +213,8 @@ unsafe extern "C-unwind" fn start<M: Module>(
 
 unsafe extern "C-unwind" fn test(_: *mut c_void, ticket: u64, why: *mut Why) -> c_int {
     let kept = std::ptr::with_exposed_provenance_mut::<Kept>(ticket as usize);
-    // SAFETY: `start` made the number from a box of this type, which the host tests until an answer other than `PENDING`. The host passes a writable `why`.
+    // SAFETY: `start` created the ticket from a box; it stays valid until an answer not `PENDING`.
+    // The host passes a writable `why`.
     let code = unsafe {
         answer(why, || {
             let tested = (*kept).test()?;
@@ -220,7 +222,7 @@ unsafe extern "C-unwind" fn test(_: *mut c_void, ticket: u64, why: *mut Why) -> 
         })
     };
     if code != PENDING {
-        // SAFETY: this was the last test of this number.
+        // SAFETY: this was the last test of this ticket.
         let kept = unsafe { Box::from_raw(kept) };
         let _ = catch_unwind(AssertUnwindSafe(|| drop(kept)));
     }
@@ -232,7 +234,7 @@ unsafe extern "C-unwind" fn barrier<M: Module>(
     _: *mut abi::Call,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
+    // SAFETY: `this` came from `query` and was not freed; the host passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).barrier().map(code)) }
 }
 
@@ -242,7 +244,7 @@ unsafe extern "C-unwind" fn barrier_start<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let start = || {
-        // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
+        // SAFETY: `this` came from `query`, and the host has not called `free`.
         Ok(match unsafe { module::<M>(this) }.start()? {
             Started::Next => NEXT,
             Started::Ticket(number) => {
@@ -262,7 +264,7 @@ unsafe extern "C-unwind" fn barrier_test<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let test = || {
-        // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
+        // SAFETY: `this` came from `query`, and the host has not called `free`.
         Ok(match unsafe { module::<M>(this) }.test(ticket)? {
             Poll::Pending => PENDING,
             Poll::Ready(served) => code(served),
@@ -273,14 +275,14 @@ unsafe extern "C-unwind" fn barrier_test<M: Module>(
 }
 
 unsafe extern "C-unwind" fn attend<M: Module>(this: *mut c_void) {
-    // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
+    // SAFETY: `this` came from `query`, and the host has not called `free`.
     let module = unsafe { module::<M>(this) };
-    // A persistent failure reappears in the next call that returns an outcome.
+    // A persistent failure occurs again in the next call that returns an outcome.
     let _ = catch_unwind(AssertUnwindSafe(|| module.attend()));
 }
 
 unsafe extern "C-unwind" fn eureka_begin<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
-    // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
+    // SAFETY: `this` came from `query` and was not freed; the host passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).eureka_begin().map(code)) }
 }
 
@@ -290,7 +292,7 @@ unsafe extern "C-unwind" fn eureka_raise<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let raise = || {
-        // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
+        // SAFETY: `this` came from `query`, and the host has not called `free`.
         let is_first = unsafe { module::<M>(this) }.eureka_raise()?;
         // SAFETY: the host passes a writable `first`.
         unsafe { first.write(is_first.into()) };
@@ -302,7 +304,7 @@ unsafe extern "C-unwind" fn eureka_raise<M: Module>(
 
 unsafe extern "C-unwind" fn eureka_test<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
     let test = || {
-        // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
+        // SAFETY: `this` came from `query`, and the host has not called `free`.
         let is_found = unsafe { module::<M>(this) }.eureka_test()?;
         Ok(if is_found { DONE } else { PENDING })
     };
@@ -311,19 +313,19 @@ unsafe extern "C-unwind" fn eureka_test<M: Module>(this: *mut c_void, why: *mut 
 }
 
 unsafe extern "C-unwind" fn eureka_end<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
-    // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
+    // SAFETY: `this` came from `query` and was not freed; the host passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).eureka_end().map(|()| DONE)) }
 }
 
 unsafe extern "C-unwind" fn disable<M: Module>(this: *mut c_void) {
-    // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
+    // SAFETY: `this` came from `query`, and the host has not called `free`.
     let module = unsafe { module::<M>(this) };
-    // No caller is left to report a panic to.
+    // This function cannot return an error, so a panic is dropped.
     let _ = catch_unwind(AssertUnwindSafe(|| module.disable()));
 }
 
 unsafe extern "C-unwind" fn free<M: Module>(this: *mut c_void) {
-    // SAFETY: `query` made the pointer from a box of this type, and `free` is the host's last call.
+    // SAFETY: `query` created the pointer from a box of this type; `free` is the host's last call.
     let Instance { module, comm } = *unsafe { Box::from_raw(this.cast::<Instance<M>>()) };
     let _ = catch_unwind(AssertUnwindSafe(|| drop(module)));
     comm.close();

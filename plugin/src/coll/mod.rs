@@ -1,11 +1,12 @@
-//! A collective component in safe Rust, and the C functions over it.
+//! Collective components in safe Rust, and the C functions over them.
 //!
-//! A component implements [`Guest`] and its modules [`Module`]; [`BuiltIn::of`] makes its C table at compile time.
-//! The same table is built into the library and returned by the function that a plugin file exports, which has a manifest besides:
-//! [`portcullis_component!`](crate::portcullis_component) makes both.
+//! A component implements [`Guest`], its modules [`Module`]; [`BuiltIn::of`] creates its C table.
+//! The library contains the tables of its own components.
+//! A plugin has a manifest and exports a function that returns such a table;
+//! [`portcullis_component!`](crate::portcullis_component) creates both.
 //!
-//! A panic in a component does not cross the ABI; it becomes a failure with an error text.
-//! A [`Comm`] may be stored anywhere; its services fail once its module has been freed.
+//! A panic in a component does not cross the ABI; the call fails with an error text instead.
+//! A component may store a [`Comm`] anywhere; its services fail after its module has been freed.
 
 pub mod abi;
 mod call;
@@ -25,83 +26,83 @@ use crate::manifest::Note;
 use std::ffi::CStr;
 use std::task::Poll;
 
-/// A component.
+/// A collective component.
 pub trait Guest: 'static {
     /// The component's name in `--mca coll` and in its parameters.
     const NAME: &'static CStr;
-    /// Shown by `mpi-info`; the compatibility check uses [`abi::ABI_VERSION`] instead.
+    /// The version in `mpi-info`; the compatibility check uses [`abi::ABI_VERSION`] instead.
     const VERSION: &'static CStr;
-    /// Default of the priority parameter.
+    /// The default of the priority parameter.
     const PRIORITY: i32;
-    /// Parameters besides the priority; [`Comm::param`] reads them.
+    /// The parameters besides the priority; [`Comm::param`] returns their values.
     const PARAMS: &'static [abi::Param] = &[];
-    /// The parameter with which the user asks for the component, by giving it a value other than the default.
+    /// The parameter that requests this component when it has another value than its default.
     const ASKED_BY: Option<&'static CStr> = None;
     /// The component's module for one communicator.
     type Module: Module;
 
-    /// Creates a module if this process can serve the communicator; the error is the reason if not. Must not communicate.
+    /// Creates a module, or returns the reason why this process cannot. Must not communicate.
     fn query(comm: Comm) -> Result<Self::Module, String>;
 }
 
-/// Which component serves a call.
+/// The component that serves a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     Here,
-    /// The next lower component serves it; every member returns the same for the same call.
+    /// The next lower component serves the call; all members return the same for the same call.
     Next,
 }
 
-/// Result of starting a barrier.
+/// The result of starting a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Started {
     Ticket(u64),
-    /// The next lower component serves it, as [`Served::Next`].
+    /// The next lower component serves the barrier, as with [`Served::Next`].
     Next,
 }
 
-/// Result of beginning an operation without waiting for it.
+/// The result of starting a nonblocking operation.
 pub enum Begun<'c> {
-    /// It is tested until it is complete.
+    /// The operation has started; the library tests it until it is complete.
     Here(Box<dyn InProgress + 'c>),
-    /// The next lower component serves it, as [`Served::Next`].
+    /// The next lower component serves the operation, as with [`Served::Next`].
     Next,
 }
 
-/// An operation in progress; it is dropped when it is complete or has failed.
+/// An operation in progress. The library drops it after it is complete or has failed.
 pub trait InProgress {
-    /// Tests it; must not use blocking services.
+    /// Tests the operation. Must not use blocking services.
     fn test(&mut self) -> Result<Poll<()>, String>;
 }
 
-/// A component's functions for one communicator.
+/// The functions of a component for one communicator.
 ///
-/// Methods take `&self`: a blocking barrier progresses MPI, and progress tests barriers that were started before.
+/// Methods take `&self`: MPI's progress in a blocking barrier may test earlier barriers.
 pub trait Module: 'static {
-    /// False if it serves no barrier; then the three methods for barriers are not called.
+    /// False if the module serves no barriers; its barrier methods are then never called.
     const BARRIER: bool = true;
 
-    /// The operations that it serves: by [`Module::run`] if made by [`operation`], by [`Module::begin`] if made by [`nonblocking`].
+    /// The served operations: entries of [`operation`] or [`nonblocking`].
     const OPERATIONS: &'static [abi::Operation] = &[];
 
-    /// Collective set-up; may use blocking services.
+    /// Collective setup of the module. May use blocking services.
     fn enable(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Carries out a blocking call of one of the operations; may use blocking services.
-    /// [`Served::Next`] is allowed before it has sent anything, at all members for the same call.
+    /// Executes a blocking call of one of the operations. May use blocking services.
+    /// [`Served::Next`] is allowed before the first message, at all members for the same call.
     fn run(&self, _: &Call<'_>) -> Result<Served, String> {
         Ok(Served::Next)
     }
 
-    /// Begins a call of one of the operations without waiting for it; must not use blocking services.
-    /// [`Begun::Next`] is allowed before it has sent anything, at all members for the same call.
+    /// Starts a call of one of the operations. Must not use blocking services.
+    /// [`Begun::Next`] is allowed before the first message, at all members for the same call.
     fn begin<'c>(&'c self, _: Call<'c>) -> Result<Begun<'c>, String> {
         Ok(Begun::Next)
     }
 
-    /// `MPI_Barrier`; may use blocking services.
+    /// Executes `MPI_Barrier`. May use blocking services.
     fn barrier(&self) -> Result<Served, String> {
         Ok(Served::Next)
     }
@@ -111,22 +112,22 @@ pub trait Module: 'static {
         Ok(Started::Next)
     }
 
-    /// Tests a started barrier until it is complete.
+    /// Tests a started barrier. The library calls this until the barrier is complete.
     fn test(&self, _: u64) -> Result<Poll<Served>, String> {
         Err("no barrier was started".into())
     }
 
-    /// Called when a message of [`Comm::start_recv`] or [`Comm::start_send`] completes, and periodically,
-    /// whatever this process waits for; must not use blocking services.
+    /// Called on completion of a message of [`Comm::start_recv`] or [`Comm::start_send`], and
+    /// periodically during any wait of this process. Must not use blocking services.
     fn attend(&self) {}
 
-    /// Opens a round of the eureka line, ordered with barriers on all members; may use blocking services.
-    /// [`Served::Next`], on all members, if the component does not serve the round. Until the round ends, no barrier lowers the line.
+    /// Starts a round of the eureka line, ordered with barriers. May use blocking services.
+    /// All members return [`Served::Next`] to decline. No barrier lowers the line in a round.
     fn eureka_begin(&self) -> Result<Served, String> {
         Ok(Served::Next)
     }
 
-    /// Raises the line: it is high on return. Returns true if this member is the first in the round.
+    /// Raises the line; it is high on return. Returns true at the first member of the round.
     fn eureka_raise(&self) -> Result<bool, String> {
         Err("this component has no eureka line".into())
     }
@@ -141,16 +142,16 @@ pub trait Module: 'static {
         Ok(())
     }
 
-    /// The communicator is being freed: restore the initial state. Not a collective call.
+    /// Restores the initial state before the communicator is freed. Not a collective call.
     fn disable(&self) {}
 }
 
-/// Makes the manifest of a component; see [`portcullis_component!`](crate::portcullis_component).
+/// Returns the manifest of a component, for `portcullis_component!`.
 pub const fn manifest<G: Guest>() -> Note {
     Note::of(&abi::INTERFACE, c"coll", G::NAME, G::VERSION)
 }
 
-/// A parameter of the component; `kind` as in `plugin.h`.
+/// Creates a parameter of a component; `kind` is a type name from `plugin.h`.
 pub const fn param(
     name: &'static CStr,
     default: &'static CStr,

@@ -1,470 +1,480 @@
-//! The C tables of collective components, as `portcullis/plugin.h` describes them.
+//! The C tables of collective components, generated from `portcullis/plugin.h`.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 
 // generated from mpi-core/include/portcullis/plugin.h: tables
-/// `PORTCULLIS_ABI_VERSION` of the header.
+/// Named `PORTCULLIS_ABI_VERSION` in the C header.
 pub const ABI_VERSION: u32 = 2;
 
-/// `PORTCULLIS_ABI_MINOR` of the header.
+/// Named `PORTCULLIS_ABI_MINOR` in the C header.
 pub const ABI_MINOR: u32 = 0;
 
-/// A hash over the layout of all tables below, by which a header that was changed by hand is noticed.
+/// A hash over the layout of all tables below; it detects a header that was changed by hand.
 pub const ABI_LAYOUT: u32 = 0x60ee_93e3;
 
-/// for the reason written to why
+/// The call failed; the reason is in why.
 pub const FAILED: c_int = -1;
-/// `PORTCULLIS_DONE` of the header.
+/// Named `PORTCULLIS_DONE` in the C header.
 pub const DONE: c_int = 0;
-/// not yet: ask again
+/// The operation is in progress; test it again.
 pub const PENDING: c_int = 1;
-/// the next component down shall do it; every member of the communicator must say so for the same call
+/// The next lower component serves the call; all members must return this for the same call.
 pub const NEXT: c_int = 2;
 
-/// Where a function that fails or refuses writes its reason, one sentence.
+/// The reason of a failure or refusal, as one sentence.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Why {
-    /// `text` of the header.
+    /// Named `text` in the C header.
     pub text: [c_char; 512],
 }
 
-/// A communicator as one module sees it: valid from the module's query until its free.
+/// The library's handle of a communicator for one module; valid from query until free.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Comm {
     _private: [u8; 0],
 }
 
-/// One call: valid until the blocking function returns, or until the test of a started one no longer says PENDING.
+/// A call; valid until the blocking function returns, or until test no longer returns PENDING.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Call {
     _private: [u8; 0],
 }
 
-/// A datatype: valid as long as the call, and one of named_type as long as the module.
+/// A datatype; valid during the call. A datatype from named_type is valid until the module's free.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Type {
     _private: [u8; 0],
 }
 
-/// A reduction operator, predefined or the program's: valid as long as the call.
+/// A reduction operator, predefined or user-defined; valid during the call.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Op {
     _private: [u8; 0],
 }
 
-/// A predefined operator on one predefined type without holes: valid until dense returns.
+/// A predefined operator on one predefined type without gaps; valid until dense returns.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DenseOp {
     _private: [u8; 0],
 }
 
-/// count elements of a type; address is that of MPI, so data may lie before it. This structure never grows.
+/// count elements of a type. address is the MPI buffer address, so data may begin before it.
+/// This structure never grows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
-    /// `address` of the header.
+    /// Named `address` in the C header.
     pub address: *mut c_void,
-    /// `count` of the header.
+    /// Named `count` in the C header.
     pub count: i64,
-    /// `type` of the header.
+    /// Named `type` in the C header.
     pub datatype: *const Type,
 }
 
-/// A datatype in numbers of bytes; the caller sets size to sizeof(portcullis_type_info).
+/// The sizes of a datatype in bytes. The caller sets size to sizeof(portcullis_type_info).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TypeInfo {
-    /// `size` of the header.
+    /// Named `size` in the C header.
     pub size: usize,
-    /// of data in one element
+    /// The size of the data of one element.
     pub bytes: i64,
-    /// `lb` of the header.
+    /// Named `lb` in the C header.
     pub lb: i64,
-    /// `extent` of the header.
+    /// Named `extent` in the C header.
     pub extent: i64,
-    /// `true_lb` of the header.
+    /// Named `true_lb` in the C header.
     pub true_lb: i64,
-    /// `true_extent` of the header.
+    /// Named `true_extent` in the C header.
     pub true_extent: i64,
-    /// of a predefined type: the value of its MPI_Datatype in the standard ABI of MPI 5.0; else 0
+    /// The MPI_Datatype value of a predefined type in the standard ABI of MPI 5.0; else 0.
     pub handle: usize,
 }
 
-/// An operator; the caller sets size to sizeof(portcullis_op_info).
+/// The properties of an operator. The caller sets size to sizeof(portcullis_op_info).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct OpInfo {
-    /// `size` of the header.
+    /// Named `size` in the C header.
     pub size: usize,
-    /// of a predefined operator: the value of its MPI_Op in the standard ABI of MPI 5.0; else 0
+    /// The MPI_Op value of a predefined operator in the standard ABI of MPI 5.0; else 0.
     pub handle: usize,
-    /// `commutes` of the header.
+    /// Named `commutes` in the C header.
     pub commutes: c_int,
 }
 
-/// Where this process runs; the caller sets size to sizeof(portcullis_topology).
+/// The location of this process. The caller sets size to sizeof(portcullis_topology).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Topology {
-    /// `size` of the header.
+    /// Named `size` in the C header.
     pub size: usize,
-    /// `host` of the header.
+    /// Named `host` in the C header.
     pub host: *const c_char,
-    /// that this process may use
+    /// The number of cores that this process may use.
     pub cores: u32,
-    /// of the job, on this host
+    /// The number of ranks of the job on this host.
     pub ranks_here: u32,
 }
 
-/// `PORTCULLIS_BARRIER` of the header.
+/// Named `PORTCULLIS_BARRIER` in the C header.
 pub const BARRIER: u32 = 0;
-/// `PORTCULLIS_BCAST` of the header.
+/// Named `PORTCULLIS_BCAST` in the C header.
 pub const BCAST: u32 = 1;
-/// `PORTCULLIS_GATHER` of the header.
+/// Named `PORTCULLIS_GATHER` in the C header.
 pub const GATHER: u32 = 2;
-/// `PORTCULLIS_GATHERV` of the header.
+/// Named `PORTCULLIS_GATHERV` in the C header.
 pub const GATHERV: u32 = 3;
-/// `PORTCULLIS_SCATTER` of the header.
+/// Named `PORTCULLIS_SCATTER` in the C header.
 pub const SCATTER: u32 = 4;
-/// `PORTCULLIS_SCATTERV` of the header.
+/// Named `PORTCULLIS_SCATTERV` in the C header.
 pub const SCATTERV: u32 = 5;
-/// `PORTCULLIS_ALLGATHER` of the header.
+/// Named `PORTCULLIS_ALLGATHER` in the C header.
 pub const ALLGATHER: u32 = 6;
-/// `PORTCULLIS_ALLGATHERV` of the header.
+/// Named `PORTCULLIS_ALLGATHERV` in the C header.
 pub const ALLGATHERV: u32 = 7;
-/// `PORTCULLIS_ALLTOALL` of the header.
+/// Named `PORTCULLIS_ALLTOALL` in the C header.
 pub const ALLTOALL: u32 = 8;
-/// `PORTCULLIS_ALLTOALLV` of the header.
+/// Named `PORTCULLIS_ALLTOALLV` in the C header.
 pub const ALLTOALLV: u32 = 9;
-/// `PORTCULLIS_ALLTOALLW` of the header.
+/// Named `PORTCULLIS_ALLTOALLW` in the C header.
 pub const ALLTOALLW: u32 = 10;
-/// `PORTCULLIS_REDUCE` of the header.
+/// Named `PORTCULLIS_REDUCE` in the C header.
 pub const REDUCE: u32 = 11;
-/// `PORTCULLIS_ALLREDUCE` of the header.
+/// Named `PORTCULLIS_ALLREDUCE` in the C header.
 pub const ALLREDUCE: u32 = 12;
-/// `PORTCULLIS_REDUCE_SCATTER` of the header.
+/// Named `PORTCULLIS_REDUCE_SCATTER` in the C header.
 pub const REDUCE_SCATTER: u32 = 13;
-/// `PORTCULLIS_REDUCE_SCATTER_BLOCK` of the header.
+/// Named `PORTCULLIS_REDUCE_SCATTER_BLOCK` in the C header.
 pub const REDUCE_SCATTER_BLOCK: u32 = 14;
-/// `PORTCULLIS_SCAN` of the header.
+/// Named `PORTCULLIS_SCAN` in the C header.
 pub const SCAN: u32 = 15;
-/// `PORTCULLIS_EXSCAN` of the header.
+/// Named `PORTCULLIS_EXSCAN` in the C header.
 pub const EXSCAN: u32 = 16;
-/// `PORTCULLIS_NEIGHBOR_ALLGATHER` of the header.
+/// Named `PORTCULLIS_NEIGHBOR_ALLGATHER` in the C header.
 pub const NEIGHBOR_ALLGATHER: u32 = 17;
-/// `PORTCULLIS_NEIGHBOR_ALLGATHERV` of the header.
+/// Named `PORTCULLIS_NEIGHBOR_ALLGATHERV` in the C header.
 pub const NEIGHBOR_ALLGATHERV: u32 = 18;
-/// `PORTCULLIS_NEIGHBOR_ALLTOALL` of the header.
+/// Named `PORTCULLIS_NEIGHBOR_ALLTOALL` in the C header.
 pub const NEIGHBOR_ALLTOALL: u32 = 19;
-/// `PORTCULLIS_NEIGHBOR_ALLTOALLV` of the header.
+/// Named `PORTCULLIS_NEIGHBOR_ALLTOALLV` in the C header.
 pub const NEIGHBOR_ALLTOALLV: u32 = 20;
-/// `PORTCULLIS_NEIGHBOR_ALLTOALLW` of the header.
+/// Named `PORTCULLIS_NEIGHBOR_ALLTOALLW` in the C header.
 pub const NEIGHBOR_ALLTOALLW: u32 = 21;
 
-/// No rank: the root of an operation without one, and a neighbour that is MPI_PROC_NULL.
+/// No rank: the root of an operation without a root, or a neighbour MPI_PROC_NULL.
 pub const NO_RANK: u32 = 0xffff_ffff;
 
-/// The arguments of one call, valid as long as the call. What an operation or this rank does not have is NULL or 0.
-/// A buffer stands for each rank (v and w forms) or each neighbour (v and w forms): then there are several, with displacements in their addresses.
-/// Otherwise one buffer stands for all: that of gather, scatter, allgather and alltoall has count elements for each rank, one block after the other,
-/// and that of a neighbourhood operation for each neighbour. In neighbourhood operations, blocks to or from PORTCULLIS_NO_RANK stay as they are.
+/// The arguments of one call; valid during the call. A missing argument is NULL or 0.
+/// In v and w forms there is one buffer per rank or neighbour, with displacements in the addresses.
+/// In other forms one buffer has all blocks of count elements: one block per rank for gather,
+/// scatter, allgather and alltoall, or one block per neighbour for a neighbourhood operation.
+/// Neighbourhood blocks to or from PORTCULLIS_NO_RANK stay unchanged.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Args {
-    /// of this structure
+    /// The size of this structure in bytes.
     pub size: usize,
-    /// PORTCULLIS_BARRIER and so on
+    /// The operation: PORTCULLIS_BARRIER or another constant of the same enum.
     pub operation: u32,
-    /// `root` of the header.
+    /// Named `root` in the C header.
     pub root: u32,
-    /// `op` of the header.
+    /// Named `op` in the C header.
     pub op: *const Op,
-    /// NULL where a rank that sends passes MPI_IN_PLACE; the data are in recv then. MPI_Bcast has recv only
+    /// The send buffers; NULL for MPI_IN_PLACE: the data are then in recv. MPI_Bcast has only recv.
     pub send: *const Buffer,
-    /// `recv` of the header.
+    /// Named `recv` in the C header.
     pub recv: *const Buffer,
-    /// the number of buffers at send
+    /// The number of buffers at send.
     pub send_count: u32,
-    /// `recv_count` of the header.
+    /// Named `recv_count` in the C header.
     pub recv_count: u32,
-    /// of MPI_Reduce_scatter: elements for each rank
+    /// For MPI_Reduce_scatter: the number of elements for each rank.
     pub counts: *const i64,
-    /// of neighbourhood operations: the rank of each receive block; source_count of them
+    /// For neighbourhood operations: the rank of each receive block; source_count ranks.
     pub sources: *const u32,
-    /// and of each send block
+    /// For neighbourhood operations: the rank of each send block; destination_count ranks.
     pub destinations: *const u32,
-    /// of one rank's block, or of all data, which the standard makes equal at all members; 0 where it does not
+    /// The bytes of one rank's block or of all data; 0 if the standard lets members differ.
     pub bytes: u64,
-    /// In a start of a persistent operation: where one pointer is kept from one start to the next, NULL at first.
-    /// The function forget gets it when the operation is freed. Else NULL.
+    /// For a persistent operation: a pointer that is kept between starts and is NULL at first.
+    /// The function forget gets it when the operation is freed. For other operations plan is NULL.
     pub plan: *mut *mut c_void,
-    /// `source_count` of the header.
+    /// Named `source_count` in the C header.
     pub source_count: u32,
-    /// `destination_count` of the header.
+    /// Named `destination_count` in the C header.
     pub destination_count: u32,
-    /// The receive blocks from a rank, in the order in which the sources send them; it matters where one rank is a neighbour twice.
+    /// The receive blocks in the order in which the sources send them. The order matters only
+    /// if one rank is a neighbour twice.
     pub arrivals: *const u32,
-    /// `arrival_count` of the header.
+    /// Named `arrival_count` in the C header.
     pub arrival_count: u32,
 }
 
-/// `PORTCULLIS_INFO` of the header.
+/// Named `PORTCULLIS_INFO` in the C header.
 pub const INFO: c_int = 0;
-/// `PORTCULLIS_WARNING` of the header.
+/// Named `PORTCULLIS_WARNING` in the C header.
 pub const WARNING: c_int = 1;
 
-/// The services of the library.
-/// Those that say "blocking" progress MPI while they wait.
-/// They may be called from enable, barrier, run, dense, eureka_begin and eureka_end only, and fail when called from inside progress.
+/// The services of the library. Services marked "Blocking" progress MPI while they wait.
+/// Only enable, barrier, run, dense, eureka_begin and eureka_end may call blocking services,
+/// which fail when called from inside progress.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Host {
-    /// of this table
+    /// The size of this table in bytes.
     pub size: usize,
-    /// PORTCULLIS_ABI_VERSION
+    /// The value of PORTCULLIS_ABI_VERSION.
     pub abi_version: u32,
-    /// `reserved` of the header.
+    /// Named `reserved` in the C header.
     pub reserved: u32,
-    /// name and version of the library
+    /// The name and version of the library.
     pub library: *const c_char,
-    /// `comm_rank` of the header.
+    /// Named `comm_rank` in the C header.
     pub comm_rank: Option<unsafe extern "C" fn(*mut Comm) -> u32>,
-    /// `comm_size` of the header.
+    /// Named `comm_size` in the C header.
     pub comm_size: Option<unsafe extern "C" fn(*mut Comm) -> u32>,
-    /// as it was when the module was asked; of one without, a number
+    /// Returns the name at the time of query; a description if the communicator had no name.
     pub comm_name: Option<unsafe extern "C" fn(*mut Comm) -> *const c_char>,
-    /// `comm_is_world` of the header.
+    /// Named `comm_is_world` in the C header.
     pub comm_is_world: Option<unsafe extern "C" fn(*mut Comm) -> c_int>,
-    /// Writes up to capacity ranks of members that share this process's memory, ascending; returns how many there are.
+    /// Writes up to capacity ranks of members on this node, ascending. Returns their full number.
     pub comm_node_ranks: Option<unsafe extern "C" fn(*mut Comm, ranks: *mut u32, capacity: u32) -> u32>,
-    /// Point-to-point among this module's members, apart from all other messages. Blocking.
-    /// Between two ranks messages arrive in the order in which they were sent; both sides know the length, and another one is a failure.
+    /// send and recv: messages among this module's members, separate from all others. Blocking.
+    /// Messages between two ranks arrive in order. A receive of another length fails.
     pub send: Option<unsafe extern "C" fn(*mut Comm, dest: u32, data: *const c_void, bytes: usize, *mut Why) -> c_int>,
-    /// `recv` of the header.
+    /// Named `recv` in the C header.
     pub recv: Option<unsafe extern "C" fn(*mut Comm, source: u32, data: *mut c_void, bytes: usize, *mut Why) -> c_int>,
-    /// Returns after every member has called it. Blocking.
+    /// A barrier: returns after every member has called fence. Blocking.
     pub fence: Option<unsafe extern "C" fn(*mut Comm, *mut Why) -> c_int>,
-    /// The same without waiting, apart from the messages above, allowed everywhere from enable on.
-    /// Both give a number to test the message by. What is sent is copied at once; a receive says how long the message is.
+    /// Nonblocking forms of send and recv, with separate messages; allowed anywhere from enable on.
+    /// Both write a number for test_message. A send copies its data; a receive passes the length.
     pub start_send: Option<unsafe extern "C" fn(*mut Comm, dest: u32, data: *const c_void, bytes: usize, message: *mut u64, *mut Why) -> c_int>,
-    /// `start_recv` of the header.
+    /// Named `start_recv` in the C header.
     pub start_recv: Option<unsafe extern "C" fn(*mut Comm, source: u32, bytes: usize, message: *mut u64, *mut Why) -> c_int>,
-    /// DONE (once: the number is forgotten, and a received message is in data, which may be NULL for one that was sent), PENDING or FAILED.
+    /// Returns DONE, PENDING or FAILED. DONE invalidates the number.
+    /// After DONE a received message is in data; for a sent message data may be NULL.
     pub test_message: Option<unsafe extern "C" fn(*mut Comm, message: u64, data: *mut c_void, bytes: usize, *mut Why) -> c_int>,
-    /// Lets MPI look once at what has arrived, and never rests; returns 1 if something had, else 0.
+    /// Calls MPI's progress engine once, without a sleep. Returns 1 if it made progress, else 0.
     pub progress: Option<unsafe extern "C" fn(*mut Comm) -> c_int>,
-    /// Waits until ready(argument) is not 0, progressing, and resting as the waiting policy says. Blocking.
-    /// The process that makes ready true for another one must call ring for it.
-    /// Fails when a member has died or the communicator is revoked, where the job survives that: then nothing makes ready true any more.
-    /// What waits by itself, with progress, asks failed_ranks meanwhile.
+    /// Waits until ready(argument) is not 0, with progress and the waiting policy. Blocking.
+    /// A process that makes ready true for another process must call ring for it.
+    /// In a fault-tolerant job it fails if a member has died or the communicator is revoked.
+    /// A plugin that waits with progress instead must poll failed_ranks.
     /// Returns PORTCULLIS_DONE, or PORTCULLIS_PENDING after limit_ns nanoseconds (0: no limit).
     pub wait: Option<unsafe extern "C" fn(*mut Comm, ready: Option<Ready>, argument: *mut c_void, limit_ns: u64, *mut Why) -> c_int>,
-    /// Wakes a member on this node if it sleeps; the caller has published what it is woken for.
+    /// Wakes a member on this node if it sleeps. The caller must publish the reason before.
     pub ring: Option<unsafe extern "C" fn(*mut Comm, rank: u32)>,
-    /// Zeroed memory that this node's members of the communicator share, returned when the last of them has freed its module.
-    /// Every one of them calls it. align is a power of two up to 4096. Blocking.
+    /// Allocates zeroed memory shared by the members on this node; collective over them. Blocking.
+    /// The last module that is freed releases it. align is a power of 2 up to 4096.
     pub shared_memory: Option<unsafe extern "C" fn(*mut Comm, bytes: usize, align: usize, memory: *mut *mut c_void, *mut Why) -> c_int>,
-    /// The value of one of the plugin's own parameters, in the user's words; NULL if it has none of that name.
+    /// Returns the value of a parameter of the plugin as text; NULL for an unknown name.
     pub param: Option<unsafe extern "C" fn(*mut Comm, name: *const c_char) -> *const c_char>,
-    /// One line for the user.
+    /// Prints one line for the user.
     pub log: Option<unsafe extern "C" fn(*mut Comm, level: c_int, line: *const c_char)>,
-    /// A clock that all processes of the machine share and that never goes back.
+    /// Returns the time of a monotonic clock that all processes of the machine share.
     pub now_ns: Option<unsafe extern "C" fn() -> u64>,
-    /// Lets the next component down carry out this call. Blocking.
+    /// Executes this call by the next lower component. Blocking.
     pub call_next: Option<unsafe extern "C" fn(*mut Call, *mut Why) -> c_int>,
-    /// The place of one pointer, NULL at first, that all modules of the component in this process share,
-    /// for data of the process rather than of a communicator. The function that frees the last module stores NULL there.
+    /// Returns the address of a per-process pointer, NULL at first, shared by the modules.
+    /// The plugin stores NULL there when it frees the last module.
     pub component_data: Option<unsafe extern "C" fn(*mut Comm) -> *mut *mut c_void>,
-    /// Tells reports and traces of the wire of a hardware barrier that this process drives: its number at the hardware,
-    /// and how many barriers it has entered and seen released. Costs a few stores; call it when one of them has changed.
+    /// Reports the state of a hardware barrier wire that this process drives: its number, and the
+    /// numbers of barriers entered and released. Costs a few stores; call it after each change.
     pub barrier_wire: Option<unsafe extern "C" fn(*mut Comm, wire: u32, entered: u64, released: u64)>,
-    /// The members that this process knows to be dead, in the order in which it learnt of them; at most capacity of them are written.
-    /// Returns how many there are; always 0 unless the job survives deaths (mpi_ft_enable).
+    /// Writes up to capacity ranks of known dead members, in the order of their detection.
+    /// Returns the number of all such members; always 0 without fault tolerance (mpi_ft_enable).
     pub failed_ranks: Option<unsafe extern "C" fn(*mut Comm, ranks: *mut u32, capacity: u32) -> u32>,
-    /// Sets the error text for a function that has no why argument; returns PORTCULLIS_FAILED, which the caller then returns.
+    /// Sets the error text for a function without a why argument. Returns PORTCULLIS_FAILED.
     pub fail: Option<unsafe extern "C" fn(*mut Comm, reason: *const c_char) -> c_int>,
-    /// `topology` of the header.
+    /// Named `topology` in the C header.
     pub topology: Option<unsafe extern "C" fn(*mut Comm, *mut Topology)>,
-    /// A predefined datatype by the value of its MPI_Datatype in the standard ABI of MPI 5.0 (mpi.h); NULL if there is none.
+    /// Returns the predefined datatype for an MPI_Datatype value of the MPI 5.0 ABI, or NULL.
     pub named_type: Option<unsafe extern "C" fn(*mut Comm, handle: usize) -> *const Type>,
-    /// `type_info` of the header.
+    /// Named `type_info` in the C header.
     pub type_info: Option<unsafe extern "C" fn(*const Type, *mut TypeInfo)>,
-    /// `op_info` of the header.
+    /// Named `op_info` in the C header.
     pub op_info: Option<unsafe extern "C" fn(*const Op, *mut OpInfo)>,
-    /// Copies packed data of a buffer, from packed byte at on, to or from memory; returns the number of bytes, fewer at the buffer's end.
+    /// pack copies buffer data to packed memory, unpack does the reverse, from packed byte at on.
+    /// Both return the number of bytes, fewer at the buffer's end.
     pub pack: Option<unsafe extern "C" fn(*const Buffer, at: i64, to: *mut c_void, bytes: usize) -> usize>,
-    /// `unpack` of the header.
+    /// Named `unpack` in the C header.
     pub unpack: Option<unsafe extern "C" fn(*const Buffer, at: i64, from: *const c_void, bytes: usize) -> usize>,
-    /// Copies the data of one buffer to another of any type, as many bytes as both have; returns their number.
+    /// Copies data to a buffer of any type, up to the shorter buffer. Returns the number of bytes.
     pub copy: Option<unsafe extern "C" fn(from: *const Buffer, to: *const Buffer) -> i64>,
-    /// inout = in op inout, element by element; both of the type of the call's buffers.
+    /// Computes inout = in op inout by element; both have the type of the call's buffers.
     pub reduce: Option<unsafe extern "C" fn(*const Op, input: *const Buffer, inout: *const Buffer, *mut Why) -> c_int>,
-    /// The same for the data of dense.
+    /// Computes inout = in op inout for the contiguous data of dense.
     pub combine: Option<unsafe extern "C" fn(*const DenseOp, input: *const c_void, inout: *mut c_void, bytes: usize)>,
-    /// Zeroed memory for count elements of a type, which ends with the call: its buffer.
+    /// Allocates a zeroed buffer for count elements of a type; it is freed at the end of the call.
     pub temporary: Option<unsafe extern "C" fn(*mut Call, *const Type, count: i64, *mut Buffer, *mut Why) -> c_int>,
-    /// Messages of one call, apart from all others: those of overlapping calls do not mix.
-    /// Between two ranks they arrive in the order in which they were sent; both sides name the same number of bytes.
-    /// The buffer is used until the message is complete, and no longer than the call: a message that is left then is cancelled.
+    /// Starts a message of one call. Messages of overlapping calls do not match each other.
+    /// Messages between two ranks arrive in order; both sides pass the same number of bytes.
+    /// The buffer is in use until the message is complete. The call's end cancels open messages.
     pub call_send: Option<unsafe extern "C" fn(*mut Call, dest: u32, *const Buffer, message: *mut u64, *mut Why) -> c_int>,
-    /// `call_recv` of the header.
+    /// Named `call_recv` in the C header.
     pub call_recv: Option<unsafe extern "C" fn(*mut Call, source: u32, *const Buffer, message: *mut u64, *mut Why) -> c_int>,
-    /// DONE (once: the number is forgotten), PENDING or FAILED.
+    /// Returns DONE, PENDING or FAILED. DONE invalidates the number.
     pub call_test: Option<unsafe extern "C" fn(*mut Call, message: u64, *mut Why) -> c_int>,
-    /// Waits for all of these messages. Blocking.
+    /// Waits until all of these messages are complete. Blocking.
     pub call_wait: Option<unsafe extern "C" fn(*mut Call, messages: *const u64, count: usize, *mut Why) -> c_int>,
 }
 
-/// only with a predefined operator
+/// The entry serves only calls with a predefined operator.
 pub const PREDEFINED: u32 = 1;
-/// only with a commutative operator
+/// The entry serves only calls with a commutative operator.
 pub const COMMUTATIVE: u32 = 2;
 
-/// What a module does for one operation. Every function may be NULL, and all calls that no function takes go to the next component down.
+/// The functions of a module for one operation. Each may be NULL.
+/// Calls without a function go to the next lower component.
 ///
-/// A member must not decide from what may differ between members: datatypes with holes, MPI_IN_PLACE, alignment, its own memory.
-/// run and start may say NEXT, at all members for the same call, before they have sent anything; after that a call ends or fails here.
+/// A member must not decide by properties that may differ between members:
+/// datatypes with gaps, MPI_IN_PLACE, alignment, or its own memory.
+/// run and start may return NEXT before their first message, at all members for the same call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// `operation` of the header.
+    /// Named `operation` in the C header.
     pub operation: u32,
-    /// `flags` of the header.
+    /// Named `flags` in the C header.
     pub flags: u32,
-    /// calls with more args->bytes go to the next component; 0: none do
+    /// Calls with more args->bytes go to the next component; 0: no limit.
     pub limit: u64,
-    /// MPI_X: DONE when this member's part is done, NEXT or FAILED. Blocking services are allowed.
+    /// MPI_X: returns DONE after this member's part, NEXT or FAILED. May use blocking services.
     pub run: Option<Run>,
-    /// MPI_Ix, and each start of MPI_X_init: returns at once and names what it started; test is asked until it no longer says PENDING.
-    /// Start says DONE or PENDING for "ask test", or NEXT, or FAILED; test says DONE, PENDING or FAILED.
-    /// Neither may call a blocking service. A blocking call without run is started and tested.
+    /// MPI_Ix, or a start of MPI_X_init: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
+    /// After DONE or PENDING, the library calls test until it returns DONE or FAILED.
+    /// Neither may use blocking services. A blocking call without run uses start and test.
     pub start: Option<Start>,
-    /// `test` of the header.
+    /// Named `test` in the C header.
     pub test: Option<Test>,
-    /// A persistent operation is freed: frees what *args->plan was.
+    /// Frees the value of *args->plan when a persistent operation is freed.
     pub forget: Option<Forget>,
-    /// The short way of MPI_X: data of a predefined type without holes, a predefined operator, no MPI_IN_PLACE. It needs run beside it,
-    /// which other members may get for the same call, so both exchange the same messages. bytes is args->bytes; send or recv is NULL
-    /// at a member that has none; op is NULL without one. Returns DONE or FAILED (fail keeps the reason). Blocking services are allowed.
+    /// Fast path of MPI_X: a predefined type without gaps, a predefined operator, no MPI_IN_PLACE.
+    /// For the same call, run may be called at other members, so both must send the same messages.
+    /// bytes is args->bytes; send, recv or op is NULL if the member or operation has none.
+    /// Returns DONE or FAILED (with the reason by fail). May use blocking services.
     pub dense: Option<Dense>,
 }
 
-/// What a component does for one communicator. Every slot may be NULL.
-/// A barrier without barrier_start is served only when it is called blocking, and the other way round the library waits by itself.
+/// The functions of a component for one communicator. Every slot may be NULL.
+/// Without barrier_start, only blocking barriers are served. Without barrier, the library waits.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ModuleTable {
-    /// of this table
+    /// The size of this table in bytes.
     pub size: usize,
-    /// Sets up what all members set up together, with blocking services. If it fails at any member, all members free their module.
+    /// Collective setup; may use blocking services. If one member fails, all free their modules.
     pub enable: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
-    /// MPI_Barrier: returns DONE after every member has called it, or NEXT, or FAILED.
+    /// MPI_Barrier: returns DONE after every member has called it, NEXT or FAILED.
     pub barrier: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Call, *mut Why) -> c_int>,
-    /// MPI_Ibarrier: start returns at once and names what it started; test is asked until it no longer says PENDING.
-    /// Start says DONE or PENDING for "ask test", or NEXT, or FAILED. Several may be in progress, with barriers after them:
-    /// members start them in the same order, and each ends only after every member has started it.
-    /// Neither may call a blocking service.
+    /// MPI_Ibarrier: writes a ticket and returns DONE, PENDING, NEXT or FAILED.
+    /// After DONE or PENDING, the library calls barrier_test until it no longer returns PENDING.
+    /// Several may be in progress, with barriers after them, in the same order at all members.
+    /// Each ends only after every member has started it. Neither may use blocking services.
     pub barrier_start: Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: *mut u64, *mut Why) -> c_int>,
-    /// `barrier_test` of the header.
+    /// Named `barrier_test` in the C header.
     pub barrier_test: Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: u64, *mut Why) -> c_int>,
-    /// The communicator goes away, or another member refused: leave everything as it was. Members do not call it together.
+    /// Restores the initial state: the communicator is freed, or a member refused. Not collective.
     pub disable: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
-    /// The last call.
+    /// Frees the module; the last call.
     pub free: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
-    /// A message that was started has completed, or some time has passed. Called between enable and disable while this process is in MPI,
-    /// in a barrier or not, so that a member can answer what others ask it. It may call no blocking service.
+    /// Called when a started message completes, and periodically during MPI calls of this process.
+    /// Lets a member answer requests from enable until disable. Must not use blocking services.
     pub attend: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
-    /// A eureka line: one member says that it has found it, and all can see that (MPIX_Eureka_...). All four slots or none.
-    /// Begin and end are called by all members, in one order with barriers, and may call blocking services.
-    /// Begin opens a round: DONE, or NEXT at all members if the round has to go another way. In the round the line stays as it is
-    /// until end, so barriers of this communicator say NEXT if the line is lowered by them.
-    /// Raise returns when the line is high, and writes to *first whether this member was the first of the round.
-    /// Test says DONE if the line is high, else PENDING. End returns DONE after every member has called it.
+    /// Eureka line for early termination (MPIX_Eureka_...). Its four slots are all set or all NULL.
+    /// eureka_begin and eureka_end are collective, ordered with barriers; they may block.
+    /// eureka_begin opens a round: DONE, or NEXT at all members to decline.
+    /// The line keeps its state until eureka_end, so barriers that would lower it return NEXT.
+    /// eureka_raise returns when the line is high; *first is 1 at the first member of the round.
+    /// eureka_test: DONE if the line is high, else PENDING. eureka_end waits for all members.
     pub eureka_begin: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
-    /// `eureka_raise` of the header.
+    /// Named `eureka_raise` in the C header.
     pub eureka_raise: Option<unsafe extern "C-unwind" fn(this: *mut c_void, first: *mut c_int, *mut Why) -> c_int>,
-    /// `eureka_test` of the header.
+    /// Named `eureka_test` in the C header.
     pub eureka_test: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
-    /// `eureka_end` of the header.
+    /// Named `eureka_end` in the C header.
     pub eureka_end: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
-    /// The operations, in any order; operation_size is sizeof(portcullis_operation). Of two entries for one operation the first counts.
+    /// The operations, in any order; of two entries for one operation the first is used.
+    /// operation_size is sizeof(portcullis_operation).
     /// An entry for PORTCULLIS_BARRIER is used if barrier and barrier_start are NULL.
     pub operations: *const Operation,
-    /// `operation_count` of the header.
+    /// Named `operation_count` in the C header.
     pub operation_count: u32,
-    /// `operation_size` of the header.
+    /// Named `operation_size` in the C header.
     pub operation_size: u32,
 }
 
-/// A parameter; users call it coll_\<component>_\<name>. The library adds the parameter "priority" by itself.
+/// A parameter; users call it coll_\<component>_\<name>. The library adds the parameter "priority".
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// `name` of the header.
+    /// Named `name` in the C header.
     pub name: *const c_char,
-    /// `default_value` of the header.
+    /// Named `default_value` in the C header.
     pub default_value: *const c_char,
-    /// `help` of the header.
+    /// Named `help` in the C header.
     pub help: *const c_char,
-    /// bool, int, unsigned_int, size_t, double, duration or string; NULL is string
+    /// The type: bool, int, unsigned_int, size_t, double, duration or string; NULL means string.
     pub kind: *const c_char,
 }
 
-/// What a plugin is.
+/// The description of a collective component.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ComponentTable {
-    /// sizeof(portcullis_component_table)
+    /// The size of this table: sizeof(portcullis_component_table).
     pub size: usize,
-    /// PORTCULLIS_ABI_VERSION
+    /// The value of PORTCULLIS_ABI_VERSION.
     pub abi_version: u32,
-    /// the default; the highest goes first
+    /// The default priority; the component with the highest priority is asked first.
     pub priority: i32,
-    /// "coll"
+    /// The framework name "coll".
     pub framework: *const c_char,
-    /// lower-case letters, digits and _, at most 63
+    /// The component name: lower-case letters, digits and _, at most 63 characters.
     pub name: *const c_char,
-    /// such as "1.2.0"
+    /// The version, for example "1.2.0".
     pub version: *const c_char,
-    /// `params` of the header.
+    /// Named `params` in the C header.
     pub params: *const Param,
-    /// at most 256
+    /// The number of parameters, at most 256.
     pub param_count: usize,
-    /// Whether this process can serve this communicator: a table and, in *self, what its functions get as self;
-    /// or NULL and the reason. No communication here: the library asks every member and uses the component where all can.
+    /// Returns a module table if this process can serve the communicator, else NULL and the reason.
+    /// *self is passed to all functions. Must not communicate: the library agrees with all members.
     pub query: Option<unsafe extern "C-unwind" fn(*const Host, *mut Comm, this: *mut *mut c_void, *mut Why) -> *const ModuleTable>,
-    /// The name of the parameter by which the user asks for this component, or NULL. Where it has another value than its
-    /// default and MPI_COMM_WORLD cannot have the component, rank 0 warns with the reason.
+    /// The name of the parameter that requests this component, or NULL. Rank 0 prints a warning
+    /// if its value is not the default and MPI_COMM_WORLD cannot use the component.
     pub asked_by: *const c_char,
 }
 
 /// The parameter `ready` of a service.
 pub type Ready = unsafe extern "C-unwind" fn(argument: *mut c_void) -> c_int;
 
-/// MPI_X: DONE when this member's part is done, NEXT or FAILED. Blocking services are allowed.
+/// MPI_X: returns DONE after this member's part, NEXT or FAILED. May use blocking services.
 pub type Run = unsafe extern "C-unwind" fn(this: *mut c_void, *const Args, *mut Call, *mut Why) -> c_int;
 
-/// MPI_Ix, and each start of MPI_X_init: returns at once and names what it started; test is asked until it no longer says PENDING.
-/// Start says DONE or PENDING for "ask test", or NEXT, or FAILED; test says DONE, PENDING or FAILED.
-/// Neither may call a blocking service. A blocking call without run is started and tested.
+/// MPI_Ix, or a start of MPI_X_init: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
+/// After DONE or PENDING, the library calls test until it returns DONE or FAILED.
+/// Neither may use blocking services. A blocking call without run uses start and test.
 pub type Start = unsafe extern "C-unwind" fn(this: *mut c_void, *const Args, *mut Call, ticket: *mut u64, *mut Why) -> c_int;
 
-/// `test` of the header.
+/// Named `test` in the C header.
 pub type Test = unsafe extern "C-unwind" fn(this: *mut c_void, ticket: u64, *mut Why) -> c_int;
 
-/// A persistent operation is freed: frees what *args->plan was.
+/// Frees the value of *args->plan when a persistent operation is freed.
 pub type Forget = unsafe extern "C-unwind" fn(this: *mut c_void, plan: *mut c_void);
 
-/// The short way of MPI_X: data of a predefined type without holes, a predefined operator, no MPI_IN_PLACE. It needs run beside it,
-/// which other members may get for the same call, so both exchange the same messages. bytes is args->bytes; send or recv is NULL
-/// at a member that has none; op is NULL without one. Returns DONE or FAILED (fail keeps the reason). Blocking services are allowed.
+/// Fast path of MPI_X: a predefined type without gaps, a predefined operator, no MPI_IN_PLACE.
+/// For the same call, run may be called at other members, so both must send the same messages.
+/// bytes is args->bytes; send, recv or op is NULL if the member or operation has none.
+/// Returns DONE or FAILED (with the reason by fail). May use blocking services.
 pub type Dense = unsafe extern "C-unwind" fn(this: *mut c_void, send: *const c_void, recv: *mut c_void, bytes: usize, root: u32, op: *const DenseOp) -> c_int;
 
 /// A structure by its name in the header: its size, and its members with their offsets.

@@ -1,4 +1,4 @@
-//! Results of successful calls: messages sent and received, requests started and completed, communicators created.
+//! Results of successful calls: messages, requests and new communicators.
 #![allow(unsafe_code)]
 
 use super::Watch;
@@ -12,7 +12,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 impl Watch {
-    /// Records the results of a call. `statuses` is where the library has written them; `before` is the program's memory before the call.
+    /// Records the results of a call. `statuses` points to the statuses that the library wrote;
+    /// `before` holds the program's handles read before the call.
     pub fn completed_call(
         &self,
         args: &CallArgs,
@@ -74,7 +75,7 @@ impl Watch {
                 }
             }
             CallArgs::Forgets(_) => {
-                // A request that is freed while active is completed by the library alone.
+                // The program freed an active request: no later call reports its completion.
                 for (request, number) in before.handles.iter().zip(&before.numbers) {
                     self.pendings().forgets(*request, *number);
                 }
@@ -120,7 +121,7 @@ impl Watch {
         }
     }
 
-    /// Returns the number of the message that a receive from this sender with this tag gets; `None` with a wildcard.
+    /// Returns the number of the message that matches this source and tag; `None` with a wildcard.
     fn number(&self, comm: &Communicator, (source, tag): (c_int, c_int)) -> Option<u64> {
         let names_both = source != self.constants.any_source && tag != self.constants.any_tag;
         let mut event_log = self.event_log().filter(|_| names_both)?;
@@ -224,7 +225,7 @@ impl Watch {
         }
     }
 
-    /// Returns the status with this number, if the call has statuses.
+    /// Returns status `number` of the call, if the call has statuses.
     fn status(&self, statuses: *mut c_void, number: usize) -> Option<*const u8> {
         let is_none = statuses.is_null() || statuses.addr() == self.constants.statuses_ignore;
         let offset = number * self.constants.status_bytes;
@@ -236,12 +237,13 @@ impl Watch {
             return false;
         };
         let mut cancelled: c_int = 0;
-        // SAFETY: the library has written a status there, and `cancelled` is a live local.
+        // SAFETY: `status` points to a status of the library, and `cancelled` is a live local.
         unsafe { (self.functions.test_cancelled)(status.cast(), &raw mut cancelled) };
         cancelled != 0
     }
 
-    /// Returns what a receive has got: from its status, or else from its arguments.
+    /// Returns source, tag and size of a received message:
+    /// from its status, else from the arguments.
     fn arrived(
         &self,
         (source, tag): (c_int, c_int),
@@ -259,7 +261,7 @@ impl Watch {
             return asked;
         };
         let (mut count, byte) = (0, self.library.constants.byte);
-        // SAFETY: the library has written a status there, in which the tag follows the source.
+        // SAFETY: `status` points to a status that the library wrote; its tag follows its source.
         let (from, with, code) = unsafe {
             let at = status.add(self.constants.source_at).cast::<c_int>();
             let code = (self.functions.get_count)(status.cast(), byte, &raw mut count);

@@ -1,6 +1,7 @@
-//! The arguments of a call, as far as the report and the trace need them.
+//! The arguments of an MPI call that the report and the trace need.
 //!
-//! Pointers are into the program's memory; they are read while their contents are valid, before or after the call.
+//! Pointers point into the program's memory. They are read while their contents are valid:
+//! before or after the call, as the argument requires.
 #![allow(unsafe_code)]
 
 use super::Watch;
@@ -16,7 +17,7 @@ pub enum Direction {
     Recv,
 }
 
-/// A message, with the library's values.
+/// The arguments of a message; peer, tag and handles have the library's values.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
     pub count: i64,
@@ -33,7 +34,7 @@ pub struct Round {
     pub comm: Handle,
     pub root: Option<i64>,
     pub op: Option<Handle>,
-    /// A count of elements and their datatype, which must be the same at all members.
+    /// Element count and datatype that must be the same at all members.
     pub elements: Option<(i64, Handle)>,
 }
 
@@ -77,7 +78,8 @@ pub struct HandlePtr {
     is_fortran: bool,
 }
 
-// SAFETY: only an address; it is dereferenced by the thread that makes the call or completes the request.
+// SAFETY: only two threads dereference the address: the thread that makes the call,
+// and the thread that completes the request.
 unsafe impl Send for HandlePtr {}
 
 /// The kind of handle at a [`HandlePtr`].
@@ -103,13 +105,14 @@ impl HandlePtr {
         }
     }
 
-    /// Returns handle `number` of the array, converted to C.
+    /// Returns handle `number` of the array as a C handle.
     pub fn read(&self, watch: &Watch, kind: HandleKind, number: usize) -> Handle {
         if self.at.is_null() {
             return 0;
         }
         if self.is_fortran {
-            // SAFETY: by the MPI standard the program passes an array of Fortran handles; `number` is below its count argument.
+            // SAFETY: by the MPI standard the program passes an array of Fortran handles;
+            // `number` is below the array's count argument.
             let integer = unsafe { self.at.cast::<c_int>().add(number).read() };
             return match kind {
                 HandleKind::Comm => watch.fortran.comm(integer),
@@ -118,15 +121,17 @@ impl HandlePtr {
             };
         }
         match watch.constants.handle_bytes {
-            // SAFETY: by the MPI standard the program passes an array of handles; `number` is below its count argument.
+            // SAFETY: by the MPI standard the program passes an array of handles;
+            // `number` is below the array's count argument.
             4 => unsafe { self.at.cast::<u32>().add(number).read() as Handle },
-            // SAFETY: by the MPI standard the program passes an array of handles; `number` is below its count argument.
+            // SAFETY: by the MPI standard the program passes an array of handles;
+            // `number` is below the array's count argument.
             _ => unsafe { self.at.cast::<Handle>().add(number).read() },
         }
     }
 }
 
-/// The program's pointer to statuses, or the constant for "no status".
+/// The program's pointer to statuses, or the constant `MPI_STATUS(ES)_IGNORE`.
 #[derive(Clone, Copy, Debug)]
 pub struct Statuses {
     at: *mut c_void,
@@ -148,7 +153,7 @@ impl Statuses {
         }
     }
 
-    /// Returns true if the program passed the constant for "no status".
+    /// Returns true if the program passed `MPI_STATUS(ES)_IGNORE`.
     pub fn is_ignored(&self, watch: &Watch) -> bool {
         match self.is_fortran {
             true => watch.fortran.is_ignored(self.at.addr()),
@@ -157,7 +162,7 @@ impl Statuses {
     }
 }
 
-/// A pointer to integers that a function writes.
+/// A pointer to output integers of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Integers {
     at: *mut c_int,
@@ -187,11 +192,11 @@ impl Integers {
         if self.at.is_null() {
             return 0;
         }
-        // SAFETY: the library has written more than `number` integers there.
+        // SAFETY: the library has written at least `number + 1` integers to this address.
         unsafe { self.at.add(number).read() }
     }
 
-    /// Returns true if a flag is set; Fortran compilers differ in the value of `.true.`.
+    /// Returns true if a flag is nonzero; Fortran compilers differ in the value of `.true.`.
     pub fn is_set(&self) -> bool {
         self.read(0) != 0
     }
@@ -206,23 +211,23 @@ impl Integers {
     }
 }
 
-/// Which of its requests a call completes.
+/// The number of requests that a call completes: all, any one, or some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestSet {
-    /// All of them, or the only one.
+    /// All requests of the array, or the single request.
     All,
     Any,
     Some,
 }
 
-/// The requests of a completing call.
+/// The requests of a call of the `MPI_Wait` or `MPI_Test` kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Requests {
     pub set: RequestSet,
     pub count: usize,
     pub handles: HandlePtr,
     pub statuses: Statuses,
-    /// The index, or the number of completed requests.
+    /// The index of the completed request, or the number of completed requests.
     pub index_or_count: Integers,
     pub indices: Integers,
 }
@@ -266,7 +271,7 @@ impl Requests {
         }
     }
 
-    /// After the call: returns the completed requests as (number of the request, number of its status).
+    /// Returns the completed requests after the call, as pairs (request index, status index).
     pub fn completed(&self) -> Vec<(usize, usize)> {
         let mut found: Vec<(usize, usize)> = match self.set {
             RequestSet::All => (0..self.count).map(|number| (number, number)).collect(),
@@ -287,17 +292,17 @@ impl Requests {
     }
 }
 
-/// A call with its arguments.
+/// An MPI call with its recorded arguments.
 #[derive(Clone, Copy, Debug)]
 pub enum CallArgs {
-    /// Only the name of the call matters.
+    /// A call whose arguments are not recorded.
     Plain,
     Send(Message),
     Recv(Message, Statuses),
     Sendrecv(Message, Message, Statuses),
-    /// A message with a request.
+    /// A nonblocking send or receive, with its request.
     Started(Direction, Message, HandlePtr),
-    /// A persistent request.
+    /// The creation of a persistent request.
     Prepared(Direction, Message, HandlePtr),
     Starts(i64, HandlePtr),
     Probe(i64, i64, Handle),
@@ -306,20 +311,20 @@ pub enum CallArgs {
     Improbe(i64, i64, Handle, Integers, HandlePtr, Statuses),
     Mrecv(HandlePtr),
     Imrecv(HandlePtr, HandlePtr),
-    /// Waits for requests, or tests them if it has a flag.
+    /// A wait for requests, or a test of requests if the call has a flag.
     Completes(Requests, Option<Integers>),
     Forgets(HandlePtr),
     Round(Round, Option<HandlePtr>),
-    /// A new communicator.
+    /// The creation of a communicator.
     Makes(HandlePtr),
-    /// A communicator that exists once a request is complete: its parent, its handles, and the request.
+    /// A nonblocking duplication: the parent, the new communicator's handle, and the request.
     MakesLater(Handle, HandlePtr, HandlePtr),
-    /// Frees a communicator.
+    /// The release of a communicator.
     Drops(HandlePtr),
 }
 
 impl CallArgs {
-    /// Returns the pointer to the statuses, if the call has any, and their number.
+    /// Returns the pointer to the call's statuses and their number, if the call has statuses.
     pub fn statuses(&self) -> Option<(Statuses, usize)> {
         match self {
             CallArgs::Recv(_, statuses)
@@ -334,7 +339,7 @@ impl CallArgs {
         }
     }
 
-    /// Returns the flag of a call that tests and does not wait.
+    /// Returns the flag of a test or of a nonblocking probe.
     pub fn flag(&self) -> Option<Integers> {
         match self {
             CallArgs::Iprobe(.., flag) | CallArgs::Improbe(_, _, _, flag, ..) => Some(*flag),

@@ -1,9 +1,10 @@
-//! The program's communicators: the job ranks of their members, and a number that all members know.
+//! The program's communicators: job ranks of the members, and a number known to all members.
 //!
-//! Rank 0 of a new communicator chooses the number and broadcasts it on the new communicator: each member is in the call that
-//! created it and takes part in the broadcast before it returns to the program. In two cases no message is sent: after `MPI_Comm_idup`
-//! the number derives from a count that is the same at all members, and for communicators of several jobs each process chooses
-//! a number by itself.
+//! Rank 0 of a new communicator chooses the number and broadcasts the number on it.
+//! Every member takes part in the broadcast before the creating call returns to the program.
+//! Two cases need no message: after `MPI_Comm_idup` the number derives from a count
+//! that is the same at all members; for communicators of several jobs,
+//! each process chooses a number locally.
 #![allow(unsafe_code)]
 
 use super::Watch;
@@ -19,18 +20,18 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Debug)]
 pub struct Communicator {
     pub number: u64,
-    /// Number of members of a collective operation, in this process's group.
+    /// Number of members in this process's group (the local group of an intercommunicator).
     pub members: u32,
-    /// This process's rank in it.
+    /// This process's rank in the communicator.
     pub rank: c_int,
-    /// Job ranks of the peers; `None` if rank i is job rank i, as in the world.
+    /// Job ranks of the peers; `None` for the world, where rank i is job rank i.
     peers: Option<Vec<c_int>>,
     rounds: AtomicU64,
     duplicates: AtomicU64,
 }
 
 impl Communicator {
-    /// Returns a peer's job rank; negative if it has none.
+    /// Returns the job rank of `peer`; negative if the peer is outside this job.
     pub fn in_job(&self, peer: c_int) -> c_int {
         match &self.peers {
             None => peer,
@@ -41,7 +42,7 @@ impl Communicator {
         }
     }
 
-    /// Counts a collective operation and returns its number, from 1.
+    /// Counts a collective operation and returns its number; the first is 1.
     pub fn next_round(&self) -> u64 {
         self.rounds.fetch_add(1, Relaxed) + 1
     }
@@ -51,14 +52,14 @@ impl Communicator {
 #[derive(Debug, Default)]
 pub struct Comms {
     known: HashMap<Handle, Arc<Communicator>>,
-    /// Number of communicator numbers that this process has chosen.
+    /// Number of serial numbers that this process has chosen.
     chosen: u32,
 }
 
 /// The lowest serial number of a communicator that is not predefined.
 const FIRST_SERIAL: u32 = 2;
 const SELF_SERIAL: u32 = 1;
-/// From here on: numbers that are not chosen by one member for all.
+/// Serial numbers from here on are not chosen by one member for all members.
 const UNCHOSEN: u32 = Context::LAST_SERIAL / 2;
 
 fn number(chooser: c_int, serial: u32) -> u64 {
@@ -80,15 +81,15 @@ impl Comms {
 
 /// The source of a communicator's number.
 enum Numbered {
-    /// A broadcast: all members are in the call that created it.
+    /// Broadcast: all members are in the call that created the communicator.
     Together,
-    /// The parent's number and its count of duplicates, the same at all members.
+    /// The parent's number and duplicate count, both the same at all members.
     ByParent(u64, u64),
     Alone,
 }
 
 impl Watch {
-    /// Registers the two predefined communicators.
+    /// Registers `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub(super) fn register_predefined(&self) {
         let one = |number, members, rank, peers| {
             Arc::new(Communicator {
@@ -117,12 +118,12 @@ impl Watch {
         self.register(comm, Numbered::Alone)
     }
 
-    /// Registers a new communicator; all its members are in the call that created it.
+    /// Registers a new communicator; all members are in the call that created it.
     pub fn makes(&self, comm: Handle) {
         self.register(comm, Numbered::Together);
     }
 
-    /// Registers a duplicate whose request has just completed in this process.
+    /// Registers an `MPI_Comm_idup` duplicate whose request has completed in this process.
     pub fn makes_later(&self, parent: &Communicator, comm: Handle) {
         let count = parent.duplicates.fetch_add(1, Relaxed);
         self.register(comm, Numbered::ByParent(parent.number, count));
@@ -139,7 +140,7 @@ impl Watch {
 
     fn read_communicator(&self, comm: Handle, numbered: &Numbered) -> Result<Communicator, String> {
         let mut inter: c_int = 0;
-        // SAFETY: the program's communicator; `inter` is a live local.
+        // SAFETY: the program passed a valid communicator; `inter` is a live local.
         let code = unsafe { (self.functions.comm_test_inter)(comm, &raw mut inter) };
         done(code, "MPI_Comm_test_inter")?;
         let (own, rank) = self.members(comm, self.functions.comm_group)?;
@@ -165,7 +166,8 @@ impl Watch {
                 (number(ours.min(theirs), serial), Some(root))
             }
             Numbered::ByParent(parent, count) => {
-                // The same at all members. Two equal numbers would require duplicates of two parents with the same first rank.
+                // `mixed` is the same at all members.
+                // Equal numbers require duplicates of two parents with the same first rank.
                 let mixed = parent.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ count;
                 let serial = UNCHOSEN + (mixed % u64::from(UNCHOSEN)) as u32;
                 (number(ours.min(theirs), serial), None)
@@ -189,7 +191,7 @@ impl Watch {
         })
     }
 
-    /// Broadcasts the root's value; every member calls.
+    /// Broadcasts the root's value; every member calls this function.
     fn broadcast(&self, comm: Handle, root: c_int, mine: u64) -> Result<u64, String> {
         let mut bytes = mine.to_ne_bytes();
         let byte = self.library.constants.byte;
@@ -207,7 +209,7 @@ impl Watch {
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// Returns the job ranks of a group's members, and this process's rank in it.
+    /// Returns the job ranks of a group's members, and this process's rank in the group.
     fn members(
         &self,
         comm: Handle,
@@ -215,7 +217,7 @@ impl Watch {
     ) -> Result<(Vec<c_int>, c_int), String> {
         let (mut group, mut size, mut rank) = (place(), 0, 0);
         let functions = &self.functions;
-        // SAFETY: the communicator is valid in the caller's call, and `group` is a live local.
+        // SAFETY: the communicator is valid during the caller's call, and `group` is a live local.
         done(unsafe { group_of(comm, &raw mut group) }, "MPI_Comm_group")?;
         // SAFETY: `group` was just created, and `size` is a live local.
         let code = unsafe { (functions.group_size)(group, &raw mut size) };
@@ -236,7 +238,7 @@ impl Watch {
             )
         };
         done(code, "MPI_Group_translate_ranks")?;
-        // SAFETY: `group` was created above and is not used after this.
+        // SAFETY: this function created `group` and does not use the handle afterwards.
         unsafe { (functions.group_free)(&raw mut group) };
         Ok((ours, rank))
     }

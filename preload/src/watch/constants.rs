@@ -1,9 +1,9 @@
-//! The library's constants and sizes that the recorder needs.
+//! MPI constants and sizes of the library that the recorder needs.
 
 use coll_hwbarr_foreign::library::{Family, Handle, Library};
 use std::ffi::c_int;
 
-/// Constants beside those that the barrier needs.
+/// Constants of the recorder, in addition to those of the barrier.
 #[derive(Clone, Copy, Debug)]
 pub struct LibraryConstants {
     pub any_source: c_int,
@@ -14,14 +14,15 @@ pub struct LibraryConstants {
     pub request_null: Handle,
     /// `MPI_STATUSES_IGNORE`, which is also `MPI_STATUS_IGNORE`.
     pub statuses_ignore: usize,
-    /// Size of a status, and the offset of the source in it; the tag follows the source.
+    /// Size of a status in bytes.
+    /// The source is at byte offset `source_at` of the status; the tag follows the source.
     pub status_bytes: usize,
     pub source_at: usize,
     /// Size of a handle in the program's memory.
     pub handle_bytes: usize,
 }
 
-/// The same in all libraries.
+/// `MPI_UNDEFINED`, which is the same in all libraries.
 pub const UNDEFINED: c_int = -32766;
 
 impl LibraryConstants {

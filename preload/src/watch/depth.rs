@@ -1,15 +1,15 @@
-//! A per-thread flag: set while the thread is inside a recorded call, so calls from inside the library are not recorded.
+//! A per-thread flag that is set inside a recorded call; nested calls are not recorded.
 
 use std::cell::Cell;
 
 thread_local!(static INSIDE: Cell<bool> = const { Cell::new(false) });
 
-/// Sets the flag while it lives.
+/// Guard of the thread's flag; dropping the guard clears the flag.
 pub struct OutermostCall(());
 
-/// Sets the flag; `None` if it is set already.
+/// Sets the thread's flag; `None` if the flag was already set.
 pub fn enter() -> Option<OutermostCall> {
-    // A thread that is exiting has lost the flag; its calls are not recorded.
+    // A thread that is exiting has destroyed its flag; its calls are not recorded.
     let before = INSIDE.try_with(|inside| inside.replace(true)).ok()?;
     (!before).then_some(OutermostCall(()))
 }

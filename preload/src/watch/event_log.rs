@@ -1,8 +1,9 @@
-//! The event log of this rank: the same events as Portcullis's own ranks record, for the same files.
+//! The event log of this rank, in the format of Portcullis's own ranks.
 //!
-//! Messages are numbered on both sides by communicator, sender, receiver and tag, so the trace matches each receive with its send.
-//! A receive that names its sender and its tag is numbered when it is posted, because messages match receives in that order;
-//! a receive with a wildcard is numbered when it is complete.
+//! Both sides number messages by communicator, sender, receiver and tag.
+//! So the trace pairs each receive with its send.
+//! A receive without wildcards is numbered when posted, since messages match in that order;
+//! a receive with a wildcard is numbered when it completes.
 
 use super::comms::Communicator;
 use mpi_base::node::{Event, EventKind, Played};
@@ -11,13 +12,13 @@ use mpi_core::pml::Context;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 
-/// Key: context, peer and tag.
+/// Message counts by (context, peer, tag).
 type Counters = HashMap<(u64, c_int, c_int), u64>;
 
 #[derive(Debug)]
 pub struct EventLog {
     events: VecDeque<Event>,
-    /// Maximum number of events.
+    /// Maximum number of events in the log.
     capacity: usize,
     lost: u64,
     sent: Counters,
@@ -26,13 +27,13 @@ pub struct EventLog {
     is_poll: bool,
 }
 
-/// A message that has arrived.
+/// A received message.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
     pub source: c_int,
     pub tag: c_int,
     pub bytes: u64,
-    /// The number, if it was assigned when the receive was posted.
+    /// The message number, if assigned when the receive was posted.
     pub number: Option<u64>,
 }
 
@@ -81,7 +82,7 @@ impl EventLog {
         });
     }
 
-    /// Records a test or probe without a result; several in a row are one event.
+    /// Records a test or probe without a result; consecutive polls are merged into one event.
     pub fn poll(&mut self, call: u16, thread: u32, began: u64, until: u64) {
         if self.is_poll
             && let Some(last) = self.events.back_mut()
@@ -94,7 +95,7 @@ impl EventLog {
         self.is_poll = true;
     }
 
-    /// Records a message to a rank of a communicator.
+    /// Records a message sent to a rank of a communicator.
     pub fn sends(&mut self, comm: &Communicator, peer: c_int, tag: c_int, bytes: u64, at: u64) {
         let to = comm.in_job(peer);
         let number = next(&mut self.sent, (context(comm), to, tag));
@@ -109,12 +110,12 @@ impl EventLog {
         });
     }
 
-    /// Records a posted receive for this sender and this tag; returns the number of the message that it gets.
+    /// Records a receive posted for this source and tag; returns the matching message's number.
     pub fn posts(&mut self, comm: &Communicator, source: c_int, tag: c_int) -> u64 {
         next(&mut self.received, (context(comm), source, tag))
     }
 
-    /// Withdraws a cancelled receive: the next one gets its message.
+    /// Withdraws a cancelled receive: the next receive takes its message number.
     pub fn unposts(&mut self, comm: &Communicator, source: c_int, tag: c_int) {
         let count = self
             .received
@@ -123,7 +124,7 @@ impl EventLog {
         *count = count.saturating_sub(1);
     }
 
-    /// Records a message that has arrived.
+    /// Records a received message.
     pub fn receives(&mut self, comm: &Communicator, arrived: Arrived, at: u64) {
         let Arrived {
             source, tag, bytes, ..
@@ -155,7 +156,7 @@ impl EventLog {
         });
     }
 
-    /// Records the counts of entered and released barriers of the hardware's wire.
+    /// Records the number of hardware barriers that were entered and released on a wire.
     pub fn wire(&mut self, wire: u32, entered: u64, released: u64, at: u64) {
         self.write(Event {
             peer: wire as c_int,
@@ -165,7 +166,7 @@ impl EventLog {
         });
     }
 
-    /// Takes all events.
+    /// Removes and returns all events.
     pub fn take(&mut self) -> Played {
         Played {
             events: std::mem::take(&mut self.events).into(),

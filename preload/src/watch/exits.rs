@@ -1,4 +1,4 @@
-//! Exit skew of the program's barriers on the world: each rank keeps its exits, and rank 0 prints the distribution at the end.
+//! Exit skew of barriers on the world: each rank records its exit times.
 
 use super::gather::Wire;
 use mpi_report::exit_skew::ExitSkew;
@@ -6,31 +6,32 @@ use mpi_report::trace::clock::Clock;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 
-/// Maximum number of exits that are kept: 8 MB of each rank.
+/// Maximum number of recorded exits per rank (8 MB).
 const KEPT: usize = 1 << 20;
 
-/// Number of exits per message.
+/// Number of exit times per message.
 const PIECE: usize = 1 << 14;
 
-/// The exits of this rank, by its monotonic clock.
+/// This rank's barrier exit times on its monotonic clock, in nanoseconds.
 #[derive(Debug, Default)]
 pub struct Exits(Vec<u64>);
 
 impl Exits {
-    /// Adds an exit; later ones than the kept ones are ignored, at all ranks alike.
+    /// Adds an exit time; every rank ignores the exits after the first `KEPT`.
     pub fn add(&mut self, at: u64) {
         if self.0.len() < KEPT {
             self.0.push(at);
         }
     }
 
-    /// Returns the exits and forgets them.
+    /// Removes and returns the exit times.
     pub fn take(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.0)
     }
 }
 
-/// Sends this rank's exits to rank 0, which prints the skew; every rank calls. `hosts[i]` is the host of rank i.
+/// Sends this rank's exit times to rank 0, which prints the skew.
+/// Every rank calls this function; `hosts[i]` is the host of rank i.
 pub fn report(
     wire: &Wire<'_>,
     own: Vec<u64>,

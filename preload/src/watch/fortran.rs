@@ -1,4 +1,4 @@
-//! Conversion of Fortran handles, which are integers, to C handles; and Fortran's constants for "no status".
+//! Conversion of Fortran handles (integers) to C handles, and `MPI_F_STATUS(ES)_IGNORE`.
 #![allow(unsafe_code)]
 
 use super::functions::fortran_sentinel;
@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_int, c_void};
 
 pub type Converter = unsafe extern "C" fn(c_int) -> Handle;
 
-/// Returns the library's conversion function.
+/// Returns the library's conversion function of this name.
 pub fn converter(library: &Library, name: &CStr) -> Result<Converter, String> {
     let found = library.symbol(name)?;
     // SAFETY: all conversion functions take the integer and return the handle.
@@ -16,9 +16,10 @@ pub fn converter(library: &Library, name: &CStr) -> Result<Converter, String> {
 
 /// The conversions from Fortran handles to C handles.
 pub struct Fortran {
-    /// For communicators, datatypes, operators, requests, messages; `None` if both have the same bits.
+    /// Functions for communicators, datatypes, operators, requests and messages;
+    /// `None` if Fortran and C handles have the same bits.
     converters: Option<[Option<Converter>; 5]>,
-    /// The addresses that mean "no status".
+    /// The addresses of `MPI_F_STATUS_IGNORE` and `MPI_F_STATUSES_IGNORE`.
     ignored: [usize; 2],
 }
 
@@ -52,10 +53,10 @@ impl Fortran {
 
     fn handle(&self, kind: usize, integer: c_int) -> Handle {
         match &self.converters {
-            // Both have the same bits.
+            // Fortran and C handles have the same bits.
             None => integer as u32 as Handle,
             Some(converters) => match converters[kind] {
-                // SAFETY: the library's own function, which accepts any integer.
+                // SAFETY: the library's conversion function accepts any integer.
                 Some(convert) => unsafe { convert(integer) },
                 None => 0,
             },
@@ -82,7 +83,7 @@ impl Fortran {
         self.handle(4, integer)
     }
 
-    /// Returns true if an address means "no status".
+    /// Returns true if the program ignores the statuses.
     pub fn is_ignored(&self, statuses: usize) -> bool {
         statuses == 0 || self.ignored.contains(&statuses)
     }

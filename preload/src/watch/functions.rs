@@ -1,4 +1,6 @@
-//! The library's functions that the recorder calls, by their profiling names, so these calls reach neither a profiler nor this library.
+//! The library's functions that the recorder calls by their profiling names.
+//!
+//! These calls reach neither a profiler nor this library's wrappers.
 #![allow(unsafe_code)]
 
 use coll_hwbarr_foreign::library::{Handle, Library};
@@ -13,7 +15,8 @@ macro_rules! functions {
         impl Functions {
             pub fn find(library: &Library) -> Result<Functions, String> {
                 Ok(Functions {
-                    // SAFETY: the standard defines the signature of the function with this name; a handle is one register in all ABIs.
+                    // SAFETY: the standard defines the signature of each function;
+                    // a handle fits one register in all ABIs.
                     $($name: unsafe {
                         std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> c_int>(library.symbol($symbol)?)
                     },)*
@@ -40,10 +43,10 @@ functions! {
     request_get_status = c"PMPI_Request_get_status" (Handle, *mut c_int, usize);
 }
 
-/// Returns the address that means "no status" in Fortran, from the library's variable of this name.
+/// Returns Fortran's address for "ignore the status", from the library's variable `name`.
 pub fn fortran_sentinel(library: &Library, name: &CStr) -> usize {
     match library.symbol(name) {
-        // SAFETY: the standard defines the variable as a pointer.
+        // SAFETY: the standard defines the variable `name` as a pointer.
         Ok(variable) => unsafe { variable.cast::<usize>().read() },
         Err(_) => 0,
     }

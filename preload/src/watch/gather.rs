@@ -1,8 +1,10 @@
-//! The trace of all ranks: clock comparison at the start and end of MPI, then rank 0 receives all events and writes the file.
+//! The trace of all ranks, which rank 0 receives and writes to the file.
 //!
-//! Messages use a duplicate of the world, so they cannot match the program's. Rank 0 receives one rank's events after the other,
-//! in pieces.
-//! The first rank of each host other than rank 0's answers for its clock ([`mpi_report::trace::clock`]).
+//! Clocks are compared after `MPI_Init` and before `MPI_Finalize`.
+//! Messages use a duplicate of the world, so they cannot match the program's receives.
+//! Rank 0 receives the events rank by rank, in messages of at most `EVENTS` events.
+//! On each host without rank 0, the lowest rank answers clock queries
+//! ([`mpi_report::trace::clock`]).
 #![allow(unsafe_code)]
 
 use super::{Watch, call_name};
@@ -16,9 +18,9 @@ use std::ffi::c_int;
 use std::fs::File;
 use std::path::Path;
 
-/// The tag of these messages; each pair of ranks has at most one in flight.
+/// Tag of these messages; each pair of ranks has at most one message in flight.
 const TAG: c_int = 3;
-/// Number of clock queries to a host in a row.
+/// Number of consecutive clock queries to a host.
 const QUESTIONS: u32 = 32;
 /// Buffer size for a host name.
 const NAME: usize = 64;
@@ -27,7 +29,7 @@ const WORDS: usize = 8;
 /// Number of events per message.
 const EVENTS: usize = 1 << 14;
 
-/// Messages of `u64` words between ranks of the job.
+/// Point-to-point messages of `u64` words between ranks of the job.
 pub struct Wire<'a> {
     pub library: &'a Library,
     pub comm: Handle,
@@ -69,7 +71,7 @@ impl Wire<'_> {
         done(code, "MPI_Recv")
     }
 
-    /// Gathers the host of every rank; every rank calls.
+    /// Gathers the host names of all ranks; every rank calls this function.
     pub fn hosts(&self) -> Result<Vec<String>, String> {
         let mine = name_of_host();
         let mut all = vec![[0u8; NAME]; self.size.unsigned_abs() as usize];
@@ -94,7 +96,7 @@ impl Wire<'_> {
         Ok(all.into_iter().map(text).collect())
     }
 
-    /// Returns true if all ranks pass true; every rank calls.
+    /// Returns true if all ranks pass true; every rank calls this function.
     pub fn agree(&self, yes: bool) -> Result<bool, String> {
         let mut all = vec![0u8; self.size.unsigned_abs() as usize];
         let byte = self.library.constants.byte;
@@ -114,7 +116,8 @@ impl Wire<'_> {
         Ok(all.iter().all(|yes| *yes != 0))
     }
 
-    /// Queries the clock of the first rank of each other host, or answers; every rank calls.
+    /// Queries the clocks of the other hosts' first ranks, or answers;
+    /// every rank calls this function.
     pub fn compare(
         &self,
         hosts: &[String],
@@ -142,7 +145,7 @@ impl Wire<'_> {
     }
 }
 
-/// Returns the hosts other than rank 0's, each with its first rank.
+/// Returns each host other than rank 0's, with its lowest rank.
 fn others(hosts: &[String]) -> Vec<(String, c_int)> {
     let mut found: Vec<(String, c_int)> = Vec::new();
     for (rank, host) in (0..).zip(hosts) {
@@ -155,12 +158,13 @@ fn others(hosts: &[String]) -> Vec<(String, c_int)> {
 
 fn name_of_host() -> [u8; NAME] {
     let mut name = [0; NAME];
-    // SAFETY: the buffer is one byte longer than the length that is passed; the last byte stays zero.
+    // SAFETY: the buffer is one byte longer than the length that is passed;
+    // its last byte stays zero.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), NAME - 1) };
     name
 }
 
-/// Checks at the start of the job that the file can be written; leaves no file.
+/// Checks at the start of the job that the trace file is writable; creates no lasting file.
 pub fn try_to_write(path: &Path) -> Result<(), String> {
     let was_there = path.exists();
     let opened = File::options().append(true).create(true).open(path);
@@ -174,7 +178,7 @@ fn not_written(path: &Path, error: &std::io::Error) -> String {
     format!("the trace cannot be written to {}: {error}", path.display())
 }
 
-/// Sends this rank's events to rank 0, which writes the file; every rank calls.
+/// Sends this rank's events to rank 0, which writes the file; every rank calls this function.
 pub fn write(watch: &Watch, played: Played, path: &Path) -> Result<(), String> {
     let wire = watch.wire();
     let clocks = watch.clocks().clone();

@@ -1,16 +1,18 @@
-//! The recorder of MPI calls: for the report of a job that hangs (`PORTCULLIS_HANG`), for a trace (`PORTCULLIS_TRACE`), and for the
-//! exit skew of barriers (`PORTCULLIS_EXIT_SKEW`).
+//! The recorder of MPI calls: hang report (`PORTCULLIS_HANG`), trace (`PORTCULLIS_TRACE`)
+//! and exit skew of barriers (`PORTCULLIS_EXIT_SKEW`).
 //!
 //! # Protocol
 //!
-//! * Every rank of a job calls [`start`] after `MPI_Init`. If a report or trace is configured, it collectively creates a duplicate of the
-//!   world, the list of the ranks' hosts, and the node's state pages.
-//! * [`record::around`] wraps each call: it stores the call and what it waits for in the state page, and appends the call to the event
-//!   log ([`event_log`]). Handles remain the library's and serve as keys of communicators and requests.
-//! * Every rank calls [`finish`] before `MPI_Finalize`: rank 0 receives the event logs and writes the file.
+//! * Every rank of a job calls [`start`] after `MPI_Init`. For a report or trace, all ranks
+//!   create a duplicate of the world, the list of host names and the node's state pages.
+//! * [`record::around`] wraps each call: it stores the call and the awaited message in the
+//!   state page, and appends the call to the event log ([`event_log`]).
+//!   The library's handles are the keys of communicators and requests.
+//! * Every rank calls [`finish`] before `MPI_Finalize`.
+//!   Rank 0 then receives the event logs and writes the file.
 //!
-//! If nothing is configured, each call costs one load.
-//! Ranks of spawned jobs are not watched: they are numbered separately and have no file.
+//! If no feature is configured, each call costs one additional load.
+//! Ranks of spawned jobs are not watched: their ranks start at 0 again, and they have no file.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -68,18 +70,18 @@ use std::sync::atomic::{AtomicPtr, AtomicU16};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use watcher::Watcher;
 
-/// The recorder of a process that is watched.
+/// The recorder of this process.
 pub struct Watch {
     pub library: &'static Library,
     functions: Functions,
     constants: LibraryConstants,
     pub fortran: Fortran,
-    /// A duplicate of the world, and its group.
+    /// A duplicate of the world.
     comm: Handle,
     group: Handle,
     rank: c_int,
     size: c_int,
-    /// The host of each rank.
+    /// `hosts[i]` is the host of rank i.
     hosts: Arc<Vec<String>>,
     settings: Settings,
     /// `Some` if a report is configured.
@@ -92,7 +94,7 @@ pub struct Watch {
     exits: Option<Mutex<Exits>>,
     clocks: Mutex<BTreeMap<String, Clock>>,
     watcher: Mutex<Option<Watcher>>,
-    /// The polling call that the state page shows between two of its calls; 0 if there is none.
+    /// The polling call in the state page between two polls; 0 if there is none.
     polling: AtomicU16,
 }
 
@@ -104,10 +106,10 @@ pub fn is_on() -> bool {
     !WATCH.load(Acquire).is_null()
 }
 
-/// Returns this process's recorder. It is never freed, because other threads may be using it.
+/// Returns this process's recorder, which is never freed: other threads may use it.
 #[allow(unsafe_code)]
 fn get() -> Option<&'static Watch> {
-    // SAFETY: null, or a pointer that `start` leaked; it is never freed.
+    // SAFETY: the pointer is null or was leaked by `start`; the recorder is never freed.
     unsafe { WATCH.load(Acquire).as_ref() }
 }
 
@@ -129,7 +131,7 @@ fn thread() -> u32 {
     THREAD.try_with(|thread| *thread).unwrap_or(0)
 }
 
-/// Starts the recorder after the initialising call with this number.
+/// Starts the recorder after `MPI_Init` or `MPI_Init_thread`; `call` is its number.
 pub fn start(call: u16, began: u64) {
     if is_on() {
         return;
@@ -155,19 +157,19 @@ pub fn start(call: u16, began: u64) {
     }
 }
 
-/// Records that a barrier on the world has ended at this time.
+/// Records the exit time of a barrier on the world.
 pub fn left_barrier(at: u64) {
     if let Some(exits) = get().and_then(|watch| watch.exits.as_ref()) {
         lock(exits).add(at);
     }
 }
 
-/// Returns the time now if exits of barriers are recorded.
+/// Returns the current time if the exit skew is configured.
 pub fn exit_time() -> Option<u64> {
     get()?.exits.as_ref().map(|_| now_ns())
 }
 
-/// Records that the wire of the hardware barrier was driven or has changed.
+/// Records that a wire of the hardware barrier was driven or has changed.
 fn wire(wire: u32, entered: u64, released: u64) {
     let Some(watch) = get() else {
         return;
@@ -180,13 +182,13 @@ fn wire(wire: u32, entered: u64, released: u64) {
     }
 }
 
-/// Watching has ended; `MPI_Finalize` runs until this is dropped.
+/// Guard of `MPI_Finalize` after the recorder has stopped.
 pub struct CallEnd(Option<(&'static Watch, u16)>);
 
-/// Ends watching before the finalising call with this number.
+/// Stops the recorder before `MPI_Finalize`; `call` is its number.
 #[allow(unsafe_code)]
 pub fn finish(call: u16) -> CallEnd {
-    // SAFETY: null, or a pointer that `start` leaked; it is never freed.
+    // SAFETY: the pointer is null or was leaked by `start`; the recorder is never freed.
     let Some(watch) = (unsafe { WATCH.swap(null_mut(), AcqRel).as_ref() }) else {
         return CallEnd(None);
     };
@@ -226,7 +228,9 @@ impl Drop for CallEnd {
     }
 }
 
-/// Creates the state pages and, in the first rank of each node, the watcher. Rank 0 first checks that the trace file can be written. Every rank of the job calls.
+/// Creates the state pages and, in the first rank of each node, the watcher.
+/// Rank 0 first checks that the trace file is writable.
+/// Every rank of the job calls this function.
 fn watched_states(
     wire: &Wire<'_>,
     functions: &Functions,
@@ -253,7 +257,8 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watch {
-    /// Creates the recorder; every rank of the job calls. Returns `None` for ranks of spawned jobs.
+    /// Creates the recorder, or returns `None` for ranks of spawned jobs.
+    /// Every rank of the job calls this function.
     #[allow(unsafe_code)]
     fn open(library: &'static Library, settings: Settings) -> Result<Option<Watch>, String> {
         let functions = Functions::find(library)?;
@@ -296,7 +301,7 @@ impl Watch {
         }
         let seen = watched_states(&wire, &functions, &hosts, &settings);
         if !wire.agree(seen.is_ok())? {
-            // Only one rank reports the error.
+            // A failed rank returns its error; the other ranks start no recorder.
             return seen.map(|_| None);
         }
         let (pages, watcher) = seen?;
@@ -334,7 +339,8 @@ impl Watch {
         }
     }
 
-    /// Compares the clocks at the end, if they are needed; every rank calls.
+    /// Compares the clocks before `MPI_Finalize`, if they are needed;
+    /// every rank calls this function.
     fn compare_clocks(&self) -> Result<(), String> {
         match self.settings.trace.is_some() || self.exits.is_some() {
             true => self.wire().compare(&self.hosts, &mut self.clocks()),
@@ -342,11 +348,11 @@ impl Watch {
         }
     }
 
-    /// Frees the communicator and the group of the recorder.
+    /// Frees the recorder's communicator and group.
     #[allow(unsafe_code)]
     fn close(&self) {
         let (mut comm, mut group) = (self.comm, self.group);
-        // SAFETY: this recorder created both, and nothing uses them after this.
+        // SAFETY: this recorder created both handles and does not use them afterwards.
         unsafe {
             (self.functions.group_free)(&raw mut group);
             (self.functions.comm_free)(&raw mut comm);

@@ -1,10 +1,12 @@
-//! The state pages of a node: shared memory in which each rank stores what it does at the moment, as Portcullis's own ranks do.
+//! The state pages of a node: shared memory in which each rank stores its current MPI call.
 //!
 //! # Protocol
 //!
-//! The node's first rank creates an anonymous memory file and sends the others its process id and descriptor;
-//! they open it through `/proc`. When all have mapped it, all close the descriptor, so the memory is freed with the last process, however it ends.
-//! Each rank stores only to its own page; the first rank's watcher reads all.
+//! The node's first rank creates an anonymous memory file (`memfd`)
+//! and sends its process id and descriptor to the other ranks, which open it through `/proc`.
+//! Every rank closes its descriptor after all ranks have mapped the file,
+//! so the kernel frees the memory when the last process ends or crashes.
+//! Each rank writes only its own page; the first rank's watcher reads all pages.
 #![allow(unsafe_code)]
 
 use super::functions::Functions;
@@ -26,7 +28,8 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Creates or maps the pages; every rank of the job calls. `comm` is a duplicate of its world.
+    /// Creates or maps the pages; every rank of the job calls this function.
+    /// `comm` is a duplicate of the world.
     pub fn open(
         library: &Library,
         more: &Functions,
@@ -67,9 +70,10 @@ impl Pages {
             Some(Err(error)) => Err(format!("memory for states cannot be made: {error}")),
             None => open(all.first(), bytes).map(|segment| (segment, None)),
         };
-        // The descriptor is closed only after all have opened the file; either all have it or none.
+        // This allgather completes only after every rank has opened the file or failed.
+        // If one rank failed, all ranks return an error.
         let good = gather(library, node, [segment.is_ok().into(), 0, 0], count)?;
-        // SAFETY: `node` was created by this function and is not used after this.
+        // SAFETY: this function created `node` and does not use the handle afterwards.
         unsafe { (more.comm_free)(&raw mut node) };
         let (segment, _file) = segment?;
         if good.iter().any(|[good, ..]| *good == 0) {
@@ -91,13 +95,13 @@ impl Pages {
         &self.pages
     }
 
-    /// Returns true if this rank runs the watcher.
+    /// Returns true if this rank runs the node's watcher.
     pub fn is_first(&self) -> bool {
         self.mine == 0
     }
 }
 
-/// Gathers the value of every member, in the order of ranks.
+/// Gathers one value of each member, in rank order.
 fn gather(
     library: &Library,
     comm: Handle,
@@ -106,7 +110,7 @@ fn gather(
 ) -> Result<Vec<[c_int; 3]>, String> {
     let mut all = vec![[0; 3]; count];
     let (bytes, byte) = (size_of_val(&mine) as c_int, library.constants.byte);
-    // SAFETY: the receive buffer has the length of one value per member.
+    // SAFETY: the receive buffer holds one value per member.
     let code = unsafe {
         (library.functions.allgather)(
             mine.as_ptr().cast(),
@@ -126,7 +130,7 @@ fn map(file: impl AsFd, bytes: usize) -> Result<Segment, String> {
     Segment::map(file, bytes).map_err(|error| format!("memory for states is not mapped: {error}"))
 }
 
-/// Maps the memory that the first rank has created.
+/// Maps the memory file that the node's first rank created.
 fn open(told: Option<&[c_int; 3]>, bytes: usize) -> Result<Segment, String> {
     let Some([process, file, rank]) = told.filter(|[_, file, _]| *file >= 0) else {
         return Err("the first rank of this node has no memory for states".into());

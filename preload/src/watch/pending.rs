@@ -1,4 +1,4 @@
-//! The program's incomplete requests, and messages that a matched probe has found.
+//! The program's incomplete requests, and the messages found by matched probes.
 
 use super::call_args::{Direction, HandlePtr};
 use super::comms::Communicator;
@@ -8,16 +8,16 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-/// The message of a request.
+/// The message of a point-to-point request.
 #[derive(Clone, Debug)]
 pub struct Transfer {
     pub direction: Direction,
     pub comm: Arc<Communicator>,
-    /// A rank or a wildcard, with the library's value.
+    /// The peer's rank or a wildcard, in the library's values.
     pub peer: c_int,
     pub tag: c_int,
     pub bytes: u64,
-    /// The message's number, if it was assigned when the request was posted.
+    /// The message number, if assigned when the request was posted.
     pub number: Option<u64>,
     /// True for a persistent request.
     pub stays: bool,
@@ -30,14 +30,15 @@ pub enum Pending {
     Transfer(Transfer),
     /// A collective operation.
     Round,
-    /// A duplicate of a communicator; its handle will be stored at this place.
+    /// An `MPI_Comm_idup`: the parent, and the address of the new communicator's handle.
     Duplicate(Arc<Communicator>, HandlePtr),
 }
 
 /// The incomplete requests.
 ///
-/// The library may reuse a handle for another thread as soon as its request is complete, possibly before the thread that waits
-/// for it has returned. So each request has a number of its own, which is looked up before the call that completes it.
+/// The library may reuse a handle as soon as its request is complete.
+/// The waiting thread may not yet have returned at that time.
+/// So each request has a number, which is looked up before the completing call.
 #[derive(Debug, Default)]
 pub struct Pendings {
     numbers: HashMap<Handle, u64>,
@@ -53,7 +54,7 @@ impl Pendings {
         self.requests.insert(self.next, pending);
     }
 
-    /// Returns the number of the request with this handle; 0 if it is unknown.
+    /// Returns the number of the request with this handle; 0 for an unknown handle.
     pub fn number(&self, request: Handle) -> u64 {
         self.numbers.get(&request).copied().unwrap_or(0)
     }
@@ -73,7 +74,7 @@ impl Pendings {
         }
     }
 
-    /// Completes a request and returns it, if it was active.
+    /// Completes a request; returns the request if it was active.
     pub fn completes(&mut self, request: Handle, number: u64) -> Option<Pending> {
         match self.requests.get_mut(&number) {
             Some(Pending::Transfer(transfer)) if transfer.stays => {
@@ -91,7 +92,7 @@ impl Pendings {
         self.requests.remove(&number)
     }
 
-    /// Records a message that a matched probe has found, for its receive.
+    /// Records a message that a matched probe has found; the receive takes it later.
     pub fn matches(&mut self, message: Handle, comm: Arc<Communicator>, arrived: Arrived) {
         self.matched.insert(message, (comm, arrived));
     }

@@ -1,4 +1,4 @@
-//! Recording of a call: its arguments before it, its results after it.
+//! Recording of an MPI call: its arguments before the call, its results afterwards.
 #![allow(unsafe_code)]
 
 use super::call_args::{CallArgs, HandleKind, Round};
@@ -11,10 +11,10 @@ use mpi_core::coll::CallSignature;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// Calls `next`, and records the call unless it is nested in another one; `next` receives the pointer to the statuses.
+/// Calls `next` with a pointer to the statuses; records the call unless it is nested.
 ///
 /// # Safety
-/// `statuses` is the program's argument; the pointers in `args` are the program's arguments.
+/// `statuses` and the pointers in `args` are the program's arguments.
 pub unsafe fn around(
     call: u16,
     statuses: *mut c_void,
@@ -58,13 +58,14 @@ pub unsafe fn around(
     code
 }
 
-/// The program's memory before the call.
+/// Values read from the program's memory before the call.
 pub struct Before {
-    /// The requests that the call may complete or start, the message that it receives, or the communicator that it frees.
+    /// The requests that the call may complete or start, or the message that it receives,
+    /// or the communicator that the call frees.
     pub handles: Vec<Handle>,
-    /// The numbers of the requests among them.
+    /// The numbers of those handles that are requests.
     pub numbers: Vec<u64>,
-    /// The message that the call receives, as found by the probe.
+    /// The message that an `MPI_Mrecv` receives, as found by the probe.
     pub matched: Option<(Arc<Communicator>, Arrived)>,
 }
 
@@ -85,7 +86,7 @@ impl Before {
             _ => Vec::new(),
         };
         let (mut numbers, mut matched) = (Vec::new(), None);
-        // A freed handle may be reused by another thread before the call has returned to this thread.
+        // Another thread may reuse a freed handle before this call has returned.
         match args {
             CallArgs::Drops(_) => handles.iter().for_each(|comm| watch.comms().forgets(*comm)),
             CallArgs::Mrecv(_) | CallArgs::Imrecv(..) => {
@@ -105,7 +106,7 @@ impl Before {
     }
 }
 
-/// Statuses for the trace if the program passes none.
+/// Statuses for the trace if the program ignores the statuses.
 struct Spare(Vec<u64>);
 
 impl Spare {
@@ -136,7 +137,7 @@ impl Watch {
         }
     }
 
-    /// Returns the arguments on which all members must agree, in the values of the report.
+    /// Returns the arguments that must be equal at all members, in the report's encoding.
     fn signature(&self, round: &Round) -> CallSignature {
         let one_more = |number: u64| number + 1;
         let root = round.root.and_then(|root| u64::try_from(root).ok());
@@ -151,7 +152,7 @@ impl Watch {
         ])
     }
 
-    /// Returns the standard's value of a predefined operator; 0 for any other.
+    /// Returns the standard ABI's value of a predefined operator; 0 for any other operator.
     fn operator(&self, op: Handle) -> u64 {
         let all = crate::names::OPERATORS.iter();
         let is_it = |(standard, mpich, symbol): &&(u64, usize, &std::ffi::CStr)| match self
@@ -170,7 +171,7 @@ impl Watch {
     /// Returns the size of `count` elements of a datatype, in bytes.
     pub(super) fn bytes(&self, count: i64, datatype: Handle) -> u64 {
         let mut size: c_int = 0;
-        // SAFETY: `datatype` is the program's argument, valid by the standard, and `size` is a live local.
+        // SAFETY: the program must pass a valid `datatype`; `size` is a live local.
         let code = unsafe { (self.functions.type_size)(datatype, &raw mut size) };
         match code {
             0 => u64::try_from(count.saturating_mul(size.into())).unwrap_or(0),

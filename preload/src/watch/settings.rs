@@ -1,17 +1,17 @@
-//! The recorder's configuration, from the environment, which launchers pass to all ranks.
+//! The recorder's configuration in the environment, which launchers pass to all ranks.
 
 use mpi_base::{environment, text};
 use mpi_report::trace::EVENTS;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The trace file; its extension selects the format.
+/// Path of the trace file; its extension selects the format.
 const TRACE: &str = "PORTCULLIS_TRACE";
-/// Seconds without progress before a report is printed.
+/// Time without progress before a report is printed, in seconds.
 const HANG: &str = "PORTCULLIS_HANG";
-/// The JSON file of the report.
+/// Path of the report's JSON file.
 const HANG_REPORT: &str = "PORTCULLIS_HANG_REPORT";
-/// 1 to report at the end how far apart the ranks leave MPI_Barrier.
+/// If 1, rank 0 prints the exit skew of `MPI_Barrier` at the end.
 const EXIT_SKEW: &str = "PORTCULLIS_EXIT_SKEW";
 /// Maximum number of events kept per rank, as for `mpirun --trace`.
 const KEPT: &str = "PORTCULLIS_MCA_mpi_base_trace";
@@ -26,7 +26,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns `None` if nothing is configured, and an error message if a value is invalid.
+    /// Returns `None` if no feature is configured, or an error message for an invalid value.
     pub fn read() -> Result<Option<Settings>, String> {
         Settings::of(|name| environment::var(name).map(text::from_os))
     }

@@ -1,13 +1,17 @@
-//! The state page of this rank: the current call, the rank and message it waits for, and collective operations.
+//! The state page of this rank: current call, awaited rank and message, collective operations.
 //!
-//! Portcullis's own engine stores what it waits for after a moment of waiting. A foreign library's waiting is not visible from outside, so a call
-//! that may wait is stored when it starts. Three kinds of calls need more:
+//! Portcullis's own engine stores the awaited message after a short wait.
+//! A foreign library does not show whether it waits.
+//! So a call that may wait is stored at its start.
+//! Three kinds of calls need more:
 //!
-//! * A call that waits for all of several requests does not report which are complete. So while more than one is active, they are tested
-//!   one by one, at first without and later with a pause; the library's own function is called for the last one.
-//! * A call that sends to one rank and receives from another may wait for either; then the page shows "one of two".
-//! * A test or probe without a result does not count as a call: a rank that only polls makes no progress. The page shows it
-//!   until the rank calls something else.
+//! * A call that waits for all of several requests does not report which are complete.
+//!   While more than one request is active, the requests are tested one by one,
+//!   at first without and later with a pause. The library's function waits for the last request.
+//! * A call that sends to one rank and receives from another may wait for either rank;
+//!   the page then shows "one of two".
+//! * A test or probe without a result is not counted as a call: a rank that only polls makes
+//!   no progress. The page shows the poll until the rank makes another call.
 #![allow(unsafe_code)]
 
 use super::Watch;
@@ -23,12 +27,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long requests are tested without a pause.
+/// Duration for which requests are tested without a pause.
 const EAGER: Duration = Duration::from_millis(20);
-/// The pause after that.
+/// Pause between two tests after `EAGER`.
 const PAUSE: Duration = Duration::from_micros(500);
 
-/// Returns the page's entry for one side of a message.
+/// Returns the state page's entry for a send or a receive.
 fn about(
     watch: &Watch,
     direction: Direction,
@@ -90,7 +94,7 @@ impl<'a> StateWriter<'a> {
         }
     }
 
-    /// Stores the start of a call; `handles` are those of its requests.
+    /// Stores the start of a call; `handles` are the call's requests.
     pub fn publish_wait(self, call: u16, args: &CallArgs, handles: &[Handle], began: u64) {
         let Some(page) = self.page() else {
             return;
@@ -108,7 +112,7 @@ impl<'a> StateWriter<'a> {
         }
     }
 
-    /// Stores the end of a call; for a test or probe, `found` is its flag.
+    /// Stores the end of a call; `found` is the flag of a test or probe.
     pub fn clear_wait(self, call: u16, args: &CallArgs, handles: &[Handle], found: bool) {
         let Some(page) = self.page() else {
             return;
@@ -210,7 +214,7 @@ impl<'a> StateWriter<'a> {
         Some(About { requests, ..about })
     }
 
-    /// Returns the requests that may be active.
+    /// Returns the handles whose requests may be active.
     fn under_way(self, handles: &[Handle]) -> Vec<Handle> {
         let pendings = self.watch.pendings();
         let is_open = |handle: &Handle| match pendings.get(*handle) {
@@ -221,7 +225,8 @@ impl<'a> StateWriter<'a> {
         handles.iter().copied().filter(is_open).collect()
     }
 
-    /// Before a call that waits for all of several requests: tests them until one is left or the library returns an error.
+    /// Tests the requests of a call such as `MPI_Waitall` before the call,
+    /// until one active request is left or the library returns an error.
     pub fn publish_states(self, requests: &Requests, handles: &[Handle]) {
         let Some(page) = self.page() else {
             return;
@@ -237,7 +242,8 @@ impl<'a> StateWriter<'a> {
             let mut is_wrong = false;
             open.retain(|handle| {
                 let mut over: c_int = 0;
-                // SAFETY: a request of the program; the flag is a live local, and the status is `MPI_STATUS_IGNORE`.
+                // SAFETY: the program passed a valid request; the flag is a live local,
+                // and the status is `MPI_STATUS_IGNORE`.
                 let code = unsafe {
                     (self.watch.functions.request_get_status)(*handle, &raw mut over, ignore)
                 };
@@ -260,7 +266,7 @@ impl<'a> StateWriter<'a> {
         }
     }
 
-    /// Stores the start of a collective operation in the page, if there is one.
+    /// Stores the start of a collective operation in the state page, if there is a page.
     pub fn publish_round(self, comm: &Arc<Communicator>, round: u64, words: [u64; 4], waits: bool) {
         if let Some(page) = self.page() {
             page.collective(comm.number, comm.members, round, words);

@@ -1,7 +1,9 @@
-//! The watcher: a thread in the first rank of each node that polls the node's state pages and prints a report if no rank makes progress.
+//! The watcher: a thread in the first rank of each node that detects a hang.
 //!
-//! It calls no MPI function and receives no signal of the program. The report derives from the state pages, as `mpirun`'s does for
-//! Portcullis's own ranks, and is printed once per stall.
+//! The thread polls the node's state pages and prints a report if no rank makes progress.
+//! The watcher calls no MPI function and blocks all signals.
+//! The report derives from the state pages, like that of `mpirun` for Portcullis's own ranks.
+//! The watcher prints one report per stall.
 
 use super::call_name;
 use super::page::Pages;
@@ -14,11 +16,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Bounds of the polling interval.
+/// Minimum and maximum of the polling interval.
 const OFTEN: Duration = Duration::from_millis(5);
 const SELDOM: Duration = Duration::from_secs(5);
 
-/// The thread; it ends when this is dropped.
+/// The watcher's thread; dropping this value ends the thread.
 #[derive(Debug)]
 pub struct Watcher {
     over: Arc<(Mutex<bool>, Condvar)>,
@@ -33,7 +35,8 @@ struct Job {
 }
 
 impl Watcher {
-    /// Starts the watcher in the first rank of a node, if a report is configured. `hosts[i]` is the host of rank i.
+    /// Starts the watcher in the first rank of a node, if a report is configured.
+    /// `hosts[i]` is the host of rank i.
     pub fn start(
         pages: &Pages,
         hosts: &Arc<Vec<String>>,
@@ -91,7 +94,7 @@ impl Job {
         }
     }
 
-    /// Returns the numbers of calls and of progress steps of each rank of this node.
+    /// Returns the numbers of calls and progress steps of each rank of this node.
     fn counts(&self) -> Vec<(u64, u64)> {
         let pages = self.pages.all().iter().map(|page| page.snapshot());
         pages.map(|state| (state.calls, state.progress)).collect()
@@ -131,7 +134,7 @@ impl Job {
         self.hosts.get(first as usize).cloned().unwrap_or_default()
     }
 
-    /// Returns the states of all ranks of the job; those of other hosts are unknown.
+    /// Returns the states of all ranks of the job; ranks of other hosts are unknown.
     fn seen(&self) -> Vec<Seen> {
         let now = now_ns();
         let mut seen: Vec<Seen> = (0u32..)
@@ -165,7 +168,7 @@ fn is_alive(process: u32) -> bool {
 /// Runs `start` with all signals blocked, so the new thread receives none.
 #[allow(unsafe_code)]
 fn without_signals<T>(start: impl FnOnce() -> T) -> T {
-    // SAFETY: both sets are live locals, and each is written before it is read.
+    // SAFETY: both signal sets are live locals, and each is written before it is read.
     unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
         libc::sigfillset(&raw mut all);

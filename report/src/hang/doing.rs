@@ -1,4 +1,4 @@
-//! The current activity of a rank, as text.
+//! Text that describes the current activity of a rank.
 
 use super::Seen;
 use crate::rank_snapshot::{AtWindow, Comm, InFile, Partner, Round, Stage, Waiting, WindowNeed};
@@ -6,11 +6,12 @@ use printable::name;
 use std::fmt;
 use std::time::Duration;
 
-/// Precedes the cause of death of a rank that the job goes on without.
+/// The text before the cause of death of a lost rank.
 pub(super) const DEAD: &str = "is dead; it ";
 
 impl Seen {
-    /// Describes its activity, without its number: "waits in MPI_Recv from rank 5, tag 7, for 31 s".
+    /// Describes the rank's activity without its number:
+    /// "waits in MPI_Recv from rank 5, tag 7, for 31 s".
     pub fn doing(&self) -> String {
         if let Some(how) = &self.lost {
             return format!("{DEAD}{how}");
@@ -55,7 +56,7 @@ impl Seen {
                 _ => format!("waits in {call} for a message {waiting}"),
             },
             (Some(waiting), _) => format!("waits in {call} {waiting}"),
-            // A fence is a barrier of the window's own communicator.
+            // A fence is a barrier on the window's own communicator.
             (None, Some(round)) if call.starts_with("MPI_Win_") => {
                 format!("waits in {call} ({})", DisplayRound(round))
             }
@@ -78,20 +79,20 @@ impl Seen {
     }
 }
 
-/// What a rank does in a system call on a file, or in a function of a plugin's file.
+/// Describes a rank in a system call on a file, or in a function of a plugin's file.
 fn in_file(at: &InFile, call: &str) -> String {
     let (since, name) = (Seconds(at.since), name(&at.name));
     format!("is in {} of {name} since {since}, in {call}", at.call)
 }
 
-/// Returns true if a call waits for requests that earlier calls have started.
+/// Returns true if a call completes requests of earlier calls.
 fn is_for_requests(call: &str) -> bool {
     ["MPI_Wait", "MPI_Test"]
         .iter()
         .any(|those| call.starts_with(those))
 }
 
-/// Formats a round for people: "MPI_Bcast #12 on MPI_COMM_WORLD, from rank 0 of 400 bytes".
+/// Formats a collective operation: "MPI_Bcast #12 on MPI_COMM_WORLD, from rank 0 of 400 bytes".
 pub(super) struct DisplayRound<'a>(pub(super) &'a Round);
 
 impl fmt::Display for DisplayRound<'_> {
@@ -117,7 +118,7 @@ impl fmt::Display for OneOf {
     }
 }
 
-/// Formats whole seconds, or tenths below ten seconds.
+/// Formats a duration in seconds, with tenths below ten seconds.
 struct Seconds(Duration);
 
 impl fmt::Display for Seconds {

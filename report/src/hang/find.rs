@@ -1,4 +1,4 @@
-//! The findings about a job without progress, the most informative first.
+//! Search for findings about a job without progress, the most informative first.
 
 use super::doing::DisplayRound;
 use super::graph::{Graph, Needs, missing};
@@ -33,7 +33,8 @@ fn exceptions(ranks: &[Seen]) -> Vec<Finding> {
     ranks.iter().filter_map(of).collect()
 }
 
-/// Returns the rounds in which ranks wait, with those ranks: by communicator, the earliest number first.
+/// Returns the collective operations in which ranks wait, each with these ranks.
+/// The order is by communicator, and then by number.
 fn rounds(ranks: &[Seen]) -> BTreeMap<(Comm, u64), Vec<(&Seen, &Round)>> {
     let mut rounds: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for seen in ranks.iter().filter(|seen| !seen.has_left()) {
@@ -86,7 +87,7 @@ fn circles(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Returns the finding of ranks each of which waits for the next.
+/// Returns the finding for a cycle, in which each rank waits for the next.
 pub(super) fn circle_of(members: &[&Seen]) -> Finding {
     Finding::Circle {
         ranks: members.iter().map(|seen| seen.rank).collect(),
@@ -95,7 +96,7 @@ pub(super) fn circle_of(members: &[&Seen]) -> Finding {
     }
 }
 
-/// Returns true if one sends what the other wants to receive, but with another tag.
+/// Returns true if one rank sends to the other, which waits for a message with another tag.
 fn tags_differ(a: &Seen, b: &Seen) -> bool {
     let waiting = |seen: &Seen| {
         seen.snapshot
@@ -110,9 +111,12 @@ fn tags_differ(a: &Seen, b: &Seen) -> bool {
     out.comm == back.comm && back.tag.is_some() && out.tag != back.tag
 }
 
-/// Finds rounds in which a rank waits although all members have arrived, the earliest of each communicator: their arguments do not match.
+/// Finds collective operations in which ranks wait although all members have arrived.
 ///
-/// Reported only without a better reason: if members forward data to each other, a member that waits elsewhere may be the cause.
+/// Then the members' arguments do not match;
+/// the earliest operation of each communicator is reported.
+/// The finding is used only if there is no other.
+/// If members forward data, a member that waits elsewhere may be the cause.
 fn unended(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
     rounds(ranks)
@@ -138,7 +142,8 @@ fn unended(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Finds rounds that lack members, unless they are in a reported cycle with those members; the earliest of each communicator.
+/// Finds collective operations that lack members, the earliest of each communicator.
+/// An operation is omitted if it is in a reported cycle with the missing members.
 fn absent(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
     rounds(ranks)
@@ -164,7 +169,7 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
             Some(Finding::Absent {
                 operation: match agreed {
                     true => DisplayRound(round).to_string(),
-                    // The operations that each of them calls have been reported.
+                    // Another finding already lists the operations that the ranks call.
                     false => format!("collective operation #{number} on {comm}"),
                 },
                 inside: inside.iter().map(|(seen, _)| seen.rank).collect(),
@@ -176,7 +181,8 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Finds ranks that others exchange messages with, or need at a window, and that wait for none themselves, each with the waiting ranks.
+/// Finds ranks that others wait for in a message or at a window, and that do not wait themselves.
+/// Each such rank is reported with the ranks that wait for it.
 fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
     let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (at, seen) in ranks.iter().enumerate() {
@@ -198,7 +204,7 @@ fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
         .map(|(culprit, waiting)| Finding::Culprit {
             waiting,
             rank: ranks[culprit].rank,
-            // The death of a dead rank explains everything.
+            // If the rank is dead, its death explains the wait.
             left: ranks[culprit].has_left() && ranks[culprit].lost.is_none(),
             doing: ranks[culprit].doing(),
         })
@@ -224,7 +230,7 @@ fn no_sender(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
     })
 }
 
-/// Finds wires that are behind while a rank waits for them.
+/// Finds wires of the hardware barrier that have not toggled while another rank waits for them.
 fn wires(ranks: &[Seen]) -> Option<Finding> {
     let gates: Vec<(u32, Gate)> = ranks
         .iter()

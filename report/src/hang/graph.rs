@@ -1,18 +1,21 @@
-//! The wait-for graph of a job, with searches for cycles and for ranks that can never proceed.
+//! Wait-for graph of a job, with searches for cycles and for ranks that can never proceed.
 //!
-//! A rank that waits for one peer, or in a collective operation for all absent members, proceeds only when *all* of them have
-//! proceeded; a rank that receives from any source, or waits for any of several requests, proceeds when *one* of them has
-//! (E. Knapp, "Deadlock detection in distributed databases", ACM Computing Surveys 19(4), 1987: the AND and the OR model).
-//! So a cycle of the first kind is a deadlock; ranks of the second kind are deadlocked only if no free rank can reach them any more.
+//! An AND wait ends when *all* awaited ranks have proceeded:
+//! a wait for one peer, or in a collective operation for all absent members.
+//! A cycle of AND waits is a deadlock.
+//! An OR wait ends when *one* rank has proceeded: a receive from any source, or a wait for any
+//! request of several. Ranks in OR waits are deadlocked if no rank that can proceed is left.
+//! Source: E. Knapp, "Deadlock detection in distributed databases",
+//! ACM Computing Surveys 19(4), 1987.
 
 use super::Seen;
 use crate::rank_snapshot::{Comm, Round, Waiting};
 use std::collections::VecDeque;
 
-/// The condition for a rank to proceed; ranks as indices into the slice of all ranks.
+/// The condition under which a rank proceeds, with ranks as indexes into the slice of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
-    /// It does not wait, or has left.
+    /// The rank does not wait, or has left the job.
     Nothing,
     All(Vec<usize>),
     Any,
@@ -41,7 +44,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Returns one shortest cycle through each rank that is in a cycle and not in an earlier one.
+    /// Returns a shortest cycle for each rank in a cycle, unless an earlier cycle has that rank.
     pub(super) fn circles(&self) -> Vec<Vec<usize>> {
         let mut circles: Vec<Vec<usize>> = Vec::new();
         for start in 0..self.ranks.len() {
@@ -50,7 +53,7 @@ impl<'a> Graph<'a> {
             }
             circles.extend(self.way_back(start));
         }
-        // A longer cycle that shares a rank with a shorter one adds nothing.
+        // A longer cycle that shares a rank with a shorter one gives no new information.
         circles.sort_by_key(Vec::len);
         let mut told: Vec<usize> = Vec::new();
         circles.retain(|circle| {
@@ -83,7 +86,7 @@ impl<'a> Graph<'a> {
         None
     }
 
-    /// Returns the ranks that will never proceed, whatever the free ranks do.
+    /// Returns for each rank whether it can never proceed, whatever the other ranks do.
     pub(super) fn stuck(&self) -> Vec<bool> {
         let mut free: Vec<bool> = (0..self.ranks.len())
             .map(|at| self.needs[at] == Needs::Nothing && !self.ranks[at].has_left())
@@ -138,7 +141,7 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
     }
 }
 
-/// Returns true if a rank has entered a round, or has passed it.
+/// Returns true if a rank has entered or passed a collective operation.
 pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
     let theirs = seen
         .snapshot
@@ -147,9 +150,10 @@ pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
     theirs.is_some_and(|theirs| theirs.comm == round.comm && theirs.number >= round.number)
 }
 
-/// Returns the members that are known not to have entered a round.
+/// Returns the members that are known not to have entered a collective operation.
 ///
-/// All ranks are members of `MPI_COMM_WORLD`. Of another communicator only members whose latest collective operation was on it are known.
+/// All ranks are members of `MPI_COMM_WORLD`.
+/// A member of another communicator is known only if its latest collective operation was on it.
 pub(super) fn missing(round: &Round, ranks: &[Seen]) -> Vec<usize> {
     let member = |seen: &Seen| {
         let theirs = seen

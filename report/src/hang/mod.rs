@@ -1,16 +1,17 @@
-//! Hang reports: which rank waits for which, derived from the [`RankSnapshot`]s of a job without progress.
+//! Hang reports: which rank waits for which, in a job without progress.
 //!
-//! Pure: snapshots go in, a [`Report`] comes out, as text for people and JSON for tools.
-//! The report begins with the findings, each of which explains why a rank waits ([`Finding`]); then it lists the activity of every rank.
-//! Snapshots are taken while ranks run, so a finding about ranks that have just begun to wait may be outdated; the waiting times show that.
+//! This module is pure: it converts [`RankSnapshot`]s to a [`Report`], as text and as JSON.
+//! The report begins with the findings, each of which explains why ranks wait ([`Finding`]).
+//! Then it lists the activity of every rank.
+//! Snapshots are taken while ranks run, so a finding about a short wait may be outdated.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `graph` | the wait-for graph, its cycles, and the ranks that can never proceed |
-//! | `find` | the findings |
-//! | `doing` | the activity of one rank, as text |
-//! | [`proof`] | the proof that no rank will move again |
-//! | [`standstill`] | a part of the ranks that seems dead while others go on |
+//! | `find` | the search for findings |
+//! | `doing` | text about the activity of one rank |
+//! | [`proof`] | the proof that no rank can make progress any more |
+//! | [`standstill`] | detection of an apparent deadlock of some ranks while others make progress |
 
 mod doing;
 mod find;
@@ -26,16 +27,17 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A rank of the job.
+/// A rank of the job, with its last snapshot.
 #[derive(Clone, Debug, Serialize)]
 pub struct Seen {
     pub rank: u32,
     pub host: String,
     pub alive: bool,
-    /// How it died, if the job goes on without it: "was killed by signal 9 (SIGKILL)".
+    /// The cause of death, if the job continues without the rank:
+    /// "was killed by signal 9 (SIGKILL)".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
-    /// The last line of the latest Python traceback that it has written: "ValueError: bad".
+    /// The last line of the rank's latest Python traceback: "ValueError: bad".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
     pub snapshot: Option<RankSnapshot>,
@@ -50,30 +52,30 @@ impl Seen {
     }
 }
 
-/// An explanation of why ranks wait.
+/// An explanation why ranks wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Finding {
-    /// A Python program has raised an exception.
+    /// The rank's Python program has raised an exception.
     Exception {
         rank: u32,
         exception: String,
         doing: String,
     },
-    /// A cycle: each rank waits for the next, and the last for the first.
+    /// A cycle: each rank waits for the next, and the last rank waits for the first.
     Circle {
         ranks: Vec<u32>,
         doing: Vec<String>,
-        /// Two ranks that wait for each other with different tags.
+        /// Whether the cycle has two ranks whose messages differ only in the tag.
         tags_differ: bool,
     },
-    /// Members of a communicator are in operations that do not match.
+    /// Members of a communicator have called collective operations that do not match.
     Mismatch {
         comm: String,
         number: u64,
         groups: Vec<Group>,
     },
-    /// A collective operation waits for members that have not arrived.
+    /// A collective operation waits for members that have not entered it.
     Absent {
         operation: String,
         inside: Vec<u32>,
@@ -82,27 +84,28 @@ pub enum Finding {
         unknown: u32,
         doing: Vec<String>,
     },
-    /// A collective operation does not end although all its members have arrived.
+    /// A collective operation does not complete although all members have entered it.
     Unended {
         operation: String,
         inside: Vec<u32>,
-        /// The members for which it has ended.
+        /// The members for which the operation has completed.
         left: Vec<u32>,
-        /// Whether the job's own library can compare the members' arguments.
+        /// Whether the job's library can compare the members' arguments; false for other libraries.
         #[serde(skip)]
         is_comparable: bool,
     },
-    /// Ranks wait for a rank that waits for none.
+    /// Ranks wait for a rank that itself waits for no rank.
     Culprit {
         waiting: Vec<u32>,
         rank: u32,
         left: bool,
         doing: String,
     },
-    /// Ranks receive from any source, or wait for one of several requests, and no rank is left that could send or receive.
+    /// Ranks receive from any source or wait for one of several requests.
+    /// No rank is left that could send or receive.
     NoSender {
         waiting: Vec<u32>,
-        /// Whether all of them receive from any source.
+        /// Whether all these ranks receive from any source.
         #[serde(skip)]
         take_any: bool,
     },
@@ -114,7 +117,7 @@ pub enum Finding {
     },
 }
 
-/// Ranks that call the same operation.
+/// Ranks that have called the same operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Group {
     pub ranks: Vec<u32>,
@@ -126,14 +129,14 @@ pub struct Group {
 pub struct Wire {
     pub wire: u32,
     pub rank: u32,
-    /// The number of barriers that it has entered.
+    /// The number of barriers that the rank has entered.
     pub entered: u64,
 }
 
-/// The findings, and the activity of every rank.
+/// A hang report: the findings, and the activity of every rank.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// 0 is the job that was launched; others were spawned.
+    /// The number of the job: 0 is the launched job, others are spawned.
     pub job: usize,
     pub findings: Vec<Finding>,
     pub ranks: Vec<Seen>,
@@ -150,12 +153,12 @@ impl Report {
         }
     }
 
-    /// Returns true if all living ranks wait for each other as far as their calls show: on another library, whose messages in flight
-    /// cannot be seen, that is no proof.
+    /// Returns true if all living ranks apparently wait for each other.
+    /// For ranks on another library this is no proof, since its messages in flight are not visible.
     pub fn all_seem_stuck(&self) -> bool {
         let stuck = graph::Graph::of(&self.ranks).stuck();
         let mut living = self.ranks.iter().zip(stuck).filter(|(seen, _)| seen.alive);
-        // A rank that polls may do something else at any time.
+        // A rank that polls may return from its loop at any time.
         let waits = |snapshot: &RankSnapshot| {
             let call = snapshot.call.as_deref().unwrap_or_default();
             ![
@@ -172,7 +175,7 @@ impl Report {
         is_seen && any && living.all(|(seen, stuck)| stuck || seen.has_left())
     }
 
-    /// The same for ranks on another library, which does not take this library's parameters.
+    /// Builds a report for another library, which does not accept this library's parameters.
     pub fn of_other_library(ranks: Vec<Seen>) -> Report {
         let mut report = Report::of(0, ranks);
         for finding in &mut report.findings {
@@ -183,7 +186,7 @@ impl Report {
         report
     }
 
-    /// Returns the report for tools: the findings, each with its kind and its sentence, and the ranks.
+    /// Returns the report as JSON: each finding with its kind and sentence, and the ranks.
     pub fn json(&self) -> serde_json::Value {
         let mut json = serde_json::json!(self);
         let told = json["findings"].as_array_mut().into_iter().flatten();
@@ -299,7 +302,7 @@ impl fmt::Display for Finding {
                         write!(f, "{} and {unknown} more of its members:", named(missing))?
                     }
                 }
-                /// Beyond this number of lines the list of all ranks is clearer.
+                /// The maximum number of lines; for more ranks the list of all ranks is clearer.
                 const SHOWN: usize = 4;
                 for (rank, doing) in missing.iter().zip(doing).take(SHOWN) {
                     write!(f, "\n  rank {rank} {doing}")?;
@@ -390,13 +393,14 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Returns true if an operation moves no data of the program, so that its members cannot disagree about its length.
+/// Returns true if an operation transfers no user data, so that lengths cannot differ.
 fn has_no_data(operation: &str) -> bool {
     let name = operation.split(' ').next().unwrap_or_default();
     matches!(name, "MPI_Barrier" | "MPI_Ibarrier")
 }
 
-/// Marks ranks that wait at a window for a rank that has been outside MPI since the wait began: it has made no call since.
+/// Marks waits at a window for a rank that has made no MPI call since the wait began.
+/// That rank is outside MPI, for example in a computation.
 fn find_outsiders(ranks: &mut [Seen]) {
     let outside: BTreeMap<u32, u64> = ranks
         .iter()
@@ -413,7 +417,7 @@ fn find_outsiders(ranks: &mut [Seen]) {
     }
 }
 
-/// Turns one rank's activity into that of several; the first word is the verb.
+/// Converts the text about one rank's activity to the plural; the first word is the verb.
 fn of_several(doing: &str) -> String {
     if let Some(how) = doing.strip_prefix(doing::DEAD) {
         return format!("are dead; each {how}");
@@ -436,7 +440,7 @@ fn named(ranks: &[u32]) -> String {
         [one] => format!("rank {one}"),
         many => {
             let many: Vec<usize> = many.iter().map(|rank| *rank as usize).collect();
-            // With spaces, as in other lists of ranks in messages.
+            // A space follows each comma, as in other messages.
             format!("ranks {}", ranges::write(&many).replace(',', ", "))
         }
     }

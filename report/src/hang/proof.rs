@@ -1,23 +1,28 @@
-//! The proof that no rank of a job will ever move again, from snapshots of all living ranks.
+//! Proof that no rank of a job can make progress any more, from snapshots of all living ranks.
 //!
-//! A rank is *passive* while it waits inside MPI and a poll of everything that it could wait for finds nothing ([`mpi_base::state::Quiet`]).
-//! A passive rank acts only on a message or a stored word, and passive ranks send and store nothing.
-//! So if every living rank is passive at one time, and no message is in flight, all of them stay passive
-//! (F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2, 1987: the counts of messages sent and received
-//! over all processes are equal, in a state that no process has left meanwhile).
+//! A rank is *passive* while it waits inside MPI
+//! and its polls find nothing ([`mpi_base::state::Quiet`]).
+//! A passive rank acts only on a message or a store to shared memory.
+//! Passive ranks send and store nothing.
+//! So all ranks stay passive if they are passive at one time and no message is in flight.
+//! Source: F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2,
+//! 1987: the total counts of sent and received messages are equal in an unchanged state.
 //!
-//! The time at which all are passive is found by *rounds*: a round is complete when every rank has polled once more without a result, in the same wait,
-//! after all ranks had completed the round before. The clocks of hosts are never compared with each other.
-//! No edge of the wait-for graph is used: a rank that waits for a rank which computes, sleeps outside MPI, is stopped or has not been scheduled
-//! is not passive together with it, whatever it waits for.
+//! *Rounds* establish such a time. A round is complete when every rank has polled again in the
+//! same wait without a result. It begins after all ranks have completed the previous round.
+//! The clocks of different hosts are never compared.
+//!
+//! The proof uses no edge of the wait-for graph.
+//! A rank that computes, sleeps outside MPI, is stopped or not scheduled is not passive.
 
 use super::Seen;
 use crate::rank_snapshot::{Gate, Quiet, RankSnapshot, Stage};
 
-/// Complete rounds that are a proof. Two would suffice if every poll read all words at one time.
+/// The number of complete rounds that form a proof.
+/// Two rounds would suffice if every poll read all memory words at the same time.
 const ROUNDS: u32 = 4;
 
-/// Calls that other jobs or the launcher may end.
+/// Calls that other jobs or the launcher may complete.
 const FROM_OUTSIDE: [&str; 10] = [
     "MPI_Comm_accept",
     "MPI_Comm_connect",
@@ -31,7 +36,7 @@ const FROM_OUTSIDE: [&str; 10] = [
     "MPI_Lookup_name",
 ];
 
-/// The position of a rank that has not moved: as long as it is the same, the rank is in the same wait.
+/// The position of a rank: while it does not change, the rank is in the same wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     rank: u32,
@@ -45,23 +50,24 @@ pub(super) struct Position {
 pub struct Proof {
     /// The position of each living rank.
     positions: Vec<Position>,
-    /// When each rank's snapshot of the latest complete round was taken, by the clock of its host.
+    /// The time of each rank's snapshot in the latest complete round, by its host's clock.
     taken_ns: Vec<u64>,
     rounds: u32,
 }
 
 impl Proof {
-    /// Discards what is known, because some rank may have moved.
+    /// Restarts the proof, since a rank may have made progress.
     pub fn reset(&mut self) {
         *self = Proof::default();
     }
 
-    /// Returns true if all snapshots so far are those of ranks that have not moved.
+    /// Returns true if a proof has begun: no rank has moved in the snapshots so far.
     pub fn has_begun(&self) -> bool {
         !self.positions.is_empty()
     }
 
-    /// Adds one snapshot of each rank of all jobs that are connected. Returns true if they prove that no rank will move again.
+    /// Adds one snapshot of each rank of all connected jobs.
+    /// Returns true if the snapshots prove that no rank can make progress any more.
     pub fn add(&mut self, ranks: &[Seen]) -> bool {
         let Some(passive) = passive_ranks(ranks) else {
             self.reset();
@@ -91,7 +97,7 @@ impl Proof {
     }
 }
 
-/// A living rank that waits.
+/// A living rank that may be passive.
 struct Passive<'a> {
     rank: u32,
     snapshot: &'a RankSnapshot,
@@ -109,7 +115,7 @@ impl Passive<'_> {
     }
 }
 
-/// Returns the living ranks, if there are any and each of them may be passive.
+/// Returns all living ranks as passive; `None` if there are none or one of them is not passive.
 fn passive_ranks(ranks: &[Seen]) -> Option<Vec<Passive<'_>>> {
     let living = ranks.iter().filter(|seen| seen.alive);
     let passive: Vec<Passive<'_>> = living.map(passive).collect::<Option<_>>()?;
@@ -119,18 +125,19 @@ fn passive_ranks(ranks: &[Seen]) -> Option<Vec<Passive<'_>>> {
     (!passive.is_empty() && !passive.iter().any(is_released_by_hardware)).then_some(passive)
 }
 
-/// Returns the position of a rank that may be passive, when its snapshot was taken, and when its latest poll began.
+/// Returns the position of a rank that may be passive, and two times.
+/// The times are those of its snapshot and of the start of its latest poll.
 pub(super) fn position(seen: &Seen) -> Option<(Position, (u64, u64))> {
     let passive = passive(seen)?;
     let is_counted = passive.quiet.sent + passive.quiet.received > 0;
-    // A message that a network has accepted may be in flight.
+    // A message that a network transport has accepted may be in flight.
     (!is_counted).then(|| {
         let quiet = passive.quiet;
         (passive.position(), (quiet.taken_ns, quiet.checked_ns))
     })
 }
 
-/// Returns a rank as passive, as far as its own snapshot shows.
+/// Returns true if the rank is passive as far as its own snapshot shows.
 pub fn may_be_passive(seen: &Seen) -> bool {
     passive(seen).is_some()
 }
@@ -152,7 +159,8 @@ fn passive(seen: &Seen) -> Option<Passive<'_>> {
     })
 }
 
-/// Returns true if the hardware may release a rank from a barrier: unless a wire has not been toggled yet, the release may be in flight.
+/// Returns true if the hardware may release a rank from a barrier.
+/// If a wire has not been toggled, no release is possible; otherwise a release may be in flight.
 fn may_be_released(snapshot: &RankSnapshot, wires: &[Gate]) -> bool {
     let is_in_barrier = snapshot.in_round().is_some_and(|round| {
         round.what.starts_with("MPI_Barrier") || round.what.starts_with("MPI_Ibarrier")
@@ -161,7 +169,7 @@ fn may_be_released(snapshot: &RankSnapshot, wires: &[Gate]) -> bool {
     let is_behind = |gate: &Gate| wires.iter().any(|other| other.entered < gate.entered);
     match snapshot.gate.filter(waits_at_wire) {
         Some(gate) => !is_behind(&gate),
-        // A barrier of another communicator may be served by hardware, too.
+        // A barrier of another communicator may use the hardware as well.
         None => is_in_barrier,
     }
 }
@@ -171,7 +179,7 @@ pub(super) mod tests {
     use super::*;
     use crate::hang::tests::{gone, idle, receives};
 
-    /// A rank that waits for `from`, and whose snapshot of this time shows a poll that began at `checked_ns`.
+    /// Returns a rank that waits for `from`, with a snapshot and the start of its latest poll.
     pub(in crate::hang) fn waits(rank: u32, from: u32, taken_ns: u64, checked_ns: u64) -> Seen {
         let mut seen = receives(rank, from, 7);
         if let Some(snapshot) = &mut seen.snapshot {
@@ -188,7 +196,7 @@ pub(super) mod tests {
         seen
     }
 
-    /// Two ranks that wait for each other, at the end of each of some rounds.
+    /// Returns the snapshots of `count` rounds of two ranks that wait for each other.
     fn rounds(count: u64) -> Vec<Vec<Seen>> {
         let time = |round| 100 * (round + 1);
         let pair = |round| {
@@ -202,7 +210,8 @@ pub(super) mod tests {
         seen.snapshot.as_mut().unwrap().quiet.as_mut().unwrap()
     }
 
-    /// Returns whether any prefix of the snapshots is a proof, if `change` changes the last ranks of each.
+    /// Returns true if a prefix of the rounds is a proof;
+    /// `change` modifies the ranks of each round.
     fn is_proven(change: impl Fn(usize, &mut Vec<Seen>)) -> bool {
         let mut proof = Proof::default();
         rounds(20).into_iter().enumerate().any(|(at, mut ranks)| {
@@ -217,7 +226,7 @@ pub(super) mod tests {
         let mut proof = Proof::default();
         let proven = |ranks: &Vec<Seen>| proof.add(ranks);
         assert_eq!(rounds(20).iter().map(proven).position(|dead| dead), Some(4));
-        // Ranks that have ended change nothing.
+        // Ranks that have ended do not affect the proof.
         assert!(is_proven(|_, ranks| ranks.push(gone(2))));
     }
 
@@ -233,7 +242,7 @@ pub(super) mod tests {
         assert!(!is_proven(
             |_, ranks| quiet_of(&mut ranks[1]).checked_ns = 90
         ));
-        // It goes on later.
+        // The rank is stopped and continues in a later round.
         let stopped_until = |round: usize| {
             move |at: usize, ranks: &mut Vec<Seen>| {
                 if at < round {

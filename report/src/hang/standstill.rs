@@ -1,8 +1,10 @@
-//! Ranks that stand still in a circle while others go on: a part of a job that seems dead.
+//! Detection of an apparent deadlock of some ranks while other ranks make progress.
 //!
-//! It is no proof as [`proof`](super::proof) is one: another rank may hold what a message of the circle waits for.
-//! So it is reported and never ends a job, and only after a long time and with exact edges:
-//! each rank of the circle waits in a call for one request, whose peer is the next one, and has polled in every round without a result.
+//! Unlike in [`proof`](super::proof), another rank may hold data that the cycle depends on.
+//! So a finding is reported but never ends a job.
+//! A cycle is reported only after a long time and if its edges are exact.
+//! Each rank of the cycle waits in a call for one request, whose peer is the next rank.
+//! The poll of every round has found nothing.
 
 use super::graph::{Graph, Needs};
 use super::proof::{Position, position};
@@ -10,10 +12,10 @@ use super::{Finding, Seen, find};
 use crate::rank_snapshot::{Partner, Waiting};
 use std::collections::BTreeMap;
 
-/// Rounds in which a circle has not moved before it is reported.
+/// The number of rounds without progress after which a cycle is reported.
 const ROUNDS: u32 = 4;
 
-/// A circle that has been seen.
+/// The state of an observed cycle.
 #[derive(Debug)]
 struct Standing {
     positions: Vec<Position>,
@@ -21,14 +23,15 @@ struct Standing {
     rounds: u32,
 }
 
-/// The circles that have been seen, by their ranks.
+/// The observed cycles, by their ranks.
 #[derive(Debug, Default)]
 pub struct Standstill {
     circles: BTreeMap<Vec<u32>, Standing>,
 }
 
 impl Standstill {
-    /// Adds a snapshot of the living ranks of one host. Returns the circles that have stood still for long, each once.
+    /// Adds a snapshot of the living ranks of one host.
+    /// Returns the cycles that have made no progress for `ROUNDS` rounds, each cycle once.
     pub fn add(&mut self, ranks: &[Seen]) -> Vec<Finding> {
         let graph = Graph::of(ranks);
         let mut before = std::mem::take(&mut self.circles);
@@ -75,7 +78,7 @@ impl Standstill {
     }
 }
 
-/// Returns true if a rank waits for one message of one rank, and for nothing else.
+/// Returns true if a rank waits only for one message of one rank.
 fn waits_for_one_message(seen: &Seen) -> bool {
     let waiting = seen.snapshot.as_ref().and_then(|s| s.waiting.as_ref());
     matches!(
@@ -92,7 +95,8 @@ mod tests {
     use super::super::tests::idle;
     use super::*;
 
-    /// Adds this number of rounds of ranks that `of` makes, and returns in which a circle was found.
+    /// Adds `rounds` rounds of the ranks that `of` returns;
+    /// returns the rounds with a reported cycle.
     fn found(rounds: u64, of: impl Fn(u64) -> Vec<Seen>) -> Vec<u64> {
         let mut standstill = Standstill::default();
         let mut is_found = |round: &u64| !standstill.add(&of(*round)).is_empty();

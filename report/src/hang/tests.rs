@@ -1,4 +1,4 @@
-//! Tests of reports from hand-made snapshots; `tests/tests/hang.rs` shows that real jobs yield such snapshots.
+//! Tests of hang reports from hand-made snapshots; `tests/tests/hang.rs` tests real jobs.
 
 use super::*;
 use crate::rank_snapshot::{AtWindow, Comm, Gate, InFile, Partner, Round, Waiting, WindowNeed};
@@ -118,7 +118,7 @@ fn a_rank_that_the_job_goes_on_without_is_named_as_dead() {
     ] {
         assert!(said.contains(part), "{said}");
     }
-    // A dead rank without a snapshot counts the same.
+    // A dead rank without a snapshot is reported in the same way.
     let unseen = Seen {
         snapshot: None,
         ..lost(1)
@@ -233,7 +233,7 @@ fn who_takes_any_message_waits_in_vain_only_when_nobody_can_move() {
             .any(|found| matches!(found, Finding::NoSender { waiting, .. } if *waiting == [0]))
     };
     assert!(!vain(&[any(), idle(1)]));
-    // Rank 1 proceeds when rank 2 does, and may send then.
+    // Rank 1 proceeds when rank 2 proceeds, and may then send to rank 0.
     assert!(!vain(&[any(), receives(1, 2, 1), idle(2)]));
     assert!(vain(&[any(), gone(1)]));
     assert!(vain(&[any(), receives(1, 0, 1)]));
@@ -284,7 +284,7 @@ fn tools_get_kind_ranks_and_sentence_of_each_finding() {
     );
 }
 
-/// Ranks 1 to 3 expect more than rank 0 has sent, so they wait indefinitely.
+/// Ranks 1 to 3 expect more bytes than rank 0 has sent, so they wait indefinitely.
 #[test]
 fn an_operation_that_does_not_end_though_all_have_come_is_told() {
     let mut ranks: Vec<Seen> = (1..4)
@@ -292,19 +292,19 @@ fn an_operation_that_does_not_end_though_all_have_come_is_told() {
         .collect();
     ranks.insert(0, meets(0, "MPI_Reduce to rank 0 of 4 bytes", 2));
     insta::assert_snapshot!(report(ranks.clone()));
-    // The rank that has left the operation may compute as well, or have exited.
+    // The rank that has left the operation may also compute, or have exited.
     ranks[0] = with(meets(0, "MPI_Scatter", 1), |snapshot| {
         snapshot.round.as_mut().expect("a round").inside = false;
     });
     let told = report(ranks.clone());
     assert!(told.contains("and rank 0 has left it:"), "{told}");
-    // While a member is absent, that alone explains the wait.
+    // An absent member is a sufficient explanation of the wait.
     ranks[0] = idle(0);
     let told = report(ranks);
     assert!(!told.contains("coll_base_check"), "{told}");
 }
 
-/// Members of a barrier have no lengths, so these cannot differ.
+/// Members of a barrier transfer no data, so lengths cannot differ.
 #[test]
 fn a_barrier_that_does_not_end_is_reported_without_lengths() {
     let told = report((0..4).map(|rank| meets(rank, "MPI_Barrier", 1)).collect());
@@ -313,7 +313,7 @@ fn a_barrier_that_does_not_end_is_reported_without_lengths() {
     assert!(!told.contains("lengths"), "{told}");
 }
 
-/// Another user may have chosen the names of windows and files.
+/// Another user may have chosen the names of windows and files, so they are escaped.
 #[test]
 fn names_in_a_report_are_shown() {
     let window = |name: &str| AtWindow {
@@ -373,7 +373,7 @@ fn a_lock_holder_without_calls_has_been_outside_as_long_as_the_others_wait() {
         text.contains("rank 1 waits for rank 2, which computes"),
         "{text}"
     );
-    // It has made calls meanwhile.
+    // The rank has made calls since the wait began.
     let text = Report::of(0, vec![idle(0), locks(1, 2, 2), idle(2)]).to_string();
     assert!(
         text.contains("held by rank 2 of the job, for 31 s"),

@@ -1,10 +1,12 @@
-//! Aligns the clocks of several hosts: no message is received before it was sent.
+//! Alignment of the clocks of several hosts, so that no message is received before it was sent.
 //!
-//! Clocks that were compared by requests and replies ([`super::clock`]) may still differ by more than a message's latency.
-//! First each host as a whole is delayed by the minimum that its messages require: each message from host A to host B is the constraint
-//! that B be later than A by some amount, and the least solution is found as longest paths are (R. Bellman, 1958).
-//! If no such shift suffices, because a clock did not run evenly, single receives are moved after their sends, with the later
-//! events of their rank if necessary (R. Rabenseifner, "The controlled logical clock", 1997, without its second pass).
+//! Clocks compared as in [`super::clock`] may still differ by more than a message's latency.
+//! First each host's times are shifted by the minimum that its messages require.
+//! Each message from host A to host B is a lower bound for shift(B) - shift(A);
+//! the least solution is found like longest paths (R. Bellman, 1958).
+//! If shifts do not suffice, because a clock ran unevenly, receives are moved after their sends.
+//! Later events of the receiving rank are moved too if necessary.
+//! Source: R. Rabenseifner, "The controlled logical clock", 1997, without its second pass.
 
 use super::{Arrow, Trace};
 use mpi_base::node::{Event, EventKind};
@@ -20,7 +22,7 @@ impl Trace {
         }
     }
 
-    /// Returns how long before its send a message was received; 0 if after.
+    /// Returns the time in nanoseconds by which a receive precedes its send, or 0 if it does not.
     fn early(&self, arrow: &Arrow) -> u64 {
         let (sent, received) = (self.event(arrow.from).at, self.event(arrow.to).at);
         sent.saturating_sub(received)
@@ -34,7 +36,7 @@ impl Trace {
             hosts.push(*numbers.entry(&lane.host).or_insert(next));
         }
         let count = numbers.len();
-        // How much later the second host must be than the first, at least; may be negative.
+        // The minimum of shift(second) - shift(first) for each pair of hosts; may be negative.
         let mut demands: BTreeMap<(usize, usize), i128> = BTreeMap::new();
         for arrow in arrows {
             let between = (hosts[arrow.from.0], hosts[arrow.to.0]);
@@ -46,7 +48,7 @@ impl Trace {
             }
         }
         let mut later = vec![0i128; count];
-        // Bounded by the number of hosts, as contradictory constraints would never be satisfied.
+        // Bounded by the number of hosts, since contradictory constraints have no solution.
         for _ in 0..count {
             for (&(from, to), demand) in &demands {
                 later[to] = later[to].max(later[from] + demand);
@@ -61,7 +63,7 @@ impl Trace {
         }
     }
 
-    /// Visits all event rings in an order in which each send precedes its receive.
+    /// Processes the event rings in an order in which each send precedes its receive.
     fn move_receives(&mut self, arrows: &[Arrow]) {
         let senders: HashMap<(usize, usize), (usize, usize)> =
             arrows.iter().map(|arrow| (arrow.to, arrow.from)).collect();
@@ -101,7 +103,7 @@ fn change(event: &mut Event, mut to: impl FnMut(u64) -> u64) {
     }
 }
 
-/// The shifts of a rank's times: from the first of a pair on, no time is before the second.
+/// The shifts of a rank: pair `(from, to)` moves all times since `from` to at least `to`.
 #[derive(Clone, Debug, Default)]
 struct Moved(Vec<(u64, u64)>);
 
@@ -110,7 +112,7 @@ impl Moved {
         self.0.push((from, to));
     }
 
-    /// A call that began before the shifted event keeps its beginning.
+    /// Returns the shifted time; a call that began before the shifted event keeps its start time.
     fn apply(&self, time: u64) -> u64 {
         let last = self.0.iter().rev().find(|(from, _)| *from <= time);
         last.map_or(time, |(_, to)| time.max(*to))

@@ -1,9 +1,11 @@
-//! The trace event format: a JSON object that Perfetto (ui.perfetto.dev) and chrome://tracing open.
+//! Trace event format: a JSON object that Perfetto (ui.perfetto.dev) and chrome://tracing open.
 //!
 //! Source: "Trace Event Format", Google, the document behind chrome://tracing.
-//! A rank is a process and its threads are threads. A call is a complete event (`X`), a message a flow (`s` to `f`) between the slices
-//! that enclose its ends, and a message whose other end is not in the event rings an instant (`i`). Each file of a rank is a lane with its
-//! system calls. Times are microseconds since the first event.
+//! A rank is a process, and its threads are threads. A call is a complete event (`X`).
+//! A message is a flow (`s` to `f`) between the slices that enclose its ends.
+//! A message without its other end in the event rings is an instant (`i`).
+//! Each file of a rank is a lane with its system calls.
+//! Times are microseconds since the first event.
 
 use super::lane::Trace;
 use crate::CallName;
@@ -16,10 +18,10 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-/// The first thread number of file lanes, which are shown below the threads.
+/// The first thread number of file lanes; viewers show them below the threads.
 const FILE_LANES: u64 = 1_000;
 
-/// Writes the whole trace; times are microseconds from its beginning.
+/// Writes the whole trace; times are microseconds since its first event.
 pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Result<()> {
     let begin = trace.begin();
     let clocks = trace.clocks.iter();
@@ -40,7 +42,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         flows.insert(arrow.to, (id, "f"));
     }
     for (at, lane) in trace.lanes.iter().enumerate() {
-        // Process numbers of spawned jobs' ranks do not collide with those of the first job.
+        // The job number distinguishes processes of spawned jobs from those of the first job.
         let pid = lane.job * 1_000_000 + lane.rank as usize;
         let spawned = match lane.job {
             0 => String::new(),
@@ -60,7 +62,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         }
         let owners = threads(&lane.played.events);
         let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
-        // Details that calls recorded while they ran, and the names of windows.
+        // `told` has details that calls recorded while they ran; `windows` has the windows' names.
         let mut told: Vec<&Event> = Vec::new();
         let mut windows: HashMap<u64, String> = HashMap::new();
         for (place, event) in lane.played.events.iter().enumerate() {
@@ -78,7 +80,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
                         "dur",
                         json!(event.until.saturating_sub(event.at) as f64 / 1000.0),
                     );
-                    // The details that the call recorded while it ran precede it on the event ring.
+                    // The details of a call precede the call on the event ring.
                     let mut inside = told.drain(..).filter(|inside| inside.at >= event.at);
                     let args = inside.next_back().map(|inside| match inside.kind {
                         EventKind::Access => access_args(inside, &windows),
@@ -130,7 +132,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
                 EventKind::Wire => {
                     set("ph", "C".into());
                     set("name", format!("barrier wire {}", event.peer).into());
-                    // A wire toggles at each barrier.
+                    // A wire toggles at each barrier, so its level is the count modulo 2.
                     set(
                         "args",
                         json!({"out": event.number % 2, "in": event.extra % 2}),
@@ -143,7 +145,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
     writeln!(out, "\n]}}")
 }
 
-/// Returns the thread of each event: a message belongs to the next call that ends after it.
+/// Returns the thread of each event: a message belongs to the call that ends next after it.
 fn threads(events: &[Event]) -> Vec<u32> {
     let mut threads = vec![0; events.len()];
     let mut thread = events

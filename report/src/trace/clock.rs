@@ -1,26 +1,29 @@
-//! The offset of another host's clock, measured by requests and replies.
+//! Offset of another host's clock, measured by requests and replies.
 //!
-//! The other clock was read between the request and its reply, so the midpoint is wrong by at most half the round-trip time;
-//! of several rounds the one with the shortest round trip is used (F. Cristian, "Probabilistic clock synchronization", Distributed
-//! Computing 3, 1989).
-//! Clocks run at different speeds: between the rounds at the beginning and those at the end of a job the offset is interpolated linearly.
+//! The other clock is read between a request and its reply.
+//! The midpoint of both is an estimate with an error of at most half the round-trip time.
+//! The round with the shortest round trip is used.
+//! Source: F. Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989.
+//! Clocks run at different speeds.
+//! So the offset is interpolated linearly between the job's first and last rounds.
 //!
 //! Promise: a corrected clock is still monotonic.
 
 use mpi_base::node::Event;
 
-/// The result of one round.
+/// The result of one round: a reading of the other clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     theirs: u64,
-    /// Our clock minus theirs.
+    /// The time of this clock minus the time of the other clock, in nanoseconds.
     ahead: i128,
-    /// The maximum error of that.
+    /// The maximum error of `ahead` in nanoseconds.
     error: u64,
 }
 
 impl Reading {
-    /// Builds a reading: `asked` and `heard` are times of our clock, and `theirs` was read in between.
+    /// Creates a reading of `theirs` from the other clock.
+    /// `asked` and `heard` are the times of the request and the reply on this clock.
     pub fn between(asked: u64, heard: u64, theirs: u64) -> Reading {
         let error = heard.saturating_sub(asked) / 2;
         let ours = asked.saturating_add(error);
@@ -32,14 +35,14 @@ impl Reading {
     }
 }
 
-/// Two readings define a drift only if their distance is at least this multiple of their errors;
-/// otherwise the better one replaces both.
+/// The minimum distance of two readings that define a drift, as a multiple of their errors.
+/// Of closer readings only the one with the smaller error is used.
 const FAR_APART: u64 = 1000;
 
-/// Another host's clock.
+/// The readings of another host's clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// The best reading of each series, in the order of time.
+    /// The best reading of each series, in order of time.
     best: Vec<Option<Reading>>,
 }
 
@@ -49,7 +52,7 @@ impl Clock {
         self.best.push(None);
     }
 
-    /// Adds a reading to the present series, which keeps the one with the least error.
+    /// Adds a reading to the current series, which keeps the reading with the smallest error.
     pub fn read(&mut self, reading: Reading) {
         if let Some(best) = self.best.last_mut()
             && best.is_none_or(|best| reading.error < best.error)
@@ -58,7 +61,7 @@ impl Clock {
         }
     }
 
-    /// Returns the readings that are far enough apart.
+    /// Returns the readings that are far enough apart to define a drift.
     fn readings(&self) -> Vec<Reading> {
         let mut kept: Vec<Reading> = Vec::new();
         for &reading in self.best.iter().flatten() {
@@ -77,7 +80,7 @@ impl Clock {
         kept
     }
 
-    /// Converts a time of the other clock to ours.
+    /// Converts a time of the other clock to this host's clock.
     pub fn ours(&self, theirs: u64) -> u64 {
         let readings = self.readings();
         let after = readings.partition_point(|reading| reading.theirs <= theirs);
@@ -93,7 +96,7 @@ impl Clock {
         (i128::from(theirs) + ahead).clamp(0, u64::MAX.into()) as u64
     }
 
-    /// Converts the times of an event.
+    /// Converts the times of an event to this host's clock.
     pub fn set(&self, event: &mut Event) {
         event.at = self.ours(event.at);
         if event.until > 0 {
@@ -130,7 +133,7 @@ mod tests {
         clock.begin();
         clock.read(Reading::between(999, 1001, 5000));
         clock.begin();
-        // A clock that runs a thousandth too fast.
+        // The clock runs too fast by one thousandth.
         clock.read(Reading::between(1_000_999, 1_001_001, 1_006_000));
         assert_eq!(clock.ours(5000), 1000);
         assert_eq!(clock.ours(505_500), 501_000);

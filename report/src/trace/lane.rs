@@ -1,8 +1,8 @@
-//! The event rings of all ranks, as they were collected.
+//! Collected event rings of all ranks.
 
 use mpi_base::node::Played;
 
-/// One rank's event ring.
+/// The event ring of one rank.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
     pub job: usize,
@@ -15,6 +15,7 @@ pub struct Lane {
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub lanes: Vec<Lane>,
-    /// The other hosts with the maximum errors of their clocks in nanoseconds; `None`: the clock was not compared.
+    /// The other hosts with the maximum errors of their clocks in nanoseconds.
+    /// `None` means that the clock was not compared.
     pub clocks: Vec<(String, Option<u64>)>,
 }

@@ -1,9 +1,10 @@
-//! `mpirun --trace FILE`: converts the event rings of all ranks to one file for a viewer.
+//! `mpirun --trace FILE`: conversion of the event rings of all ranks to one file for a viewer.
 //!
-//! The event rings are in the hosts' memory, so they are read when the ranks have ended, however they ended ([`mpi_base::node::Player`]);
-//! other hosts send theirs, and their times are converted to this host's clock ([`clock`], `align`).
-//! The file's extension selects the format: `.vcd` is a waveform ([`vcd`]), anything else the trace event format
-//! that Perfetto and Chrome read ([`chrome`]).
+//! The event rings are in the hosts' memory ([`mpi_base::node::Player`]).
+//! They are read after the ranks have ended, for any reason.
+//! Other hosts send theirs, and the times are converted to this host's clock ([`clock`], `align`).
+//! The file's extension selects the format. `.vcd` is a waveform ([`vcd`]).
+//! Any other extension is the trace event format for Perfetto and Chrome ([`chrome`]).
 //!
 //! Promise: no message is received before it was sent, and each rank's events keep their order.
 
@@ -21,13 +22,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// The default number of events kept of each rank: a mebibyte.
+/// The default number of events kept for each rank; they occupy 1 MiB.
 pub const EVENTS: u32 = 1 << 14;
 
-/// A message with both its ends.
+/// A message, with its send and receive events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrow {
-    /// The indices of the lanes, and of the events in them.
+    /// The send and, below, the receive, each as a lane index and an event index.
     pub from: (usize, usize),
     pub to: (usize, usize),
 }
@@ -60,9 +61,9 @@ impl Trace {
         self.lanes.iter().map(|lane| lane.played.lost).sum()
     }
 
-    /// Returns the messages with both ends in the event rings: sender and receiver count them alike.
+    /// Returns the messages with both ends in the event rings, which number them alike.
     pub fn arrows(&self) -> Vec<Arrow> {
-        // Job, context, source in the communicator, destination in the job, tag, number.
+        // The key: job, context, source in the communicator, destination in the job, tag, number.
         type Key = (usize, u64, i32, i32, i32, u64);
         let mut sent: HashMap<Key, (usize, usize)> = HashMap::new();
         let of = |kind: EventKind| {
@@ -102,7 +103,7 @@ impl Trace {
             .collect()
     }
 
-    /// Returns an event by its lane and its index there, as in [`Arrow`].
+    /// Returns the event with a lane index and an event index, as in [`Arrow`].
     pub fn event(&self, (lane, place): (usize, usize)) -> &Event {
         &self.lanes[lane].played.events[place]
     }

@@ -1,4 +1,4 @@
-//! Tests of the trace files from hand-made event rings; `tests/tests/trace.rs` shows that real jobs record such event rings.
+//! Tests of trace files from hand-made event rings; `tests/tests/trace.rs` tests real jobs.
 
 use super::lane::Lane;
 use super::*;
@@ -44,14 +44,14 @@ fn call(at: u64, until: u64) -> Event {
     }
 }
 
-/// The first two functions of the interface.
+/// Returns the name of one of the first two functions of the interface.
 fn name(call: u16) -> String {
     ["MPI_Bsend", "MPI_Bsend_c"][usize::from(call) - 1].into()
 }
 
 fn two_ranks() -> Trace {
     let sender = vec![sent(1500, 1, 5, 1), sent(1600, 1, 6, 1), call(1000, 2000)];
-    // The second message is received first, and the sender of a third is not in the event rings.
+    // The second message is received first; the third message has no send event.
     let receiver = vec![
         received(2500, 0, 6, 1),
         received(2600, 0, 5, 1),
@@ -64,7 +64,7 @@ fn two_ranks() -> Trace {
     }
 }
 
-/// Two hosts, the second with a clock that is `late` behind; a message each way.
+/// Returns a trace of two hosts with a message each way; the second clock is `late` behind.
 fn two_hosts(late: u64) -> Trace {
     let first = vec![sent(10_000, 1, 5, 1), received(12_000, 1, 6, 1)];
     let second = vec![
@@ -78,7 +78,7 @@ fn two_hosts(late: u64) -> Trace {
     };
     for (lane, other) in [(0, 1), (1, 0)] {
         for event in &mut trace.lanes[lane].played.events {
-            // The source in the communicator, which is the world.
+            // The source rank in the communicator, which is MPI_COMM_WORLD, equals the lane.
             event.extra = lane as u64;
             event.peer = other;
         }
@@ -167,7 +167,7 @@ fn a_host_whose_clock_is_late_is_moved_as_a_whole() {
 #[test]
 fn messages_that_contradict_every_clock_still_go_forward_and_calls_keep_their_order() {
     let mut trace = two_hosts(0);
-    // Answered before it was asked: no shift of a host can satisfy both.
+    // The reply is received before its request is sent: no shift of a host satisfies both.
     trace.lanes[0].played.events[1].at = 10_050;
     trace.lanes[0].played.events.push(call(10_040, 10_060));
     trace.lanes[0].played.events.push(call(10_070, 10_080));

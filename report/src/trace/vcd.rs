@@ -1,8 +1,10 @@
-//! A waveform (IEEE 1364-2005, section 18) with lanes for each rank, beside the wires of the hardware barrier, for GTKWave or Surfer.
+//! Waveform of a trace for GTKWave or Surfer (VCD, IEEE 1364-2005, section 18).
 //!
-//! Each rank is a scope. `mpi` is high inside MPI, `collective` inside a collective operation and `barrier` inside a barrier;
-//! `sent` and `received` toggle with each message; `wire_out` and `wire_in` are the levels at the rank's wire of the hardware barrier,
-//! both low before the first barrier. Times are nanoseconds since the first event.
+//! Each rank has a scope. `mpi` is high inside MPI, `collective` inside a collective operation.
+//! `barrier` is high inside a barrier. `sent` and `received` toggle with each message.
+//! `wire_out` and `wire_in` are the levels of the rank's wire of the hardware barrier.
+//! Both are low before the first barrier.
+//! Times are nanoseconds since the first event.
 
 use super::lane::Trace;
 use crate::CallName;
@@ -10,7 +12,7 @@ use mpi_base::node::EventKind;
 use std::io::{self, Write};
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, Writer};
 
-/// The signals of a rank's scope, in this order.
+/// The signals in the scope of a rank, in this order.
 const LANES: [&str; 7] = [
     "mpi",
     "collective",
@@ -21,14 +23,14 @@ const LANES: [&str; 7] = [
     "wire_in",
 ];
 
-/// Writes the whole trace; times are nanoseconds from its beginning.
+/// Writes the whole trace; times are nanoseconds since its first event.
 pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Result<()> {
     let mut writer = Writer::new(out);
     writer.timescale(1, TimescaleUnit::NS)?;
     writer.add_module("job")?;
     let begin = trace.begin();
     let mut ids: Vec<IdCode> = Vec::new();
-    // Time, signal, level.
+    // Each change is a time, a signal and a level.
     let mut changes: Vec<(u64, IdCode, bool)> = Vec::new();
     for lane in &trace.lanes {
         let scope = match lane.job {
@@ -46,7 +48,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         };
         ids.extend(&lines);
         let (mut sends, mut receives) = (false, false);
-        // A call records its collective operation while it runs, and itself when it returns.
+        // A call records its collective operation inside, and itself when it returns.
         let mut round = None;
         for event in &lane.played.events {
             let at = event.at - begin;
@@ -73,7 +75,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
                     receives = !receives;
                     changes.push((at, received, receives));
                 }
-                // A waveform has one level per rank, and a rank has many files.
+                // A waveform has one level for each signal of a rank, and a rank has many files.
                 EventKind::File
                 | EventKind::FileName
                 | EventKind::FileTotals
@@ -94,7 +96,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         writer.change_scalar(id, Value::V0)?;
     }
     writer.end()?;
-    // A stable sort, so that of two changes of a signal at one time the later one wins.
+    // A stable sort: of two changes of a signal at the same time the later one wins.
     changes.sort_by_key(|(at, _, _)| *at);
     let mut now = None;
     for (at, line, level) in changes {

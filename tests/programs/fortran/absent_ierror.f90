@@ -1,5 +1,5 @@
-! Calls without ierror, with it, and with an optional dummy argument of the caller that is absent: in the usual case of a call, in its other cases
-! (derived datatypes, sections, sentinels), and when the call fails.
+! Calls without ierror, with it, and with an absent optional dummy argument of the caller.
+! The cases are: common arguments, derived datatypes, sections, sentinels, and failing calls.
 program absent_ierror
   use mpi_f08
   implicit none
@@ -17,7 +17,7 @@ program absent_ierror
   call all_of_them(code)
   call claim(code == MPI_SUCCESS, 'ierror is set')
 
-  ! Errors return when they should, whether or not there is a variable for their code.
+  ! With MPI_ERRORS_RETURN a call returns, whether or not it has an ierror argument.
   call MPI_Comm_dup(MPI_COMM_SELF, twin)
   call MPI_Comm_set_errhandler(twin, MPI_ERRORS_RETURN)
   call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)

@@ -1,4 +1,4 @@
-! Array sections where a procedure takes the address, one element or partitions of a buffer.
+! Array sections in procedures that store an address, use one element, or partition a buffer.
 program addressed_sections
   use mpi_f08
   use, intrinsic :: iso_c_binding
@@ -56,7 +56,7 @@ program addressed_sections
   call claim(vector(2) == 0 .and. vector(1) == -1 .and. vector(4) == -1, 'the old value')
   call claim(exposed(1) == 1000 * left + 1, 'the sum')
 
-  ! The two halves of a collective access of a file.
+  ! The two halves of a split collective file access.
   call get_command_argument(1, folder)
   call MPI_File_open(MPI_COMM_SELF, trim(folder)//'/section-'//achar(48 + me), MPI_MODE_CREATE + MPI_MODE_RDWR, MPI_INFO_NULL, file)
   call MPI_File_write_at_all_begin(file, 0_MPI_OFFSET_KIND, matrix(3, :), n, MPI_INTEGER)

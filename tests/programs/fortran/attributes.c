@@ -1,4 +1,4 @@
-/* The C half of attributes.F90. */
+/* The C part of attributes.F90. */
 #include <mpi.h>
 #include <stddef.h>
 

@@ -1,4 +1,5 @@
-! Procedures of the program that the library calls: operators, attributes old and new, error handlers, generalized requests.
+! Procedures of the program that the library calls: operators, attributes of MPI-1 and MPI-2,
+! error handlers, generalized requests.
 #include "ways.h"
 module called
   MPI_MODULE
@@ -6,7 +7,7 @@ module called
   MPI_INCLUDE
   integer :: copies = 0, deletions = 0, failures = 0, last_failure = 0, queries = 0, frees = 0, folds = 0
 contains
-  ! Concatenates decimal digits, so the order of the operands shows.
+  ! Concatenates decimal digits, so the result shows the order of the operands.
 #if WAY == 3
   subroutine digits(from, into, length, type)
     use, intrinsic :: iso_c_binding
@@ -115,7 +116,7 @@ program callbacks
   call MPI_Op_free(op, ierr)
   call claim(op == MPI_OP_NULL, 'a freed operator is null')
 
-  ! Attributes are copied, deleted, and kept.
+  ! Attributes are copied, deleted, or not copied.
   call MPI_Comm_create_keyval(copied, deleted, keyval, thousand, ierr)
   call MPI_Comm_dup(MPI_COMM_WORLD, first, ierr)
   call MPI_Comm_set_attr(first, keyval, seventy_seven, ierr)
@@ -150,7 +151,7 @@ program callbacks
   call MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, value, flag, ierr)
   call claim(flag .and. value >= 32767, 'MPI_TAG_UB is a value, not an address')
 
-  ! Errors.
+  ! Error handlers.
   call MPI_Comm_create_errhandler(failed, handler, ierr)
   call MPI_Comm_set_errhandler(first, handler, ierr)
   call MPI_Comm_get_errhandler(first, kept, ierr)
@@ -168,7 +169,7 @@ program callbacks
   call claim(ierr /= MPI_SUCCESS .and. failures == 2, 'an error is returned')
   call MPI_Comm_free(first, ierr)
 
-  ! A request that the program completes itself.
+  ! A generalized request, which the program completes.
   call MPI_Grequest_start(query, freed, cancelled, two, request, ierr)
   call MPI_Cancel(request, ierr)
   call MPI_Grequest_complete(request, ierr)

@@ -1,4 +1,5 @@
-! Collectives in blocking, nonblocking and persistent form, with MPI_IN_PLACE, LOGICAL arguments and arrays of handles.
+! Collectives in blocking, nonblocking and persistent form, also with MPI_IN_PLACE.
+! LOGICAL arguments and arrays of handles are converted.
 #include "ways.h"
 program collectives
   MPI_MODULE
@@ -93,7 +94,7 @@ program collectives
   call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
   call MPI_Request_free(request, ierr)
 
-  ! A torus, whose arrays of LOGICAL go in and come out.
+  ! A torus, whose LOGICAL arrays are input and output arguments.
   dims = 0
   call MPI_Dims_create(ranks, 2, dims, ierr)
   call claim(product(dims) == ranks, 'dimensions for all ranks')
@@ -115,7 +116,7 @@ program collectives
   call MPI_Comm_free(row, ierr)
   call MPI_Comm_free(grid, ierr)
 
-  ! A graph in which each rank sends to the next one.
+  ! A graph in which each rank sends to the next rank.
   call MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, [mod(me + ranks - 1, ranks)], MPI_UNWEIGHTED, &
        1, [mod(me + 1, ranks)], MPI_UNWEIGHTED, MPI_INFO_NULL, .false., graph, ierr)
   call MPI_Neighbor_allgather(me, 1, MPI_INTEGER, total, 1, MPI_INTEGER, graph, ierr)

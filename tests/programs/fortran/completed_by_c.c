@@ -1,4 +1,4 @@
-/* The C half of completed_by_c.f90. */
+/* The C part of completed_by_c.f90. */
 #include <mpi.h>
 
 void wait_in_c(int request);

@@ -1,5 +1,6 @@
-! C code completes the request of a collective with a copied section, so the result is not in the array; the library reports it at the latest when the
-! program ends MPI.
+! C code completes the request of a collective with a copied section.
+! So the array does not contain the result.
+! The library reports this at MPI_Finalize at the latest.
 program completed_by_c
   use mpi_f08
   use, intrinsic :: iso_c_binding
@@ -19,7 +20,7 @@ program completed_by_c
   call MPI_Comm_rank(MPI_COMM_WORLD, me)
   numbers = 1
   sums = -1
-  ! Rank 1 takes part only when rank 0 has a request that is not complete.
+  ! Rank 1 enters only when rank 0 has an incomplete request.
   if (me == 1) call MPI_Recv(token, 1, MPI_INTEGER, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
   call MPI_Iallreduce(numbers(::2), sums(::2), n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
   if (me == 0) then

@@ -1,4 +1,4 @@
-! A copy of MPI_BOTTOM in place of MPI_BOTTOM itself, and a buffer of ordinary content at the same place.
+! A copy of MPI_BOTTOM is passed as a buffer, and then an ordinary buffer at the same address.
 #include "ways.h"
 program copied_bottom
   MPI_MODULE

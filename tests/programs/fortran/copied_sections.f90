@@ -1,5 +1,6 @@
-! Array sections of nonblocking and persistent collectives that compute or have a block for each rank: the library keeps a copy of the section until the
-! request is complete, whichever procedure completes it. Between the elements of a section nothing changes.
+! Array sections of nonblocking and persistent collectives that compute or have a block per rank.
+! The library keeps a copy of the section until the request is complete,
+! whichever procedure completes it. Data between the section's elements are unchanged.
 program copied_sections
   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_intptr_t, c_null_ptr
   use mpi_f08
@@ -22,12 +23,12 @@ program copied_sections
   allocate (blocks(2 * ranks), received(2 * ranks), square(2 * ranks, 3), counts(ranks))
   counts = 1
 
-  ! A section without elements is no sentinel, also before the library has made any copy.
+  ! A section without elements is not taken as a sentinel, even before the library's first copy.
   call MPI_Gather(mine(5:4:2), 0, MPI_INTEGER, result(5:4:2), 0, MPI_INTEGER, 0, MPI_COMM_WORLD)
   call MPI_Iallreduce(mine(5:4:2), result(5:4:2), 0, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
   call MPI_Wait(request, MPI_STATUS_IGNORE)
 
-  ! Reductions, completed by each of the procedures that complete requests.
+  ! Reductions; each procedure that completes requests completes some of them.
   call fresh()
   call MPI_Iallreduce(mine(1::2), result(2::2), n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
   call MPI_Wait(request, MPI_STATUS_IGNORE)
@@ -41,7 +42,7 @@ program copied_sections
   call claim(all(mine(2::2) == [(ranks * i, i = 2, w, 2)]), 'Iallreduce in place, in reversed order')
   call claim(all(mine(1::2) == [((me + 1) * i, i = 1, w, 2)]), 'the elements between stay')
 
-  ! Only the root's result changes; another rank may use its own meanwhile.
+  ! Only the root's result changes; the other ranks may use their results meanwhile.
   call fresh()
   call MPI_Ireduce(mine(::3), result(::3), w / 3, MPI_INTEGER, MPI_SUM, ranks - 1, MPI_COMM_WORLD, three(1))
   if (me /= ranks - 1) result = 5
@@ -52,7 +53,7 @@ program copied_sections
     call claim(all(result == 5), 'Ireduce elsewhere')
   end if
 
-  ! The buffer that only the root uses need not be memory elsewhere.
+  ! A buffer that is significant at the root only need not be valid elsewhere.
   call fresh()
   nowhere => result
   if (me /= 0) call c_f_pointer(transfer(64_c_intptr_t, c_null_ptr), nowhere, [w])
@@ -98,7 +99,7 @@ program copied_sections
   call claim(result(3) == sum_of - ranks + ranks * (me + 1) .and. result(7) == -1, 'Ireduce_scatter')
   call claim(other(4) == result(3) .and. other(3) == -1, 'Ireduce_scatter_block')
 
-  ! A status is asked for before the request is completed: the result is there, and later changes of the program stay.
+  ! After MPI_Request_get_status the result is present; later changes by the program are kept.
   call fresh()
   call MPI_Iallreduce(mine(1::2), result(2::2), n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
   flag = .false.
@@ -110,7 +111,7 @@ program copied_sections
   call MPI_Wait(request, MPI_STATUS_IGNORE)
   call claim(result(2) == 77, 'the wait changes nothing any more')
 
-  ! Blocks for each rank.
+  ! Collectives with a block per rank.
   square = -1
   call MPI_Iallgather(me, 1, MPI_INTEGER, square(2::2, 1), 1, MPI_INTEGER, MPI_COMM_WORLD, three(1))
   blocks = [(me, i = 1, 2 * ranks)]
@@ -129,7 +130,7 @@ program copied_sections
   call MPI_Wait(request, MPI_STATUS_IGNORE)
   call claim(which == 200 * (me + 1), 'Iscatter')
 
-  ! Persistent: each start takes the values of the section at that time.
+  ! Persistent: each start reads the section's current values.
   call fresh()
   call MPI_Allreduce_init(mine(1::2), result(2::2), n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, three(1))
   call MPI_Allreduce_init(MPI_IN_PLACE, other(1::3), w / 3, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL, three(2))
@@ -166,7 +167,7 @@ program copied_sections
   end do
   call MPI_Request_free(three(1))
   call MPI_Request_free(three(2))
-  ! The result of a rank that is not the root belongs to the program while the operation is under way.
+  ! During the operation, the result argument of a non-root rank belongs to the program.
   call MPI_Reduce_init(mine(::3), result(::3), w / 3, MPI_INTEGER, MPI_SUM, 0, MPI_COMM_WORLD, MPI_INFO_NULL, request)
   call fresh()
   call MPI_Start(request)

@@ -1,4 +1,5 @@
-! Files: explicit offsets, individual and shared pointers, views, collective and nonblocking accesses. The file is named by the argument.
+! Files: explicit offsets, individual and shared pointers, views.
+! Accesses are collective or nonblocking; the argument names the file.
 #include "ways.h"
 program files
   MPI_MODULE
@@ -34,7 +35,7 @@ program files
   call MPI_File_write_at_all(fh, offset, values, n, MPI_INTEGER, one, ierr)
   call MPI_Get_count(one, MPI_INTEGER, count, ierr)
   call claim(count == n, 'all was written')
-  ! What one rank has written is seen by others after it and they have synchronised.
+  ! The data that a rank has written are visible to other ranks after a sync.
   call MPI_File_sync(fh, ierr)
   call MPI_Barrier(MPI_COMM_WORLD, ierr)
   call MPI_File_sync(fh, ierr)
@@ -45,7 +46,7 @@ program files
   call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
   call claim(all(copies == [(100 * mod(me + 1, ranks) + i, i = 1, n)]), 'what another rank has written')
 
-  ! Each rank sees every ranks-th integer.
+  ! The view of each rank contains every ranks-th integer.
   call MPI_Type_create_resized(MPI_INTEGER, 0_MPI_ADDRESS_KIND, 4_MPI_ADDRESS_KIND * ranks, type, ierr)
   call MPI_Type_commit(type, ierr)
   offset = 4_MPI_OFFSET_KIND * me

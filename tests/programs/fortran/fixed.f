@@ -21,7 +21,7 @@ C     of most old programs, with names that MPI-3 removed.
       CALL MPI_ALLREDUCE(X, Y, 10, MPI_DOUBLE_PRECISION, MPI_SUM,
      &                   MPI_COMM_WORLD, IERR)
       CALL CLAIM(Y(10) .EQ. DBLE(RANKS*10 + RANKS*(RANKS-1)/2), 1)
-C     Structures by the old names.
+C     Structures by their MPI-1 names.
       TYPES(1) = MPI_DOUBLE_PRECISION
       TYPES(2) = MPI_INTEGER
       LENGTH(1) = 10
@@ -32,7 +32,7 @@ C     Structures by the old names.
       CALL MPI_TYPE_COMMIT(TYPE, IERR)
       CALL MPI_TYPE_EXTENT(TYPE, SIZE, IERR)
       CALL CLAIM(SIZE .EQ. 84 .OR. SIZE .EQ. 88, 2)
-C     The parts are where the program has put them.
+C     The members of the structure have the offsets of the program.
       I = 0
       CALL MPI_PACK(X, 1, TYPE, PACKED, 160, I, MPI_COMM_SELF, IERR)
       I = 0

@@ -1,6 +1,7 @@
-! The communication patterns of five kernels that measure clusters, in small, each with a check of its result:
-! IS sorts integers by buckets, CG and MG solve Poisson's equation, FT transforms a matrix and back, LU passes a wavefront through the ranks.
-! A second argument multiplies the lengths of all dimensions; it is a power of two.
+! The communication patterns of five cluster benchmarks on small data, with a check of each result:
+! IS sorts integers by buckets, CG and MG solve Poisson's equation,
+! FT transforms a matrix and back, LU passes a wavefront through the ranks.
+! A second argument, a power of two, multiplies the lengths of all dimensions.
 #include "ways.h"
 program kernels
   MPI_MODULE
@@ -28,7 +29,8 @@ program kernels
 contains
   include 'check.inc'
 
-  ! Every rank counts its keys for each bucket, all exchange counts and then keys, and each sorts the bucket of its rank.
+  ! Every rank counts its keys per bucket; the ranks exchange counts and then keys;
+  ! each rank sorts its bucket.
   subroutine sort_integers()
     integer, parameter :: largest = 2**16
     integer :: to(0:ranks - 1), from(0:ranks - 1), to_at(0:ranks - 1), from_at(0:ranks - 1)
@@ -81,7 +83,7 @@ contains
     call claim(owner < edge, 'IS: the order goes on from rank to rank')
   end subroutine sort_integers
 
-  ! Fills the rows above and below with those of the neighbours.
+  ! Receives the rows above and below from the neighbours.
   subroutine halo(u, columns, rows)
     integer, intent(in) :: columns, rows
     real(dp), intent(inout) :: u(0:columns + 1, 0:rows + 1)
@@ -93,7 +95,7 @@ contains
     call MPI_Waitall(4, requests, MPI_STATUSES_IGNORE, ierr)
   end subroutine halo
 
-  ! Five-point Laplacian with zeros around.
+  ! Five-point Laplacian with zero boundary values.
   subroutine laplace(u, v, columns, rows)
     integer, intent(in) :: columns, rows
     real(dp), intent(inout) :: u(0:columns + 1, 0:rows + 1)
@@ -145,7 +147,7 @@ contains
     call claim(total(sum(r**2)) < 1e-15_dp * total(sum(x**2)), 'CG: the solution is the one that was known')
   end subroutine conjugate_gradient
 
-  ! Transforms the first dimension of a matrix whose columns are spread over the ranks.
+  ! Transforms the first dimension of a matrix whose columns are distributed over the ranks.
   subroutine dft(a, n, columns, sign)
     integer, intent(in) :: n, columns, sign
     complex(dp), intent(inout) :: a(n, columns)
@@ -163,7 +165,7 @@ contains
     end do
   end subroutine dft
 
-  ! The transposed matrix, whose columns are spread in the same way. A block goes to each rank.
+  ! Transposes the matrix; its columns stay distributed. Each rank gets one block.
   subroutine transpose_all(a, n, columns)
     integer, intent(in) :: n, columns
     complex(dp), intent(inout) :: a(n, columns)
@@ -202,7 +204,7 @@ contains
     call claim(total(sum(abs(b - a)**2)) < 1e-18_dp * energy, 'FT: the inverse transform gives the matrix back')
   end subroutine fourier_transform
 
-  ! One V-cycle for 4u - (neighbours) = f on levels of 1/2, down to one row of each rank.
+  ! One V-cycle for 4u - (neighbours) = f; each level halves the rows, down to one row per rank.
   recursive subroutine cycle(u, f, columns, rows)
     integer, intent(in) :: columns, rows
     real(dp), intent(inout) :: u(0:columns + 1, 0:rows + 1)
@@ -243,7 +245,7 @@ contains
     if (me == 0) f(3, 2) = 1
     if (me == ranks - 1) f(13, 6) = f(13, 6) - 1
     before = total(sum(f**2))
-    ! With more levels the coarse levels correct less of the error, and more cycles are needed.
+    ! With more levels, the coarse levels correct less of the error, so more cycles are needed.
     do step = 1, 12 * times
       call cycle(u, f, columns, rows)
       call laplace(u, r, columns, rows)
@@ -253,7 +255,7 @@ contains
     call claim(after < 1e-6_dp * before, 'MG: the cycles solve it')
   end subroutine multigrid
 
-  ! v(i, j) depends on its neighbours to the left and below, so the ranks work behind each other, block by block.
+  ! v(i, j) depends on its left and lower neighbours, so the ranks compute their blocks in sequence.
   subroutine wavefront()
     integer, parameter :: block = 8
     real(dp), allocatable :: v(:, :), serial(:, :)

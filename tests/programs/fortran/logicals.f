@@ -1,5 +1,5 @@
-C     LOGICALs of a compiler with other values: -1 is .TRUE. The program
-C     passes integers, and states the values before it initializes MPI.
+C     A compiler whose .TRUE. is -1. The program passes integers, and
+C     tells the library both values before it initializes MPI.
       PROGRAM LOGICS
       IMPLICIT NONE
       INCLUDE 'mpif.h'
@@ -15,7 +15,7 @@ C     passes integers, and states the values before it initializes MPI.
       CALL CLAIM(FLAG .EQ. -1, 1)
       CALL MPI_ABI_GET_FORTRAN_BOOLEANS(4, YES, NO, FLAG, IERR)
       CALL CLAIM(YES .EQ. -1 .AND. NO .EQ. 0 .AND. FLAG .EQ. -1, 2)
-C     Into the library and back.
+C     LOGICAL arguments of the library, input and output.
       DIMS(1) = RANKS
       DIMS(2) = 1
       PERIOD(1) = -1

@@ -1,4 +1,5 @@
-! Messages in every form, statuses, and the constants that are recognised by their addresses. Any number of ranks from 2; the ranks are a ring.
+! Messages in every form, statuses, and constants that are recognised by their addresses.
+! The ranks form a ring of two or more.
 #include "ways.h"
 program messages
   MPI_MODULE
@@ -30,7 +31,7 @@ program messages
   right = mod(me + 1, ranks)
   left = mod(me + ranks - 1, ranks)
 
-  ! Both at once, with a status and without one.
+  ! MPI_Sendrecv, with and without a status.
   sent = [(1000 * me + i, i = 1, n)]
   call MPI_Sendrecv(sent, n, MPI_INTEGER, right, 7, received, n, MPI_INTEGER, left, 7, world, one, ierr)
   call claim(all(received == [(1000 * left + i, i = 1, n)]), 'a ring passes on what the left neighbour has sent')
@@ -43,7 +44,7 @@ program messages
   call MPI_Test_cancelled(one, flag, ierr)
   call claim(.not. flag, 'a received message was not cancelled')
 
-  ! Nonblocking, completed in each way; indices count from 1.
+  ! Nonblocking messages, completed in each way; indices count from 1.
   received = 0
   call MPI_Irecv(received, n, MPI_INTEGER, left, 8, world, requests(1), ierr)
   call MPI_Isend(sent, n, MPI_INTEGER, right, 8, world, requests(2), ierr)
@@ -61,7 +62,7 @@ program messages
   call MPI_Irecv(received(2), 1, MPI_INTEGER, MPI_PROC_NULL, 10, world, requests(2), ierr)
   call MPI_Waitsome(2, requests, outcount, indices, MPI_STATUSES_IGNORE, ierr)
   call claim(outcount == 1 .and. indices(1) == 2, 'Waitsome counts from 1')
-  ! No rank sends before all have waited.
+  ! No rank sends before all ranks have waited.
   call MPI_Barrier(world, ierr)
   call MPI_Send(sent, 1, MPI_INTEGER, right, 10, world, ierr)
   done = .false.
@@ -72,14 +73,14 @@ program messages
   call MPI_Testall(2, requests, flag, MPI_STATUSES_IGNORE, ierr)
   call claim(flag, 'Testall of null requests')
 
-  ! Persistent.
+  ! Persistent requests.
   call MPI_Recv_init(received, n, MPI_INTEGER, left, 11, world, requests(1), ierr)
   call MPI_Send_init(sent, n, MPI_INTEGER, right, 11, world, requests(2), ierr)
   do i = 1, 3
     received = 0
     call MPI_Startall(2, requests, ierr)
     call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr)
-    ! No argument of the two calls before names the buffer, so the compiler could keep what it knows of it.
+    ! The preceding two calls do not name the buffer, so the compiler could keep its old contents.
     call MPI_F_sync_reg(received)
     call claim(received(n) == 1000 * left + n, 'a persistent request')
   end do
@@ -87,7 +88,7 @@ program messages
   call MPI_Request_free(requests(2), ierr)
   call claim(requests(1) == MPI_REQUEST_NULL, 'a freed request is null')
 
-  ! Probed, and received as the message that was probed.
+  ! A matched probe, and a receive of the matched message.
   call MPI_Isend(sent, 3, MPI_INTEGER, right, 12, world, requests(1), ierr)
   call MPI_Mprobe(MPI_ANY_SOURCE, 12, world, message, one, ierr)
   call MPI_Get_count(one, MPI_INTEGER, count, ierr)
@@ -123,7 +124,7 @@ program messages
   call claim(all(received(1:4) == 1000 * left + [1, 11, 21, 31]), 'a vector')
   call MPI_Type_free(column, ierr)
 
-  ! Packed.
+  ! Packed data.
   position = 0
   call MPI_Pack(sent, 2, MPI_INTEGER, packed, len(packed), position, world, ierr)
   call MPI_Pack('text', 4, MPI_CHARACTER, packed, len(packed), position, world, ierr)
@@ -133,7 +134,7 @@ program messages
   call MPI_Unpack(packed, len(packed), position, received, 2, MPI_INTEGER, world, ierr)
   call claim(received(2) == 1000 * left + 2, 'unpacked')
 
-  ! To and from nowhere.
+  ! Messages to and from MPI_PROC_NULL.
   call MPI_Recv(received, 1, MPI_INTEGER, MPI_PROC_NULL, 1, world, one, ierr)
   call claim(FIELD(one, MPI_SOURCE) == MPI_PROC_NULL, 'a message from nowhere')
 

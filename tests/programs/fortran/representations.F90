@@ -1,4 +1,4 @@
-! A data representation of the program: an integer has eight bytes in the file, and its sign is reversed.
+! A data representation of the program: an integer is stored in eight bytes, negated.
 #include "ways.h"
 module converted
   MPI_MODULE

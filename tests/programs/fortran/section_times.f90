@@ -1,6 +1,8 @@
-! How long array sections of 10^6 elements take in place, and as a copy by hand and one call with the copy; the median of many runs, in milliseconds of
-! processor time, which other work on the machine does not lengthen.
-! It is run by hand on one process, which sends to itself; docs/measured/notes/fortran.md has figures.
+! Times of array sections of 10^6 elements: in place, and by a manual copy and one call.
+! The times are medians of many runs, in milliseconds of CPU time.
+! Other processes do not lengthen the CPU time.
+! The program is run manually on one process, which sends to itself;
+! docs/measured/notes/fortran.md has the results.
 program section_times
   use mpi_f08
   use, intrinsic :: iso_fortran_env, only: real64

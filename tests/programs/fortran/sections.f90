@@ -1,5 +1,6 @@
-! Array sections as buffers with module mpi_f08: strides, reversed order, parts of matrices and components, in blocking,
-! nonblocking, persistent and collective calls. The program checks that no compiler copies them: the data change in place.
+! Array sections as buffers with module mpi_f08: strides, reversed order, parts of matrices and
+! components, in blocking, nonblocking, persistent and collective calls.
+! The program checks that no compiler copies the sections: the data change in place.
 program sections
   use mpi_f08
   implicit none
@@ -26,7 +27,7 @@ program sections
   call claim(MPI_SUBARRAYS_SUPPORTED, 'sections are supported')
   call claim(MPI_ASYNC_PROTECTS_NONBLOCKING, 'ASYNCHRONOUS protects buffers')
 
-  ! A row of a matrix, whose elements are n apart; the other rows stay.
+  ! A row of a matrix, whose elements are n apart; the other rows are unchanged.
   matrix = reshape([(1000 * me + i, i = 1, n * n)], [n, n])
   plain = -1
   call MPI_Sendrecv(matrix(3, :), n, MPI_INTEGER, right, 1, plain, n, MPI_INTEGER, left, 1, MPI_COMM_WORLD, status)
@@ -98,10 +99,10 @@ program sections
   call MPI_Allreduce(MPI_IN_PLACE, whole(::4), n / 4, MPI_DOUBLE_PRECISION, MPI_MAX, MPI_COMM_WORLD)
   call claim(all(whole(::4) == ranks) .and. whole(2) == me + 1, 'a section is reduced in place')
 
-  ! No elements at all.
+  ! A section without elements.
   call MPI_Bcast(plain(5:4), 0, MPI_INTEGER, 0, MPI_COMM_WORLD)
   call MPI_Sendrecv(plain(5:4:2), 0, MPI_INTEGER, right, 8, whole(2:1), 0, MPI_DOUBLE_PRECISION, left, 8, MPI_COMM_WORLD, status)
-  ! Elements of no bytes, and what is no datatype: the function of the call decides, not the section.
+  ! Elements of zero bytes, and an invalid datatype: the call's function decides, not the section.
   call MPI_Type_contiguous(0, MPI_INTEGER, nothing)
   call MPI_Type_commit(nothing)
   call MPI_Sendrecv(matrix(3, :), 2, nothing, right, 9, matrix(4, :), 2, nothing, left, 9, MPI_COMM_WORLD, status)

@@ -1,4 +1,5 @@
-! Sizes of Fortran types: those that the program states before MPI is initialized and reads again, those of datatypes, and those of variables.
+! Sizes of Fortran types: those that the program sets before MPI_Init and reads again,
+! those of datatypes, and those of variables.
 #include "ways.h"
 program sizes
   MPI_MODULE

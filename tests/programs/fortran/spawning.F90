@@ -1,4 +1,5 @@
-! Starting processes: arguments are arrays of blank-padded strings that end at a blank one, and only the root's arguments count.
+! Spawns: argument arrays of blank-padded strings that end with a blank string;
+! only the root's arguments are significant.
 #include "ways.h"
 program spawning
   MPI_MODULE

@@ -1,4 +1,5 @@
-! Strings: blank-padded when they come out, without trailing blanks when they go in; of length 0, blank, and of 10,000 characters.
+! Strings: output is blank-padded, input loses its trailing blanks;
+! lengths are 0, all blanks, and 10,000 characters.
 #include "ways.h"
 program strings
   MPI_MODULE
@@ -54,7 +55,7 @@ program strings
   call MPI_Type_get_name(MPI_DOUBLE_PRECISION, name, length, ierr)
   call claim(name == 'MPI_DOUBLE_PRECISION', 'the name of a predefined type')
 
-  ! What the library says of itself.
+  ! Name and version of the library.
   call MPI_Get_processor_name(host, length, ierr)
   call claim(length > 0 .and. len_trim(host) == length, 'the name of the host')
   call MPI_Get_library_version(version, length, ierr)

@@ -1,5 +1,5 @@
-C     A LOGICAL that is neither .TRUE. nor .FALSE. as the library has
-C     them, from a compiler whose values nothing has stated.
+C     A LOGICAL with a value that the library does not know, from a
+C     compiler whose values were never passed to the library.
       PROGRAM UNSTAT
       IMPLICIT NONE
       INCLUDE 'mpif.h'

@@ -1,5 +1,5 @@
-! Random array sections of rank 1 to 15, whose descriptors the C part makes: what the library packs of a section is what MPI_Pack packs with the
-! datatype that describes the section.
+! Random array sections of rank 1 to 15, with descriptors created by the C part:
+! the library packs a section to the same bytes as MPI_Pack with an equivalent datatype.
 program walking
   use mpi_f08
   use, intrinsic :: iso_c_binding

@@ -1,6 +1,7 @@
 /*
- * Random sections of arrays, as descriptors that a compiler would make. Each is packed and unpacked twice: by the procedures of module mpi_f08
- * with the descriptor, and by the C functions with a datatype that is made of the extents and the distances alone.
+ * Random array sections, given by descriptors as a compiler would create.
+ * Each section is packed and unpacked by module mpi_f08 with the descriptor,
+ * and by the C functions with a datatype built from its extents and strides.
  */
 #include <mpi.h>
 #include <stddef.h>
@@ -36,7 +37,7 @@ static int below(int n)
     return (int)((state >> 8) % (uint32_t)n);
 }
 
-/* What the elements are: the datatype of one element, or of a part of it. */
+/* The datatype of one element, or of a part of an element. */
 struct element {
     MPI_Datatype type;
     int size, parts;
@@ -50,7 +51,7 @@ static struct descriptor contiguous(void *base, int bytes)
     return plain;
 }
 
-/* Takes a section of an array that starts at memory; returns the number of elements. */
+/* Creates a random section of an array at `memory`; returns its number of elements. */
 static int section(struct descriptor *d, char *memory, int element)
 {
     ptrdiff_t distance = element, first = 0;
@@ -82,7 +83,7 @@ static int section(struct descriptor *d, char *memory, int element)
     return elements;
 }
 
-/* The datatype of the whole section, by its extents and distances. */
+/* Returns a datatype of the whole section, from its extents and strides. */
 static MPI_Datatype description(const struct descriptor *d, const struct element *e)
 {
     MPI_Datatype made;
@@ -120,10 +121,10 @@ static int packs(int number, const struct element *e)
     MPI_Datatype whole = description(&d, e);
     int at = 0;
     MPI_Pack(d.base, 1, whole, expected, MOST, &at, MPI_COMM_SELF);
-    /* The first elements of a section are the first of the whole, too. */
+    /* A part of a section is also the beginning of the whole packed section. */
     if (position != part * e->size || memcmp(packed, expected, position))
         return wrong("packed other elements than the datatype has", number, &d);
-    /* And back, into an array that has something else. */
+    /* Unpacks into an array with other contents. */
     memset(other, 0x55, MOST);
     memcpy(again, other, MOST);
     struct descriptor into = d;
@@ -140,7 +141,7 @@ static int packs(int number, const struct element *e)
     return 0;
 }
 
-/* Reductions copy sections element by element; with one rank the result is the argument. */
+/* Reductions copy a section element by element; on one rank the result equals the argument. */
 static int reduces(int number)
 {
     struct descriptor d, result;

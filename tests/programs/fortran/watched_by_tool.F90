@@ -1,4 +1,5 @@
-! A tool in C replaces MPI functions and counts their calls: those of the MPI_ procedures each once, those of the PMPI_ procedures not at all.
+! A C tool replaces MPI functions and counts their calls: MPI_ procedures are counted once,
+! PMPI_ procedures are not counted.
 #include "ways.h"
 program watched_by_tool
   MPI_MODULE

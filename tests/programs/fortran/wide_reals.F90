@@ -1,4 +1,5 @@
-! Compiled with a flag that makes REAL 8 bytes long and, in gfortran and flang, DOUBLE PRECISION 16 bytes: the clock's results keep their 8 bytes.
+! Compiled with a flag that makes REAL 8 bytes long and, in gfortran and flang,
+! DOUBLE PRECISION 16 bytes: the clock's results keep their 8 bytes.
 #include "ways.h"
 program wide_reals
   MPI_MODULE

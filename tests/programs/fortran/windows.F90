@@ -1,4 +1,5 @@
-! Windows: memory of the program and of the library, as an address and as a C_PTR; puts, gets, accumulates, epochs.
+! Windows: memory of the program and of the library, as an address and as a C_PTR;
+! puts, gets, accumulates, epochs.
 #include "ways.h"
 program windows
   MPI_MODULE
@@ -30,7 +31,7 @@ program windows
   right = mod(me + 1, ranks)
   bytes = 4 * n
 
-  ! An array of the program.
+  ! A window on an array of the program.
   memory = -1
   call MPI_Win_create(memory, bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, win, ierr)
   call MPI_Win_get_attr(win, MPI_WIN_SIZE, size_of, flag, ierr)
@@ -69,7 +70,7 @@ program windows
   call MPI_Win_unlock_all(win, ierr)
   call MPI_Barrier(MPI_COMM_WORLD, ierr)
   call MPI_Win_lock(MPI_LOCK_SHARED, me, 0, win, ierr)
-  ! No call since the window was made names its memory.
+  ! No call since the creation of the window names its memory.
   call MPI_F_sync_reg(memory)
   if (me == 0) call claim(memory(2) == ranks * (ranks + 1) / 2 .and. memory(3) == ranks, 'sums of all ranks')
   call claim(memory(4) == mod(me + ranks - 1, ranks), 'a put with a request')
@@ -85,7 +86,7 @@ program windows
   call MPI_Win_free(win, ierr)
   call claim(win == MPI_WIN_NULL, 'a freed window is null')
 
-  ! Memory of the library.
+  ! A window on memory of the library.
   call MPI_Win_allocate(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win, ierr)
   call c_f_pointer(base, shared, [n])
   call MPI_Win_fence(0, win, ierr)

@@ -1,8 +1,9 @@
 //! `contained PROFILE COMMAND...`: runs a command under a seccomp filter.
 //!
-//! `docker` blocks what Docker's default profile blocks in a container without capabilities:
-//! the table "Significant syscalls blocked by the default profile" of its documentation (engine/security/seccomp),
-//! with the same error codes: `clone3` is not implemented, everything else is not permitted.
+//! `docker` blocks the system calls that Docker's default profile blocks in a container
+//! without capabilities: the table "Significant syscalls blocked by the default profile"
+//! of its documentation (engine/security/seccomp).
+//! The error codes are Docker's too: ENOSYS for `clone3`, EPERM for all other calls.
 //! `no-ptrace` blocks only access to other processes.
 
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
-//! A minimal replacement for ssh and sshd: runs a command at the other end of one TCP connection.
+//! A minimal replacement for ssh and sshd that runs a command over one TCP connection.
 //!
-//! `far serve ADDRESS` accepts callers; `far call ADDRESS COMMAND` has a shell there run the command,
-//! with its standard input and output connected to the caller's. The command is a child of the server, not of the caller,
-//! and neither notices when the cable between them is pulled: the programs that communicate through it must detect that.
-//! The caller passes the test's mark on, so that the command's processes can be found afterwards.
+//! `far serve ADDRESS` accepts clients. `far call ADDRESS COMMAND` lets the server's shell run the
+//! command, with the client's standard input and output connected to the command's.
+//! The command is a child of the server, not of the client. Neither end notices a pulled cable,
+//! so the programs that communicate through `far` must detect the failure.
+//! The client sends the test's mark, so that the command's processes can be found afterwards.
 
 use std::env;
 use std::fs::File;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use tests::leftovers::MARK;
 
-/// How long a caller waits for a server that is being started.
+/// Maximum time for which a client retries the connection to a starting server.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
@@ -62,7 +63,7 @@ fn run(mut caller: TcpStream) -> io::Result<()> {
         .map(drop)
 }
 
-/// Reads a line byte by byte, as what follows it belongs to the command.
+/// Reads a line byte by byte: the bytes after the line belong to the command.
 fn line(from: &mut TcpStream) -> io::Result<String> {
     let (mut text, mut byte) = (Vec::new(), [0]);
     loop {
@@ -86,11 +87,11 @@ fn call(address: &str, command: &str) -> io::Result<()> {
     there.set_nodelay(true)?;
     let mark = env::var(MARK).unwrap_or_default();
     there.write_all(format!("{mark}\n{command}\n").as_bytes())?;
-    // Unbuffered files, since Rust's standard streams hold bytes back until a line ends.
+    // Unbuffered files: Rust's standard output buffers bytes until a line ends.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let mut to = there.try_clone()?;
-    // Not joined: the end of the output from the server is the end, even if input is left.
+    // The thread is not joined: the call ends with the server's output, even if input is left.
     thread::spawn(move || {
         let _ = pump(&mut input, &mut to);
         let _ = to.shutdown(Shutdown::Write);
@@ -98,7 +99,8 @@ fn call(address: &str, command: &str) -> io::Result<()> {
     pump(&mut there, &mut output)
 }
 
-/// Copies bytes with read and write: `io::copy` splices, and while it waits for the network the kernel lets no thread close the pipe.
+/// Copies bytes with `read` and `write`. `io::copy` splices; while the splice waits
+/// for the network, the kernel blocks every thread that closes the pipe.
 fn pump(from: &mut impl io::Read, to: &mut impl io::Write) -> io::Result<()> {
     let mut bytes = [0; 16 * 1024];
     loop {

@@ -1,7 +1,7 @@
-//! `overheard COMMAND...`: a rank whose PMI messages to its launcher are printed.
+//! `overheard COMMAND...`: a proxy that prints a rank's PMI messages to its launcher.
 //!
-//! A proxy on the socket that `PMI_FD` names: it forwards both directions, and prints each line of the rank
-//! on standard error as `overheard RANK LINE`. It exits with the rank's status.
+//! The proxy forwards both directions of the socket `PMI_FD`, and prints each line of the rank
+//! on standard error as `overheard RANK LINE`. The exit status is the rank's.
 
 #![allow(unsafe_code)]
 
@@ -31,9 +31,9 @@ fn run() -> io::Result<u8> {
         .map_err(io::Error::other)?
         .parse()
         .map_err(io::Error::other)?;
-    // SAFETY: the launcher opened the descriptor for this process, which uses it nowhere else.
+    // SAFETY: the launcher opened this descriptor for this process; no other code here uses it.
     let launcher = UnixStream::from(unsafe { OwnedFd::from_raw_fd(number) });
-    // The rank gets a socket pair instead, and must not keep this one open.
+    // The rank gets one end of a socket pair and must not inherit the launcher's socket.
     fcntl_setfd(&launcher, FdFlags::CLOEXEC)?;
     let (ours, theirs) = UnixStream::pair()?;
     fcntl_setfd(&theirs, FdFlags::empty())?;
@@ -64,7 +64,7 @@ fn listen(mut rank: UnixStream, launcher: &mut UnixStream, name: &str) -> io::Re
         let got = match rank.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(got) => &buffer[..got],
-            // The rank was killed, or ended with unread data from us.
+            // The rank was killed, or ended without reading all data of this proxy.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
             Err(error) => return Err(error),
         };

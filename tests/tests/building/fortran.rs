@@ -1,4 +1,6 @@
-//! Building Fortran programs without calling `mpifort` for it: CMake's FindMPI without components, pkg-config, meson, and the checks of autoconf's macros.
+//! Building Fortran programs without calling `mpifort`.
+//!
+//! The tools are FindMPI without components, pkg-config, meson, and autoconf's macros.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,7 +13,7 @@ use xtask::workspace;
 
 use super::output;
 
-/// Runs a program, which may have another name than its source, whose claims it reports.
+/// Runs a program, which must report that the claims of its source hold.
 fn runs(program: &Path) {
     Job::command(program)
         .under(&installation().join("bin/mpirun"))
@@ -19,14 +21,14 @@ fn runs(program: &Path) {
         .succeeds();
 }
 
-/// A search path that begins with our programs.
+/// Returns a search path that begins with the installation's programs.
 fn our_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let ours = std::iter::once(installation().join("bin"));
     std::env::join_paths(ours.chain(std::env::split_paths(&path))).unwrap_or(path)
 }
 
-/// A file of the tests, by its path below `tests`.
+/// Returns the absolute path of a file below `tests`.
 fn of_tests(path: &str) -> PathBuf {
     workspace::root().join("tests").join(path)
 }
@@ -47,7 +49,7 @@ fn cmake_configures_a_project_in_c_and_fortran_that_names_no_components() {
         .arg("-B")
         .arg(build.path())
         .arg(format!("-DPROGRAMS={}", workspace::programs().display()))
-        // The wrappers are found in the search path.
+        // CMake finds the compiler wrappers in this search path.
         .env("PATH", our_path());
     let told = output(&mut configure).stdout;
     assert!(told.contains("Found MPI_Fortran"), "{told}");
@@ -106,7 +108,7 @@ fn the_macros_of_autoconf_find_everything_in_the_wrapper() {
     }
 }
 
-/// meson is no part of what the tests install, so its absence is no failure.
+/// `cargo xtask test` does not install meson, so a missing meson is no failure.
 #[test]
 fn meson_finds_mpi_in_both_languages() {
     if !on_path("meson") || !on_path("ninja") || !on_path("gfortran") {

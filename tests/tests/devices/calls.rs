@@ -1,13 +1,14 @@
-//! Generator of a program that calls every function with buffers, of the table of the C interface.
+//! Generator of a C program that calls every MPI function with buffers.
 //!
-//! Each function is called with buffers of the host, of a device and of managed memory, with the same arguments and the same data.
-//! What it leaves in its buffers, in a window, in a file and at its partner must be the same each time.
-//! So no function needs a description of its effect, only arguments that fit together.
+//! The functions are those of the C interface's table. Each function is called with host, device
+//! and managed memory, with the same arguments and data.
+//! The results in its buffers, a window, a file and at its partner must be equal in all cases.
+//! So the generator needs only consistent arguments, not a description of each function's effect.
 
 use mpi_api_tables::{Function, Param};
 use std::fmt::Write as _;
 
-/// Returns true for a buffer of data.
+/// Returns true if the parameter is a data buffer.
 fn is_memory(p: &Param) -> bool {
     let is_of_attribute = matches!(p.name.as_str(), "attribute_val" | "extra_state");
     p.base == "void"
@@ -17,7 +18,7 @@ fn is_memory(p: &Param) -> bool {
         && !is_of_attribute
 }
 
-/// Returns true for a function that takes buffers of elements of a datatype.
+/// Returns true if the function takes buffers of elements of a datatype.
 pub fn has_buffers(f: &Function) -> bool {
     let of_type = |p: &Param| p.base == "MPI_Datatype" && p.stars == 0;
     f.params.iter().any(is_memory) && f.params.iter().any(of_type)
@@ -27,7 +28,7 @@ fn has(f: &Function, name: &str) -> bool {
     f.params.iter().any(|p| p.name == name)
 }
 
-/// The name of a collective operation in its blocking form.
+/// Returns the name of a collective operation in its blocking form.
 fn operation(f: &Function) -> &str {
     let name = f.name.trim_start_matches("MPI_");
     let name = name.strip_suffix("_c").unwrap_or(name);
@@ -38,7 +39,8 @@ fn operation(f: &Function) -> &str {
     }
 }
 
-/// The buffer that may be `MPI_IN_PLACE`, and where: at all ranks or at the root.
+/// Returns the buffer that may be `MPI_IN_PLACE`;
+/// true if all ranks may pass it, false for the root.
 fn in_place(f: &Function) -> Option<(&'static str, bool)> {
     match operation(f).to_lowercase().as_str() {
         "allgather"
@@ -57,7 +59,7 @@ fn in_place(f: &Function) -> Option<(&'static str, bool)> {
     }
 }
 
-/// Returns an argument; buffers are taken in order.
+/// Returns the C expression of an argument; `buffers` counts the buffers used so far.
 fn argument(f: &Function, p: &Param, buffers: &mut u32, place: Option<(&str, bool)>) -> String {
     if is_memory(p) {
         let buffer = format!("b[{buffers}]");
@@ -111,11 +113,11 @@ fn argument(f: &Function, p: &Param, buffers: &mut u32, place: Option<(&str, boo
     }
 }
 
-/// Statements before and after a call, which supply its partner.
+/// Returns the C statements before and after a call that provide its matching partner.
 fn around(f: &Function) -> (String, String) {
     let (mut before, mut after) = (String::new(), String::new());
     let is_partitioned = has(f, "partitions");
-    // The table calls the source of a partitioned receive `dest`, as the standard's binding does.
+    // The table names the source of a partitioned receive `dest`, as the standard's binding does.
     let is_precv = f.name.starts_with("MPI_Precv");
     let sends = has(f, "dest") && !is_precv;
     let receives = has(f, "source") || has(f, "message") || is_precv;

@@ -1,7 +1,8 @@
-//! Packages installed into a root with only Debian and compilers of C and Fortran: their programs run there.
+//! Packages installed into a minimal Debian root with C and Fortran compilers; programs run there.
 //!
-//! The root is made by debootstrap, once, in the target folder. Each test mounts a layer of its own in memory over it,
-//! in a mount namespace of its own, so a test leaves nothing, and no test sees what another has installed.
+//! debootstrap creates the root once, in the target folder.
+//! Each test mounts a private tmpfs overlay on the root, in a private mount namespace.
+//! So a test leaves no files, and no test sees another test's installation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +16,10 @@ use xtask::{venv, workspace};
 
 use super::{HELLO, MPI4PY, output, shipped};
 
-/// The limit for downloading and unpacking a hundred packages.
+/// The time limit for downloading and unpacking a hundred packages.
 const MAKING: Duration = Duration::from_secs(900);
 
-/// The root, or `None` if this machine cannot make one.
+/// Returns the root, or `None` if this machine cannot create one.
 fn root() -> Option<&'static Path> {
     static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -34,7 +35,7 @@ fn root() -> Option<&'static Path> {
             return None;
         }
         let suite = named("VERSION_CODENAME=")?;
-        // A root of other packages has another name.
+        // The root's name depends on the list of its packages.
         let root = workspace::target()
             .join("clean-root")
             .join(format!("{suite}-fortran"));
@@ -46,7 +47,7 @@ fn root() -> Option<&'static Path> {
     .as_deref()
 }
 
-/// Makes the root under another name and renames it, so that an existing one is complete.
+/// Creates the root under another name, then renames it; an existing root is thus complete.
 fn make(suite: &str, root: &Path) {
     let fresh = root.with_extension("new");
     let _ = fs::remove_dir_all(&fresh);
@@ -63,7 +64,8 @@ fn make(suite: &str, root: &Path) {
     fs::rename(&fresh, root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
 }
 
-/// The contents of the root's folder `/given`: the packages, two programs in C and one in Fortran, and mpi4py's wheel.
+/// Returns the folder that is `/given` in the root.
+/// It contains the packages, two C programs, one Fortran program, and mpi4py's wheel.
 fn given() -> &'static Path {
     static GIVEN: OnceLock<&Path> = OnceLock::new();
     GIVEN.get_or_init(|| {
@@ -77,7 +79,7 @@ fn given() -> &'static Path {
     })
 }
 
-/// Runs a script in the root, with a layer of its own, and returns its output.
+/// Runs a script in the root with a private overlay, and returns its output.
 fn inside(root: &Path, script: &str) -> String {
     let layer = tempfile::tempdir().unwrap();
     let mounts = "set -e\n\
@@ -112,7 +114,8 @@ fn inside(root: &Path, script: &str) -> String {
     format!("{}{}", outcome.stdout, outcome.stderr)
 }
 
-/// The README's first program, a barrier of the simulated hardware, a program in Fortran, and mpi4py, with the programs in the path.
+/// The README's first program, a barrier of the simulated hardware, a Fortran program and mpi4py;
+/// the installed programs are in the search path.
 const WORKS: &str = r#"
 cd /root
 mpicc -o hello /given/hello.c

@@ -1,4 +1,4 @@
-//! Packages: their programs run where they are unpacked and where a system installs them.
+//! Packages: their programs run where they are unpacked and where the system installs them.
 
 mod clean_root;
 mod unpacked;
@@ -16,20 +16,20 @@ use xtask::process::{self, Outcome};
 /// The limit for installing a package and running four small programs.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// mpi4py as published by its authors.
+/// The mpi4py version on PyPI.
 const MPI4PY: &str = "mpi4py==4.1.2";
 
-/// Prints the number of ranks and the library version, with mpi4py.
+/// A Python program that prints the number of ranks and the library version.
 const HELLO: &str =
     "from mpi4py import MPI; c = MPI.COMM_WORLD; print(c.allreduce(1), MPI.Get_library_version())";
 
-/// The packages, and the folder that contains nothing else.
+/// The created packages, and the folder that contains only them.
 struct Made {
     folder: PathBuf,
     packages: Packages,
 }
 
-/// Makes the packages of an installation in a folder of this name.
+/// Creates the packages of an installation in the folder `name`.
 fn make(installation: &Path, name: &str) -> Made {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     // Remove the folder of an earlier run, if there is one.
@@ -40,13 +40,13 @@ fn make(installation: &Path, name: &str) -> Made {
     Made { folder, packages }
 }
 
-/// The packages of the installation that all tests share.
+/// Returns the packages of the shared installation.
 fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| make(installation(), "packages"))
 }
 
-/// The packages of an installation compiled and linked like the distributed ones.
+/// Returns the packages of an installation that is compiled and linked like the distributed ones.
 fn shipped() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| make(shipped_installation(), "packages-shipped"))

@@ -11,7 +11,8 @@ use xtask::{venv, workspace};
 
 use super::{HELLO, LIMIT, MPI4PY, made, output};
 
-/// The README's first program, a barrier of the simulated hardware and a program in Fortran, built and run with the programs in `bin`.
+/// Builds and runs three programs with the programs in `bin`:
+/// the README's first program, a simulated hardware barrier, and a Fortran program.
 fn works(bin: &Path) {
     let folder = tempfile::tempdir().unwrap();
     for name in ["hello", "barrier_loop"] {
@@ -47,7 +48,7 @@ fn works(bin: &Path) {
     assert_eq!(said, "all claims of greeting hold on 2 ranks\n");
 }
 
-/// Each kind of package has the licence texts in its usual place, and its dependencies with versions.
+/// Each package format has licence texts in the usual folder, and dependencies with versions.
 #[test]
 fn packages_bring_their_terms_and_manual_pages_and_say_which_c_library_they_need() {
     let packages = &made().packages;
@@ -186,7 +187,7 @@ fn debian_packages_unpack_into_a_root_and_take_part_in_its_alternatives() {
     assert_eq!(choice("mpirun"), Path::new("/usr/bin/mpirun.portcullis"));
     assert_eq!(choice("mpi"), Path::new("/usr/bin/mpicc.portcullis"));
     assert_eq!(choice("mpicxx"), Path::new("/usr/bin/mpicxx.portcullis"));
-    // The programs behind Debian's alternatives work from there.
+    // The programs that Debian's alternatives refer to run from there.
     assert!(root.join("usr/bin/mpirun.portcullis").is_file());
     works(&root.join("usr/lib/portcullis/bin"));
     scripts(&packages.library, "prerm", "remove");

@@ -1,36 +1,36 @@
-//! The output of `mpi-bench --vs --json`: one line per row, with the median of Portcullis and of each peer.
+//! The output of `mpi-bench --vs --json`: one line per row, with the median of each library.
 
 use serde::Deserialize;
 
 /// One row of a comparison.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Compared {
-    /// The benchmark, or the part of a start that `init` measures.
+    /// The name of the benchmark, or the part of a start that `init` measures.
     pub benchmark: String,
-    /// Bytes, or the quantity that the benchmark varies instead.
+    /// Bytes, or another quantity that the benchmark varies.
     pub size: u64,
-    /// The unit of all figures of the row.
+    /// The unit of all values of the row.
     pub unit: String,
-    /// The median of Portcullis.
+    /// The median of Portcullis, in `unit`.
     pub ours: f64,
-    /// The peers that have a figure.
+    /// The peers that have a value.
     pub peers: Vec<PeerFigure>,
 }
 
-/// The figure of a peer at its best setting for a row.
+/// The value of a peer for a row, with its best setting.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PeerFigure {
     /// The peer's name.
     pub library: String,
     /// The name of the setting in `mpi-bench`.
     pub setting: String,
-    /// The peer's median.
+    /// The median of the peer, in `unit`.
     pub median: f64,
-    /// A ratio of medians; above 1, Portcullis is better.
+    /// The ratio of the medians; above 1, Portcullis is better.
     pub ours_is_better_by: f64,
 }
 
-/// Returns the rows in an output.
+/// Parses the rows of an output.
 pub fn rows(stdout: &str) -> Vec<Compared> {
     let lines = stdout.lines();
     lines

@@ -1,4 +1,4 @@
-//! The installations that are measured: Portcullis and the peers, built or fetched here or named by the user.
+//! The measured installations: Portcullis and the peers, built, fetched, or given by the user.
 
 use std::path::PathBuf;
 
@@ -23,20 +23,20 @@ pub struct Subjects {
     mpich: Option<PathBuf>,
 }
 
-/// An MPI library that Portcullis is compared with.
+/// Another MPI library for comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
-    /// Its name in `mpi-bench`.
+    /// The library's name in `mpi-bench`.
     pub library: &'static str,
-    /// The placeholder of its folder in printed commands.
+    /// The placeholder for the library's folder in printed commands.
     pub word: &'static str,
-    /// Its launcher, which prints the version.
+    /// The path of the launcher, which prints the version.
     pub launcher: &'static str,
     venv: Venv,
     named: fn(&Subjects) -> Option<&PathBuf>,
 }
 
-/// The peers, in the order of the columns.
+/// The peers, in column order.
 pub const PEERS: [Peer; 2] = [
     Peer {
         library: "Open MPI",
@@ -55,12 +55,12 @@ pub const PEERS: [Peer; 2] = [
 ];
 
 impl Subjects {
-    /// Returns true if Portcullis is built here, from these sources.
+    /// Returns true if Portcullis is built from this repository.
     pub fn is_built_here(&self) -> bool {
         self.installed.is_none()
     }
 
-    /// Returns the folder of the Portcullis installation; it is built with full optimisation unless the user named one.
+    /// Returns the folder of Portcullis; unless given by the user, it is built fully optimised.
     pub fn ours(&self) -> Result<PathBuf, InstallError> {
         if let Some(folder) = &self.installed {
             return Ok(absolute(folder));
@@ -77,7 +77,7 @@ impl Subjects {
         Ok(prefix)
     }
 
-    /// Returns the folder of a peer's installation; it is fetched unless the user named one.
+    /// Returns the folder of a peer; unless given by the user, it is fetched.
     pub fn peer(&self, peer: &Peer) -> Result<PathBuf, VenvError> {
         if let Some(folder) = (peer.named)(self) {
             return Ok(absolute(folder));
@@ -87,7 +87,7 @@ impl Subjects {
     }
 }
 
-/// Makes a path absolute, since runs have their own working folders.
+/// Makes a path absolute, since each run has a separate working folder.
 fn absolute(folder: &PathBuf) -> PathBuf {
     std::path::absolute(folder).unwrap_or_else(|_| folder.clone())
 }

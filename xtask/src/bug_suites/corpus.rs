@@ -1,4 +1,4 @@
-//! The programs of a suite: what each needs, and whether it is correct.
+//! The programs of a suite, with their requirements and their expected verdict.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,25 +10,25 @@ use super::verdict::functions;
 use super::{BugSuitesError, file, folder};
 use crate::process;
 
-/// A suite.
+/// The programs of a suite.
 pub(super) struct Corpus {
     pub name: &'static str,
     pub cases: Vec<Case>,
-    /// Folders of headers, and sources, that all programs need.
+    /// Include folders of all programs.
     pub includes: Vec<PathBuf>,
     pub shared: Vec<PathBuf>,
 }
 
 /// A program with its arguments.
 pub(super) struct Case {
-    /// Unique in its suite.
+    /// The name, which is unique in the suite.
     pub name: String,
     pub source: PathBuf,
     pub ranks: u32,
     pub arguments: Vec<String>,
-    /// The suite's name for the mistake; `None` for a correct program.
+    /// The suite's name of the mistake; `None` for a correct program.
     pub mistake: Option<String>,
-    /// The MPI functions that the suite's description of the mistake names, if it has one.
+    /// The MPI functions in the suite's description of the mistake, if there is one.
     pub functions: BTreeSet<String>,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn mbi(source: &Path) -> Result<Corpus, BugSuitesError> {
     })
 }
 
-/// Returns the runs in a program's header: the command, the expected outcome and its description, without their bars.
+/// Returns the runs in a program's header: command, expected outcome and description.
 fn headed(text: &str) -> Vec<(&str, &str, &str)> {
     let lines = text.lines().map(str::trim);
     let inside = lines
@@ -96,7 +96,7 @@ fn headed(text: &str) -> Vec<(&str, &str, &str)> {
         .collect()
 }
 
-/// Returns the programs of MPI-CorrBench without OpenMP.
+/// Returns the programs of MPI-CorrBench that do not use OpenMP.
 pub(super) fn corrbench(source: &Path) -> Result<Corpus, BugSuitesError> {
     let root = source.join("micro-benches/0-level");
     let mut cases = Vec::new();
@@ -140,7 +140,7 @@ fn stem(path: &Path) -> String {
     stem.to_string_lossy().into_owned()
 }
 
-/// Returns the files of a folder whose names have this end, in order.
+/// Returns the sorted files of a folder whose names end in `end`.
 fn files(folder: &Path, end: &str) -> Result<Vec<PathBuf>, BugSuitesError> {
     let entries = fs::read_dir(folder).map_err(file(folder))?;
     let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));

@@ -1,13 +1,15 @@
-//! `cargo xtask bug-suites`: runs collections of wrong MPI programs and counts how many mistakes the library reports.
+//! `cargo xtask bug-suites`: runs suites of wrong MPI programs and counts the reported mistakes.
 //!
-//! * The MPI Bugs Initiative (M. Laurent, E. Saillard, M. Quinson, "The MPI Bugs Initiative: a Framework for MPI Verification Tools Evaluation", Correctness 2021):
+//! * The MPI Bugs Initiative (M. Laurent, E. Saillard, M. Quinson, "The MPI Bugs Initiative:
+//!   a Framework for MPI Verification Tools Evaluation", Correctness 2021):
 //!   about 1,900 generated programs.
-//! * MPI-CorrBench (J.-P. Lehr, T. Jammer, C. Bischof, "MPI-CorrBench: Towards an MPI Correctness Benchmark Suite", HPDC 2021):
-//!   about 400 programs by hand.
+//! * MPI-CorrBench (J.-P. Lehr, T. Jammer, C. Bischof, "MPI-CorrBench: Towards an MPI Correctness
+//!   Benchmark Suite", HPDC 2021): about 400 manually written programs.
 //!
-//! Each program runs twice: with the defaults, and with the checks that parameters turn on (`CHECKS`).
-//! Guarantee: the programs run unchanged, and a report about a correct one is an error of this command.
-//! Sources are fetched and programs built below the target folder; `--mbi` and `--corrbench` name folders that are there already.
+//! Each program runs twice: with default parameters, and with the parameters `CHECKS`.
+//! The programs are unchanged, and a report about a correct program is an error of this command.
+//! Sources are fetched and programs built below the target folder;
+//! `--mbi` and `--corrbench` name existing folders.
 
 mod corpus;
 mod tally;
@@ -32,7 +34,7 @@ use corpus::{Case, Corpus};
 use tally::Tally;
 use verdict::{Seen, Verdict};
 
-/// The parameters of the second run.
+/// The parameters of the second run, which enable checks.
 const CHECKS: &[(&str, &str)] = &[
     ("coll_base_check", "true"),
     ("osc_base_check", "true"),
@@ -41,7 +43,7 @@ const CHECKS: &[(&str, &str)] = &[
     ("mpi_report_leaks", "1"),
 ];
 
-/// What is run.
+/// The programs to run, and their limits.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// A folder with the MPI Bugs Initiative; otherwise it is fetched from GitHub
@@ -64,21 +66,21 @@ pub struct Options {
     part: Option<String>,
 }
 
-/// Why there is no table, or what in it is wrong.
+/// Reasons why the table is missing or has errors.
 #[derive(Debug)]
 pub enum BugSuitesError {
     /// Portcullis could not be installed.
     Install(InstallError),
-    /// git, a generator or mpirun did not run.
+    /// git, a generator or mpirun could not be run.
     Process(ProcessError),
     /// A file or folder cannot be used.
     File {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The system error.
         reason: std::io::Error,
     },
-    /// Reports about correct programs.
+    /// The library reported mistakes in correct programs.
     FalseAlarms(Vec<String>),
 }
 
@@ -110,7 +112,7 @@ fn folder() -> PathBuf {
     workspace::target().join("bug-suites")
 }
 
-/// Fetches a repository, unless the user has named a folder.
+/// Returns a suite's source folder; fetches the repository unless the user has given a folder.
 fn source(named: Option<&PathBuf>, repository: &str) -> Result<PathBuf, BugSuitesError> {
     if let Some(folder) = named {
         return Ok(folder.clone());
@@ -197,7 +199,7 @@ fn measure(options: &Options, corpus: &Corpus) -> Result<Tally, BugSuitesError> 
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Compiles a program and runs it both ways; `None` if it does not compile.
+/// Compiles a program and runs it with and without checks; `None` if it does not compile.
 fn examine(
     options: &Options,
     corpus: &Corpus,

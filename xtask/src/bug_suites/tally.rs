@@ -1,4 +1,4 @@
-//! The table of a suite.
+//! The result table of a suite.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::corpus::Case;
 use super::verdict::{Seen, Verdict};
 
-/// Programs that a suite calls correct, and what is wrong in them.
+/// Programs that a suite calls correct, with the mistake in each.
 const WRONG_AFTER_ALL: &[(&str, &str)] = &[
     (
         "correct-coll-alltoallv0",
@@ -23,19 +23,20 @@ const WRONG_AFTER_ALL: &[(&str, &str)] = &[
     ),
 ];
 
-/// The counts of a suite, by kind of mistake.
+/// The counts of a suite per kind of mistake.
 pub(super) struct Tally {
     name: &'static str,
     kinds: BTreeMap<String, Kind>,
     correct: usize,
     false_alarms: Vec<String>,
-    /// Reports about programs that the suite calls correct and that are not ([`WRONG_AFTER_ALL`]).
+    /// The number of reports about [`WRONG_AFTER_ALL`] programs, which the suite calls correct.
     true_alarms: usize,
     not_compiled: Vec<String>,
-    /// Found programs whose mistake the suite describes, and those of them whose sentences name one of the described functions.
+    /// The number of found programs whose mistake the suite describes.
+    /// `named` counts those whose messages name one of the described functions.
     described: usize,
     named: usize,
-    /// How long jobs took that were ended because they could not go on.
+    /// The durations of jobs that mpirun ended as deadlocked.
     deaths: Vec<Duration>,
     lines: Vec<String>,
 }
@@ -127,7 +128,7 @@ impl Tally {
         self.false_alarms.clone()
     }
 
-    /// Returns a line for each program.
+    /// Returns a text with a line for each program.
     pub fn list(&self) -> String {
         let mut lines = self.lines.clone();
         lines.sort();

@@ -1,4 +1,4 @@
-//! What a run of a program has shown.
+//! The verdict of a program's run.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
@@ -6,31 +6,31 @@ use std::time::Duration;
 
 use crate::process::Outcome;
 
-/// How a mistake was found, if it was.
+/// The way in which a mistake was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
-    /// A call failed with a sentence.
+    /// A call failed with an error message.
     Error,
-    /// mpirun proved that the job cannot go on, and ended it.
+    /// mpirun proved that the job was deadlocked, and ended it.
     DeadJob,
-    /// The job ended, with a sentence about what is left or was wrong.
+    /// The job ended, with a message about leaks or mistakes.
     Warning,
-    /// A rank was ended by a signal.
+    /// A signal killed a rank.
     Crash,
     /// mpirun's time limit ended the job.
     TimeLimit,
-    /// No sentence.
+    /// No message was printed.
     Nothing,
 }
 
-/// A run.
+/// The observations of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub verdict: Verdict,
     pub took: Duration,
-    /// The first sentence.
+    /// The first message.
     pub sentence: String,
-    /// The MPI functions that all sentences name.
+    /// The MPI functions that any of the messages names.
     pub functions: BTreeSet<String>,
 }
 
@@ -46,13 +46,13 @@ impl Seen {
 }
 
 impl Verdict {
-    /// Returns true if a sentence names the mistake.
+    /// Returns true if a message names the mistake.
     pub fn is_found(self) -> bool {
         matches!(self, Verdict::Error | Verdict::DeadJob | Verdict::Warning)
     }
 }
 
-/// Returns what a run under mpirun has shown.
+/// Returns the observations of a run under mpirun.
 pub(super) fn of(outcome: &Outcome) -> Seen {
     let ours = |line: &&str| line.starts_with("rank ") || line.starts_with("mpirun: ");
     let mut lines = outcome.stderr.lines().filter(ours);
@@ -79,7 +79,7 @@ pub(super) fn of(outcome: &Outcome) -> Seen {
     }
 }
 
-/// Returns the MPI functions that a text names; constants are in capitals.
+/// Returns the MPI functions that a text names; constants, in capitals, are excluded.
 pub(super) fn functions(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let is_function = |word: &&str| {

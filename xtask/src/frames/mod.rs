@@ -1,9 +1,9 @@
-//! The format of the barrier's serial frames as source text: from `hdl/channels/frame.txt` into marked regions of Rust, Verilog, VHDL
-//! and Markdown.
+//! Generator of the format of the barrier's serial frames as source text.
 //!
+//! `hdl/channels/frame.txt` is generated into marked regions of Rust, Verilog, VHDL and Markdown.
 //! [`regions`] describes the marks.
 //!
-//! * `table`: the description, and its parser.
+//! * `table`: the description and its parser.
 //! * `rust`, `verilog`, `vhdl`, `markdown`: the regions in each language.
 
 mod markdown;
@@ -18,9 +18,9 @@ use crate::regions::{self, Language, aligned};
 use crate::workspace;
 use std::fs;
 
-/// The description.
+/// The path of the description.
 pub const TABLE: &str = "hdl/channels/frame.txt";
-/// The files with regions.
+/// The files with generated regions.
 pub const FILES: &[&str] = &[
     "fpga-model/src/channels/frame.rs",
     "hdl/channels/rtl/channel_frame.v",
@@ -30,12 +30,12 @@ pub const FILES: &[&str] = &[
     "hdl/channels/README.md",
 ];
 
-/// A part of the description.
+/// A generated region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Region {
-    /// The widths of the fields and the check.
+    /// The widths of the fields, and the checksum.
     Format,
-    /// The fields of a request, from its bits.
+    /// Extraction of a request's fields from its bits.
     Request,
     Version,
     Operations,
@@ -55,7 +55,7 @@ impl Region {
     }
 }
 
-/// Reads the description.
+/// Reads and parses the description.
 pub fn format() -> Result<Format, String> {
     let path = workspace::root().join(TABLE);
     let text =
@@ -63,7 +63,7 @@ pub fn format() -> Result<Format, String> {
     Format::parse(&text).map_err(|e| format!("{TABLE}: {e}"))
 }
 
-/// Returns the text of this file of [`FILES`] with its regions generated again.
+/// Returns a file's text with its regions regenerated.
 pub fn regenerated(format: &Format, file: &str, text: &str) -> Result<String, String> {
     regions::regenerated(TABLE, file, text, |name| {
         let region = Region::named(name)?;
@@ -76,7 +76,7 @@ pub fn regenerated(format: &Format, file: &str, text: &str) -> Result<String, St
     })
 }
 
-/// Returns a name of the description with another separator between its words, in capitals: `SET_MASK`.
+/// Returns a name of the description in capitals with another word separator, as in `SET_MASK`.
 fn capitals(name: &str) -> String {
     name.replace(' ', "_").to_uppercase()
 }

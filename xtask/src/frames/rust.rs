@@ -1,4 +1,4 @@
-//! The regions in Rust.
+//! Generator of the frame format's regions in Rust.
 
 use super::Region;
 use super::table::Format;
@@ -75,7 +75,7 @@ fn constants(format: &Format) -> Vec<String> {
     lines
 }
 
-/// Returns `Condition; the value is VALUE.`
+/// Returns the sentence `Condition; the value is VALUE.`
 fn sentence(condition: &str, value: &str) -> String {
     let mut letters = condition.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase());
@@ -98,7 +98,7 @@ fn enumeration<'a>(
         format!("pub enum {kind} {{"),
     ];
     for (code, name, doc) in variants.clone() {
-        // One line for each sentence.
+        // Each sentence is printed on one line.
         let sentences = doc.replace(". ", ".\n");
         lines.extend(sentences.lines().map(|line| format!("    /// {line}")));
         lines.push(format!("    {} = {code},", camel(name)));
@@ -118,7 +118,7 @@ fn enumeration<'a>(
     lines
 }
 
-/// `SetMask` of `set mask`.
+/// Returns the name in camel case: `SetMask` for `set mask`.
 fn camel(name: &str) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();

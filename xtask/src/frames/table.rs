@@ -1,4 +1,4 @@
-//! The description of the frames, and its parser.
+//! The description of the serial frames, and its parser.
 
 /// A field of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct Field {
     pub bits: u32,
 }
 
-/// The check: the last field, over all fields before it.
+/// The checksum: the last field, computed over all fields before it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Check {
     pub name: String,
@@ -35,7 +35,7 @@ pub struct Status {
     pub value: String,
 }
 
-/// The description.
+/// The description of the frames.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Format {
     pub(super) version: u32,
@@ -46,7 +46,7 @@ pub struct Format {
 }
 
 impl Format {
-    /// Parses the description; an error begins with the number of its line.
+    /// Parses the description; an error begins with the line number.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut format = Self::default();
         for (number, line) in (1..).zip(text.lines()) {
@@ -102,7 +102,7 @@ impl Format {
         Some(())
     }
 
-    /// Checks what the generators rely on.
+    /// Checks the properties that the generators require.
     fn checked(self) -> Result<Self, String> {
         let follow =
             |codes: &mut dyn Iterator<Item = u32>| codes.zip(1..).all(|(code, k)| code == k);
@@ -124,32 +124,32 @@ impl Format {
         Ok(self)
     }
 
-    /// Bits of a frame before its check.
+    /// The number of bits of a frame before its checksum.
     pub(super) fn body_bits(&self) -> u32 {
         self.frame_bits() - self.check_bits()
     }
 
-    /// Bits of a frame.
+    /// The number of bits of a frame.
     pub(super) fn frame_bits(&self) -> u32 {
         self.fields.iter().map(|field| field.bits).sum()
     }
 
-    /// Bits of the check.
+    /// The number of bits of the checksum.
     pub(super) fn check_bits(&self) -> u32 {
         self.fields.last().map_or(0, |field| field.bits)
     }
 
-    /// Bits of a code.
+    /// The number of bits of a code.
     pub(super) fn code_bits(&self) -> u32 {
         self.fields.first().map_or(0, |field| field.bits)
     }
 
-    /// Bits of a counter of a frame's bits.
+    /// The number of bits of a counter of the frame's bits.
     pub(super) fn counter_bits(&self) -> u32 {
         u32::BITS - (self.frame_bits() - 1).leading_zeros()
     }
 
-    /// The fields of the body, each with its highest and lowest bit there.
+    /// The fields of the body, each with its highest and lowest bit in the body.
     pub(super) fn body(&self) -> Vec<(&Field, u32, u32)> {
         let mut above = self.body_bits();
         let mut placed = Vec::new();
@@ -160,7 +160,7 @@ impl Format {
         placed
     }
 
-    /// The two layouts, of a request and of a reply.
+    /// The layout of a request, and the layout of a reply.
     pub(super) fn layouts(&self) -> [String; 2] {
         let cell = |name: &str, bits| format!("{name}:{bits}");
         let widths: Vec<usize> = self
@@ -186,7 +186,7 @@ impl Format {
     }
 }
 
-/// Splits `1 set mask`.
+/// Splits a text such as `1 set mask` into code and name.
 fn coded(text: &str) -> Option<(u32, String)> {
     let (code, name) = text.split_once(' ')?;
     Some((code.parse().ok()?, name.to_owned()))

@@ -1,4 +1,4 @@
-//! The regions in Verilog.
+//! Generator of the frame format's regions in Verilog.
 
 use super::table::Format;
 use super::{Region, aligned, capitals};

@@ -1,23 +1,23 @@
-//! Parses hpcc's output: the checks of its results, and the figures of its summary.
+//! Parser of hpcc's output: its self-checks, and the results in its summary.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::process::ExitStatus;
 
-/// Why a run is invalid.
+/// Reasons why a run is invalid.
 #[derive(Debug)]
 pub enum Unfit {
     Ended {
         status: ExitStatus,
         stderr: String,
     },
-    /// The summary is missing, or does not report success.
+    /// The summary is missing or does not report success.
     NoSuccess,
-    /// Lines of failed checks.
+    /// Self-checks failed; their lines are quoted.
     Failed {
         lines: Vec<String>,
     },
-    /// Missing checks.
+    /// Self-checks are missing.
     Unchecked {
         test: &'static str,
     },
@@ -36,15 +36,15 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// The figures of one run.
+/// The results of one run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The number of passed checks.
+    /// The number of self-checks that passed.
     pub passed: usize,
     summary: BTreeMap<String, f64>,
 }
 
-/// A row of the table: its name, the key in the summary, the factor to the table's unit, and whether less is better.
+/// A row of the table: name, key in the summary, factor to the table's unit, order of values.
 struct Row {
     name: &'static str,
     key: &'static str,
@@ -70,7 +70,7 @@ const fn rate(name: &'static str, key: &'static str, unit: &'static str) -> Row 
     }
 }
 
-/// hpcc's section on latency (8 bytes) and bandwidth (2,000,000 bytes), then its communication-bound tests.
+/// hpcc's latency (8 bytes) and bandwidth (2,000,000 bytes), then its communication-bound tests.
 const ROWS: &[Row] = &[
     latency("ping-pong latency, best pair", "MinPingPongLatency_usec"),
     latency("ping-pong latency, mean", "AvgPingPongLatency_usec"),
@@ -115,7 +115,7 @@ const ROWS: &[Row] = &[
 ];
 
 impl Report {
-    /// Returns the better figure of each row.
+    /// Returns the better of both values of each row.
     pub fn best(mut self, other: Report) -> Report {
         for row in ROWS {
             if let (Some(here), Some(there)) =
@@ -131,7 +131,7 @@ impl Report {
     }
 }
 
-/// Parses `hpccoutf.txt`.
+/// Parses the file `hpccoutf.txt`.
 pub fn read(text: &str) -> Result<Report, Unfit> {
     let failed: Vec<String> = text
         .lines()
@@ -151,7 +151,7 @@ pub fn read(text: &str) -> Result<Report, Unfit> {
         ("RandomAccess", |line| {
             usize::from(line.ends_with("(passed)."))
         }),
-        // DGEMM and STREAM: no process has found an error in its result.
+        // DGEMM and STREAM: no process found an error in its result.
         ("DGEMM", |line| usize::from(line == "Node(s) with error 0")),
     ];
     let mut passed = 0;
@@ -172,10 +172,10 @@ pub fn read(text: &str) -> Result<Report, Unfit> {
     Ok(Report { passed, summary })
 }
 
-/// Returns the number of passed checks in a line.
+/// Returns the number of passed self-checks in a line.
 type Count = fn(&str) -> usize;
 
-/// Returns the number at the start of a line that continues with `words`; zero for any other line.
+/// Returns the number at the start of a line `NUMBER words`; zero for any other line.
 fn number_before(line: &str, words: &str) -> usize {
     let number = line.trim().strip_suffix(words);
     number
@@ -183,7 +183,7 @@ fn number_before(line: &str, words: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns true if a line reports a failed check.
+/// Returns true if a line reports a failed self-check.
 fn has_failed(line: &str) -> bool {
     line.contains("FAILED")
         || line.contains("(failed)")
@@ -203,7 +203,8 @@ pub fn heading(ranks: u32, libraries: &[&str]) -> String {
     line
 }
 
-/// Returns a line for each figure; a peer's figure is followed by the ratio, above 1 if Portcullis is better.
+/// Returns a line for each result.
+/// A peer's result is followed by a ratio, which is above 1 if Portcullis is better.
 pub fn table(reports: &[Report]) -> Vec<String> {
     let line = |row: &Row| {
         let mut line = format!("{:<34}{:>8}", row.name, row.unit);

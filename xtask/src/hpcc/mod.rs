@@ -1,12 +1,13 @@
-//! `cargo xtask hpcc`: the HPC Challenge benchmark, from Debian's source package, built with Portcullis's `mpicc` and run under its `mpirun`.
+//! `cargo xtask hpcc`: builds and runs the HPC Challenge benchmark with Portcullis.
 //!
-//! P. Luszczek et al., "Introduction to the HPC Challenge benchmark suite", 2005: HPL, PTRANS, RandomAccess, FFT, STREAM, DGEMM,
-//! and latency and bandwidth, each with a check of its own results.
+//! P. Luszczek et al., "Introduction to the HPC Challenge benchmark suite", 2005: HPL, PTRANS,
+//! RandomAccess, FFT, STREAM, DGEMM, latency and bandwidth, each with a check of its results.
+//! The source is Debian's package; `mpicc` builds it, and `mpirun` runs it.
 //!
-//! Guarantee: all self-checks of hpcc are read (`checks`), and a failed check is an error that quotes it.
-//! With `--peers` the same program is built and run with MPICH and Open MPI with default settings, and the latency and bandwidth section is printed side by side.
-//!
-//! Everything is fetched and built below the target folder.
+//! All self-checks of hpcc are parsed (`checks`); a failed check is an error that quotes its line.
+//! With `--peers`, MPICH and Open MPI build and run the same program with default settings,
+//! and the latency and bandwidth sections are printed side by side.
+//! All files are fetched and built below the target folder.
 
 mod checks;
 mod source;
@@ -29,7 +30,7 @@ use crate::venv::{self, VenvError};
 use crate::workspace;
 use checks::{Report, Unfit};
 
-/// What is run.
+/// The runs of hpcc.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Numbers of processes
@@ -49,16 +50,16 @@ pub struct Options {
     limit: u64,
 }
 
-/// Why hpcc was not built, or did not pass.
+/// Reasons why hpcc was not built or did not pass.
 #[derive(Debug)]
 pub enum HpccError {
-    /// The linear algebra or a build tool is missing and could not be installed.
+    /// OpenBLAS or a build tool is missing and could not be installed.
     Packages(PackagesError),
     /// Portcullis could not be installed.
     Install(InstallError),
-    /// The environment of a peer could not be made; without `--peers` there is none.
+    /// The environment of a peer could not be created; `--peers` requires it.
     Venv(VenvError),
-    /// A program that fetches, builds or runs could not be started, failed or timed out.
+    /// A fetch, build or run could not be started, failed or timed out.
     Process(ProcessError),
     /// A file of the build or of a run could not be written or read.
     File {
@@ -69,13 +70,13 @@ pub enum HpccError {
     },
     /// The source package could not be fetched or unpacked.
     Source(SourceError),
-    /// A run ended, but its output does not show that all checks passed.
+    /// A run has ended, but its output does not show that all self-checks passed.
     Unfit {
-        /// The library, as in the tables.
+        /// The name of the library in the tables.
         library: &'static str,
         /// The number of processes.
         ranks: u32,
-        /// The failed check, quoted.
+        /// The failed self-check, quoted.
         why: Unfit,
     },
 }
@@ -107,27 +108,28 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> HpccError {
     }
 }
 
-/// An MPI library to build and run with.
+/// An MPI library that builds and runs hpcc.
 struct Library {
     name: &'static str,
-    /// The folder of its programs `mpicc` and `mpirun`.
+    /// The folder of the library's `mpicc` and `mpirun`.
     bin: PathBuf,
-    /// The environment variables that its `mpirun` needs here.
+    /// The environment variables that the library's `mpirun` needs.
     environment: &'static [(&'static str, &'static str)],
-    /// The options of its `mpirun` that bind each rank to a core.
+    /// The options of the library's `mpirun` that bind each rank to a core.
     ///
-    /// Without binding, two ranks that yield to each other while they wait may stay on one core, where a message takes twenty times as long.
+    /// Without binding, two waiting ranks that yield to each other may stay on one core.
+    /// A message then takes twenty times as long.
     bind: &'static [&'static str],
 }
 
-/// Open MPI refuses to run as root, and more processes than cores, without these settings.
+/// Without these variables Open MPI refuses to run as root or with more ranks than cores.
 const OPEN_MPI: &[(&str, &str)] = &[
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
     ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
 ];
 
-/// The command.
+/// Runs `cargo xtask hpcc`.
 pub fn run(options: &Options) -> Result<(), HpccError> {
     let mut steps = Steps::new(if options.peers { 6 } else { 5 });
     steps
@@ -187,7 +189,7 @@ fn peers() -> Result<Vec<Library>, VenvError> {
     each.collect()
 }
 
-/// Runs hpcc with all libraries in turn, and prints the figures.
+/// Runs hpcc with each library in turn, and prints the results.
 fn compare(
     options: &Options,
     ranks: u32,
@@ -218,7 +220,7 @@ fn compare(
     Ok(())
 }
 
-/// One run in its own folder.
+/// Runs hpcc once in a new folder.
 fn once(
     options: &Options,
     ranks: u32,
@@ -261,7 +263,7 @@ fn once(
     checks::read(&said).map_err(failed)
 }
 
-/// Returns hpcc's input for a matrix of this order on a process grid that is as square as possible.
+/// Returns hpcc's input for a matrix of this order; the process grid is as square as possible.
 fn input(order: u32, ranks: u32) -> String {
     let rows = (1..=ranks.isqrt())
         .rev()

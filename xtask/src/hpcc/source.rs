@@ -1,4 +1,4 @@
-//! Adapts hpcc's source to Portcullis's `mpicc`, and builds it.
+//! Adaptation of hpcc's source to Portcullis's `mpicc`, and its build.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::debian_source;
 use crate::process;
 use crate::workspace;
 
-/// The only file with functions that MPI-3 removed, and their replacements.
+/// The single file that calls functions removed by MPI-3.0; `RENAMED` has their replacements.
 const OLD: &str = "hpl/src/comm/HPL_packL.c";
 const RENAMED: [(&str, &str); 2] = [
     ("MPI_Address(", "MPI_Get_address("),
@@ -19,12 +19,13 @@ const RENAMED: [(&str, &str); 2] = [
 
 const MAKE: &str = include_str!("Make.portcullis");
 
-/// Returns the upstream archive; it is fetched unless it exists.
+/// Returns the upstream archive; fetches a missing archive.
 pub fn archive() -> Result<PathBuf, HpccError> {
     debian_source::archive("hpcc").map_err(HpccError::Source)
 }
 
-/// Builds the program with the `mpicc` in `bin`, unless that was done since `mpicc` changed. Returns its path.
+/// Builds hpcc with the `mpicc` in `bin` unless the program is newer than `mpicc`;
+/// returns the program's path.
 pub fn build(archive: &Path, library: &str, bin: &Path) -> Result<PathBuf, HpccError> {
     let folder = workspace::target()
         .join("hpcc")

@@ -1,15 +1,17 @@
-//! The list of tests that are known to fail, with the missing chapter; it may only shrink.
+//! The list of tests that are known to fail, with the missing chapter; the list may only shrink.
 //!
-//! A line is `TEST PROCESSES CHAPTER`: a test as `module.Class.method` (a class or module whose setup fails is listed as a whole),
-//! numbers of processes separated by commas, and the missing chapter in words. `#` begins a comment.
-//! Lines whose chapter ends in `, hangs` are tried only by a complete run, because each try takes its time limit.
+//! A line is `TEST PROCESSES CHAPTER`. A test is `module.Class.method`;
+//! a class or module whose setup fails is listed as a whole.
+//! Numbers of processes are separated by commas, and the missing chapter is in words.
+//! `#` begins a comment.
+//! A test whose line ends in `, hangs` takes its time limit, so only a complete run includes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::record::Verdict;
 
-/// A line of the list.
+/// A parsed line of the list.
 #[derive(Debug, PartialEq, Eq)]
 struct Line {
     number: usize,
@@ -18,7 +20,7 @@ struct Line {
     hangs: bool,
 }
 
-/// The list.
+/// The parsed list.
 #[derive(Debug, Default)]
 pub struct Known {
     lines: Vec<Line>,
@@ -41,13 +43,13 @@ impl fmt::Display for BadLine {
     }
 }
 
-/// The verdict of every test that was run, on each number of processes.
+/// The verdict of each test on each number of processes.
 #[derive(Debug, Default)]
 pub struct Results(BTreeMap<(String, u32), Verdict>);
 
 impl Results {
     pub fn add(&mut self, test: &str, ranks: u32, verdict: Verdict) {
-        // A test that was run again after a hang keeps its earlier verdict.
+        // The verdict of a rerun replaces the earlier verdict only if the rerun fails.
         let known = self.0.entry((test.to_owned(), ranks)).or_insert(verdict);
         if verdict.is_bad() {
             *known = verdict;
@@ -63,7 +65,7 @@ impl Results {
     }
 }
 
-/// A difference between results and list.
+/// A difference between the results and the list.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Difference {
     /// The test fails and is not in the list.
@@ -76,10 +78,10 @@ pub enum Difference {
     Gone {
         number: usize,
         test: String,
-        /// `None` if there is no such test, or no failure of the module or class as a whole.
+        /// `None` if there is no such test, module or class.
         verdict: Option<Verdict>,
         ranks: Vec<u32>,
-        /// Numbers of processes on which it still fails, or was not run.
+        /// Numbers of processes on which the test still fails or was not run.
         rest: Vec<u32>,
     },
 }
@@ -166,7 +168,7 @@ impl Known {
             .any(|line| line.test == test && line.ranks.contains(&ranks))
     }
 
-    /// Returns the tests, classes and modules that are known to hang.
+    /// Returns the tests, classes and modules that are known to hang on `ranks` processes.
     pub fn hanging(&self, ranks: u32) -> impl Iterator<Item = &str> {
         let lines = self.lines.iter();
         lines
@@ -174,7 +176,7 @@ impl Known {
             .map(|line| line.test.as_str())
     }
 
-    /// Compares the results with the list; `asked` returns whether a test was requested on a number of processes.
+    /// Compares the results with the list; `asked` returns true if a test was requested.
     pub fn compare(&self, results: &Results, asked: impl Fn(&str, u32) -> bool) -> Vec<Difference> {
         let mut new: Vec<(&str, Verdict, Vec<u32>)> = Vec::new();
         for ((test, ranks), verdict) in &results.0 {

@@ -1,7 +1,9 @@
 //! `cargo xtask mpi4py`: runs mpi4py's own tests, unmodified, on Portcullis.
 //!
-//! Each test module is a separate job on each number of processes; with `--quick` one job runs all modules. Failures are compared with `tests/mpi4py/failing.txt`.
-//! Guarantee: an unlisted failure fails the command, and so does a listed test that passes; no wait exceeds the limit.
+//! Each test module is a separate job on each number of processes; with `--quick` one job
+//! runs all modules. Failures are compared with `tests/mpi4py/failing.txt`.
+//! The command fails for an unlisted failure and for a listed test that passes;
+//! every wait has a limit.
 
 mod known;
 mod module;
@@ -26,7 +28,7 @@ use crate::ui::{self, Steps, faint};
 use crate::venv::{self, Venv, VenvError};
 use crate::workspace;
 
-/// What is run.
+/// The tests to run, and their limits.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Numbers of processes
@@ -50,7 +52,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The tests that `cargo xtask test` runs.
+    /// Returns the options for the tests of `cargo xtask test`.
     pub fn quick() -> Self {
         Self {
             np: vec![1, 2, 3],
@@ -62,7 +64,7 @@ impl Options {
         }
     }
 
-    /// Returns true if a module has a requested test.
+    /// Returns true if a requested test belongs to this module.
     fn wants_module(&self, module: &str) -> bool {
         let of = |part: &str| part.split('.').next().is_some_and(|m| module.contains(m));
         let wanted = self.tests.is_empty() || self.tests.iter().any(|part| of(part));
@@ -79,26 +81,26 @@ impl Options {
     }
 }
 
-/// The modules that take longest; `--quick` excludes them.
+/// The slowest modules, which `--quick` excludes.
 const LONG: &[&str] = &["test_datatype", "test_msgspec"];
 
 /// The path of the list in the repository.
 const LIST: &str = "tests/mpi4py/failing.txt";
 
-/// Why the tests were not run, or did not pass.
+/// Reasons why the tests were not run or did not pass.
 #[derive(Debug)]
 pub enum Mpi4pyError {
     /// Compilers or tools are missing and could not be installed.
     Packages(PackagesError),
-    /// The source archive of mpi4py, which contains the tests, could not be fetched or unpacked.
+    /// The source archive of mpi4py with the tests could not be fetched or unpacked.
     Venv(VenvError),
     /// mpi4py could not be built with Portcullis's `mpicc`.
     Build(BuildError),
     /// Portcullis could not be installed.
     Install(InstallError),
-    /// A job of the tests could not be started or waited for; a job that hangs or dies is a result, not this error.
+    /// A job could not be started or waited for; a job that hangs or dies is a test result.
     Process(ProcessError),
-    /// A file of the runs, or the list, could not be written or read.
+    /// A file of the runs, or the list of failures, could not be written or read.
     File {
         /// The file or folder.
         path: PathBuf,
@@ -109,10 +111,10 @@ pub enum Mpi4pyError {
     List(BadLine),
     /// No test module of mpi4py matches the request.
     NoSuch {
-        /// The names as given.
+        /// The test names as given by the user.
         tests: Vec<String>,
     },
-    /// An unlisted test failed, or a listed one passed; a sentence about each has been printed.
+    /// An unlisted test failed, or a listed test passed; a sentence about each has been printed.
     Different {
         /// The number of these tests.
         count: usize,
@@ -150,7 +152,7 @@ impl fmt::Display for Mpi4pyError {
 
 impl std::error::Error for Mpi4pyError {}
 
-/// The command.
+/// Runs `cargo xtask mpi4py`.
 pub fn run(options: &Options) -> Result<(), Mpi4pyError> {
     let mut steps = Steps::new(4);
     steps
@@ -167,7 +169,7 @@ pub fn run(options: &Options) -> Result<(), Mpi4pyError> {
     steps.step("running mpi4py's tests", || check(options))
 }
 
-/// Returns the mpi4py environment: with functions beyond the standard only for Portcullis.
+/// Returns the mpi4py environment; only for Portcullis it declares functions beyond the standard.
 fn environment(options: &Options) -> Venv {
     match options.on {
         Some(_) => venv::MPI4PY_OF_THE_STANDARD,
@@ -175,7 +177,7 @@ fn environment(options: &Options) -> Venv {
     }
 }
 
-/// Returns the list to compare with.
+/// Returns the list of known failures to compare with.
 fn list(options: &Options) -> Result<Known, Mpi4pyError> {
     let path = match (&options.list, &options.on) {
         (Some(path), _) => path.clone(),
@@ -186,7 +188,7 @@ fn list(options: &Options) -> Result<Known, Mpi4pyError> {
     Known::parse(&text).map_err(Mpi4pyError::List)
 }
 
-/// Runs the tests on the installation and compares the results.
+/// Runs the tests on the installation, and compares the results with the list.
 pub fn check(options: &Options) -> Result<(), Mpi4pyError> {
     let known = list(options)?;
     let environment = environment(options);

@@ -1,7 +1,9 @@
-//! Runs test modules of mpi4py on a number of processes, one or all in a job.
+//! Runs of mpi4py's test modules on a number of processes, one module or all in a job.
 //!
-//! A job whose ranks have added nothing to their records for the limit hangs: it is stopped, and the verdict belongs to the test at which it hung.
-//! Another job runs the tests after it; a module that hangs or dies often is given up and fails as a whole.
+//! A job hangs if no rank has extended its record for the time limit.
+//! The hung job is stopped, and the test at which it hung gets the verdict;
+//! another job runs the tests after it.
+//! A module that hangs or dies `PATIENCE` times fails as a whole.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -18,7 +20,7 @@ use crate::process::{ProcessError, Running};
 pub struct Setting {
     /// The Portcullis installation.
     pub prefix: PathBuf,
-    /// The library below, if it is another one.
+    /// The library that runs below Portcullis with `--on`.
     pub on: Option<String>,
     pub python: PathBuf,
     /// The folder `test` of the source package.
@@ -27,14 +29,14 @@ pub struct Setting {
     pub recorder: PathBuf,
     /// The folder for records, logs and temporary files.
     pub scratch: PathBuf,
-    /// Time limit without a test that begins or ends on any rank.
+    /// Time limit in which some rank must begin or end a test.
     pub limit: Duration,
 }
 
-/// After this many hangs or deaths a module is given up.
+/// A module fails as a whole after this number of hangs or deaths.
 const PATIENCE: usize = 3;
 
-/// The results of one module, or of all.
+/// The results of one module, or of all modules.
 pub struct Ended {
     pub results: Results,
     pub log: PathBuf,
@@ -42,7 +44,8 @@ pub struct Ended {
 }
 
 impl Setting {
-    /// Runs all `modules` in one job, so that each rank starts Python once. Returns `None` if the job hangs or dies; the caller then runs each module separately.
+    /// Runs all `modules` in one job, so that each rank starts Python once.
+    /// Returns `None` if the job hangs or dies; the caller then runs each module separately.
     pub fn run_together(
         &self,
         modules: &[String],
@@ -74,7 +77,8 @@ impl Setting {
         Ok((path, file))
     }
 
-    /// Runs `module` on `ranks` processes; `only` are parts of test names (empty: all tests), and `without` are tests to exclude.
+    /// Runs `module` on `ranks` processes. `only` are parts of test names (empty: all tests);
+    /// `without` are tests to exclude.
     pub fn run(
         &self,
         module: &str,
@@ -98,7 +102,7 @@ impl Setting {
                     results.add(&stuck, ranks, verdict);
                     done.push(stuck);
                 }
-                // If no test is identified, or too many are, the verdict belongs to the module.
+                // If no test or several tests are identified, the verdict belongs to the module.
                 _ => {
                     results = Results::default();
                     results.add(module, ranks, verdict);
@@ -113,8 +117,8 @@ impl Setting {
         })
     }
 
-    /// Runs those tests of `modules` that are not `done`; the module names are separated by bars.
-    /// Returns the verdict of the test at which the job ended, if it did not succeed.
+    /// Runs the tests of `modules` that are not in `done`; bars separate the module names.
+    /// If the job failed, returns the verdict of the test at which it ended.
     fn job(
         &self,
         modules: &str,
@@ -139,10 +143,10 @@ impl Setting {
             .arg(&records)
             .args(["--no-builddir", "-i", &format!("^({modules})\\.py$")])
             .args(only.iter().flat_map(|part| ["-k", part]))
-            // A star only at the front, so that no other test with the same prefix is excluded.
+            // The star is at the front only: another test with the same prefix is not excluded.
             .args(done.iter().map(|test| format!("-x*{test}")))
             .env("LD_LIBRARY_PATH", self.prefix.join("lib"))
-            // Workers that a test has spawned unpickle its functions, which are in its module.
+            // Workers that a test spawns import the test's module to unpickle its functions.
             .env("PYTHONPATH", &self.tests)
             .env("TMPDIR", &temporary);
         let (mut seen, mut since) = (0, Duration::ZERO);
@@ -164,14 +168,14 @@ impl Setting {
             Err(ProcessError::TimedOut { stdout, stderr, .. }) => (stdout + &stderr, true, false),
             Err(error) => return Err(Mpi4pyError::Process(error)),
         };
-        // The log is only for reading afterwards; a full disk shows in the records.
+        // The log is only for later reading; a full disk is detected in the records.
         let _ = log.write_all(said.as_bytes());
         let report = Report::read(&records, ranks).map_err(Mpi4pyError::file(&records))?;
         let all_well = !report.ended.iter().any(|(_, verdict)| verdict.is_bad());
         let end = if hung {
             Some(Verdict::Hung)
         } else if !report.complete || (all_well && !good) {
-            // A job may also fail although every test passed.
+            // A job may fail although every test has passed.
             Some(Verdict::Died)
         } else {
             None
@@ -180,7 +184,7 @@ impl Setting {
     }
 }
 
-/// Makes a folder, empty if it existed.
+/// Creates an empty folder; deletes the contents of an existing one.
 fn empty(folder: &Path) -> Result<(), Mpi4pyError> {
     match fs::remove_dir_all(folder) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),

@@ -1,8 +1,9 @@
 //! The records of a job's ranks about mpi4py's tests, and the verdict of each test.
 //!
-//! `tests/mpi4py/record.py` writes the records: one file for each rank, each line before the recorded action.
-//! A test has passed if it passed on every rank, and has failed if it failed on any.
-//! If a job hung or died, the verdict belongs to the first test that did not end on every rank: ranks ahead of it wait for those behind.
+//! `tests/mpi4py/record.py` writes one file per rank, and each line before the recorded action.
+//! A test has passed if it passed on every rank, and has failed if it failed on any rank.
+//! If a job hung or died, the verdict belongs to the first test that did not end on every rank:
+//! faster ranks wait for the slower ranks there.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,12 +15,12 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Passed,
-    /// mpi4py skipped it.
+    /// mpi4py skipped the test.
     Skipped,
-    /// mpi4py skipped it because the library lacks a feature.
+    /// mpi4py skipped the test because the library lacks a feature.
     Lacking,
     Failed,
-    /// No rank made progress, and the job was stopped.
+    /// No rank made progress, so the job was stopped.
     Hung,
     /// The job died during the test.
     Died,
@@ -47,7 +48,7 @@ impl fmt::Display for Verdict {
 /// The record of one rank.
 #[derive(Debug, Default)]
 struct Record {
-    /// Tests in the order in which they began, with their verdict.
+    /// Tests in starting order, with their verdicts.
     tests: Vec<(String, Option<Verdict>)>,
     complete: bool,
 }
@@ -55,7 +56,7 @@ struct Record {
 impl Record {
     fn parse(text: &str) -> Self {
         let mut record = Self::default();
-        // A rank that was killed may have left an incomplete line.
+        // The last line of a killed rank may be incomplete.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         for line in whole.lines() {
             let (word, test) = line.split_once(' ').unwrap_or((line, ""));
@@ -72,7 +73,7 @@ impl Record {
                 _ => continue,
             };
             match record.tests.iter_mut().rev().find(|(name, _)| name == test) {
-                // A failure remains one, whatever is recorded after it.
+                // A failed test stays failed, whatever is recorded after the failure.
                 Some((_, end)) if *end != Some(Verdict::Failed) => *end = verdict,
                 Some(_) => {}
                 None => record.tests.push((test.to_owned(), verdict)),
@@ -85,11 +86,11 @@ impl Record {
 /// The records of a job.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Tests that ended on every rank, in their order.
+    /// Tests that ended on every rank, in starting order.
     pub ended: Vec<(String, Verdict)>,
-    /// Whether every rank has completed its tests.
+    /// True if every rank has completed its tests.
     pub complete: bool,
-    /// Otherwise the first test that did not end on every rank, unless the ranks were between tests.
+    /// The first test that did not end on every rank; `None` if the ranks were between tests.
     pub stuck: Option<String>,
 }
 
@@ -97,7 +98,7 @@ impl Report {
     /// Reads the records of a job's ranks from a folder.
     pub fn read(folder: &Path, ranks: u32) -> io::Result<Self> {
         let text = |rank: u32| match fs::read_to_string(folder.join(rank.to_string())) {
-            // A rank that died early has no record.
+            // A rank that died early has no record file.
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(String::new()),
             text => text,
         };
@@ -108,7 +109,8 @@ impl Report {
     fn of(texts: &[String]) -> Self {
         let records: Vec<Record> = texts.iter().map(|text| Record::parse(text)).collect();
         let complete = records.iter().all(|record| record.complete);
-        // The rank that is furthest has all tests in order, except those whose setup failed on other ranks only.
+        // The record of the most advanced rank has all tests in order.
+        // Only tests whose setup failed on other ranks are missing.
         let mut order: Vec<&str> = Vec::new();
         let mut ends: HashMap<&str, Vec<Option<Verdict>>> = HashMap::new();
         let mut by_length: Vec<&Record> = records.iter().collect();
@@ -146,7 +148,7 @@ impl Report {
     }
 }
 
-/// Returns the number of bytes that the ranks have written; while it grows, the job makes progress.
+/// Returns the number of bytes in the records; a growing number shows progress.
 pub fn written(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries

@@ -1,6 +1,7 @@
-//! The list of programs that are known to fail, each with the reason; it may only shrink.
+//! The list of programs that are known to fail, with reasons; the list may only shrink.
 //!
-//! A line is `PROGRAM WHY REASON`: the program with its folder, a word of [`Why`], and a sentence. `#` begins a comment.
+//! A line is `PROGRAM WHY REASON`: the program with its folder, a word of [`Why`], and a sentence.
+//! `#` begins a comment.
 
 use super::MpichTestsError;
 use std::collections::BTreeMap;
@@ -8,15 +9,15 @@ use std::collections::BTreeMap;
 /// The known behaviour of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// It does not build.
+    /// The program does not build.
     Unbuilt,
-    /// It fails.
+    /// The program fails.
     Fails,
-    /// It takes too long, or its result varies, with MPICH too, and it is not run.
+    /// The program is not run: with MPICH too it takes too long, or its result varies.
     Left,
 }
 
-/// The list.
+/// The parsed list.
 #[derive(Debug)]
 pub struct Known(BTreeMap<String, Why>);
 
@@ -45,7 +46,7 @@ impl Known {
         Ok(Known(known))
     }
 
-    /// Returns the entry of a program.
+    /// Returns the known behaviour of a program, if the program is listed.
     pub fn of(&self, program: &str) -> Option<Why> {
         self.0.get(program).copied()
     }

@@ -1,7 +1,8 @@
-//! Parses a folder's list of tests.
+//! Parser of a folder's list of tests.
 //!
-//! A line is `PROGRAM RANKS [key=value...]`: `arg` may occur several times, `resultTest` means that the program must fail,
-//! and `strict=FALSE` that it needs more than the standard. `#` begins a comment. Other keys concern MPICH's own settings.
+//! A line is `PROGRAM RANKS [key=value...]`. `arg` may occur several times; with `resultTest`
+//! the program must fail; with `strict=FALSE` it requires extensions of the standard.
+//! `#` begins a comment. Other keys are for MPICH's own settings.
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ pub struct Run {
     pub program: String,
     pub ranks: u32,
     pub arguments: Vec<String>,
-    /// Whether the exit code must not be 0.
+    /// True if the exit code must not be 0.
     pub must_fail: bool,
 }
 
@@ -25,7 +26,8 @@ impl fmt::Display for Run {
     }
 }
 
-/// Returns the runs of a list, those of one program together; runs that differ in MPICH's own settings only are merged.
+/// Returns the runs of a list, grouped by program;
+/// runs that differ only in MPICH's own settings are merged.
 pub fn parse(text: &str) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for run in text.lines().filter_map(line) {
@@ -38,7 +40,7 @@ pub fn parse(text: &str) -> Vec<Run> {
     runs
 }
 
-/// Parses the run of a line; `None` for a comment, for another folder, and for a test beyond the standard.
+/// Parses a line; `None` for a comment, another folder, or a test beyond the standard.
 fn line(line: &str) -> Option<Run> {
     let line = line.split('#').next()?;
     let mut words = line.split_whitespace();

@@ -1,11 +1,13 @@
-//! `cargo xtask mpich-tests` and `mpich-fortran`: run MPICH's test suite, from Debian's source package, on Portcullis, in C and in Fortran.
+//! `cargo xtask mpich-tests` and `mpich-fortran`: run MPICH's test suite on Portcullis.
 //!
-//! The tests were written over thirty years against the text of the standard, by other authors, and cover cases that the authors of a library do not think of.
-//! Guarantee: every program of the chosen folders is run as its list defines (`list`), and must print "No Errors" and succeed,
-//! except those of `known.txt`, each with its reason, which must not (`known`). With `--on` the same programs run on another library;
-//! its lists are `on_openmpi.txt`, `on_mpich.txt` and, given by `--list`, those of other versions.
+//! The tests, in C and in Fortran, are from Debian's source package. Other authors wrote them
+//! over thirty years from the text of the standard, and cover cases that a library's authors miss.
+//! Each program of the chosen folders is run as its list defines (`list`); it must print
+//! "No Errors" and succeed. The programs of `known.txt` must not pass; each has a reason (`known`).
+//! With `--on` the same programs run on another library; its lists are `on_openmpi.txt`,
+//! `on_mpich.txt` and, given by `--list`, those of other versions.
 //!
-//! Everything is fetched, built with Portcullis's `mpicc` and run below the target folder.
+//! All files are fetched, built with Portcullis's `mpicc` and run below the target folder.
 
 mod known;
 mod list;
@@ -31,25 +33,25 @@ use known::{Known, Why};
 use list::Run;
 use plugins::Plugins;
 
-/// The half of the test suite that a command runs.
+/// The part of the test suite that a command runs: C or Fortran.
 #[derive(Debug)]
 pub struct Suite {
-    /// The folder of the sources, below the target folder.
+    /// The folder of the test sources, below the target folder.
     folder: &'static str,
-    /// The folders of tests of the implemented chapters.
+    /// The test folders of the implemented chapters.
     tests: &'static [&'static str],
-    /// The folders with what the tests share, which are built before them.
+    /// The folders of shared code, which are built before the tests.
     shared: &'static [&'static str],
-    /// The option of `configure` that selects the languages.
+    /// The option of `configure` that selects the language.
     languages: &'static str,
-    /// The lists of programs known to fail, for each library.
+    /// The lists of known failures for each library.
     known: Lists,
 }
 
-/// The lists of known failures: on our library, and by the library's name with `--on`.
+/// Lists of known failures: of Portcullis (`None`), and by the library's name with `--on`.
 type Lists = &'static [(Option<&'static str>, &'static str)];
 
-/// The tests in C.
+/// The test suite in C.
 pub const C: Suite = Suite {
     folder: "mpich",
     tests: FOLDERS,
@@ -62,7 +64,7 @@ pub const C: Suite = Suite {
     ],
 };
 
-/// The tests in Fortran: by `mpif.h`, `use mpi` and `use mpi_f08`.
+/// The test suite in Fortran: `mpif.h`, `use mpi` and `use mpi_f08`.
 pub const FORTRAN: Suite = Suite {
     folder: "mpich-fortran",
     tests: FORTRAN_FOLDERS,
@@ -71,7 +73,7 @@ pub const FORTRAN: Suite = Suite {
     known: &[(None, include_str!("fortran.txt"))],
 };
 
-/// The folders of the tests in Fortran.
+/// The test folders in Fortran.
 const FORTRAN_FOLDERS: &[&str] = &[
     "f77/attr",
     "f77/coll",
@@ -120,7 +122,7 @@ const FORTRAN_FOLDERS: &[&str] = &[
     "f08/topo",
 ];
 
-/// The folders of the implemented chapters, in C.
+/// The test folders of the implemented chapters, in C.
 const FOLDERS: &[&str] = &[
     "attr",
     "coll",
@@ -155,7 +157,7 @@ const FOLDERS: &[&str] = &[
     "topo",
 ];
 
-/// What is run.
+/// The tests to run, and their limits.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Set a parameter of the library for all runs, as with mpirun
@@ -181,7 +183,7 @@ pub struct Options {
     folders: Vec<String>,
 }
 
-/// Why the tests were not run, or did not end as expected.
+/// Reasons why the tests were not run or did not end as expected.
 #[derive(Debug)]
 pub enum MpichTestsError {
     /// A compiler or a tool is missing and could not be installed.
@@ -201,12 +203,12 @@ pub enum MpichTestsError {
     },
     /// The list of known failures has a malformed line.
     Known {
-        /// The number of the line, from 1.
+        /// The line number, from 1.
         line: usize,
     },
-    /// All tests were run, and some did not end as expected.
+    /// All tests were run, and some results were unexpected.
     Tests {
-        /// One sentence for each of them.
+        /// A sentence for each unexpected result.
         sentences: Vec<String>,
     },
 }
@@ -239,7 +241,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> MpichTestsError {
     }
 }
 
-/// The command.
+/// Runs `cargo xtask mpich-tests` or `mpich-fortran`.
 pub fn run(options: &Options, suite: &Suite) -> Result<(), MpichTestsError> {
     let known = Known::parse(&list_of(options, suite)?)?;
     let mut steps = Steps::new(5);
@@ -282,7 +284,7 @@ pub fn run(options: &Options, suite: &Suite) -> Result<(), MpichTestsError> {
     })
 }
 
-/// Returns the text of the list to compare with.
+/// Returns the text of the list of known failures to compare with.
 fn list_of(options: &Options, suite: &Suite) -> Result<Cow<'static, str>, MpichTestsError> {
     if let Some(path) = &options.list {
         let text = std::fs::read_to_string(path).map_err(file(path))?;
@@ -290,18 +292,18 @@ fn list_of(options: &Options, suite: &Suite) -> Result<Cow<'static, str>, MpichT
     }
     let on = options.on.as_deref();
     let list = suite.known.iter().find(|(library, _)| *library == on);
-    // For other libraries all failures are reported.
+    // For a library without a list, all failures are reported.
     Ok(Cow::Borrowed(list.map_or("", |(_, text)| text)))
 }
 
-/// The result of one run.
+/// The verdict of one run.
 enum Verdict {
     Good,
     Unbuilt,
     Bad(String),
 }
 
-/// Where the tests are, and what they run on.
+/// The folders of the tests and of the library.
 struct Place<'a> {
     prefix: &'a Path,
     root: &'a Path,
@@ -346,7 +348,7 @@ fn check(
             let surprises = failures.iter().filter(|(how, _)| Some(*how) != why);
             let told = sentences.len();
             sentences.extend(surprises.map(|(_, what)| format!("{program} {what}")));
-            // Printed at once as well, since a chapter takes minutes.
+            // Each sentence is also printed immediately, since a chapter takes minutes.
             for sentence in &sentences[told..] {
                 ui::say(&format!("      {sentence}"));
             }
@@ -365,7 +367,7 @@ fn check(
     }
 }
 
-/// One run of a program.
+/// Runs a program once.
 fn once(
     options: &Options,
     place: &Place<'_>,

@@ -1,4 +1,5 @@
-//! The plugins of the page on plugins, built outside of the sources: the component in C for tests of collectives, the lossy transport in Rust for all others.
+//! The plugins of docs/plugins.md, built outside of the repository: the C component for tests
+//! of collectives, the lossy Rust transport for all other tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,17 +11,18 @@ use crate::fences;
 use crate::process;
 use crate::workspace;
 
-/// The page that has their sources.
+/// The page with the sources of the plugins.
 const PAGE: &str = "docs/plugins.md";
-/// The files of the page that are written.
+/// The files of the page that the plugins need.
 const FILES: [&str; 3] = ["tree.c", "udp/Cargo.toml", "udp/src/lib.rs"];
-/// One in this number of datagrams is lost.
+/// The transport loses one in this number of datagrams.
 const LOSS: &str = "20";
-/// Programs that send 700,000 messages or 2 GiB: with each twentieth datagram lost they take minutes, as on any network of that kind.
+/// Programs that send 700,000 messages or 2 GiB.
+/// With one lost datagram in twenty they take minutes, as on any lossy network.
 const SLOW: [&str; 2] = ["sendflood", "large_message"];
-/// The number of time limits that they may take.
+/// The number of time limits that a slow program may take.
 const PATIENCE: u32 = 15;
-/// The folders of tests that are run by default.
+/// The test folders that are run by default.
 pub const FOLDERS: &[&str] = &["coll", "pt2pt"];
 
 /// The folder with the plugins.
@@ -67,7 +69,7 @@ pub fn build(prefix: &Path) -> Result<Plugins, MpichTestsError> {
 }
 
 impl Plugins {
-    /// The time limit of a program over the lossy transport.
+    /// Returns the time limit of a program over the lossy transport.
     pub fn limit(&self, program: &str, usual: Duration) -> Duration {
         match SLOW.contains(&program) {
             true => usual * PATIENCE,
@@ -75,7 +77,7 @@ impl Plugins {
         }
     }
 
-    /// The parameters of the runs in a folder of tests.
+    /// Returns the parameters of the runs in a test folder.
     pub fn parameters(&self, folder: &str) -> Vec<String> {
         let path = self.0.display().to_string();
         let search = ["mca_component_path", &path];

@@ -1,4 +1,4 @@
-//! Adapts the source of MPICH's tests to Portcullis's compiler wrappers, and builds it.
+//! Adaptation of MPICH's tests to Portcullis's compiler wrappers, and their build.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use crate::debian_source;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// Code that depends on MPICH's own header: the file, the code, and its portable replacement.
+/// Code that depends on MPICH's own header: the file, the code, and the portable replacement.
 const PATCHES: &[(&str, &str, &str)] = &[
-    // Removed by MPI-3.
+    // MPI-3.0 removed these names.
     (
         "dtpools/src/dtpools_custom.c",
         "MPI_Type_hvector(",
@@ -28,19 +28,19 @@ const PATCHES: &[(&str, &str, &str)] = &[
         "MPI_Type_struct(",
         "MPI_Type_create_struct(",
     ),
-    // The tests of mpi_f08 are configured for MPICH itself only.
+    // configure enables the mpi_f08 tests for MPICH only.
     (
         "configure",
         r#"test "$enable_f08" = "yes" -a "$FROM_MPICH" = "yes""#,
         r#"test "$enable_f08" = "yes""#,
     ),
-    // In the standard since MPI 4.1.
+    // These names are in the standard since MPI 4.1.
     (
         "include/mtest_mpix.h",
         "MPIX_Delete_error_",
         "MPI_Remove_error_",
     ),
-    // Handles are not integers, and null handles of two kinds need not be equal.
+    // Handles are not integers, and null handles of different kinds may differ.
     (
         "coll/nonblocking2.c",
         "int *sendtypes",
@@ -68,7 +68,7 @@ const PATCHES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Returns the folder of the tests, unpacked below this folder and patched; it is fetched unless it exists.
+/// Returns the folder of the tests, unpacked and patched below `folder`; fetches a missing archive.
 pub fn fetch(folder: &str) -> Result<PathBuf, MpichTestsError> {
     let archive = debian_source::archive("mpich").map_err(MpichTestsError::Source)?;
     let folder = workspace::target().join(folder).join("source");
@@ -86,7 +86,8 @@ pub fn fetch(folder: &str) -> Result<PathBuf, MpichTestsError> {
     Ok(root)
 }
 
-/// Makes commands that run in the tests' folder and find our compiler wrappers first.
+/// Returns a function that creates commands: they run in the tests' folder,
+/// and Portcullis's compiler wrappers are first in their search path.
 fn commands(root: &Path, bin: &Path) -> impl Fn(&str) -> Command {
     let path = match std::env::var_os("PATH") {
         Some(path) => {
@@ -103,7 +104,7 @@ fn commands(root: &Path, bin: &Path) -> impl Fn(&str) -> Command {
     }
 }
 
-/// Configures the tests unless that was done.
+/// Configures the tests, unless they are already configured.
 pub fn configure(root: &Path, bin: &Path, languages: &str) -> Result<(), MpichTestsError> {
     if root.join("Makefile").is_file() {
         return Ok(());
@@ -115,7 +116,8 @@ pub fn configure(root: &Path, bin: &Path, languages: &str) -> Result<(), MpichTe
             "--with-mpi={}",
             bin.parent().unwrap_or(bin).display()
         ));
-    // Without optimisation the build takes half the time. Tests of mpif.h pass buffers of several types to one procedure.
+    // Without optimisation the build takes half the time.
+    // Tests of mpif.h pass buffers of several types to one procedure.
     let fortran = "-O0 -w -fallow-argument-mismatch";
     for (flags, value) in [
         ("CFLAGS", "-O0 -w"),
@@ -128,7 +130,7 @@ pub fn configure(root: &Path, bin: &Path, languages: &str) -> Result<(), MpichTe
     Ok(())
 }
 
-/// Builds the programs of these folders; a program that does not build is reported as missing later.
+/// Builds the programs of these folders; the runs report programs that do not build.
 pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTestsError> {
     let command = commands(root, bin);
     let make = |folder: &str, targets: &[String]| {
@@ -142,7 +144,7 @@ pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTests
     for folder in folders {
         make(folder, &["all".to_owned()])?;
         // The strict configuration excludes the nonblocking programs of `io`, which are of MPI 3.1.
-        // The first call generates their sources.
+        // The first make call generates their sources.
         let listed = listed(&root.join(folder));
         if !listed.is_empty() {
             make(folder, &listed)?;
@@ -151,7 +153,7 @@ pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTests
     Ok(())
 }
 
-/// Returns the programs of a folder's list whose sources are in the folder.
+/// Returns the programs of a folder's list whose sources exist.
 fn listed(folder: &Path) -> Vec<String> {
     let list = std::fs::read_to_string(folder.join("testlist")).unwrap_or_default();
     let names = list

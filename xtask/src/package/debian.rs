@@ -1,7 +1,8 @@
-//! Debian packages: `portcullis` to run programs, `libportcullis-dev` to build them.
+//! Debian packages: `portcullis` to run programs, `libportcullis-dev` to build programs.
 //!
-//! The whole installation is in `/usr/lib/portcullis`. The user commands are in `/usr/bin` under names of their own, such as
-//! `mpirun.portcullis`, and are registered with the alternatives by which Debian chooses among MPI libraries.
+//! The whole installation is in `/usr/lib/portcullis`. The user commands in `/usr/bin` have
+//! distinct names, such as `mpirun.portcullis`, and are registered as alternatives,
+//! by which Debian chooses among MPI libraries.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,16 +17,18 @@ use crate::licences;
 use crate::manual;
 use crate::process;
 
-/// The path of the installation.
+/// The path of the installation in the package.
 const HOME: &str = "usr/lib/portcullis";
 
-/// The priority of the alternatives: below that of Open MPI and MPICH, so that installing the packages changes no default.
+/// The priority of the alternatives:
+/// below Open MPI's and MPICH's, so the packages change no default.
 const PRIORITY: u32 = 30;
 
-/// A package: its name, its description, and its alternatives: (link, group, program), the first of each with its slaves.
+/// A package: name, description, and alternatives as (link, group, program);
+/// the first alternative of each group has the others as slaves.
 struct Package {
     name: &'static str,
-    /// Dependencies that do not follow from its files.
+    /// Dependencies that cannot be derived from the package's files.
     depends: Option<&'static str>,
     description: &'static str,
     alternatives: &'static [&'static [(&'static str, &'static str, &'static str)]],
@@ -63,7 +66,7 @@ const DEVELOPMENT: Package = Package {
     ]],
 };
 
-/// Returns true for files that are only needed to build programs.
+/// Returns true for files that only building requires.
 fn is_development(inside: &Path) -> bool {
     const PROGRAMS: [&str; 6] = ["mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"];
     inside.starts_with("include")
@@ -78,21 +81,21 @@ fn is_development(inside: &Path) -> bool {
             .any(|name| inside == Path::new("bin").join(name) || inside == manual_of(name))
 }
 
-/// The manual page of a program in an installation.
+/// Returns the path of a program's manual page in an installation.
 fn manual_of(program: &str) -> PathBuf {
     format!("share/man/man1/{program}.1").into()
 }
 
-/// The packages.
+/// The Debian packages of an installation.
 #[derive(Debug)]
 pub struct Debian {
-    /// `portcullis`.
+    /// The path of `portcullis`.
     pub library: PathBuf,
-    /// `libportcullis-dev`.
+    /// The path of `libportcullis-dev`.
     pub development: PathBuf,
 }
 
-/// Packs an installation; the content of the packages is prepared in `scratch`.
+/// Packs an installation; the packages' contents are prepared in `scratch`.
 pub fn debian(
     prefix: &Path,
     scratch: &Path,
@@ -110,7 +113,7 @@ pub fn debian(
     })
 }
 
-/// Makes the folder that `dpkg-deb` packs.
+/// Creates the folder that `dpkg-deb` packs.
 fn lay_out(
     package: &Package,
     prefix: &Path,
@@ -155,13 +158,13 @@ fn lay_out(
     write(&control.join("prerm"), &prerm(package), 0o755)
 }
 
-/// Returns the packages that the files of this one need to run, with versions.
+/// Returns the packages, with versions, that this package's files require at run time.
 fn dependencies(package: &Package, root: &Path) -> Result<String, PackageError> {
     let (major, minor) = files::needed_glibc(root)?;
     let library = format!("libc6 (>= {major}.{minor})");
     Ok(match package.depends {
         Some(others) => format!("{library}, {others}"),
-        // Parts of gcc's library, whose interface has not changed since.
+        // libgcc's interface has not changed since this version.
         None => format!("{library}, libgcc-s1 (>= 4.2)"),
     })
 }
@@ -185,7 +188,7 @@ fn copyright(prefix: &Path) -> Result<String, PackageError> {
     ))
 }
 
-/// Formats a text as a field of a control file: each line after a blank, and a dot for an empty line.
+/// Formats a text as a control field: a blank before each line, a dot for an empty line.
 fn indented(text: &str) -> String {
     let lines = text.trim_end().lines();
     lines.fold(String::new(), |mut all, line| {
@@ -263,7 +266,7 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), PackageError> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(about(path))
 }
 
-/// Returns the bytes of all files below a folder.
+/// Returns the total size of all files below a folder, in bytes.
 fn size(folder: &Path) -> Result<u64, PackageError> {
     let mut sum = 0;
     for entry in fs::read_dir(folder).map_err(about(folder))? {

@@ -1,4 +1,4 @@
-//! Prepares the files of a package.
+//! Preparation of a package's files.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -13,7 +13,7 @@ use crate::process;
 /// Time limit for reading the headers of all files.
 const READING: Duration = Duration::from_secs(60);
 
-/// Copies an installation without the debug information, which is most of its size.
+/// Copies an installation without debug information, which is most of its size.
 pub fn stripped(prefix: &Path, to: &Path) -> Result<(), PackageError> {
     if to.exists() {
         fs::remove_dir_all(to).map_err(about(to))?;
@@ -21,7 +21,7 @@ pub fn stripped(prefix: &Path, to: &Path) -> Result<(), PackageError> {
     copy(prefix, Path::new(""), to, &|_| true)?;
     let mut binaries = Vec::new();
     find_binaries(to, &mut binaries)?;
-    // Debuggers find the table of processes in it by the description of its type.
+    // Debuggers need the type information of mpirun's process table.
     binaries.retain(|file| !file.ends_with("bin/mpirun"));
     let mut strip = Command::new("strip");
     strip.arg("--strip-debug").args(&binaries);
@@ -31,8 +31,8 @@ pub fn stripped(prefix: &Path, to: &Path) -> Result<(), PackageError> {
     })
 }
 
-/// Returns the version of the GNU C library that the programs and libraries below a folder need: the highest version of the
-/// symbols that they reference (`GLIBC_2.34`).
+/// Returns the version of the GNU C library that the files below a folder require:
+/// the highest version of their referenced symbols (`GLIBC_2.34`).
 pub fn needed_glibc(folder: &Path) -> Result<(u32, u32), PackageError> {
     let mut binaries = Vec::new();
     find_binaries(folder, &mut binaries)?;
@@ -55,7 +55,7 @@ fn greatest_glibc(versions: &str) -> (u32, u32) {
     named.max().unwrap_or((2, 0))
 }
 
-/// Finds the programs and libraries below a folder, by their first bytes.
+/// Finds the programs and libraries below a folder by their magic bytes.
 fn find_binaries(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), PackageError> {
     for entry in fs::read_dir(folder).map_err(about(folder))? {
         let entry = entry.map_err(about(folder))?;
@@ -75,7 +75,7 @@ fn find_binaries(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), PackageE
     Ok(())
 }
 
-/// Copies the files and links of a folder that belong to the package.
+/// Copies the files and links of an installation that belong to the package.
 pub fn copy(
     prefix: &Path,
     inside: &Path,

@@ -1,4 +1,4 @@
-//! The Python wheel of `libhwbarr`: the module `hwbarr` with the library and its C header in one folder.
+//! The Python wheel of `libhwbarr`: one folder with the module, the library and the C header.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ const SCRIPT: &str = concat!(
     include_str!("hwbarr_wheel.py")
 );
 
-/// The library's file.
+/// The name of the library's file.
 const LIBRARY: &str = "libhwbarr.so";
 
-/// The sources of the wheel in the repository, and their names in the module.
+/// The wheel's sources in the repository, and their names in the module.
 const FILES: [(&str, &str); 4] = [
     ("barrier-driver/library/python/hwbarr.py", "__init__.py"),
     ("barrier-driver/library/include/hwbarr.h", "hwbarr.h"),
@@ -23,7 +23,7 @@ const FILES: [(&str, &str); 4] = [
     ("LICENSE-MIT", "LICENSE-MIT"),
 ];
 
-/// Builds the library and packs it.
+/// Builds the library and packs it as a wheel.
 pub fn run(out: Option<&Path>, dev: bool) -> Result<(), PackageError> {
     let profile = if dev { Profile::Dev } else { Profile::Release };
     let build = Build {
@@ -47,7 +47,7 @@ pub fn run(out: Option<&Path>, dev: bool) -> Result<(), PackageError> {
     Ok(())
 }
 
-/// Packs this library as a wheel for every Python 3 of this system, without debug information.
+/// Packs this library without debug information, for every Python 3 of this system.
 pub fn pack(library: &Path, out: &Path, compression: Compression) -> Result<PathBuf, PackageError> {
     fs::create_dir_all(out).map_err(about(out))?;
     let folder = tempfile::tempdir_in(out).map_err(about(out))?;

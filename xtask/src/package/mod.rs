@@ -1,8 +1,8 @@
-//! `cargo xtask package`: an installation as a Python wheel, as Debian packages, and as a relocatable archive;
+//! `cargo xtask package`: an installation as a Python wheel, Debian packages and an archive;
 //! `cargo xtask hwbarr-wheel`: `libhwbarr` as a Python wheel.
 //!
-//! All are made from one installation, which finds its parts relative to its programs. Only debug information is
-//! removed from its files, and all packages have the same files.
+//! All packages contain the same files of one installation, without debug information.
+//! The installation is relocatable: programs find their parts relative to their own location.
 
 mod debian;
 mod files;
@@ -24,7 +24,7 @@ use crate::workspace;
 /// The version of all packages.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The packages to make.
+/// The options of the packages.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
     /// Where the packages go [default: target/packages]
@@ -38,35 +38,35 @@ pub struct Options {
 /// The effort of compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// The defaults of the tools: for packages that are distributed.
+    /// The defaults of the tools, for distributed packages.
     Usual,
-    /// The minimum that the formats allow: for packages that are unpacked once.
+    /// The fastest level of the formats, for packages that are unpacked once.
     Quick,
 }
 
-/// All packages of one installation.
+/// The paths of all packages of one installation.
 #[derive(Debug)]
 pub struct Packages {
-    /// The archive.
+    /// The path of the archive.
     pub tarball: PathBuf,
-    /// The Python wheel.
+    /// The path of the Python wheel.
     pub wheel: PathBuf,
-    /// The Debian packages.
+    /// The paths of the Debian packages.
     pub debian: Debian,
 }
 
-/// Why there is no package.
+/// Reasons why a package is not created.
 #[derive(Debug)]
 pub enum PackageError {
     /// The installation failed.
     Install(InstallError),
-    /// cargo failed, or has not built the library.
+    /// cargo failed, or did not build the library.
     Build(BuildError),
     /// A packing tool failed.
     Tool {
-        /// The package.
+        /// The kind of package.
         what: &'static str,
-        /// The failure, with the output.
+        /// The tool's failure, with its output.
         reason: ProcessError,
     },
     /// A file could not be read or written.
@@ -91,13 +91,13 @@ impl fmt::Display for PackageError {
 
 impl std::error::Error for PackageError {}
 
-/// Adds the path to an error.
+/// Returns a function that adds the path to an I/O error.
 fn about(path: &Path) -> impl FnOnce(std::io::Error) -> PackageError {
     let path = path.to_owned();
     move |reason| PackageError::File { path, reason }
 }
 
-/// Makes all packages and prints their paths.
+/// Creates all packages and prints their paths.
 pub fn run(options: &Options) -> Result<(), PackageError> {
     let out = options.out.clone();
     let out = out.unwrap_or_else(|| workspace::target().join("packages"));
@@ -134,7 +134,7 @@ pub fn run(options: &Options) -> Result<(), PackageError> {
     Ok(())
 }
 
-/// Packs an installation in every form, without debug information, into `out`.
+/// Packs an installation in all formats, without debug information, into the folder `out`.
 pub fn pack(
     installation: &Path,
     out: &Path,

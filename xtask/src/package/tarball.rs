@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{Compression, PackageError, VERSION};
 use crate::process;
 
-/// Packs an installation below one folder, without the user's name and id.
+/// Packs an installation below one folder, without the owner's name and id.
 pub fn tarball(
     prefix: &Path,
     out: &Path,

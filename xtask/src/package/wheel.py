@@ -25,22 +25,23 @@ for folder, folders, names in sorted(os.walk(prefix)):
         path = os.path.join(folder, one)
         inside = os.path.relpath(path, prefix)
         if inside == "lib/portcullis/abi/libmpi_abi.so.1":
-            # A link in other packages, by which programs find the library; a copy would not find the files beside the original.
+            # Other packages have a link here, by which programs find the library;
+            # a copy would not find the files in the original folder.
             continue
         with open(path, "rb") as source:
             data = source.read()
         if inside in ("lib/libmpi_abi.so", "lib/libmpifort_abi.so"):
-            # A link in other packages; the linker reads this script instead of a copy.
+            # Other packages have a link here; a wheel has this linker script instead.
             data = f"INPUT({os.path.basename(inside)}.1)\n".encode()
         mode = 0o755 if os.stat(path).st_mode & 0o100 else 0o644
         if inside.startswith("share/portcullis/python/"):
-            # Where Python finds modules.
+            # Python finds modules in the root of the wheel.
             wheel.add(one, data, mode)
             continue
         place = f"portcullis-{version}.data/data"
         wheel.add(f"{place}/{inside}", data, mode)
         if inside == "lib/portcullis/compat/mpich/libmpi.so.12":
-            # mpi4py loads this name, also without mpirun.
+            # mpi4py loads the library under this name, also without mpirun.
             wheel.add(f"{place}/lib/libmpi.so.12", data, mode)
 
 

@@ -1,7 +1,9 @@
-//! A Python wheel: `pip install` puts `mpirun`, `mpicc`, `mpi.h` and the libraries into a Python environment.
+//! A Python wheel: `pip install` adds `mpirun`, `mpicc`,
+//! `mpi.h` and the libraries to an environment.
 //!
-//! The files have the layout of an installation, below the environment's prefix. Archives of this kind have no links, so a
-//! link is replaced by its target. Python's own library writes the archive (`wheel_archive.py`, `wheel.py`), since Python is needed in any case.
+//! The files have the layout of an installation, below the environment's prefix.
+//! A wheel cannot contain links, so each link is replaced by its target.
+//! Python scripts write the archive (`wheel_archive.py`, `wheel.py`), as Python is present anyway.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,17 +21,17 @@ pub fn wheel(prefix: &Path, out: &Path, compression: Compression) -> Result<Path
     Ok(file)
 }
 
-/// Returns the tag of a wheel with the programs and libraries of this folder.
+/// Returns the platform tag of a wheel with the files of this folder.
 pub(super) fn tag(folder: &Path) -> Result<String, PackageError> {
     let (major, minor) = files::needed_glibc(folder)?;
-    // pip installs it only with at least this version of the C library (PEP 600).
+    // pip requires at least this version of the C library (PEP 600).
     Ok(format!(
         "py3-none-manylinux_{major}_{minor}_{}",
         std::env::consts::ARCH
     ))
 }
 
-/// Runs the script that writes a wheel of this folder.
+/// Runs the script that writes a wheel from this folder.
 pub(super) fn write(
     script: &str,
     folder: &Path,
@@ -44,7 +46,7 @@ pub(super) fn write(
         .arg(file)
         .args([VERSION, tag])
         .arg(match compression {
-            // zlib's default.
+            // The value selects zlib's default level.
             Compression::Usual => "-1",
             Compression::Quick => "1",
         });

@@ -6,7 +6,7 @@ import os
 import sys
 import zipfile
 
-# A constant time, so that equal files give an equal archive.
+# A constant modification time, so that equal files produce an equal archive.
 MOMENT = (2020, 1, 1, 0, 0, 0)
 
 

@@ -1,12 +1,12 @@
-//! Reads the C of a plugin header: constants, enumerations, structures, and the comments in front of them or behind them.
+//! Parser of a plugin's C header: constants, enumerations, structures, and their comments.
 
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-/// A declaration.
+/// A parsed declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// `#define NAME VALUE` with a number.
+    /// `#define NAME VALUE`, where the value is a number.
     Constant(Constant),
     /// The members of an `enum`.
     Enumeration(Vec<Constant>),
@@ -20,7 +20,7 @@ pub enum Item {
     },
 }
 
-/// A named number.
+/// A named integer constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
     pub name: String,
@@ -28,7 +28,7 @@ pub struct Constant {
     pub comment: String,
 }
 
-/// A member of a structure, or a parameter of a function, whose name may be empty.
+/// A member of a structure, or a parameter of a function; a parameter's name may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     pub name: String,
@@ -36,16 +36,16 @@ pub struct Field {
     pub comment: String,
 }
 
-/// A type.
+/// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A named type behind this number of pointers, the innermost of which may be to a constant.
+    /// A named type, or a pointer of this depth to it; the type may be const.
     Named {
         name: String,
         is_const: bool,
         pointers: usize,
     },
-    /// An array of this length.
+    /// An array with this length.
     Array { element: String, length: String },
     /// A pointer to a function.
     Function {
@@ -59,13 +59,13 @@ enum Token {
     Word(String),
     Sign(char),
     Comment(String),
-    /// A line of the preprocessor, without the sign in front.
+    /// A preprocessor line without its `#`.
     Directive(String),
-    /// The end of a line, and of an empty line.
+    /// The end of a line; an empty line has two in succession.
     Line,
 }
 
-/// Reads a header.
+/// Parses a header.
 pub fn parse(text: &str) -> Result<Vec<Item>, String> {
     let mut parser = Parser {
         tokens: tokens(text)?.into_iter().peekable(),
@@ -103,7 +103,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
                 }
                 all.push(Token::Line);
             }
-            // A comment after a directive is of no use in Rust.
+            // Rust does not need a comment after a directive.
             let line = line.split("/*").next().unwrap_or_default();
             all.push(Token::Directive(line[1..].trim().to_owned()));
             all.push(Token::Line);
@@ -125,7 +125,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
     Ok(all)
 }
 
-/// A comment without the stars in front of its lines.
+/// Returns a comment without the stars at its line starts.
 fn plain(comment: &str) -> String {
     let lines = comment
         .lines()
@@ -137,12 +137,12 @@ fn plain(comment: &str) -> String {
 struct Parser {
     tokens: Peekable<IntoIter<Token>>,
     line: usize,
-    /// The comment in front of the next declaration; an empty line ends it.
+    /// The comment before the next declaration; an empty line clears it.
     comment: String,
 }
 
 impl Parser {
-    /// Takes the next token that is no comment and no end of a line, and keeps the comment in front of it.
+    /// Takes the next token except comments and line ends; keeps the comment before the token.
     fn next(&mut self) -> Option<Token> {
         let mut lines = 0;
         loop {
@@ -163,7 +163,8 @@ impl Parser {
         }
     }
 
-    /// Takes a comment on the rest of this line, which is about what is in front of it, else the one that was in front.
+    /// Takes a comment on the rest of this line, which describes the preceding code;
+    /// otherwise returns the comment before the code.
     fn comment_of(&mut self, before: String) -> String {
         match self.tokens.peek() {
             Some(Token::Comment(after)) if !after.contains('\n') => {
@@ -196,7 +197,7 @@ impl Parser {
         }
     }
 
-    /// Returns true, and takes the sign, if it is the next token.
+    /// Takes the next token if it is this character; returns true if it was.
     fn is(&mut self, sign: char) -> bool {
         loop {
             match self.tokens.peek() {
@@ -216,7 +217,7 @@ impl Parser {
         }
     }
 
-    /// Reads the next declaration; `None` at the end. What no table needs is passed over.
+    /// Parses the next declaration; `None` at the end. Declarations without a table are skipped.
     fn item(&mut self) -> Result<Option<Item>, String> {
         loop {
             let Some(token) = self.next() else {
@@ -231,7 +232,7 @@ impl Parser {
                 }
                 Token::Word(word) if word == "typedef" => return self.structure().map(Some),
                 Token::Word(word) if word == "enum" => return self.enumeration().map(Some),
-                // `extern "C" {` and its end, attributes, and the entry point.
+                // `extern "C" {` and its end, attributes, and the entry point are skipped.
                 _ => self.comment.clear(),
             }
         }
@@ -287,7 +288,7 @@ impl Parser {
         })
     }
 
-    /// Reads `TYPE NAME`, `TYPE NAME[LENGTH]` or `TYPE (*NAME)(PARAMETERS)`.
+    /// Parses `TYPE NAME`, `TYPE NAME[LENGTH]` or `TYPE (*NAME)(PARAMETERS)`.
     fn field(&mut self, is_named: bool) -> Result<Field, String> {
         self.comment.clear();
         let mut base = self.word()?;
@@ -360,7 +361,7 @@ impl Parser {
     }
 }
 
-/// A `#define` of a number.
+/// Parses a `#define` of a number.
 fn constant(line: &str, comment: String) -> Option<Constant> {
     let (name, value) = line.strip_prefix("define ")?.trim().split_once(' ')?;
     let value = value.trim();

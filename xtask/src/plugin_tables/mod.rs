@@ -1,7 +1,8 @@
-//! The tables of plugins in Rust, generated from the C headers that describe them.
+//! The Rust tables of plugins, generated from the C headers that describe them.
 //!
-//! The headers are the description: authors of plugins read them, and a compiler checks them.
-//! `header` reads the part of C that they use, and `rust` writes the same structures, constants and a list of the layout for tests.
+//! The headers are the source: plugin authors read them, and a C compiler checks them.
+//! `header` parses the used subset of C.
+//! `rust` writes the same structures and constants, and their layouts for tests.
 
 mod header;
 mod rust;
@@ -9,16 +10,16 @@ mod rust;
 use crate::{regions, workspace};
 use std::fs;
 
-/// A header, and the file in Rust with its tables.
+/// A C header, and the Rust file with its tables.
 #[derive(Debug)]
 pub struct Tables {
-    /// The header.
+    /// The path of the header.
     pub header: &'static str,
-    /// The file whose region is generated.
+    /// The path of the Rust file with the generated region.
     pub file: &'static str,
 }
 
-/// The headers of plugins.
+/// The headers of all plugin kinds.
 pub const ALL: [Tables; 2] = [
     Tables {
         header: "mpi-core/include/portcullis/plugin.h",
@@ -31,7 +32,7 @@ pub const ALL: [Tables; 2] = [
 ];
 
 impl Tables {
-    /// Returns the text of the file in Rust with its region generated again.
+    /// Returns the text of the Rust file with its region regenerated.
     pub fn regenerated(&self, file: &str, text: &str) -> Result<String, String> {
         let path = workspace::root().join(self.header);
         let header = fs::read_to_string(&path)

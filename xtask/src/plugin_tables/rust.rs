@@ -1,11 +1,11 @@
-//! Writes the tables of a plugin header in Rust.
+//! Generator of a plugin header's tables in Rust.
 
 use super::header::{Constant, Field, Item, Kind};
 
-/// What the names in front of all names of the headers are.
+/// The prefix of all names in the headers.
 const PREFIX: &str = "portcullis_";
 
-/// Structures whose name in Rust is not that of the header.
+/// Structures whose Rust name differs from the header's name.
 const RENAMED: &[(&str, &str)] = &[
     ("module", "ModuleTable"),
     ("transport_host", "Host"),
@@ -13,19 +13,20 @@ const RENAMED: &[(&str, &str)] = &[
     ("transport_table", "Transport"),
 ];
 
-/// The structures whose functions are the library's; all others are a plugin's, out of which something may be thrown.
+/// The structures whose functions the library implements.
+/// A plugin implements all other functions, which may throw exceptions.
 const SERVICES: &[&str] = &["portcullis_host", "portcullis_transport_host"];
 
-/// The structure whose functions have types with names.
+/// The structure whose function types have names.
 const NAMED_SLOTS: &str = "portcullis_operation";
 
-/// The structure that is made at compile time, by hand.
+/// The structure that Rust code constructs at compile time.
 const MANIFEST: &str = "portcullis_manifest";
 
-/// The first members of enumerations that are stored in fields without a sign.
+/// The first members of enumerations that are stored in unsigned fields.
 const UNSIGNED: &[&str] = &["PORTCULLIS_BARRIER", "PORTCULLIS_PREDEFINED"];
 
-/// Returns the lines of all declarations, and of the lists by which tests compare them with the header.
+/// Returns the lines of all declarations and of the lists that tests compare with the header.
 pub fn lines(items: &[Item]) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
     let mut aliases = Vec::new();
@@ -80,7 +81,7 @@ fn of_constant(constant: &Constant, kind: &str) -> Vec<String> {
     lines
 }
 
-/// A long number in groups.
+/// Returns a long number with separated digit groups.
 fn digits(value: &str) -> String {
     match value.strip_prefix("0x") {
         Some(hex) if hex.len() == 8 => format!("0x{}_{}", &hex[..4], &hex[4..]),
@@ -152,7 +153,8 @@ fn function(
     ))
 }
 
-/// The type of a parameter; one that is a function gets a name, after its own, and is the plugin's.
+/// Returns the type of a parameter.
+/// A function parameter, which the plugin implements, gets a type named after the parameter.
 fn rust_parameter(parameter: &Field, aliases: &mut Vec<String>) -> Result<String, String> {
     let Kind::Function { result, parameters } = &parameter.kind else {
         return rust_kind(&parameter.kind, aliases);
@@ -177,7 +179,7 @@ fn rust_kind(kind: &Kind, aliases: &mut Vec<String>) -> Result<String, String> {
         } => {
             let mut rust = String::new();
             for at in 0..*pointers {
-                // The outermost pointer comes first in Rust, and the innermost may be to a constant.
+                // Rust writes the outermost pointer first; the innermost pointer may be const.
                 let is_innermost = at + 1 == *pointers;
                 rust += if is_innermost && *is_const {
                     "*const "
@@ -233,7 +235,7 @@ fn camel(name: &str) -> String {
     words.collect()
 }
 
-/// The name of a field or a parameter, where Rust has another use for that of the header.
+/// Returns the Rust name of a field or parameter whose C name is a Rust keyword.
 fn field_name<'a>(structure: &str, name: &'a str) -> &'a str {
     match (structure, name) {
         ("portcullis_buffer", "type") => "datatype",
@@ -244,9 +246,9 @@ fn field_name<'a>(structure: &str, name: &'a str) -> &'a str {
     }
 }
 
-/// The comment of the header, or else the name there.
+/// Returns the comment of a declaration in the header; without a comment, names the C declaration.
 fn comment_lines(indent: &str, comment: &str, name: &str) -> Vec<String> {
-    let own = format!("`{name}` of the header.");
+    let own = format!("Named `{name}` in the C header.");
     let text = if comment.is_empty() { &own } else { comment };
     let line = |line: &str| {
         let line = line.replace('<', "\\<").replace('[', "\\[");
@@ -255,7 +257,7 @@ fn comment_lines(indent: &str, comment: &str, name: &str) -> Vec<String> {
     text.lines().map(line).collect()
 }
 
-/// The list of sizes and offsets.
+/// Returns the lines of the list of sizes and offsets.
 fn layout(items: &[Item]) -> Vec<String> {
     let mut out = vec![
         "/// A structure by its name in the header: its size, and its members with their offsets."
@@ -285,7 +287,7 @@ fn layout(items: &[Item]) -> Vec<String> {
     out
 }
 
-/// The list of constants.
+/// Returns the lines of the list of constants.
 fn values(names: &[&str]) -> Vec<String> {
     let mut out = vec![
         "/// Each constant by its name in the header.".to_owned(),
@@ -313,7 +315,7 @@ mod tests {
             "    /// of this table\n    pub size: usize,",
             "pub wait: Option<unsafe extern \"C\" fn(*mut Comm, ready: Option<Ready>, input: *mut *mut c_void) -> c_int>,",
             "pub type Ready = unsafe extern \"C-unwind\" fn(argument: *mut c_void) -> c_int;",
-            "pub struct ModuleTable {\n    /// `free` of the header.\n    pub free: Option<unsafe extern \"C-unwind\" fn(this: *mut c_void)>,",
+            "pub struct ModuleTable {\n    /// Named `free` in the C header.\n    pub free: Option<unsafe extern \"C-unwind\" fn(this: *mut c_void)>,",
             "    pub kind: *const c_char,",
             "(\"type\", offset_of!(ModuleTable, kind)),",
         ] {

@@ -1,30 +1,30 @@
-//! The register block behind each bus: a unit that joins the bus's front with `barrier_regs`, in Verilog and VHDL.
+//! Generator of the units that join a bus front with `barrier_regs`, in Verilog and VHDL.
 //!
-//! The units have no text of their own. Their ports and parameters are those in the heads of the front and of `barrier_regs`,
-//! and their body connects the two, so a port of the register block is declared once in each language.
+//! A unit's ports and parameters are those of the front and of `barrier_regs`;
+//! the body connects the two. So each port of the register block is declared once per language.
 
 use super::heads::{self, Head, Port};
 use crate::regions::{self, Language};
 use crate::workspace;
 use std::fs;
 
-/// The folder of the RTL.
+/// The folder of the register block's RTL.
 const FOLDER: &str = "hdl/registers/rtl";
-/// The unit behind every bus.
+/// The name of the register block, which each unit contains.
 const BLOCK: &str = "barrier_regs";
-/// The ports between a front and the register block: their names at the block, without direction.
+/// The ports between a front and the register block: names at the block, without direction suffix.
 const REQUESTS: [&str; 8] = [
     "raddr", "rdata", "rerror", "write", "waddr", "wdata", "wstrb", "werror",
 ];
 
-/// The buses, by the names of their units.
+/// The names of the buses' units.
 const BUSES: [&str; 3] = ["axi4lite", "wishbone", "apb"];
 
-/// A generated unit: its file, the head from which its region is generated, and the lines of the region.
+/// A generated unit: its file, the front that is its source, and the generated lines.
 pub struct Joined {
-    /// The file with the region.
+    /// The path of the file with the region.
     pub file: String,
-    /// The file that the region names as its source.
+    /// The path of the front, which the region names as its source.
     pub front: String,
     lines: Vec<String>,
 }
@@ -57,7 +57,7 @@ pub fn joined() -> Result<Vec<Joined>, String> {
 }
 
 impl Joined {
-    /// Returns the text of the file with its region generated again.
+    /// Returns the text of the file with its region regenerated.
     pub fn regenerated(&self, text: &str) -> Result<String, String> {
         regions::regenerated(&self.front, &self.file, text, |name| {
             (name == "unit").then(|| self.lines.clone())
@@ -76,14 +76,14 @@ fn head(language: Language, file: &str) -> Result<Head, String> {
     head.map_err(|what| format!("{file}: {what}"))
 }
 
-/// A front, and the block behind it.
+/// A bus front and the register block.
 struct Unit<'a> {
     bus: &'a str,
     front: Head,
     block: &'a Head,
 }
 
-/// Returns the signal between front and block for a port of either of them.
+/// Returns the name of the signal between front and block, for a port of either.
 fn request(port: &Port) -> Option<&'static str> {
     let name = port
         .name
@@ -92,31 +92,31 @@ fn request(port: &Port) -> Option<&'static str> {
     REQUESTS.into_iter().find(|request| *request == name)
 }
 
-/// Returns the longest name, to align what follows the names.
+/// Returns the length of the longest name, for alignment.
 fn widest<'a>(names: impl IntoIterator<Item = &'a str>) -> usize {
     names.into_iter().map(str::len).max().unwrap_or(0)
 }
 
 impl Unit<'_> {
-    /// The ports of the bus: those of the front above its mark, without clock and reset.
+    /// The ports of the bus: the front's outer ports without clock and reset.
     fn bus_ports(&self) -> impl Iterator<Item = &Port> {
         self.front.ports[..self.front.outer].iter()
     }
 
-    /// The ports of the nodes: those of the block that are no requests, without clock and reset.
+    /// The ports of the nodes: the block's ports except requests, clock and reset.
     fn node_ports(&self) -> impl Iterator<Item = &Port> {
         let ports = self.block.ports.iter();
         ports.filter(|port| request(port).is_none() && !is_clocking(port))
     }
 
-    /// All ports of the unit, in their order.
+    /// All ports of the unit, in declaration order.
     fn ports(&self) -> Vec<&Port> {
         let clocking = self.block.ports.iter().filter(|port| is_clocking(port));
         let bus = self.bus_ports().filter(|port| !is_clocking(port));
         clocking.chain(bus).chain(self.node_ports()).collect()
     }
 
-    /// The ports of the front, each with what it is connected to.
+    /// The ports of the front, each with its connected signal.
     fn front_ends(&self) -> Vec<(&str, &str)> {
         let outer = self.bus_ports().map(|port| (&*port.name, &*port.name));
         let inner = self.front.ports[self.front.outer..].iter();
@@ -124,7 +124,7 @@ impl Unit<'_> {
         outer.chain(inner).collect()
     }
 
-    /// The ports of the block, each with what it is connected to.
+    /// The ports of the block, each with its connected signal.
     fn block_ends(&self) -> Vec<(&str, &str)> {
         let ports = self.block.ports.iter();
         ports
@@ -186,7 +186,7 @@ impl Unit<'_> {
             .chain(&self.block.parameters)
             .collect();
         let width = widest(generics.iter().map(|generic| &*generic.name));
-        // The block checks the ranges of its own generics.
+        // The register block checks the ranges of its generics.
         let fronts = self.front.parameters.len();
         let generic = |(number, generic): (usize, &&heads::Parameter)| {
             let kind = match number < fronts {
@@ -239,7 +239,7 @@ fn is_clocking(port: &Port) -> bool {
     ["clk_i", "rst_i"].contains(&&*port.name)
 }
 
-/// Adds a separator to all lines except the last.
+/// Appends a separator to each line except the last.
 fn separated(mut lines: Vec<String>, separator: &str) -> Vec<String> {
     let last = lines.len().saturating_sub(1);
     for line in &mut lines[..last] {

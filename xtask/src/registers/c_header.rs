@@ -1,4 +1,5 @@
-//! The addresses and fields as a C header, without types, so that it serves assembler too.
+//! Generator of the addresses and fields as a C header without types,
+//! so that assembler sources can include it.
 
 use super::notice;
 use super::table::{Block, Map};

@@ -1,9 +1,10 @@
-//! The heads of units in Verilog and VHDL, in the form in which those of the register block are written: one port and one parameter on a line.
+//! Parser of unit heads in Verilog and VHDL, in the format of the register block's sources:
+//! one port or parameter per line.
 
 /// A parameter of Verilog, or a generic of VHDL.
 pub(super) struct Parameter {
     pub name: String,
-    /// What is declared: `[31:0] CLOCK_HZ = 32'd0` in Verilog, `natural := 0` in VHDL.
+    /// The text of the declaration: `[31:0] CLOCK_HZ = 32'd0` in Verilog, `natural := 0` in VHDL.
     pub text: String,
 }
 
@@ -17,11 +18,11 @@ pub(super) struct Port {
 pub(super) struct Head {
     pub parameters: Vec<Parameter>,
     pub ports: Vec<Port>,
-    /// The number of ports before those to the register block.
+    /// The number of ports before the ports to the register block.
     pub outer: usize,
 }
 
-/// The port with which those of a front to the register block begin.
+/// The first of a front's ports to the register block.
 const FIRST_INNER: &str = "raddr_o";
 
 impl Head {
@@ -39,12 +40,12 @@ impl Head {
 }
 
 impl Parameter {
-    /// The type of a generic without its range.
+    /// Returns the type of a generic without its range.
     pub fn kind(&self) -> &str {
         self.text.split_whitespace().next().unwrap_or_default()
     }
 
-    /// The value of a generic that is not given.
+    /// Returns the default value of a generic.
     pub fn default(&self) -> &str {
         let (_, default) = self.text.split_once(":= ").unwrap_or_default();
         default
@@ -104,7 +105,7 @@ pub(super) fn vhdl(text: &str) -> Result<Head, String> {
             break;
         }
         let line = declared(line, "--", ';');
-        // A head with one generic has it on the line of the word.
+        // A single generic is on the line of the keyword `generic`.
         let line = match line.strip_prefix("generic (") {
             Some(one) => one.trim_end_matches(')'),
             None => line,

@@ -1,5 +1,7 @@
-//! The description as an IP-XACT component (IEEE 1685-2014), for one group and one node at the default page size;
-//! dimensions are those of the parameters.
+//! Generator of the registers as an IP-XACT component (IEEE 1685-2014).
+//!
+//! The component has one group and one node at the default page size;
+//! dimensions are expressions of the parameters.
 
 use super::notice;
 use super::table::{Access, Block, Field, Map, Register};

@@ -1,4 +1,4 @@
-//! The tables of the document, one for each block.
+//! Generator of the tables in the registers' document, one per block.
 
 use super::table::{Block, Map};
 

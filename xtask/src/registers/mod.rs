@@ -1,12 +1,14 @@
-//! The registers of the barrier as source text: from `hdl/registers/registers.txt` into marked regions of Verilog, VHDL, Rust and Markdown,
-//! and into whole files in C, SystemRDL and IP-XACT.
+//! Generator of the barrier's registers as source text.
 //!
-//! * `table`: the description, and its parser.
+//! `hdl/registers/registers.txt` is generated into marked regions of Verilog, VHDL, Rust and
+//! Markdown, and into whole files in C, SystemRDL and IP-XACT.
+//!
+//! * `table`: the description and its parser.
 //! * `rtl`: the addresses as constants of Verilog and VHDL.
-//! * `rust`: those of the driver, with an accessor for each field.
+//! * `rust`: the driver's constants, with an accessor for each field.
 //! * `markdown`: the tables of the document.
-//! * `c_header`, `system_rdl`, `ip_xact`: a file each.
-//! * `buses`: the units that join the block with the front of each bus, from the heads of both, which `heads` reads.
+//! * `c_header`, `system_rdl`, `ip_xact`: one file each.
+//! * `buses`: the units that join a bus front with the register block; `heads` parses their heads.
 
 pub mod buses;
 mod c_header;
@@ -24,10 +26,10 @@ use crate::regions::{self, Language};
 use crate::workspace;
 use std::fs;
 
-/// The description.
+/// The path of the description.
 pub const TABLE: &str = "hdl/registers/registers.txt";
 
-/// The files with regions.
+/// The files with generated regions.
 pub const FILES: &[&str] = &[
     "hdl/registers/rtl/barrier_regs.v",
     "hdl/registers/rtl/barrier_regs.vhd",
@@ -35,7 +37,7 @@ pub const FILES: &[&str] = &[
     "barrier-driver/src/registers/map.rs",
 ];
 
-/// Reads the description.
+/// Reads and parses the description.
 pub fn map() -> Result<Map, String> {
     let path = workspace::root().join(TABLE);
     let text =
@@ -43,7 +45,7 @@ pub fn map() -> Result<Map, String> {
     Map::parse(&text).map_err(|e| format!("{TABLE}: {e}"))
 }
 
-/// Returns the text of this file of [`FILES`] with its regions generated again.
+/// Returns a file's text with its regions regenerated.
 pub fn regenerated(map: &Map, file: &str, text: &str) -> Result<String, String> {
     regions::regenerated(TABLE, file, text, |name| {
         Some(match (Language::of(file)?, name) {
@@ -56,7 +58,7 @@ pub fn regenerated(map: &Map, file: &str, text: &str) -> Result<String, String> 
     })
 }
 
-/// Returns the files that are generated as a whole, with their texts.
+/// Returns the paths and texts of the files that are generated as a whole.
 pub fn whole_files(map: &Map) -> [(&'static str, String); 3] {
     [
         ("hdl/registers/barrier_regs.h", c_header::text(map)),
@@ -65,7 +67,7 @@ pub fn whole_files(map: &Map) -> [(&'static str, String); 3] {
     ]
 }
 
-/// The first words of a file that is generated as a whole.
+/// Returns the notice in the first line of a file that is generated as a whole.
 fn notice() -> String {
     format!("generated from {TABLE} by `cargo xtask gen`")
 }

@@ -1,4 +1,5 @@
-//! The addresses as constants of Verilog and VHDL: the number of a word in its block, and the base address of each later block.
+//! Generator of the addresses as constants of Verilog and VHDL: word numbers in a block,
+//! and the base address of each block after the first.
 
 use super::table::{Block, Map};
 use crate::regions::aligned;
@@ -46,7 +47,7 @@ pub(super) fn vhdl(map: &Map) -> Vec<String> {
     aligned(lines)
 }
 
-/// The blocks that do not begin at 0.
+/// Returns the blocks whose base address is not 0.
 fn later(map: &Map) -> impl Iterator<Item = &Block> {
     map.blocks.iter().filter(|block| block.base != 0)
 }
@@ -55,7 +56,7 @@ fn base(block: &Block) -> String {
     format!("{}_BASE", block.name.to_uppercase())
 }
 
-/// The names of a block's registers, each with the number of its word.
+/// Returns the names of a block's registers, each with its word number.
 fn words(block: &Block) -> impl Iterator<Item = (String, u32)> {
     let prefix = block.name.to_uppercase();
     let registers = block.registers.iter();

@@ -1,4 +1,4 @@
-//! The addresses and fields as constants of Rust, a module for each block.
+//! Generator of the addresses and fields as Rust constants, one module per block.
 
 use super::table::{Block, Map, Register};
 
@@ -62,7 +62,7 @@ fn fields(register: &Register) -> Vec<String> {
     lines
 }
 
-/// As rustfmt and clippy want a long number: `0x5241_4254`.
+/// Formats a number as rustfmt and clippy require: `0x5241_4254`.
 fn grouped(value: u32) -> String {
     format!("0x{:04x}_{:04x}", value >> 16, value & 0xffff)
 }

@@ -1,6 +1,6 @@
-//! The description in SystemRDL 2.0, for PeakRDL and other tools.
+//! Generator of the registers in SystemRDL 2.0, for PeakRDL and other tools.
 //!
-//! A register without fields gets one of 32 bits, because SystemRDL has no others.
+//! SystemRDL requires fields, so a register without fields gets one of 32 bits.
 
 use super::notice;
 use super::table::{Access, Block, Map, Register};
@@ -53,7 +53,7 @@ fn reg(register: &Register) -> Vec<String> {
         Access::ReadOnly => "sw = r; hw = w;",
         Access::ReadWrite => "sw = rw; hw = r;",
         Access::WriteOnly => "sw = w; hw = r;",
-        // The event wins over the clear, which the default precedence would not let it.
+        // If an event coincides with a clear, the event wins; SystemRDL's default is the opposite.
         Access::WriteOneToClear => "sw = rw; hw = w; onwrite = woclr; hwset; precedence = hw;",
     };
     let mut lines = vec![
@@ -74,7 +74,7 @@ fn reg(register: &Register) -> Vec<String> {
     };
     match register.fields.as_slice() {
         [] => lines.push(field("VALUE", 31, 0)),
-        // One field for each event: hwset is of a whole field.
+        // Each event has a separate field, since `hwset` applies to a whole field.
         fields if register.access == Access::WriteOneToClear => {
             for f in fields {
                 let bits = f.low..=f.high;

@@ -1,15 +1,15 @@
 //! The description of the registers, and its parser.
 
-/// What software may do with a register.
+/// The access of software to a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Read.
+    /// Software may only read.
     ReadOnly,
-    /// Read and write.
+    /// Software may read and write.
     ReadWrite,
-    /// Write; it reads 0.
+    /// Software may only write; a read returns 0.
     WriteOnly,
-    /// Read; a 1 written to a bit clears it.
+    /// Software may read; writing 1 to a bit clears the bit.
     WriteOneToClear,
 }
 
@@ -24,7 +24,7 @@ impl Access {
         })
     }
 
-    /// Its name in the description.
+    /// The name of the access in the description.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::ReadOnly => "ro",
@@ -35,7 +35,7 @@ impl Access {
     }
 }
 
-/// Bits of a register with a name.
+/// A named range of bits in a register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     pub(super) high: u32,
@@ -44,20 +44,20 @@ pub struct Field {
     pub(super) meaning: String,
 }
 
-/// A word.
+/// A 32-bit register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Register {
     pub(super) offset: u32,
     pub(super) name: String,
     pub(super) access: Access,
-    /// A number, or the names of the parameters that determine it.
+    /// The reset value: a number, or the names of the parameters that determine it.
     pub(super) reset: String,
     pub(super) meaning: String,
     pub(super) fields: Vec<Field>,
 }
 
 impl Register {
-    /// The value after reset, if it is the same in every instance.
+    /// The value after reset, if all instances have the same value.
     pub(super) fn reset_value(&self) -> Option<u32> {
         match self.reset.strip_prefix("0x") {
             Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -66,28 +66,29 @@ impl Register {
     }
 }
 
-/// Registers at a base address, once or for each group or node.
+/// Registers at a base address: a single block, or one per group or node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     pub(super) name: String,
     pub(super) base: u32,
-    /// Bytes from one to the next, as text: a number or an expression of the parameters; `None` for a single block.
+    /// The distance of consecutive blocks in bytes, as a number or an expression of the parameters;
+    /// `None` for a single block.
     pub(super) stride: Option<String>,
-    /// A parameter, or 1.
+    /// The number of blocks: a parameter, or 1.
     pub(super) count: String,
     pub(super) meaning: String,
     pub(super) registers: Vec<Register>,
 }
 
 impl Block {
-    /// Bits of the number of a word inside the block.
+    /// The number of bits of a word number in the block.
     pub(super) fn word_bits(&self) -> u32 {
         let last = self.registers.iter().map(|register| register.offset).max();
         u32::BITS - (last.unwrap_or(0) >> 2).leading_zeros()
     }
 }
 
-/// The description.
+/// The description of all registers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Map {
     pub(super) version: [u32; 3],
@@ -96,7 +97,7 @@ pub struct Map {
 }
 
 impl Map {
-    /// Parses the description; an error begins with the number of its line.
+    /// Parses the description; an error begins with the line number.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut map = Self::default();
         for (number, line) in (1..).zip(text.lines()) {
@@ -109,7 +110,7 @@ impl Map {
         map.checked()
     }
 
-    /// The word that VERSION reads.
+    /// The value that the register VERSION returns.
     pub(super) fn version_word(&self) -> u32 {
         let [major, minor, patch] = self.version;
         major << 16 | minor << 8 | patch
@@ -160,7 +161,7 @@ impl Map {
         Some(())
     }
 
-    /// Checks what the generators rely on.
+    /// Checks the properties that the generators require.
     fn checked(self) -> Result<Self, String> {
         for block in &self.blocks {
             let mut end = 0;

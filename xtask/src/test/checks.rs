@@ -1,10 +1,14 @@
-//! The checks of the sources that are no tests: form, documentation, the oldest compiler, undefined behaviour.
+//! Checks of the sources: format, lints, documentation, the oldest compiler, undefined behaviour.
 //!
-//! All but the form compile all packages once more, for which the short form has no time: clippy needs 80 s of processor time, the check by the oldest
-//! compiler 100 s, and rustdoc, which shares its metadata, 20 s.
-//! The oldest compiler and rustdoc on the packages of the product alone take 83 s and lengthened the whole command by a minute, to 952 s.
-//! `clippy-driver` as the compiler of the tests costs 120 s, because `cargo xtask` itself is compiled by rustc before.
-//! These checks are compiled in target folders of their own, so that they do not wait for cargo's lock on the folder of the tests.
+//! All checks except the format compile all packages once more,
+//! for which the short form has no time:
+//! clippy needs 80 s of CPU time, the check by the oldest compiler 100 s,
+//! and rustdoc, which shares its metadata, 20 s. The oldest compiler and rustdoc on the product's
+//! packages alone take 83 s, and lengthened the whole command by a minute to 952 s.
+//! With `clippy-driver` as the tests' compiler, the tests take 120 s longer:
+//! rustc has compiled `cargo xtask` itself before.
+//! The checks have separate target folders.
+//! So they do not wait for the lock of the tests' folder.
 
 use std::process::Command;
 
@@ -14,20 +18,21 @@ use crate::process::{self, ProcessError};
 use crate::ui;
 use crate::workspace;
 
-/// The oldest compiler that builds what is installed: `rust-version` of the workspace.
+/// The oldest supported compiler: the workspace's `rust-version`.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// Tests of mpi-base that call no function of the operating system beyond Miri's, as filters of libtest.
+/// libtest filters of the tests of mpi-base that call only functions which Miri supports.
 const PURE: &[&str] = &["arena::", "bitmap::", "copy::", "ranges::", "split_copy::"];
 
-/// The components that the checks need of the compiler in use.
+/// The components of the current toolchain that the checks require.
 const COMPONENTS: &[&str] = &["rustfmt", "clippy"];
 
-/// The toolchain of Miri, which only nightly ones have, and its components.
+/// The toolchain of Miri, which only nightly toolchains include; `OF_NIGHTLY` lists its components.
 const NIGHTLY: &str = "nightly";
 const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 
-/// Returns the checks, after installing the compilers that are missing unless `offline`; what cannot be had is reported in one sentence and left out.
+/// Returns the checks. Missing toolchains are installed unless `offline`;
+/// an unavailable check is reported by one sentence and omitted.
 pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
     let mut suites = vec![form()];
     if !long {
@@ -54,7 +59,7 @@ pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
     suites
 }
 
-/// Adds rustfmt and clippy to the compiler in use if it lacks them.
+/// Adds rustfmt and clippy to the current toolchain, if they are missing.
 pub fn add_components() -> Result<(), ProcessError> {
     let missing = COMPONENTS.iter().filter(|name| !is_component(name));
     let missing: Vec<_> = missing.collect();
@@ -65,13 +70,13 @@ pub fn add_components() -> Result<(), ProcessError> {
     process::run(rustup(&["component", "add"]).args(missing))
 }
 
-/// rustfmt leaves every file as it is.
+/// Returns the check that rustfmt changes no file.
 fn form() -> Suite {
     let command = super::cargo_command(&["fmt", "--all", "--check"]);
     Suite::of("cargo fmt --check", &command)
 }
 
-/// clippy has no objection to any target, benchmarks included.
+/// Returns the check that clippy accepts all targets, including benchmarks.
 fn lints() -> Suite {
     let task = ["clippy", "--workspace", "--all-targets", "--quiet"];
     let mut command = super::cargo_command(&task);
@@ -80,8 +85,9 @@ fn lints() -> Suite {
     Suite::of("cargo clippy", &command)
 }
 
-/// All links in the documentation lead somewhere. The oldest compiler writes it where it is there: that shares the metadata of [`oldest`], and those of
-/// all dependencies are most of the work.
+/// Returns the check that all links in the documentation are valid.
+/// The oldest compiler, if installed, writes the documentation: this shares the metadata
+/// of [`oldest`], and the metadata of all dependencies are most of the work.
 fn documentation(by_oldest: bool) -> Suite {
     let task = ["doc", "--workspace", "--no-deps", "--quiet", "--locked"];
     let mut command = match by_oldest {
@@ -96,25 +102,25 @@ fn documentation(by_oldest: bool) -> Suite {
     Suite::of("cargo doc", &command)
 }
 
-/// The oldest compiler accepts all packages; tests may need a newer one.
+/// Returns the check that the oldest compiler accepts all packages; tests may need a newer one.
 fn oldest() -> Suite {
     let task = ["check", "--workspace", "--quiet", "--locked"];
     let command = by(OLDEST, &task, "oldest");
     Suite::of(&format!("cargo check by Rust {OLDEST}"), &command)
 }
 
-/// Miri finds no undefined behaviour in the pure parts of mpi-base.
+/// Returns the check by Miri for undefined behaviour in pure parts of mpi-base.
 fn undefined_behaviour() -> Suite {
     let mut command = by(NIGHTLY, &["miri", "test", "--quiet"], "miri");
     command.args(["--package", "mpi-base", "--lib", "--"]);
     command.args(PURE);
-    // proptest asks for the current folder, and Miri runs a hundredth as fast as the processor.
+    // proptest reads the current folder; Miri is about a hundred times slower than native code.
     command.env("MIRIFLAGS", "-Zmiri-disable-isolation");
     command.env("PROPTEST_CASES", "4");
     Suite::of("mpi-base under Miri", &command)
 }
 
-/// Returns a command of another toolchain's cargo, with a target folder for checks.
+/// Returns a command of another toolchain's cargo, with the target folder of this check.
 fn by(toolchain: &str, task: &[&str], folder: &str) -> Command {
     let mut command = rustup(&["run", toolchain, "cargo"]);
     command.current_dir(workspace::root()).args(task);
@@ -133,21 +139,21 @@ fn rustup(words: &[&str]) -> Command {
     command
 }
 
-/// Returns true if a command of `rustup run` succeeds; it installs nothing.
+/// Returns true if a command of `rustup run` succeeds; no toolchain is installed for it.
 fn answers(words: &[&str]) -> bool {
     let mut command = rustup(&["run"]);
     let output = command.args(words).output();
     packages::on_path("rustup") && output.is_ok_and(|output| output.status.success())
 }
 
-/// Returns true if cargo of the toolchain in use has a component.
+/// Returns true if the current toolchain has a component.
 fn is_component(name: &str) -> bool {
     let task = if name == "rustfmt" { "fmt" } else { name };
     let output = super::cargo_command(&[task, "--version"]).output();
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Installs a toolchain with components. Returns true if it is there afterwards.
+/// Installs a toolchain with components; returns true if the toolchain is installed afterwards.
 fn install(toolchain: &str, components: &[&str]) -> bool {
     if !packages::on_path("rustup") {
         return false;

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: installs what the tests need, then checks the sources and runs all tests.
+//! `cargo xtask test`: installs the requirements, checks the sources and runs all tests.
 
 mod checks;
 mod failures;
@@ -24,10 +24,10 @@ use crate::workspace;
 pub use suites::NEED_MORE;
 use suites::{Running, Suite, Suites};
 
-/// If this is set in the environment, tests with a missing requirement fail instead of being skipped.
+/// With this variable, tests with a missing requirement fail instead of being skipped.
 pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
-/// How much is run.
+/// The scope of the tests.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
     /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers), clippy, rustdoc, the oldest compiler, and Miri
@@ -39,24 +39,25 @@ pub struct Options {
     offline: bool,
 }
 
-/// Why some tests did not pass.
+/// Reasons why tests did not pass.
 #[derive(Debug)]
 pub enum TestError {
-    /// Debian packages that the tests need are missing and could not be installed.
+    /// Required Debian packages are missing and could not be installed.
     Packages(PackagesError),
-    /// The environment of MPICH, Open MPI or mpi4py could not be made; `--offline` works without them.
+    /// The environment of MPICH, Open MPI or mpi4py could not be created;
+    /// `--offline` does not need it.
     Venv(VenvError),
     /// mpi4py could not be built with Portcullis's `mpicc`.
     Build(BuildError),
-    /// cargo-deny could not be installed, or `deny.toml` does not allow a dependency; the objection is in the output above.
+    /// cargo-deny could not be installed, or rejects a dependency; the output above has the reason.
     Dependencies(DenyError),
-    /// rustfmt or clippy could not be added to the compiler; `--offline` does not try.
+    /// rustfmt or clippy could not be added to the toolchain; `--offline` does not add them.
     Compilers(ProcessError),
-    /// A test could not be built, or a memory model failed; the names are in cargo's output above.
+    /// A test could not be built, or a memory model failed; cargo's output above has the names.
     Failed(ProcessError),
-    /// cargo has built everything and reported no test program.
+    /// cargo built all packages but reported no test program.
     NoSuites,
-    /// Test programs failed: a sentence for each with its failed tests; the rest of the output is above.
+    /// Test programs failed: a sentence per program with its failed tests; the output is above.
     Suites(Vec<String>),
 }
 
@@ -86,7 +87,7 @@ impl fmt::Display for TestError {
 
 impl std::error::Error for TestError {}
 
-/// Runs everything, cheap failures first.
+/// Runs all checks and tests; the cheapest steps are first.
 pub fn run(options: &Options) -> Result<(), TestError> {
     let mut steps = Steps::new(if options.offline { 5 } else { 6 });
     if !options.offline {
@@ -97,7 +98,8 @@ pub fn run(options: &Options) -> Result<(), TestError> {
     }
     let own = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
     let failed = thread::scope(|scope| {
-        // These run in all steps: a build leaves a core idle where it compiles one package on which all others wait.
+        // The checks run during all steps: the build leaves a core idle
+        // while it compiles a package that all other packages need.
         let checked = scope.spawn(|| check(options));
         let mut failed = build_and_run(options, &own, &mut steps)?;
         failed.extend(steps.step("waiting for the checks of the sources", || joined(checked))?);
@@ -110,8 +112,8 @@ pub fn run(options: &Options) -> Result<(), TestError> {
     Ok(())
 }
 
-/// Checks the dependencies against `deny.toml`, installs the compilers that are missing and runs the checks of the sources.
-/// Returns one sentence for each failure.
+/// Checks the dependencies against `deny.toml`, installs missing toolchains and checks the sources.
+/// Returns a sentence for each failure.
 fn check(options: &Options) -> Result<Vec<String>, TestError> {
     if !options.offline {
         deny::check().map_err(TestError::Dependencies)?;
@@ -124,14 +126,14 @@ fn check(options: &Options) -> Result<Vec<String>, TestError> {
     Ok(suites::checks(&checks, how))
 }
 
-/// Builds everything and runs the test programs. Returns one sentence for each failure.
+/// Builds all test programs and runs them; returns a sentence for each failure.
 fn build_and_run(
     options: &Options,
     own: &Path,
     steps: &mut Steps,
 ) -> Result<Vec<String>, TestError> {
     thread::scope(|scope| {
-        // This waits for the network, not for the processor.
+        // The fetch waits for the network and uses little CPU time.
         let fetched = scope.spawn(|| match options.offline {
             true => Ok(()),
             false => fetch(),
@@ -145,7 +147,7 @@ fn build_and_run(
         joined(fetched)
     })?;
     let mut suites = thread::scope(|scope| {
-        // One thread compiles it, while cargo sometimes leaves a core idle.
+        // One thread compiles mpi4py, while the cargo build sometimes leaves a core idle.
         let mpi4py = scope.spawn(|| match options.offline {
             true => Ok(()),
             false => build_mpi4py(venv::MPI4PY),
@@ -166,7 +168,7 @@ fn build_and_run(
     run_suites(&suites, options, steps)
 }
 
-/// Runs the test programs, lane beside lane. Returns one sentence for each failure.
+/// Runs the lanes of test programs concurrently; returns a sentence for each failure.
 fn run_suites(
     suites: &Suites,
     options: &Options,
@@ -176,7 +178,7 @@ fn run_suites(
     let prefix = test_installation::installation();
     let environment = [
         ("PATH", path.as_os_str()),
-        // Made above from these sources, so that no test program makes it again.
+        // No test program makes another installation: this one is from the current sources.
         (test_installation::MADE, prefix.as_os_str()),
     ];
     let how = Running {
@@ -207,20 +209,20 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Fetches what the tests need from the network; it is kept for later runs.
+/// Fetches the tests' network requirements, which are kept for later runs.
 fn fetch() -> Result<(), TestError> {
-    // MPICH is the peer for both directions of the ABI; Open MPI's launchers speak PMIx.
+    // MPICH is the peer for both directions of the ABI; Open MPI's launchers use PMIx.
     for environment in [venv::MPICH, venv::OPEN_MPI, venv::NEXTPNR, venv::COCOTB] {
         environment.ensure(&[]).map_err(TestError::Venv)?;
     }
-    // Without the target the tests of the microcontroller report that and are skipped: not every mirror of the compiler has it.
+    // Not every Rust mirror has the target; without it the microcontroller tests are skipped.
     if let Err(error) = firmware::add_target() {
         ui::say(&format!("      {error}"));
     }
     Ok(())
 }
 
-/// The barrier's test suite that shares no code with the crates.
+/// Returns the barrier's Python test suite, which shares no code with the crates.
 fn cocotb() -> Suite {
     let mut command = Command::new(venv::COCOTB.bin("python"));
     let suite = workspace::root().join("hdl/shared/dv/cocotb/run.py");
@@ -228,18 +230,18 @@ fn cocotb() -> Suite {
     Suite::of("the barrier's suite in Python under Icarus", &command)
 }
 
-/// mpi4py's own tests, without the modules that take long.
+/// Returns mpi4py's own tests without the slowest modules.
 fn mpi4py(own: &Path, long: bool) -> Suite {
-    // Three processes on two cores took two minutes, of the ten that all tests take.
+    // Three processes took two of the ten minutes of all tests, on two cores.
     let ranks = if long { "1,2,3" } else { "1,2" };
-    // By this program: through cargo it would wait for other builds.
+    // This program is called directly: through cargo it would wait for other builds.
     let mut command = Command::new(own);
     command.args(["mpi4py", "--quick", "--np", ranks]);
     Suite::of("the quick part of mpi4py's own tests", &command)
 }
 
-/// The loom models of mpi-base, which cover every interleaving with a bounded number of preemptions; in a separate target folder, because all crates are
-/// built with another configuration.
+/// Returns the loom models of mpi-base, which cover all interleavings with a bounded number of
+/// preemptions. They have a separate target folder, since loom needs another build configuration.
 fn loom(long: bool) -> Suite {
     let mut command = cargo_command(&["test", "-p", "mpi-base", "--lib"]);
     command
@@ -252,7 +254,7 @@ fn loom(long: bool) -> Suite {
     Suite::of("loom's models of mpi-base", &command)
 }
 
-/// A command of the cargo that started this process, in the workspace.
+/// Returns a command of the cargo that started this process, in the workspace.
 fn cargo_command(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace::root()).args(arguments);

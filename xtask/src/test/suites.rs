@@ -1,15 +1,17 @@
-//! Runs the test programs of the workspace, in three lanes.
+//! Runs the workspace's test programs in three concurrent lanes.
 //!
-//! cargo runs the test programs one after another. Some of them wait for the solver of a proof, for a package manager or for a linker, and
-//! others wait for processes and time limits, so sequential runs leave cores idle.
+//! cargo runs test programs one after another. Some programs wait for a proof's solver,
+//! a package manager or a linker, others wait for processes and time limits,
+//! so a sequential run leaves cores idle.
 //!
-//! Guarantee: each test program that `cargo test` would run is run once, in its package's folder, even after another has failed.
-//! Its output is printed as a whole, under its name, after it has ended. Each has its own folder for temporary files, which it must
-//! leave empty.
+//! Each test program of `cargo test` is run once, in its package's folder, even after a failure.
+//! Its complete output is printed under its name after its end.
+//! Each program has a separate folder for temporary files, which must be empty at its end.
 //!
-//! There are three concurrent lanes. The programs of [`BACKGROUND`] run at a low priority and use the capacity that the others leave, so that
-//! the time limits of the others, which assume an idle machine, are not exceeded more often. The programs of [`BESIDE`] use what the foreground leaves
-//! while it waits; one after another they took a sixth of its time.
+//! The programs of [`BACKGROUND`] run at a low priority, so that the time limits of the other
+//! programs, which assume an idle machine, are not exceeded more often.
+//! The programs of [`BESIDE`] use the cores while the foreground waits;
+//! in sequence they took a sixth of its time.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -30,7 +32,8 @@ use super::usage;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// Packages' folders and test programs that compute with tools or build installations, the longest first; their time limits are far above their durations.
+/// Package folders and test programs that compute with tools or build installations,
+/// the slowest first; their time limits are far above their durations.
 const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "proofs"),
     ("tests", "plugin"),
@@ -44,7 +47,8 @@ const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "cells"),
 ];
 
-/// Test programs that run beside the others at the same priority: they wait for daemons and for deaths, or compute without a clock.
+/// Test programs of a second lane at normal priority.
+/// They wait for daemons and for deaths, or compute without time limits.
 const BESIDE: &[(&str, &str)] = &[
     ("tests", "slurm"),
     ("tests", "dead_jobs"),
@@ -59,42 +63,43 @@ const BESIDE: &[(&str, &str)] = &[
     ("barrier-driver", "channel_pins"),
 ];
 
-/// The last program of the foreground: it asserts that ranks have waited equally long, which a loaded machine makes less likely.
+/// The last program of the foreground lane. It checks that ranks have equal waiting times;
+/// a loaded machine makes equal times less likely.
 const LAST: &[(&str, &str)] = &[("tests", "hang")];
 
-/// The niceness of [`BACKGROUND`], as for nice(1).
+/// The nice(1) value of the programs in [`BACKGROUND`].
 const NICENESS: &str = "10";
-/// The niceness of checks of the sources, which use what is left by all tests.
+/// The nice(1) value of checks of the sources, which use the CPU time left by all tests.
 const NICENESS_OF_CHECKS: &str = "19";
 
-/// Time limit of a test program; the longest takes four minutes on two idle cores.
+/// Time limit of a test program; the slowest takes four minutes on two idle cores.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// One test program.
 #[derive(Debug)]
 pub struct Suite {
     name: String,
-    /// The package's folder, in which cargo starts it.
+    /// The package's folder, which is the program's working folder.
     folder: PathBuf,
     program: PathBuf,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
-    /// Whether it is one of cargo's, whose tests can be marked as long.
+    /// True for a cargo test program, whose tests can be marked as long.
     has_marks: bool,
 }
 
-/// What a run of a test program left.
+/// The result of a test program's run.
 #[derive(Debug, Default)]
 struct Ran {
-    /// Standard output and standard error.
+    /// The contents of standard output and standard error.
     output: Vec<u8>,
-    /// The exit status, or `None` if it timed out and was killed.
+    /// The exit status; `None` if the program exceeded the time limit and was killed.
     status: Option<ExitStatus>,
-    /// The processor time of the program and its descendants.
+    /// The CPU time of the program and its descendants, in seconds.
     processor_seconds: f64,
 }
 
-/// All test programs, built.
+/// All test programs, built and assigned to lanes.
 #[derive(Debug)]
 pub struct Suites {
     foreground: Vec<Suite>,
@@ -105,16 +110,16 @@ pub struct Suites {
 /// Environment variables that are set for test programs.
 pub type Environment<'a> = &'a [(&'a str, &'a OsStr)];
 
-/// How test programs are run.
+/// The settings of a run of test programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Running<'a> {
-    /// The environment of each program.
+    /// The environment variables of each program.
     pub environment: Environment<'a>,
-    /// Whether to run the tests that are marked as ignored because they are long.
+    /// True to run also the tests that are ignored because they are long.
     pub long: bool,
 }
 
-/// Tests that are ignored for another reason, given in their marks: they need what this command does not install.
+/// Tests that are ignored for another reason: this command does not install their requirements.
 pub const NEED_MORE: &[&str] = &[
     "a_browser_shows_every_plot_of_a_report",
     "two_kernels_synchronise_through_the_simulator",
@@ -133,7 +138,7 @@ impl Running<'_> {
     }
 }
 
-/// The fields of cargo's messages that are used.
+/// The used fields of cargo's messages.
 #[derive(Deserialize)]
 struct Message {
     manifest_path: PathBuf,
@@ -153,7 +158,7 @@ struct Profile {
 }
 
 impl Suites {
-    /// Builds all test programs; cargo shows its own progress.
+    /// Builds all test programs; cargo prints its own progress.
     pub fn build() -> Result<Self, ProcessError> {
         let mut command = super::cargo_command(&["test", "--workspace", "--no-run"]);
         command
@@ -174,7 +179,7 @@ impl Suites {
         }
     }
 
-    /// Returns the test programs in cargo's messages.
+    /// Returns the test programs that cargo's messages list.
     fn of(messages: &str) -> Self {
         let suites: Vec<_> = messages.lines().filter_map(suite).collect();
         let (mut background, rest): (Vec<_>, Vec<_>) = suites
@@ -195,46 +200,46 @@ impl Suites {
         }
     }
 
-    /// Returns true if no test program was found in the messages of cargo, which then have another form than expected.
+    /// Returns true if cargo's messages list no test program, which indicates an unknown format.
     pub fn is_empty(&self) -> bool {
         [&self.foreground, &self.background, &self.beside]
             .iter()
             .all(|lane| lane.is_empty())
     }
 
-    /// Adds another test program to the background lane.
+    /// Adds a test program to the background lane.
     pub fn add_to_background(&mut self, suite: Suite) {
-        // After the longest, so that a long program does not start last.
+        // The program follows the slowest one, so that no slow program starts last.
         let place = self.background.len().min(1);
         self.background.insert(place, suite);
     }
 
-    /// Runs the programs that are in no other lane. Returns one sentence for each failure.
+    /// Runs the programs of the foreground lane; returns a sentence for each failure.
     pub fn foreground(&self, how: Running<'_>) -> Vec<String> {
         let failed = |suite: &Suite| suite.run(&[], how);
         self.foreground.iter().filter_map(failed).collect()
     }
 
-    /// Runs the programs of [`BESIDE`]. Returns one sentence for each failure.
+    /// Runs the programs of [`BESIDE`]; returns a sentence for each failure.
     pub fn beside(&self, how: Running<'_>) -> Vec<String> {
         let failed = |suite: &Suite| suite.run(&[], how);
         self.beside.iter().filter_map(failed).collect()
     }
 
-    /// Runs the programs at low priority. Returns one sentence for each failure.
+    /// Runs the programs of [`BACKGROUND`] at low priority; returns a sentence for each failure.
     pub fn background(&self, how: Running<'_>) -> Vec<String> {
         let failed = |suite: &Suite| suite.run(&["nice", "-n", NICENESS], how);
         self.background.iter().filter_map(failed).collect()
     }
 }
 
-/// Runs checks of the sources at the lowest priority. Returns one sentence for each failure.
+/// Runs checks of the sources at the lowest priority; returns a sentence for each failure.
 pub fn checks(suites: &[Suite], how: Running<'_>) -> Vec<String> {
     let failed = |suite: &Suite| suite.run(&["nice", "-n", NICENESS_OF_CHECKS], how);
     suites.iter().filter_map(failed).collect()
 }
 
-/// Returns the test program in a line of cargo's messages.
+/// Returns the test program that a line of cargo's messages lists.
 fn suite(line: &str) -> Option<Suite> {
     let message = serde_json::from_str::<Message>(line).ok()?;
     let program = message.executable.filter(|_| message.profile.test)?;
@@ -249,7 +254,7 @@ fn suite(line: &str) -> Option<Suite> {
 }
 
 impl Suite {
-    /// Another program that tests; it must succeed.
+    /// Returns a test program outside of cargo; the command must succeed.
     pub fn of(name: &str, command: &Command) -> Suite {
         let given =
             |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
@@ -269,14 +274,15 @@ impl Suite {
         self.folder.strip_prefix(root).unwrap_or(&self.folder)
     }
 
-    /// Returns its index in a list of packages' folders and programs.
+    /// Returns the program's index in a list of package folders and programs.
     fn place(&self, list: &[(&str, &str)]) -> Option<usize> {
         list.iter()
             .position(|(package, name)| self.package() == Path::new(package) && self.name == *name)
     }
 
-    /// Runs it, under another program if one is given, and prints its output.
-    /// Returns a sentence with the reason if it failed, followed by the failed tests with their messages.
+    /// Runs the program, under the command `below` if there is one, and prints its output.
+    /// After a failure, returns a sentence with the reason,
+    /// followed by failed tests and their messages.
     fn run(&self, below: &[&str], how: Running<'_>) -> Option<String> {
         let begin = Instant::now();
         let (ran, ended) = match self.tried(below, how) {
@@ -287,7 +293,7 @@ impl Suite {
         let used = ran.processor_seconds;
         let output = ran.output;
         let mut out = io::stdout().lock();
-        // An error means that standard output is closed, so no process reads it.
+        // An error is ignored: standard output may be closed.
         let _ = writeln!(
             out,
             "     Ran {self}, which took {took:.1} s and {used:.1} s of processor time"
@@ -299,9 +305,9 @@ impl Suite {
         Some(format!("{self} {why}{}", lines.collect::<String>()))
     }
 
-    /// Returns its output, and the error in its exit status or in the files that it left.
+    /// Returns the program's output, and the error in its exit status or in its leftover files.
     fn tried(&self, below: &[&str], how: Running<'_>) -> io::Result<(Ran, Result<(), String>)> {
-        // A short name, since the path of a socket is limited to about a hundred characters.
+        // The name is short, since the path of a socket is limited to about a hundred characters.
         let scratch = tempfile::Builder::new().prefix("pt-").tempdir()?;
         let mut environment = how.environment.to_vec();
         environment.push(("TMPDIR", scratch.path().as_os_str()));
@@ -311,16 +317,16 @@ impl Suite {
         };
         let ran = self.ended(below, how)?;
         let ended = verdict(ran.status).and_then(|()| is_empty(scratch.path()));
-        // Files that cannot be removed have been reported as left.
+        // Leftover files that cannot be removed have already been reported.
         drop(scratch);
         Ok((ran, ended))
     }
 
-    /// Runs it to its end, or kills it after the time limit.
+    /// Runs the program to its end, or kills it after the time limit.
     ///
-    /// It stays in this process group, so that an interrupt from the terminal ends it as well.
+    /// The program stays in this process group, so an interrupt from the terminal ends it too.
     fn ended(&self, below: &[&str], how: Running<'_>) -> io::Result<Ran> {
-        // A file, since a process that outlives the tests could keep a pipe open.
+        // A file instead of a pipe, which a process that outlives the tests could keep open.
         let output = File::from(rustix::fs::memfd_create("output", MemfdFlags::CLOEXEC)?);
         let program = self.program.as_os_str();
         let mut words = below.iter().map(OsStr::new).chain([program]);
@@ -342,7 +348,7 @@ impl Suite {
             .spawn()?;
         let begin = Instant::now();
         let pid = Pid::from_child(&child);
-        // Without reaping it, since its processor time is read from its entry in /proc.
+        // The program is not reaped yet, since its CPU time is read from /proc.
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let is_in_time = loop {
             match waitid(WaitId::Pid(pid), ended)? {
@@ -387,7 +393,7 @@ fn verdict(status: Option<ExitStatus>) -> Result<(), String> {
     }
 }
 
-/// Returns an error that lists the content of a folder, unless it is empty.
+/// Returns an error that lists a folder's contents, unless the folder is empty.
 fn is_empty(folder: &Path) -> Result<(), String> {
     let names = fs::read_dir(folder).and_then(|entries| {
         let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name());
@@ -458,7 +464,7 @@ mod tests {
             let package = workspace::root().join(package);
             let folder = package.join("tests");
             let there = folder.join(format!("{name}.rs")).is_file() || folder.join(name).is_dir();
-            // The tests inside a library are a program with the library's name, which is the package's.
+            // The unit tests of a library are a program with the library's and the package's name.
             let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();
             let library = format!("name = \"{}\"", name.replace('_', "-"));
             assert!(
@@ -497,7 +503,7 @@ mod tests {
     #[test]
     fn the_processor_time_of_a_program_and_its_children_is_known() {
         let mut command = Command::new("sh");
-        // A loop of fixed length, a part of it in a child that the shell waits for.
+        // A loop of fixed length; a part runs in a child process for which the shell waits.
         let count = "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done";
         command.args(["-c", &format!("{count}; sh -c '{count}'; true")]);
         let ran = Suite::of("count", &command).ended(&[], PLAIN).unwrap();

@@ -1,19 +1,20 @@
-//! The processor time of a test program, which tells what it costs; its duration also depends on what else the machine runs.
+//! The CPU time of a test program; unlike the duration, it does not depend on the machine's load.
 
 use std::fs;
 
 use rustix::process::Pid;
 
-/// Returns the seconds of processor time of an ended child that was not yet reaped, and of the descendants that it has reaped.
+/// Returns the CPU time, in seconds, of an ended and not yet reaped child process,
+/// and of the descendants that it has reaped.
 pub fn processor_seconds(child: Pid) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.as_raw_nonzero())).ok()?;
     let ticks = ticks(&stat)?;
     Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// Returns the sum of `utime`, `stime`, `cutime` and `cstime`, the fields 14 to 17 of proc(5)'s `stat`.
+/// Returns `utime` + `stime` + `cutime` + `cstime`: fields 14 to 17 of `stat` in proc(5).
 fn ticks(stat: &str) -> Option<u64> {
-    // The name before the parenthesis is a program's, with any characters in it; field 3 follows.
+    // Field 2 is the program's name in parentheses, with any characters; field 3 follows.
     let (_, fields) = stat.rsplit_once(')')?;
     let times = fields.split_whitespace().skip(11).take(4);
     times.map(|field| field.parse::<u64>().ok()).sum()

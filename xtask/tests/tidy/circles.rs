@@ -1,9 +1,11 @@
-//! Finds files of one crate that import each other in a cycle.
+//! Detection of import cycles among the files of a crate.
 //!
-//! An import is a path from the crate root, from a parent module or from a module that a `use` has brought in, in code that is not
-//! a test. It refers to the file that defines the name: re-exports are followed to the definition, so
-//! `pub use` alone is no import. A module's imports from its parents do not count: the two are one unit, as in the
-//! compiler's rules for private names. Names without a path, such as methods, are not found.
+//! An import is a path from the crate root, from a parent module,
+//! or from a module named by a `use`,
+//! outside of tests. It refers to the file that defines the name: re-exports are followed,
+//! so a `pub use` alone is not an import. A module's imports from its parents are not counted,
+//! since the two are one unit, as in the compiler's privacy rules.
+//! Names without a path, such as methods, are not found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +16,7 @@ use quote::ToTokens;
 
 type Names = Vec<String>;
 
-/// The files of one cycle, and its imports: from, to, name.
+/// The files of one cycle, and its imports as (from, to, name).
 pub struct Circle {
     pub files: Vec<PathBuf>,
     pub ties: Vec<(PathBuf, PathBuf, String)>,
@@ -26,17 +28,17 @@ struct Module {
     defines: BTreeSet<String>,
     brought: Vec<Brought>,
     globs: Vec<Names>,
-    /// All paths in the code, as written.
+    /// All paths in the code, as written in the source.
     paths: Vec<Names>,
-    /// The methods of types, with the path that names the type; without those of traits.
+    /// The inherent methods of types, with the path that names the type.
     methods: Vec<(Names, String)>,
 }
 
-/// A name that a `use` brings in.
+/// A name that a `use` imports.
 struct Brought {
     alias: String,
     from: Names,
-    /// Whether the `use` re-exports it.
+    /// True if the `use` re-exports the name.
     handed_on: bool,
 }
 
@@ -45,10 +47,11 @@ struct Crate {
     modules: BTreeMap<Names, Module>,
 }
 
-/// An import: the file, the file that defines the name, the name.
+/// An import: the importing file, the defining file, the name.
 pub type Import = (PathBuf, PathBuf, String);
 
-/// What has been read of a crate. Several tests ask for each, and reading takes most of their time.
+/// The parsed contents of a crate.
+/// Several tests read the same crates, and reading takes most of their time.
 #[derive(Default)]
 struct Kept {
     tree: OnceLock<Crate>,
@@ -56,7 +59,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Returns the entry of the crate with this root file; of two tests that ask for its content at the same time, one waits for the other.
+    /// Returns the entry of a crate by its root file; concurrent tests share one entry.
     fn of(root: &Path) -> Arc<Kept> {
         static CRATES: Mutex<BTreeMap<PathBuf, Arc<Kept>>> = Mutex::new(BTreeMap::new());
         let mut crates = CRATES.lock().expect("no test panics here");
@@ -68,14 +71,14 @@ impl Kept {
     }
 }
 
-/// Returns the imports between files of the crate with this root file.
+/// Returns the imports between files of a crate; `root` is its root file.
 pub fn imports(root: &Path) -> Vec<Import> {
     let kept = Kept::of(root);
     let imports = kept.imports.get_or_init(|| kept.tree(root).ties());
     imports.clone()
 }
 
-/// Returns the methods of each type of the crate with this root file, by the file that defines the type and its name.
+/// Returns the methods of each type of a crate, by the type's file and name.
 pub fn methods(root: &Path) -> BTreeMap<(PathBuf, String), Vec<String>> {
     let kept = Kept::of(root);
     let tree = kept.tree(root);
@@ -91,7 +94,7 @@ pub fn methods(root: &Path) -> BTreeMap<(PathBuf, String), Vec<String>> {
     found
 }
 
-/// Returns the import cycles of the crate with this root file.
+/// Returns the import cycles of a crate; `root` is its root file.
 pub fn circles(root: &Path) -> Vec<Circle> {
     let ties = imports(root);
     let mut next: BTreeMap<&Path, BTreeSet<&Path>> = BTreeMap::new();
@@ -144,7 +147,7 @@ impl Crate {
         tree
     }
 
-    /// Reads the file of a module, whose submodules are in `folder`.
+    /// Parses the file of a module, whose submodules are in `folder`.
     fn read(&mut self, file: &Path, folder: &Path, name: Names) {
         let text = super::read(file);
         let parsed = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
@@ -220,7 +223,8 @@ impl Crate {
         ties.into_iter().collect()
     }
 
-    /// Returns the file that defines `path` in module `at`; `None` if the path is a module itself or external.
+    /// Returns the file that defines `path` in module `at`;
+    /// `None` if the path names a module or an external item.
     fn resolve(&self, at: &Names, path: &[String], depth: usize) -> Option<PathBuf> {
         if depth > 20 {
             return None;
@@ -238,7 +242,7 @@ impl Crate {
             }
             (rooted, rest) = (true, after);
         }
-        // From here on `at` is a module, and `rest` is resolved in it.
+        // From here on, `at` is a module in which `rest` is resolved.
         loop {
             let module = self.modules.get(&at)?;
             let (first, after) = rest.split_first()?;
@@ -256,7 +260,7 @@ impl Crate {
                 .iter()
                 .find(|brought| brought.alias == *first)
             {
-                // A crate may have the same name as an item that is imported from it.
+                // An imported item may have the same name as its crate.
                 if brought.from.first() == Some(first) {
                     return None;
                 }
@@ -270,7 +274,7 @@ impl Crate {
             if by_glob.is_some() {
                 return by_glob;
             }
-            // A macro in the named module defines it.
+            // A macro call in the module defines the name.
             let made = rooted && depth == 0 && module.globs.is_empty();
             return made.then(|| module.file.clone());
         }
@@ -294,7 +298,7 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     }
 }
 
-/// Returns true if attributes compile an item for tests only.
+/// Returns true if the attributes compile an item for tests only.
 pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let text = attribute.meta.to_token_stream().to_string();
@@ -302,7 +306,7 @@ pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// Adds the methods of an `impl` of a type.
+/// Adds the methods of an inherent `impl`.
 fn methods_of(item: &syn::ItemImpl, found: &mut Vec<(Names, String)>) {
     let (None, syn::Type::Path(of)) = (&item.trait_, &*item.self_ty) else {
         return;
@@ -380,7 +384,7 @@ fn brought(tree: &syn::UseTree, mut from: Names, handed_on: bool, module: &mut M
     });
 }
 
-/// Collects every path in the tokens, with `a::{b, c}` expanded. A single name is a path, too.
+/// Collects every path in the tokens, with `a::{b, c}` expanded; a single name is also a path.
 fn paths(tokens: TokenStream, found: &mut Vec<Names>) {
     let mut path = Names::new();
     let mut joined = false;

@@ -1,13 +1,15 @@
-//! The form of decisions (`docs/adr`): title, status, date, sections, short lines, and a row of the index for each.
+//! The format of decision records (`docs/adr`).
+//!
+//! A record has title, status, date, sections and short lines; the index has a row for it.
 
 use std::fs;
 
 use super::{read, root};
 
-/// The longest line, in characters: a sentence that is still read at once.
+/// Maximum length of a line, in characters.
 const LONGEST: usize = 300;
 
-/// The sections in their order; true for those that every decision has.
+/// The sections in order; true if every decision must have the section.
 const SECTIONS: &[(&str, bool)] = &[
     ("Context", true),
     ("Decision", true),
@@ -16,7 +18,7 @@ const SECTIONS: &[(&str, bool)] = &[
     ("Measured", false),
 ];
 
-/// Returns the value of a line of the head, `* Date: 2026-11-21`.
+/// Returns the value of a field in the head, such as `* Date: 2026-11-21`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let head = text.split("\n## ").next().unwrap_or(text);
     let mut lines = head.lines();
@@ -35,7 +37,7 @@ fn is_date(text: &str) -> bool {
     lengths == [4, 2, 2] && parts.iter().all(digits)
 }
 
-/// Returns what is wrong with the form of a decision.
+/// Returns a sentence for each format error of a decision.
 fn faults(text: &str, number: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let number = number.trim_start_matches('0');

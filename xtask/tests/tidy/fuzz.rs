@@ -1,11 +1,13 @@
-//! Each decoder that a package lists for fuzzing is a program of cargo-fuzz, each such program is of a listed decoder, and all can be built.
+//! The fuzz programs: each decoder in a list has a cargo-fuzz program, and vice versa.
+//!
+//! All fuzz programs must be buildable with the locked dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::{files, name, read};
 
-/// The names in the list `ENTRIES` of a package's `fuzz.rs`.
+/// Returns the names in the list `ENTRIES` of a package's `fuzz.rs`.
 fn entries(path: &Path) -> Vec<String> {
     let text = read(path);
     let list = text
@@ -52,7 +54,7 @@ fn locked(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     let named = local.filter_map(|package| {
         let (name, rest) = package.split_once("name = \"")?.1.split_once('"')?;
         let list = rest.split("dependencies = [").nth(1).unwrap_or_default();
-        // A name is followed by a version if the lock file has several.
+        // If the lock file has several versions of a package, its name is followed by a version.
         let names = list.split('"').skip(1).step_by(2);
         let names = names.filter_map(|name| name.split(' ').next());
         Some((name, names.collect()))
@@ -60,7 +62,7 @@ fn locked(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     named.collect()
 }
 
-/// Returns the name of a manifest's package, and what is always compiled for it.
+/// Returns the package name of a manifest, and its unconditional dependencies.
 fn needed(manifest: &str) -> Option<(&str, BTreeSet<&str>)> {
     let name = manifest.split("name = \"").nth(1)?.split('"').next()?;
     let sections = manifest.split("\n[").filter(|section| {

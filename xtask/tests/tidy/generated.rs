@@ -1,4 +1,4 @@
-//! The regions and files that `cargo xtask gen` writes from tables are what it would write now.
+//! Checks that generated regions and files are up to date with `cargo xtask gen`.
 
 use super::{read, root};
 use xtask::{c_interface, frames, plugin_tables, regions, registers, testplan};

@@ -1,4 +1,6 @@
-//! Tables of files: in module heads they name the modules declared below, in ARCHITECTURE.md files and folders that exist.
+//! Tables of files in module heads and in ARCHITECTURE.md.
+//!
+//! Heads must list the declared modules, and ARCHITECTURE.md existing files and folders.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::{between, files, name, read, root};
 
-/// Titles of the first column by which a table lists the modules of its file.
+/// Titles of the first column of a table that lists modules.
 const TITLES: [&str; 2] = ["module", "file"];
 
-/// Heads whose tables leave out modules; no head is added here.
+/// Heads with incomplete tables; no further head may be added.
 const PARTIAL: [&str; 4] = [
     "mpi-core/coll/src/plugin/mod.rs",
     "mpi-core/io/src/lib.rs",
@@ -17,7 +19,7 @@ const PARTIAL: [&str; 4] = [
     "mpi-core/types/src/datatype/mod.rs",
 ];
 
-/// Returns the first cells of each table of a Markdown text, the title's first.
+/// Returns the first cells of each table in a Markdown text, including the title's.
 fn first_cells(text: &str) -> Vec<Vec<&str>> {
     let mut tables = Vec::new();
     let mut table = Vec::new();
@@ -46,7 +48,7 @@ fn listed(source: &str) -> Option<BTreeSet<String>> {
     Some(names.map(ToOwned::to_owned).collect())
 }
 
-/// Returns the names of the `mod name;` lines of a file, without those of tests.
+/// Returns the module names of a file's `mod name;` lines, except test modules.
 fn declared(source: &str, path: &Path) -> BTreeSet<String> {
     let parsed = syn::parse_file(source).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let modules = parsed.items.into_iter().filter_map(|item| match item {
@@ -60,14 +62,14 @@ fn declared(source: &str, path: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns one sentence for each difference between a head's table and the modules of its file.
+/// Returns a sentence for each difference between a head's table and the file's modules.
 fn differences(source: &str, path: &Path) -> Vec<String> {
     let Some(listed) = listed(source) else {
         return Vec::new();
     };
     let declared = declared(source, path);
     let name = name(path);
-    // `port::sim` is a module of `port`, whose own file declares it.
+    // `port::sim` is a module of `port`, and `port`'s file declares it.
     let is_known = |module: &&String| {
         let first = module.split("::").next().unwrap_or_default();
         declared.contains(first)
@@ -109,7 +111,7 @@ fn a_head_is_compared_with_its_modules_in_both_directions() {
     assert!(differences("//! No table.\nmod other;\n", Path::new("a/mod.rs")).is_empty());
 }
 
-/// Returns all folders and files below a folder, without hidden ones and the build's.
+/// Returns all folders and files below a folder, except hidden ones and build products.
 fn tree(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").map(Result::unwrap) {
         let (path, file) = (entry.path(), entry.file_name());
@@ -123,9 +125,10 @@ fn tree(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the names in a table row of ARCHITECTURE.md that are no file and no folder.
+/// Returns the names in a table row of ARCHITECTURE.md that match no file or folder.
 ///
-/// A name with a slash or an extension may be the end of a path. Names in parentheses after a folder lie in that folder.
+/// A name with a slash or an extension may be the end of a path.
+/// Names in parentheses after a folder must be in that folder.
 fn absent<'a>(row: &'a str, tree: &[PathBuf]) -> Vec<&'a str> {
     let exists = |word: &str| {
         tree.iter()

@@ -1,11 +1,13 @@
-//! The MPI library links the barrier board, and no other part of the workbench: no simulator, no emulated port, no HTML page, no terminal.
+//! The packages that the MPI library links: of the workbench, only the barrier board.
+//!
+//! The library links no simulator, no emulated port, no HTML page and no terminal.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use super::root;
 
-/// Returns the names of the packages that a package is made of.
+/// Returns the names of a package's direct and indirect dependencies.
 fn parts(package: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())

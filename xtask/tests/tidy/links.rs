@@ -1,11 +1,11 @@
-//! Links between the documents: each leads to a file that exists and to a heading that it has.
+//! Links between documents: each target is an existing file, and an existing heading in it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{files, name, read, root};
 
-/// The lines of a document outside its fences.
+/// Returns the lines of a document outside of fences.
 fn outside_fences(text: &str) -> impl Iterator<Item = &str> {
     let mut is_inside = false;
     text.lines().filter(move |line| {
@@ -17,12 +17,12 @@ fn outside_fences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A line without what stands in backticks.
+/// Returns a line without the text in backticks.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
 
-/// The targets of the links `[text](target)` of a document.
+/// Returns the targets of a document's links `[text](target)`.
 fn targets(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in outside_fences(text) {
@@ -36,7 +36,7 @@ fn targets(text: &str) -> Vec<String> {
     found
 }
 
-/// The anchors of a document's headings, as GitHub makes them.
+/// Returns the anchors of a document's headings, as GitHub generates them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = outside_fences(text).filter_map(|line| {
         let heading = line.trim_start_matches('#');
@@ -53,7 +53,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings.map(anchor).collect()
 }
 
-/// Returns what is wrong with a link of a document.
+/// Returns the error in a link of a document, if there is one.
 fn fault(document: &Path, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;

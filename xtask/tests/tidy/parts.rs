@@ -1,13 +1,15 @@
-//! Large types are made of parts: few methods each, private state, and in `mpi-abi` objects and errors that know no tables (`docs/adr/0038-*`).
+//! Limits of large types (`docs/adr/0038-*`): few methods per type and private state;
+//! in `mpi-abi`, objects and errors import no tables.
 
 use std::path::Path;
 
 use super::{circles, crate_roots, name, read, root};
 
-/// The number of methods that a type may have, over all files.
+/// Maximum number of methods of a type, over all files.
 const MOST_METHODS: usize = 40;
 
-/// The structs that hold the state of the engine, of a communicator, of a window and of the process; the parts around them reach it by methods.
+/// The structs with the state of the engine, a communicator, a window and the process;
+/// other types access the state by methods.
 const STATES: &[(&str, &[&str])] = &[
     ("mpi-core/engine/src/engine/mod.rs", &["Engine", "Inner"]),
     ("mpi-core/engine/src/engine/place.rs", &["Place"]),
@@ -22,7 +24,7 @@ const STATES: &[(&str, &[&str])] = &[
     ("mpi-abi/src/state/tables.rs", &["Tables"]),
 ];
 
-/// Folders whose files import nothing of other files: the files, and what they may not import.
+/// Folders with restricted imports: the files, and the files that they must not import.
 const BELOW: &[(&str, &str, &[&str])] = &[
     (
         "mpi-abi",
@@ -88,7 +90,7 @@ fn no_type_has_more_methods_than_a_reader_can_hold() {
     );
 }
 
-/// Returns the public fields of a struct in a source.
+/// Returns the public fields of the struct `of` in a source.
 fn public_fields(source: &str, of: &str) -> Option<Vec<String>> {
     let parsed = syn::parse_file(source).expect("a source");
     let found = parsed.items.into_iter().find_map(|item| match item {

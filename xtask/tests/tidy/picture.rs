@@ -1,15 +1,17 @@
-//! The picture of the imports inside each package: its rooms (files and folders directly below `src`), the floors on which they are, and arrows up.
+//! The import graph inside each package, ordered in levels so that imports lead down.
 //!
-//! An arrow is an import of one room from another, counted once.
-//! Rooms are put in an order in which as few arrows as possible lead up: while a room imports no remaining one, it is the next lowest;
-//! otherwise the one that the most rooms import in proportion to what it imports itself.
+//! Its nodes are the files and folders directly below `src`.
+//!
+//! An edge is an import of one node from another, counted once.
+//! The next lowest node is one that imports no remaining node,
+//! otherwise the remaining node with the maximum of `importers - 2 * imports`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{circles, crate_roots, name};
 
-/// Packages with arrows up, and their number; none is in a circle of files.
+/// Packages with upward edges, and their number; no edge belongs to a cycle of files.
 const UP: &[(&str, usize)] = &[
     ("mpi-abi/src/lib.rs", 3),
     ("mpi-core/coll/src/lib.rs", 1),
@@ -18,7 +20,7 @@ const UP: &[(&str, usize)] = &[
     ("mpi-core/transport/src/lib.rs", 2),
 ];
 
-/// The figures of one package.
+/// The numbers of one package's import graph.
 #[derive(Debug, PartialEq, Eq)]
 struct Picture {
     rooms: usize,
@@ -27,7 +29,7 @@ struct Picture {
     up: Vec<(String, String)>,
 }
 
-/// Returns the room of a file of a package.
+/// Returns the node of a file: its first path component below `src`.
 fn room(source: &Path, file: &Path) -> Option<String> {
     let inside = file.strip_prefix(source).ok()?;
     let first = inside.components().next()?.as_os_str().to_str()?;
@@ -76,7 +78,7 @@ fn picture(arrows: &BTreeSet<(String, String)>) -> Picture {
     }
 }
 
-/// Returns the imports between the rooms of a crate; its root is no room.
+/// Returns the edges between the nodes of a crate; the crate root is not a node.
 fn arrows(root: &Path) -> BTreeSet<(String, String)> {
     let source = root.parent().expect("a crate root lies in a folder");
     let between = |from: &PathBuf, to: &PathBuf| {
@@ -91,7 +93,7 @@ fn arrows(root: &Path) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// Prints the picture; `cargo test -p xtask --test tidy picture -- --nocapture` shows it.
+/// Prints the numbers; `cargo test -p xtask --test tidy picture -- --nocapture` shows them.
 #[test]
 fn imports_between_the_rooms_of_a_package_lead_down() {
     let mut wrong = Vec::new();

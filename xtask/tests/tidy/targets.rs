@@ -1,4 +1,5 @@
-//! A library or program without tests says so in its `Cargo.toml`; otherwise cargo compiles all of it once more, as a test program that runs none.
+//! A library or program without tests must set `test = false` in its `Cargo.toml`;
+//! otherwise cargo compiles it once more as an empty test program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::process::Command;
 
 use super::{name, read, root};
 
-/// Returns the libraries and programs of the workspace that cargo builds as test programs, by the file at their root.
+/// Returns the root files of the libraries and programs that cargo builds as test programs.
 fn test_programs() -> Vec<PathBuf> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())
@@ -31,7 +32,7 @@ fn test_programs() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns true if a source has a test.
+/// Returns true if a source contains a test.
 fn has_test(source: &Path) -> bool {
     let text = read(source);
     text.contains("#[test]") || text.contains("proptest! {")

@@ -1,6 +1,7 @@
 //! A ratchet for `unsafe` in the functions of the C interface, which take typed arguments.
 //!
-//! `unsafe_left.txt` lists the number of blocks and functions in each file of `mpi-abi/src/api`; `api/args` makes the types and is not counted.
+//! `unsafe_left.txt` lists the number of blocks and functions per file of `mpi-abi/src/api`.
+//! `api/args`, which creates the argument types, is not counted.
 //! `WORDS_UPDATE=1 cargo test -p xtask --test tidy` lowers these numbers.
 
 use std::collections::BTreeMap;
@@ -8,13 +9,13 @@ use std::fs;
 
 use super::{files, name, read, root};
 
-/// The folder of the functions.
+/// The folder of the C interface's functions.
 const FUNCTIONS: &str = "mpi-abi/src/api/";
-/// The types of their arguments.
+/// The folder of the argument types.
 const ARGUMENTS: &str = "mpi-abi/src/api/args/";
 const LEFT: &str = "xtask/tests/tidy/unsafe_left.txt";
 
-/// Returns the number of `unsafe` blocks and functions in a source, without comments and strings of one line.
+/// Returns the number of `unsafe` blocks and functions in a source, without comments and strings.
 fn count(text: &str) -> usize {
     let code = |line: &str| -> String {
         let outside: Vec<&str> = line.split('"').step_by(2).collect();

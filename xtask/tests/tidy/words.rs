@@ -1,7 +1,8 @@
-//! The lexicon: phrases that comments, strings and documents avoid, and a ratchet for the remaining ones.
+//! The lexicon: phrases that comments, strings and documents must avoid, and their ratchet.
 //!
 //! `words.txt` lists each phrase with its replacement.
-//! `words_left.txt` lists the number of occurrences of each phrase in each package; `WORDS_UPDATE=1 cargo test -p xtask --test tidy` lowers these numbers.
+//! `words_left.txt` lists the number of occurrences of each phrase in each package.
+//! `WORDS_UPDATE=1 cargo test -p xtask --test tidy` lowers these numbers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,9 +24,9 @@ type Counts = BTreeMap<(String, String), usize>;
 enum Prose {
     /// `//`, `/* */`, and strings in double quotes.
     Slashes,
-    /// Comments from this mark to the end of the line.
+    /// A comment starts with this mark and ends at the end of the line.
     Marks(&'static str),
-    /// Everything except fences.
+    /// All text outside of fences.
     Markdown,
 }
 
@@ -40,7 +41,7 @@ const LANGUAGES: &[(&str, Prose)] = &[
     ("md", Prose::Markdown),
 ];
 
-/// Ends a piece of prose, so that no phrase is found across two pieces.
+/// Separator of prose pieces, so that no phrase is found across two pieces.
 const BREAK: &str = " | ";
 
 fn lexicon() -> Vec<Entry> {
@@ -91,7 +92,8 @@ fn of_slashes(text: &str) -> String {
     prose
 }
 
-/// Returns the text of the string literal that begins here, and the rest; `before` shows whether it is a raw literal.
+/// Returns the text of the string literal at the start of `here`, and the rest of `here`.
+/// The code before the literal shows whether the literal is raw.
 fn string<'a>(here: &'a str, before: &str) -> (&'a str, &'a str) {
     let hashes = before.len() - before.trim_end_matches('#').len();
     let is_raw = before[..before.len() - hashes].ends_with('r');
@@ -129,7 +131,8 @@ fn behind_character(here: &str) -> &str {
     }
 }
 
-/// Returns the prose of a file in lower case, without code in backticks, with each run of blanks as one.
+/// Returns the prose of a file in lower case, without code in backticks;
+/// each run of blanks is replaced by one blank.
 fn prose(text: &str, language: Prose) -> String {
     let found = match language {
         Prose::Slashes => of_slashes(text),
@@ -178,7 +181,7 @@ fn package(path: &Path) -> String {
 fn counted(lexicon: &[Entry]) -> (Counts, BTreeMap<(String, String), Vec<String>>) {
     let (mut counts, mut places) = (Counts::new(), BTreeMap::new());
     for (extension, language) in LANGUAGES {
-        // These files name the phrases and the old words.
+        // These files contain the phrases and the replaced words.
         let own = |path: &PathBuf| name(path).starts_with("xtask/tests/tidy");
         for path in files(extension).into_iter().filter(|path| !own(path)) {
             let text = prose(&read(&path), *language);
@@ -210,10 +213,11 @@ fn left() -> Counts {
     lines.map(line).collect()
 }
 
-/// The package of the line of a phrase that no package has.
+/// The package name in the line of a phrase that does not occur.
 const NOWHERE: &str = "-";
 
-/// Writes the counts, and a zero for each phrase that does not occur, so that it is not new when it comes back.
+/// Writes the counts, and a zero for each phrase that does not occur.
+/// So a phrase that occurs again is not treated as a new phrase of the lexicon.
 fn write_left(lexicon: &[Entry], counts: &Counts) {
     let mut text = String::from(
         "# What is left of the phrases of words.txt, by package. These numbers only fall.\n# PACKAGE | PHRASE | COUNT\n",
@@ -228,7 +232,8 @@ fn write_left(lexicon: &[Entry], counts: &Counts) {
     fs::write(root().join("xtask/tests/tidy/words_left.txt"), text).expect("words_left.txt");
 }
 
-/// Returns the counts above those that were left, each with the allowed count. A phrase without a line is new in the lexicon and has no limit yet.
+/// Returns the counts above the allowed ones, each with the allowed count.
+/// A phrase without a line is new in the lexicon and has no limit yet.
 fn excess<'a>(counts: &'a Counts, left: &Counts) -> Vec<(&'a (String, String), usize, usize)> {
     let is_known = |phrase: &String| left.keys().any(|(_, known)| known == phrase);
     let found = counts.iter().map(|(key, count)| {

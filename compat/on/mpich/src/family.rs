@@ -1,7 +1,10 @@
-//! MPICH's ABI as the backend of programs of the standard: handles of 32 bits; dynamic ones are passed through unchanged.
+//! MPICH's ABI as the backend of programs of the standard ABI.
 //!
-//! An error code of MPICH contains more than its class: the message and its instance. Such a code is mapped above all codes that
-//! programs add, so that it can be mapped back and the library's own text is found.
+//! Handles have 32 bits. Dynamic handles are passed unchanged.
+//!
+//! MPICH's error codes contain the class, the message and an instance number.
+//! The code is mapped above all codes that programs add, and can be mapped back.
+//! So MPICH's own text of the code is found.
 #![allow(unsafe_code)]
 
 use compat::convert::{own_class_in, own_class_out};
@@ -18,7 +21,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// The family of programs of the standard on MPICH.
+/// Conversion rules for programs of the standard ABI on MPICH (see [`Family`]).
 #[derive(Clone, Copy, Debug)]
 pub struct OnMpich;
 
@@ -29,7 +32,7 @@ mod words {
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// The predefined handles of a type, of MPICH and of the standard, indexed by the bits of MPICH's handle.
+/// The predefined handles of a type in MPICH and the standard, indexed by bits of MPICH's handle.
 pub struct Predefined {
     null: (u32, u32),
     slots: [(u32, u32); 256],
@@ -49,7 +52,7 @@ impl Predefined {
     }
 }
 
-/// Returns the table of a type; that of files is empty, since they are pointers.
+/// Returns the table of a handle type. The table of files is empty, since they are pointers.
 #[inline(always)]
 fn table(kind: Kind) -> &'static Predefined {
     match kind {
@@ -67,13 +70,13 @@ fn table(kind: Kind) -> &'static Predefined {
     }
 }
 
-/// The last predefined code of MPICH; codes that programs add are above.
+/// The last predefined code of MPICH. Codes that programs add are larger.
 const LAST_BELOW: c_int = 0x3fff_ffff;
-/// The bits of a code that contain its class.
+/// The mask of the class in a code.
 const CLASS: c_int = 0x7f;
-/// The first value for MPICH's detailed codes on the program's side.
+/// The program's first value for MPICH's detailed codes.
 const DETAILED: c_int = 0x4000_4000;
-/// `MPI_ERR_OTHER` of the standard.
+/// The value of `MPI_ERR_OTHER` in the standard.
 const OTHER: c_int = 16;
 
 fn added_error_in(code: c_int) -> c_int {
@@ -101,7 +104,7 @@ fn added_error_out(code: c_int) -> c_int {
     }
 }
 
-/// Passes the program's keyvals through, since MPICH's never equal a constant of the standard.
+/// Passes keyvals unchanged, since MPICH's keyvals differ from all constants of the standard.
 fn added_keyval_in(keyval: c_int) -> c_int {
     keyval
 }
@@ -110,17 +113,19 @@ fn added_keyval_out(keyval: c_int) -> c_int {
     keyval
 }
 
-/// Marks emulated handles: a type and a kind that MPICH does not have.
+/// The mark of emulated handles: a handle type and kind that MPICH does not have.
 const OWN: u32 = 0x3c00_0000;
 const OWN_BITS: u32 = 0xfc00_0000;
 
 const IN_PLACE_BELOW: usize = usize::MAX;
 const BUFFER_AUTOMATIC_BELOW: usize = usize::MAX - 1;
 
-/// Datatypes from this number on were added in MPICH 5.0 (`MPI_LOGICAL1` and the like); an older MPICH crashes on their handles.
+/// The first datatype index of MPICH 5.0 (`MPI_LOGICAL1` etc.).
+/// An older MPICH crashes on such handles.
 const FIRST_LATER: u32 = 0x47;
 
-/// MPICH's handles, indexed by the standard's predefined ones; the null handle of the type if MPICH has none.
+/// MPICH's handles, indexed by the standard's predefined handle.
+/// The entry is MPICH's null handle of the type if MPICH has no such handle.
 static BELOW: [AtomicU32; FIRST_DYNAMIC] = {
     let mut below = [const { AtomicU32::new(0) }; FIRST_DYNAMIC];
     let mut handle = 0;
@@ -131,7 +136,7 @@ static BELOW: [AtomicU32; FIRST_DYNAMIC] = {
     below
 };
 
-/// Removes the datatypes that an older MPICH does not have.
+/// Removes the datatypes of MPICH 5.0, for an older MPICH.
 fn forget_later() {
     let null = MPI_DATATYPE.null;
     for below in &BELOW[null.1 as usize..] {
@@ -141,7 +146,7 @@ fn forget_later() {
     }
 }
 
-/// Constants that are variables of the library.
+/// The values of constants that are variables of the library.
 static UNWEIGHTED_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
 static WEIGHTS_EMPTY_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
 static ALL_HANDLES_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
@@ -168,7 +173,7 @@ impl Family for OnMpich {
     #[inline(always)]
     fn handle_out(kind: Kind, handle: u32) -> usize {
         match kind {
-            // Of requests only the null handle is predefined.
+            // The only predefined request is the null handle.
             Kind::Request if handle == MPI_REQUEST.null.0 => Kind::Request.null(),
             Kind::Request => handle as usize,
             _ => table(kind).find(handle),
@@ -270,7 +275,7 @@ impl Family for OnMpich {
         status.error
     }
 
-    /// The predefined function that does nothing is a null pointer.
+    /// The predefined callback without an effect is a null pointer.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }
@@ -302,7 +307,7 @@ impl Foreign for OnMpich {
         ] {
             let variable = find(name).cast::<*mut c_int>();
             if !variable.is_null() {
-                // SAFETY: the symbol is a variable of the library that holds an address.
+                // SAFETY: the symbol is a variable of the library with an address as its value.
                 place.store(unsafe { variable.read() }, Ordering::Relaxed);
             }
         }
@@ -354,7 +359,7 @@ mod tests {
         }
         assert_eq!(OnMpich::handle_in(Kind::Comm, 0x101), 0x4400_0000);
         assert_eq!(OnMpich::handle_in(Kind::Comm, 0x8400_0001), 0x8400_0001);
-        // A completed request of MPICH has the bits of a predefined handle but is dynamic.
+        // A completed request of MPICH has the bits of a predefined handle, but is dynamic.
         assert_eq!(OnMpich::handle_out(Kind::Request, 0x6c00_0001), 0x6c00_0001);
     }
 
@@ -367,7 +372,7 @@ mod tests {
             assert_eq!(OnMpich::word_in(Word::Error, above), code);
         }
         assert_eq!(OnMpich::word_out(Word::Error, 0x3fff_ff0e), 15);
-        // A class that MPICH does not have.
+        // A class of the standard that MPICH does not have.
         let below = OnMpich::word_in(Word::Error, 200);
         assert!(below < 0 && OnMpich::word_out(Word::Error, below) == 200);
     }

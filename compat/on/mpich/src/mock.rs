@@ -1,7 +1,7 @@
-//! Tests each function of the library against a mock backend.
+//! Tests of every function of the library against a mock backend.
 //!
-//! Functions that are generated from the tables have generated checks; the checks of handwritten functions
-//! are in `compat/shared/by_hand`.
+//! Functions generated from the tables have generated checks.
+//! The checks of handwritten functions are in `compat/shared/by_hand`.
 #![allow(
     unsafe_code,
     non_snake_case,
@@ -53,12 +53,12 @@ fn made_file(number: usize) -> (usize, usize) {
 /// A dynamic keyval on both sides.
 const MADE_KEYVAL: (c_int, c_int) = (0x2440_0007, 0x2440_0007);
 
-/// The backend's callbacks that copy no attribute and delete nothing.
+/// Returns the backend's predefined callbacks that do not copy and do not delete.
 fn no_functions(_kind: Kind) -> (usize, usize) {
     (0, 0)
 }
 
-/// The backend's variables that hold constants.
+/// The variables of the mock backend that hold address constants.
 static VARIABLES: [usize; 2] = [0x7000, 0x7100];
 
 fn learn() {

@@ -1,7 +1,10 @@
-//! Open MPI's ABI as the backend of programs of the standard: handles are addresses of objects.
+//! Open MPI's ABI as the backend of programs of the standard ABI.
 //!
-//! Predefined objects are symbols of the library, which are looked up once. They are close together in its data, so a returned handle
-//! is one of them or, outside of their address range, dynamic.
+//! Handles are addresses of objects.
+//!
+//! Predefined objects are symbols of the library, which are looked up once.
+//! Predefined objects are close together in the library's data segment.
+//! So a handle outside their address range is dynamic.
 #![allow(unsafe_code)]
 
 use compat::convert::{added_in, added_out, own_class_in, own_class_out};
@@ -29,7 +32,7 @@ mod words {
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// The symbols of the library's predefined objects.
+/// Returns the symbols of the library's predefined objects.
 #[cfg(test)]
 pub fn symbols() -> impl Iterator<Item = &'static str> {
     SYMBOLS
@@ -37,14 +40,14 @@ pub fn symbols() -> impl Iterator<Item = &'static str> {
         .filter_map(|(.., symbol)| symbol.to_str().ok())
 }
 
-/// The last predefined code of Open MPI; codes that programs add are above.
+/// The last predefined code of Open MPI. Codes that programs add are larger.
 const LAST_BELOW: c_int = 92;
-/// `MPI_ERR_OTHER` of the standard.
+/// The value of `MPI_ERR_OTHER` in the standard.
 const OTHER: c_int = 16;
 
 fn added_error_in(code: c_int) -> c_int {
     match added_out(code, LAST_BELOW) {
-        // A class that Open MPI does not have.
+        // A class of the standard that Open MPI does not have.
         same if same == code && code >= 0 => own_class_in(code),
         added => added,
     }
@@ -58,7 +61,8 @@ fn added_error_out(code: c_int) -> c_int {
     }
 }
 
-/// Offset of the program's keyvals, since Open MPI's are small integers that may equal the standard's predefined ones.
+/// The offset of the program's keyvals.
+/// Open MPI's keyvals are small integers, which may equal predefined keyvals of the standard.
 const KEYVALS: c_int = 0x10000;
 
 fn added_keyval_in(keyval: c_int) -> c_int {
@@ -77,14 +81,14 @@ fn added_keyval_out(keyval: c_int) -> c_int {
     }
 }
 
-/// The constants for weights, and for all handles of a session.
+/// Open MPI's constants for weights, and for all handles of a tool session.
 const UNWEIGHTED_BELOW: usize = 2;
 const WEIGHTS_EMPTY_BELOW: usize = 3;
 const ALL_HANDLES_BELOW: usize = usize::MAX;
 
-/// Open MPI's predefined objects, indexed by the standard's handle; 0 if it has none.
+/// The addresses of Open MPI's predefined objects, indexed by the standard's handle; 0 for none.
 static OBJECTS: [AtomicUsize; FIRST_DYNAMIC] = [const { AtomicUsize::new(0) }; FIRST_DYNAMIC];
-/// The lowest address of a predefined object, and the distance of the last one from it.
+/// The lowest address of a predefined object, and the highest address relative to it.
 static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
 static SPAN: AtomicUsize = AtomicUsize::new(0);
 /// The standard's handles by object address: a hash table with linear probing.
@@ -92,7 +96,7 @@ static HANDLES: [[AtomicUsize; 2]; PLACES] =
     [const { [AtomicUsize::new(0), AtomicUsize::new(0)] }; PLACES];
 const PLACES: usize = 1024;
 
-/// Returns the index at which the search for an address starts.
+/// Returns the index in the hash table at which the search for an address begins.
 #[inline(always)]
 fn place_of(address: usize) -> usize {
     ((address >> 4).wrapping_mul(0x9e37_79b9) >> 7) % PLACES
@@ -138,25 +142,25 @@ fn add(address: usize, handle: usize) {
                 SPAN.store(high - low, Ordering::Relaxed);
                 return;
             }
-            // Two names of one object: programs get the first one back.
+            // An object with two names. Programs get its first name back.
             known if known == address => return,
             _ => place = (place + 1) % PLACES,
         }
     }
 }
 
-/// Open MPI's conversions between handles and Fortran's numbers, by type: to a number, and back.
+/// Open MPI's conversions between handles and Fortran integers, by type: to the integer, and back.
 static NUMBERS: [[AtomicUsize; 2]; 11] = [const { [AtomicUsize::new(0), AtomicUsize::new(0)] }; 11];
 
 /// The first integer of dynamic handles.
 const FIRST_NUMBER: c_int = FIRST_DYNAMIC as c_int;
 
-/// Marks emulated handles: no object has an odd address or one in the upper half.
+/// The mark of emulated handles: no object has an odd address or an address in the upper half.
 const OWN: usize = 1 << 62 | 1;
 /// The first integer of emulated handles.
 const FIRST_OWN_NUMBER: c_int = 1 << 30;
 
-/// Callbacks that do nothing, for communicators, datatypes and windows.
+/// The addresses of callbacks without an effect, for communicators, datatypes and windows.
 static NOTHING: [[AtomicUsize; 2]; 3] = [const { [AtomicUsize::new(0), AtomicUsize::new(0)] }; 3];
 
 fn nothing(kind: Kind) -> &'static [AtomicUsize; 2] {
@@ -189,7 +193,7 @@ impl Family for OnOpenMpi {
     #[inline(always)]
     fn handle_out(kind: Kind, handle: usize) -> usize {
         match kind {
-            // Of requests only the null handle is predefined.
+            // The only predefined request is the null handle.
             Kind::Request if handle == 0 || handle == object(Kind::Request.null()) => {
                 Kind::Request.null()
             }
@@ -236,7 +240,7 @@ impl Family for OnOpenMpi {
         words::word_out(word, below)
     }
 
-    /// The buffer constants are equal to the standard's; Open MPI has no automatic buffer, which is emulated here.
+    /// The buffer constants are those of the standard. The automatic buffer is emulated here.
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
         buffer
@@ -369,7 +373,7 @@ impl Foreign for OnOpenMpi {
             return kind.null() as c_int;
         }
         let function = std::ptr::with_exposed_provenance::<c_void>(function);
-        // SAFETY: the symbol is a function with this signature in Open MPI's header.
+        // SAFETY: Open MPI's header declares the symbol as a function with this signature.
         let number = unsafe {
             let function: unsafe extern "C-unwind" fn(usize) -> c_int =
                 std::mem::transmute(function);
@@ -387,7 +391,7 @@ impl Foreign for OnOpenMpi {
             return Self::null(kind);
         }
         let function = std::ptr::with_exposed_provenance::<c_void>(function);
-        // SAFETY: the symbol is a function with this signature in Open MPI's header.
+        // SAFETY: Open MPI's header declares the symbol as a function with this signature.
         unsafe {
             let function: unsafe extern "C-unwind" fn(c_int) -> usize =
                 std::mem::transmute(function);

@@ -1,6 +1,6 @@
-//! `libmpi_abi.so.1` on Open MPI: programs of the standard ABI with Open MPI as the backend.
+//! `libmpi_abi.so.1` over Open MPI, for programs of the standard ABI.
 //!
-//! It is installed in a separate directory, which `mpirun --on` or `LD_LIBRARY_PATH` puts before that of our own library.
+//! The library is in its own directory, which `mpirun --on` or `LD_LIBRARY_PATH` puts first.
 #![deny(unsafe_code)]
 
 mod entries;
@@ -11,12 +11,12 @@ mod mock;
 pub use entries::*;
 pub use family::OnOpenMpi;
 
-/// Opens the backend when the program's loader starts this library.
+/// The initializer, which opens the backend when the loader starts this library.
 extern "C" fn start() {
     compat::foreign_below::open::<OnOpenMpi>();
 }
 
-// SAFETY: the loader calls each function of this section once, before any that depends on this library.
+// SAFETY: the loader calls each entry of this section once, before code that uses this library.
 #[used]
 #[allow(unsafe_code)]
 #[unsafe(link_section = ".init_array")]

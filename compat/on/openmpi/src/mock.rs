@@ -1,7 +1,7 @@
-//! Tests each function of the library against a mock backend.
+//! Tests of every function of the library against a mock backend.
 //!
-//! Functions that are generated from the tables have generated checks; the checks of handwritten functions
-//! are in `compat/shared/by_hand`.
+//! Functions generated from the tables have generated checks.
+//! The checks of handwritten functions are in `compat/shared/by_hand`.
 #![allow(
     unsafe_code,
     non_snake_case,
@@ -44,7 +44,7 @@ fn made(number: usize) -> (Handle, Below) {
     (address, address)
 }
 
-/// Returns a dynamic handle as an integer: above Fortran's numbers, which each type has of its own.
+/// Returns a dynamic handle as an integer. Each type has its own range, above the Fortran handles.
 fn made_as_integer(kind: Kind, number: usize) -> c_int {
     0x1000 + (1000 * kind as usize + number) as c_int
 }
@@ -57,7 +57,7 @@ fn made_file(number: usize) -> (usize, usize) {
 /// A dynamic keyval on both sides.
 const MADE_KEYVAL: (c_int, c_int) = (0x10000 + 30, 30);
 
-/// The backend's callbacks that copy no attribute and delete nothing.
+/// Returns the backend's predefined callbacks that do not copy and do not delete.
 fn no_functions(kind: Kind) -> (usize, usize) {
     let name = match kind {
         Kind::Comm => "COMM",
@@ -68,7 +68,7 @@ fn no_functions(kind: Kind) -> (usize, usize) {
     (address("COPY"), address("DELETE"))
 }
 
-/// The names of these callbacks; their addresses are never called.
+/// The symbols of these callbacks, whose addresses are never called.
 const NOTHING: [&str; 6] = [
     "OMPI_C_MPI_COMM_NULL_COPY_FN",
     "OMPI_C_MPI_COMM_NULL_DELETE_FN",
@@ -83,7 +83,7 @@ fn address_of_nothing(name: &str) -> usize {
     known.map_or(0, |known| scratch(known).expose_provenance())
 }
 
-/// The backend's conversions between handles of a type and Fortran's numbers.
+/// The mock backend's conversions between handles of a type and Fortran integers.
 unsafe extern "C-unwind" fn to_fortran<const KIND: usize>(handle: usize) -> c_int {
     (1000 * KIND + (handle - FIRST_MADE) / 16) as c_int
 }
@@ -94,7 +94,7 @@ unsafe extern "C-unwind" fn of_fortran<const KIND: usize>(number: c_int) -> usiz
 
 macro_rules! fortran {
     ($($kind:ident: $to:literal $of:literal,)*) => {
-        /// Returns such a conversion by name.
+        /// Returns the conversion function of this name.
         fn fortran(name: &str) -> *mut c_void {
             match name {
                 $(
@@ -121,7 +121,7 @@ fortran! {
     Datatype: "MPI_Type_c2f" "MPI_Type_f2c",
 }
 
-/// The backend's predefined objects.
+/// Memory for the predefined objects of the mock backend.
 static OBJECTS: [u64; 4096] = [0; 4096];
 
 fn address_of(symbol: &str) -> usize {

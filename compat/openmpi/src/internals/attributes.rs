@@ -1,4 +1,4 @@
-//! Attributes of communicators, datatypes and windows with callbacks in Fortran.
+//! Attributes of communicators, datatypes and windows with Fortran callbacks.
 #![allow(unsafe_code)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
@@ -15,7 +15,7 @@ const OF_COMM: c_int = 1;
 const OF_TYPE: c_int = 2;
 const OF_WIN: c_int = 3;
 
-/// An attribute value of a Fortran callback: an `INTEGER`, as before MPI-2, or an address.
+/// An attribute value in Fortran: an `INTEGER`, as in MPI-1, or an address.
 trait Value: Copy + Default {
     fn of(value: isize) -> Self;
     fn whole(self) -> isize;
@@ -55,7 +55,8 @@ type CopyFunction<T> = unsafe extern "C-unwind" fn(
 type DeleteFunction<T> =
     unsafe extern "C-unwind" fn(*mut c_int, *mut c_int, *mut T, *mut T, *mut c_int);
 
-/// The callbacks and the extra state of a key created in Fortran. It is never freed, since copies of attributes may outlive the key.
+/// The callbacks and the extra state of a Fortran keyval.
+/// The box is never freed, since copies of attributes may outlive the keyval.
 struct FortranKey<T> {
     kind: Kind,
     copy: CopyFunction<T>,
@@ -63,7 +64,7 @@ struct FortranKey<T> {
     extra: T,
 }
 
-/// The C copy callback, which calls the key's Fortran callback.
+/// The C copy callback, which calls the keyval's Fortran callback.
 unsafe extern "C-unwind" fn copy_in_fortran<T: Value>(
     object: Handle,
     mut key: c_int,
@@ -72,12 +73,13 @@ unsafe extern "C-unwind" fn copy_in_fortran<T: Value>(
     copied: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: the extra state is the `FortranKey` that the key was created with, which is never freed.
+    // SAFETY: the extra state is the `FortranKey` of the keyval, which is never freed.
     let made = unsafe { &*extra.cast::<FortranKey<T>>() };
     let (mut object, mut code, mut yes) = (to_fortran(made.kind, object), SUCCESS, 0);
     let (mut extra, mut value) = (made.extra, T::of(value.addr() as isize));
     let mut result = T::default();
-    // SAFETY: the program has passed a function with this signature; all arguments are pointers to locals.
+    // SAFETY: the program passed a function with this signature.
+    // All arguments are pointers to local variables.
     unsafe {
         (made.copy)(
             &mut object,
@@ -94,18 +96,19 @@ unsafe extern "C-unwind" fn copy_in_fortran<T: Value>(
     code
 }
 
-/// The C delete callback, which calls the key's Fortran callback.
+/// The C delete callback, which calls the keyval's Fortran callback.
 unsafe extern "C-unwind" fn delete_in_fortran<T: Value>(
     object: Handle,
     mut key: c_int,
     value: *mut c_void,
     extra: *mut c_void,
 ) -> c_int {
-    // SAFETY: the extra state is the `FortranKey` that the key was created with, which is never freed.
+    // SAFETY: the extra state is the `FortranKey` of the keyval, which is never freed.
     let made = unsafe { &*extra.cast::<FortranKey<T>>() };
     let (mut object, mut code) = (to_fortran(made.kind, object), SUCCESS);
     let (mut extra, mut value) = (made.extra, T::of(value.addr() as isize));
-    // SAFETY: the program has passed a function with this signature; all arguments are pointers to locals.
+    // SAFETY: the program passed a function with this signature.
+    // All arguments are pointers to local variables.
     unsafe { (made.delete)(&mut object, &mut key, &mut value, &mut extra, &mut code) };
     code
 }
@@ -151,7 +154,7 @@ unsafe fn create_key<T: Value>(
 
 unsafe fn set(of: c_int, object: Handle, key: c_int, value: isize) -> c_int {
     let value = std::ptr::without_provenance_mut(value as usize);
-    // SAFETY: the value is stored and not dereferenced.
+    // SAFETY: the value is stored and never dereferenced.
     unsafe {
         match of {
             OF_COMM => PMPI_Comm_set_attr(object, key, value),
@@ -162,11 +165,11 @@ unsafe fn set(of: c_int, object: Handle, key: c_int, value: isize) -> c_int {
     }
 }
 
-/// Returns an attribute value; `table` is the content of an object's field, the standard's handle of the object.
+/// Returns an attribute value. `table` is the standard's handle of the object, read from a field.
 unsafe fn get(table: usize, key: c_int, flag: *mut c_int) -> (c_int, isize) {
     let mut value: *mut c_void = std::ptr::null_mut();
     let place = (&raw mut value).cast::<c_void>();
-    // SAFETY: `flag` is valid by contract of the caller, and the other output arguments are locals.
+    // SAFETY: `flag` is valid by the caller's contract. The other outputs are local variables.
     unsafe {
         flag.write(0);
         let code = match kind_of_key(key) {
@@ -177,7 +180,7 @@ unsafe fn get(table: usize, key: c_int, flag: *mut c_int) -> (c_int, isize) {
             _ => PMPI_Comm_get_attr(handle_of_standard(Kind::Comm, table), key, place, flag),
         };
         let found = flag.read() != 0 && !value.is_null();
-        // In C, the value of a predefined key is the address of the integer, except for a window's base, which is the address itself.
+        // In C, the value of a predefined key is the integer's address, except for a window's base.
         let value = match key {
             FIRST_KEY..=LAST_OF_COMMS | DISP_UNIT..=LAST_KEY | FT if found => {
                 value.cast::<c_int>().read() as isize
@@ -189,16 +192,18 @@ unsafe fn get(table: usize, key: c_int, flag: *mut c_int) -> (c_int, isize) {
     }
 }
 
-/// Open MPI's numbers of the predefined keys: `MPI_TAG_UB` to `MPI_UNIVERSE_SIZE`, then `MPI_WIN_BASE` to `MPI_WIN_MODEL`.
+/// Open MPI's predefined keyvals: `MPI_TAG_UB` to `MPI_UNIVERSE_SIZE`, then
+/// `MPI_WIN_BASE` to `MPI_WIN_MODEL`.
 const FIRST_KEY: c_int = 0;
 const LAST_OF_COMMS: c_int = 6;
 const WIN_SIZE: c_int = 8;
 const DISP_UNIT: c_int = 9;
 const LAST_KEY: c_int = 11;
-/// `MPI_FT`, another key of communicators.
+/// `MPI_FT`, another predefined keyval of communicators.
 const FT: c_int = 12;
 
-/// The keys that Fortran has created for datatypes and windows, since the handle in a table does not say its kind.
+/// The keyvals created in Fortran for datatypes and windows.
+/// A handle in an attribute table does not give its kind.
 static KEYS: Mutex<BTreeMap<c_int, c_int>> = Mutex::new(BTreeMap::new());
 
 fn kind_of_key(key: c_int) -> c_int {
@@ -212,7 +217,7 @@ fn kind_of_key(key: c_int) -> c_int {
     }
 }
 
-/// The functions that Open MPI's Fortran libraries call, for either kind of value.
+/// The functions that Open MPI's Fortran libraries call, for both value types.
 macro_rules! called_by_fortran_libraries {
     ($($value:ty: $create:ident $set:ident $get:ident;)*) => { $(
         #[unsafe(no_mangle)]
@@ -225,7 +230,7 @@ macro_rules! called_by_fortran_libraries {
             _flags: c_int,
             _bindings: *mut c_void,
         ) -> c_int {
-            // SAFETY: the Fortran library passes the arguments of the MPI function, valid by the standard.
+            // SAFETY: the Fortran library passes arguments that are valid by the standard.
             unsafe { create_key::<$value>(of, copy, delete, key, extra) }
         }
 
@@ -238,7 +243,7 @@ macro_rules! called_by_fortran_libraries {
             value: $value,
             _predefined: bool,
         ) -> c_int {
-            // SAFETY: the Fortran library passes the arguments of the MPI function, valid by the standard.
+            // SAFETY: the Fortran library passes arguments that are valid by the standard.
             unsafe { set(of, object, key, value.whole()) }
         }
 
@@ -249,7 +254,7 @@ macro_rules! called_by_fortran_libraries {
             value: *mut $value,
             flag: *mut c_int,
         ) -> c_int {
-            // SAFETY: output arguments of the Fortran library, valid by the standard.
+            // SAFETY: these are output arguments of the Fortran library, valid by the standard.
             unsafe {
                 let (code, found) = get(table, key, flag);
                 if flag.read() != 0 {
@@ -266,7 +271,7 @@ called_by_fortran_libraries! {
     isize: ompi_attr_create_keyval_aint ompi_attr_set_aint ompi_attr_get_aint;
 }
 
-/// Predefined callbacks for Fortran programs: no copy, copy of the value, and no action.
+/// Predefined callbacks of Fortran: null copy, null delete, and copy of the value.
 macro_rules! attribute_functions_of_fortran {
     ($($value:ty: $null_copy:ident $null_delete:ident $dup:ident;)*) => { $(
         #[unsafe(no_mangle)]
@@ -279,7 +284,7 @@ macro_rules! attribute_functions_of_fortran {
             flag: *mut c_int,
             code: *mut c_int,
         ) {
-            // SAFETY: output arguments of a copy callback, valid by the standard.
+            // SAFETY: these are output arguments of a copy callback, valid by the standard.
             unsafe {
                 flag.write(0);
                 code.write(SUCCESS);
@@ -295,7 +300,7 @@ macro_rules! attribute_functions_of_fortran {
             flag: *mut c_int,
             code: *mut c_int,
         ) {
-            // SAFETY: arguments of a copy callback, valid by the standard.
+            // SAFETY: these are arguments of a copy callback, valid by the standard.
             unsafe {
                 copied.write(value.read());
                 flag.write(1);
@@ -310,7 +315,7 @@ macro_rules! attribute_functions_of_fortran {
             _extra: *const $value,
             code: *mut c_int,
         ) {
-            // SAFETY: an output argument of a delete callback, valid by the standard.
+            // SAFETY: this is an output argument of a delete callback, valid by the standard.
             unsafe { code.write(SUCCESS) };
         }
     )* };

@@ -5,7 +5,8 @@
 use super::{OUT_OF_MEMORY, SUCCESS};
 use std::ffi::{c_char, c_int};
 
-/// Returns a copy of a Fortran string without the surrounding blanks, to be released by `free`.
+/// Returns a copy of a Fortran string without surrounding blanks.
+/// The caller releases it with `free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn ompi_fortran_string_f2c(
     text: *const c_char,
@@ -22,7 +23,8 @@ pub unsafe extern "C-unwind" fn ompi_fortran_string_f2c(
         .rposition(|byte| !blank(byte))
         .map_or(begin, |at| at + 1);
     let text = &text[begin..end];
-    // SAFETY: `malloc` has reserved memory for the text and its terminating zero; `place` is an output argument of the caller.
+    // SAFETY: `malloc` has allocated memory for the text and its NUL.
+    // `place` is an output argument of the caller.
     unsafe {
         let buffer: *mut u8 = libc::malloc(text.len() + 1).cast();
         if buffer.is_null() {
@@ -43,7 +45,7 @@ pub unsafe extern "C-unwind" fn ompi_fortran_string_c2f(
     len: c_int,
 ) -> c_int {
     let len = usize::try_from(len).unwrap_or(0);
-    // SAFETY: the Fortran library passes a C string, and a variable of this length.
+    // SAFETY: the Fortran library passes a C string and a variable of this length.
     unsafe {
         let text = std::ffi::CStr::from_ptr(text).to_bytes();
         let here = text.len().min(len);
@@ -55,7 +57,8 @@ pub unsafe extern "C-unwind" fn ompi_fortran_string_c2f(
     SUCCESS
 }
 
-/// Copies Fortran strings at intervals of `advance` bytes to a null-terminated array of C strings: `count` of them, or all before the first blank one.
+/// Copies Fortran strings at intervals of `advance` bytes to a null-terminated array of C strings.
+/// Copies `count` strings, or all strings before the first blank one.
 unsafe fn strings(
     mut text: *const c_char,
     count: Option<c_int>,
@@ -65,7 +68,8 @@ unsafe fn strings(
     let mut all: Vec<*mut c_char> = Vec::new();
     while count.is_none_or(|count| all.len() < usize::try_from(count).unwrap_or(0)) {
         let mut one = std::ptr::null_mut();
-        // SAFETY: the address is that of the next string of the caller's array; the copy is a C string.
+        // SAFETY: the address is that of the next string in the caller's array.
+        // The copy is a C string.
         let blank = unsafe {
             match ompi_fortran_string_f2c(text, len, &raw mut one) {
                 SUCCESS => {}
@@ -74,7 +78,7 @@ unsafe fn strings(
             one.read() == 0
         };
         if blank && count.is_none() {
-            // SAFETY: the copy is from `malloc` and not used afterwards.
+            // SAFETY: the copy was allocated by `malloc` and is not used afterwards.
             unsafe { libc::free(one.cast()) };
             break;
         }
@@ -83,7 +87,7 @@ unsafe fn strings(
         text = unsafe { text.offset(advance as isize) };
     }
     all.push(std::ptr::null_mut());
-    // SAFETY: memory for this number of pointers, which `opal_argv_free` releases.
+    // SAFETY: the memory has space for these pointers, and `opal_argv_free` releases it.
     unsafe {
         let buffer: *mut *mut c_char = libc::malloc(size_of_val(&all[..])).cast();
         if buffer.is_null() {
@@ -101,7 +105,7 @@ pub unsafe extern "C-unwind" fn ompi_fortran_argv_blank_f2c(
     advance: c_int,
     argv: *mut *mut *mut c_char,
 ) -> c_int {
-    // SAFETY: the Fortran library passes an array of strings of this length, and a valid output argument.
+    // SAFETY: the Fortran library passes an array of such strings and a valid output argument.
     unsafe { give(argv, strings(array, None, len, advance)) }
 }
 
@@ -113,11 +117,12 @@ pub unsafe extern "C-unwind" fn ompi_fortran_argv_count_f2c(
     advance: c_int,
     argv: *mut *mut *mut c_char,
 ) -> c_int {
-    // SAFETY: the Fortran library passes an array of strings of this length, and a valid output argument.
+    // SAFETY: the Fortran library passes an array of such strings and a valid output argument.
     unsafe { give(argv, strings(array, Some(count), len, advance)) }
 }
 
-/// Converts the arguments of several commands: consecutive arguments of one command are `commands` strings apart.
+/// Converts the arguments of several commands.
+/// Consecutive arguments of one command are `commands` strings apart.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn ompi_fortran_multiple_argvs_f2c(
     commands: c_int,
@@ -126,7 +131,8 @@ pub unsafe extern "C-unwind" fn ompi_fortran_multiple_argvs_f2c(
     argvs: *mut *mut *mut *mut c_char,
 ) -> c_int {
     let count = usize::try_from(commands).unwrap_or(0);
-    // SAFETY: the Fortran library passes an array of strings of this length; `malloc` reserves memory for all pointers.
+    // SAFETY: the Fortran library passes an array of such strings.
+    // `malloc` allocates memory for all pointers.
     unsafe {
         let all: *mut *mut *mut c_char =
             libc::malloc(count.max(1) * size_of::<*mut *mut c_char>()).cast();
@@ -149,7 +155,7 @@ pub unsafe extern "C-unwind" fn ompi_fortran_multiple_argvs_f2c(
 unsafe fn give(place: *mut *mut *mut c_char, made: Result<*mut *mut c_char, c_int>) -> c_int {
     match made {
         Ok(made) => {
-            // SAFETY: an output argument of the Fortran library, which must be a valid pointer.
+            // SAFETY: the Fortran library passes a valid pointer as its output argument.
             unsafe { place.write(made) };
             SUCCESS
         }
@@ -157,13 +163,13 @@ unsafe fn give(place: *mut *mut *mut c_char, made: Result<*mut *mut c_char, c_in
     }
 }
 
-/// Frees an array of `strings`.
+/// Frees an array made by `strings`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn opal_argv_free(argv: *mut *mut c_char) {
     if argv.is_null() {
         return;
     }
-    // SAFETY: the array is from `strings`: C strings from `malloc` and a terminating null.
+    // SAFETY: the array was made by `strings`: C strings from `malloc`, and a terminating null.
     unsafe {
         let mut next = argv;
         while !next.read().is_null() {

@@ -1,4 +1,4 @@
-//! Tests of the ABI version and the Fortran information: infos of the backend, which the program gets.
+//! Tests of the ABI version and the Fortran information, which are infos of the backend.
 
 use super::*;
 use std::cell::RefCell;
@@ -9,11 +9,11 @@ const ABI: c_int = 62;
 const ARG: c_int = 13;
 
 thread_local! {
-    /// The entries that were set in the backend.
+    /// The entries that were set in the backend's info.
     static SET: RefCell<Vec<(String, String)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The entries of the Fortran layer.
+/// The entries that the Fortran layer reports.
 const TOLD: [(&CStr, &CStr); 2] = [(c"mpi_logical_size", c"4"), (c"mpi_real_size", c"8")];
 
 unsafe extern "C-unwind" fn create(info: *mut Below) -> c_int {
@@ -65,7 +65,8 @@ unsafe extern "C-unwind" fn get(
     0
 }
 
-/// Queries an info and compares its entries; all backend calls must use the info that was created.
+/// Queries an info and compares its entries.
+/// All backend calls must use the info that was created.
 fn assert_entries(name: &str, ask: impl Fn(*mut Handle) -> c_int, expected: &[(&str, &str)]) {
     SET.take();
     below!(MPI_Info_set = set);

@@ -1,4 +1,4 @@
-//! Tests of handles as integers: predefined ones are the standard's, dynamic ones those of the backend.
+//! Tests of handles as integers: predefined handles are the standard's, dynamic ones the backend's.
 
 use super::*;
 
@@ -21,7 +21,7 @@ macro_rules! check {
     }};
 }
 
-/// Files are numbered in order of first use.
+/// Tests that files are numbered in the order of first use.
 fn files() {
     let none = null(Kind::File).0 as usize;
     assert_eq!(

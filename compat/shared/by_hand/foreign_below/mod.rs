@@ -1,5 +1,6 @@
-//! Tests of programs of the standard on another library: operators and error handlers have no context in the backend, and some
-//! functions do not call it.
+//! Tests of programs of the standard ABI on another library.
+//!
+//! Operators and error handlers have no context in the backend. Some functions do not call it.
 
 mod fortran;
 mod integers;
@@ -11,7 +12,7 @@ use super::*;
 
 pub const FOREIGN: bool = true;
 
-/// Tests the functions that exist only in this direction.
+/// Runs the tests that exist only in this direction.
 pub fn check() {
     statuses::check();
     shrinking::check();
@@ -19,7 +20,7 @@ pub fn check() {
     fortran::check();
 }
 
-/// Creates an operator from a function.
+/// The mock that creates an operator from a function.
 unsafe extern "C-unwind" fn make_operator(
     function: usize,
     commute: c_int,
@@ -41,7 +42,7 @@ pub fn take_operator_c() {
     mock!(MPI_Op_create_c = make_operator);
 }
 
-/// Calls the operator that was created last.
+/// Calls the last created operator.
 pub unsafe fn operate<C>(
     input: *mut c_void,
     inout: *mut c_void,
@@ -53,7 +54,7 @@ pub unsafe fn operate<C>(
     function(input, inout, &raw mut count, &raw mut datatype);
 }
 
-/// The kinds of objects with error handlers.
+/// The object kinds with error handlers.
 #[derive(Clone, Copy)]
 pub enum Of {
     Comm,
@@ -69,7 +70,7 @@ unsafe extern "C-unwind" fn make_handler(function: usize, handler: *mut Below) -
     answer()
 }
 
-/// Installs a mock that creates error handlers for such objects.
+/// Installs a mock that creates error handlers for an object kind.
 pub fn take_handler(of: Of) {
     match of {
         Of::Comm => mock!(MPI_Comm_create_errhandler = make_handler),
@@ -79,14 +80,14 @@ pub fn take_handler(of: Of) {
     }
 }
 
-/// Calls the error handler that was created last; a file handle has another size than the other handles.
+/// Calls the last created error handler. A file handle may have another size than other handles.
 pub unsafe fn handle<H>(object: *mut H, code: *mut c_int) {
     let function: unsafe extern "C-unwind" fn(*mut H, *mut c_int, ...) =
         std::mem::transmute(kept(0));
     function(object, code, 0);
 }
 
-/// Writes the communicator to the program's variable, now or later.
+/// Writes the communicator to the program's variable, during the call or later.
 unsafe fn duplicate(comm: Below, new: *mut Below, request: *mut Below) -> c_int {
     arrived();
     see(0, comm as u64);
@@ -119,7 +120,7 @@ pub fn take_duplicates(at_once: bool) {
     keep(2, at_once.into());
 }
 
-/// Delivers the communicator.
+/// Delivers the communicator to the program's variable.
 pub unsafe fn deliver(comm: Below) {
     std::ptr::with_exposed_provenance_mut::<Below>(kept(1)).write_volatile(comm);
 }

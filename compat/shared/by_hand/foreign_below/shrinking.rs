@@ -1,4 +1,6 @@
-//! Tests of nonblocking shrinking, whose communicator the backend writes during the call or later, as for a duplication.
+//! Tests of nonblocking shrinking.
+//!
+//! The backend writes the communicator during the call or later, as in a duplication.
 
 use super::super::by_hand::duplicates::{assert_delivered, assert_started};
 use super::*;

@@ -1,4 +1,4 @@
-//! Tests of functions that do not call the backend: fields of the program's own statuses, addresses, the version.
+//! Tests of functions that do not call the backend: status fields, addresses, the version.
 
 use super::*;
 

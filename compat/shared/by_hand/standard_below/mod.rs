@@ -1,4 +1,6 @@
-//! Tests of programs of other ABIs on the standard ABI: operators and error handlers have a context in the backend.
+//! Tests of programs of other ABIs on the standard ABI.
+//!
+//! Operators and error handlers have a context in the backend.
 
 use super::*;
 use compat::backend::{
@@ -8,13 +10,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub const FOREIGN: bool = false;
 
-/// No further tests in this direction.
+/// There are no further tests in this direction.
 pub fn check() {}
 
 type Operate = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize);
 type Free = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// Index at which `see` records the maximum number of elements of one call.
+/// The index at which `see` records the maximum number of elements per call.
 const MOST: usize = 50;
 
 unsafe extern "C-unwind" fn make_operator(
@@ -35,7 +37,7 @@ unsafe extern "C-unwind" fn make_operator(
     answer()
 }
 
-/// Starts a check with one of the non-standard slots.
+/// Starts a check with a slot of a function that is not in the standard.
 fn begin_with(slot: &AtomicPtr<c_void>, mock: *mut c_void) {
     forget();
     slot.store(mock, Ordering::Relaxed);
@@ -55,7 +57,7 @@ pub fn take_operator_c() {
     take_operator();
 }
 
-/// Calls the operator that was created last.
+/// Calls the last created operator.
 pub unsafe fn operate<C: Into<i64>>(
     input: *mut c_void,
     inout: *mut c_void,
@@ -76,7 +78,7 @@ pub unsafe fn operate<C: Into<i64>>(
     function(context(), input, inout, count.into(), datatype);
 }
 
-/// The kinds of objects with error handlers, in the numbering of `portcullis_make_error_handler`.
+/// The object kinds with error handlers, in the numbering of `portcullis_make_error_handler`.
 #[derive(Clone, Copy)]
 pub enum Of {
     Comm,
@@ -103,14 +105,14 @@ unsafe extern "C-unwind" fn make_handler(
     answer()
 }
 
-/// Installs a mock that creates error handlers for such objects.
+/// Installs a mock that creates error handlers for an object kind.
 pub fn take_handler(of: Of) {
     let mock: MakeHandler = make_handler;
     begin_with(&MAKE_HANDLER, mock as *mut c_void);
     keep(3, of as usize);
 }
 
-/// Calls the error handler that was created last.
+/// Calls the last created error handler.
 pub unsafe fn handle(object: *mut usize, code: *mut c_int) {
     let function: Handler = std::mem::transmute(kept(0));
     function(context(), *object, code);
@@ -144,7 +146,7 @@ pub fn take_duplicates(at_once: bool) {
     keep(2, at_once.into());
 }
 
-/// Delivers the communicator.
+/// Delivers the communicator by the backend's callback.
 pub unsafe fn deliver(comm: usize) {
     let function: Deliver = std::mem::transmute(kept(0));
     function(context(), comm);

@@ -1,8 +1,11 @@
-//! Emulated attach buffers of communicators and sessions, automatic buffering, and buffered sends, on a backend with one buffer per process.
+//! Emulated buffers for buffered sends, on a backend with one buffer per process.
 //!
-//! A message is packed into memory of this library and sent from there. The attached buffer only limits the total size, so that a
-//! send fails where the standard says that the buffer is full. A communicator with a buffer uses it; otherwise, in a process that
-//! uses sessions only, that of a session; otherwise that of the process, which is the backend's own unless it is automatic.
+//! The buffers belong to communicators and sessions, or are automatic.
+//! A message is packed into memory of this library, and sent from there.
+//! The attached buffer only limits the total size: a send fails if the buffer would be full.
+//! A communicator with an attached buffer uses that buffer.
+//! Otherwise a process that uses only sessions uses a session's buffer.
+//! Otherwise the process's buffer is used, which is the backend's unless it is automatic.
 
 use super::packed::{self, Packed};
 use super::{Children, End, Operation};
@@ -20,7 +23,7 @@ use std::sync::{Arc, Mutex, Once, OnceLock};
 
 /// `MPI_PROC_NULL` of the standard.
 const PROC_NULL: c_int = -3;
-/// Overhead per message; programs assume `MPI_BSEND_OVERHEAD`, 512.
+/// Overhead per message in bytes. Programs reserve `MPI_BSEND_OVERHEAD`, 512.
 const OVERHEAD: usize = 64;
 
 /// The owner of a buffer.
@@ -31,14 +34,14 @@ pub enum Owner {
     Session(usize),
 }
 
-/// A message being sent.
+/// A message whose send is active.
 struct Message<F: Foreign> {
     request: F::Below,
     _data: Packed,
     takes: usize,
 }
 
-/// A buffer and its messages.
+/// An attached buffer with its active messages.
 struct Buffer<F: Foreign> {
     address: usize,
     size: i64,
@@ -47,11 +50,11 @@ struct Buffer<F: Foreign> {
 }
 
 impl<F: Foreign> Buffer<F> {
-    /// Drops completed messages; returns true if none is left.
+    /// Drops completed messages. Returns true if no message remains.
     unsafe fn reap(&mut self) -> bool {
         self.messages.retain_mut(|message| {
             let mut flag = 0;
-            // SAFETY: the request is one of the backend and stored in this message only.
+            // SAFETY: the request is one of the backend, and only this message stores it.
             let code = unsafe {
                 (backend::MPI_Test::<F>())(
                     &raw mut message.request,
@@ -71,7 +74,7 @@ impl<F: Foreign> Buffer<F> {
 
 type Shared<F> = Arc<Mutex<Buffer<F>>>;
 
-/// All attached buffers; each is a [`Shared`].
+/// All attached buffers. Each is a [`Shared`].
 static ALL: Mutex<Vec<(Owner, Arc<dyn Any + Send + Sync>)>> = Mutex::new(Vec::new());
 
 fn find<F: Foreign>(owner: Owner) -> Option<Shared<F>> {
@@ -80,7 +83,7 @@ fn find<F: Foreign>(owner: Owner) -> Option<Shared<F>> {
     Arc::clone(buffer).downcast().ok()
 }
 
-/// Returns the buffer for sends on a communicator; `None` for the backend's own.
+/// Returns the buffer for sends on a communicator, or `None` for the backend's buffer.
 fn of<F: Foreign>(comm: F::Below) -> Option<Shared<F>> {
     if let Some(buffer) = find::<F>(Owner::Comm(F::request_number(comm))) {
         return Some(buffer);
@@ -95,15 +98,15 @@ fn of<F: Foreign>(comm: F::Below) -> Option<Shared<F>> {
     }
 }
 
-/// Replaces buffered sends with large counts by those with small ones.
+/// Replaces buffered sends with large counts by sends with `int` counts.
 static NARROW: OnceLock<fn()> = OnceLock::new();
 
-/// Sets a function to be called when the first buffer is attached.
+/// Sets a function that runs when the first buffer is attached.
 pub fn narrow_with(narrow: fn()) {
     let _ = NARROW.set(narrow);
 }
 
-/// Attaches a buffer to an owner; the error is a class of the standard.
+/// Attaches a buffer to an owner. The error is an error class of the standard.
 pub fn attach<F: Foreign>(owner: Owner, address: *mut c_void, size: i64) -> Result<(), c_int> {
     static ARMED: Once = Once::new();
     ARMED.call_once(|| {
@@ -138,7 +141,7 @@ pub fn attach<F: Foreign>(owner: Owner, address: *mut c_void, size: i64) -> Resu
 /// MPI is initialized and not finalized.
 pub unsafe fn flush<F: Foreign>(owner: Owner) {
     while let Some(buffer) = find::<F>(owner) {
-        // SAFETY: MPI is initialized (contract of this function).
+        // SAFETY: MPI is initialized, by the contract of this function.
         if unsafe { lock(&buffer).reap() } {
             return;
         }
@@ -146,12 +149,12 @@ pub unsafe fn flush<F: Foreign>(owner: Owner) {
     }
 }
 
-/// Detaches a buffer after all of its messages have been sent; returns its address and size.
+/// Detaches a buffer after all its messages have been sent. Returns its address and size.
 ///
 /// # Safety
 /// MPI is initialized and not finalized.
 pub unsafe fn detach<F: Foreign>(owner: Owner) -> Option<(*mut c_void, i64)> {
-    // SAFETY: MPI is initialized (contract of this function).
+    // SAFETY: MPI is initialized, by the contract of this function.
     unsafe { flush::<F>(owner) };
     let buffer = find::<F>(owner)?;
     lock(&ALL).retain(|(known, _)| *known != owner);
@@ -170,14 +173,14 @@ struct Flush<F: Foreign>(Option<Shared<F>>);
 impl<F: Foreign> Operation<F> for Flush<F> {
     unsafe fn advance(&mut self) -> Option<End<F>> {
         let left = match &self.0 {
-            // SAFETY: MPI is initialized (contract of `advance`).
+            // SAFETY: MPI is initialized, by the contract of `advance`.
             Some(buffer) => unsafe { lock(buffer).reap() },
             None => true,
         };
         left.then(|| (super::empty::<F>(), 0))
     }
 
-    /// Has no effect: the flush completes by itself.
+    /// Has no effect, since the flush completes without the program.
     unsafe fn cancel(&mut self) -> Result<(), &'static str> {
         Ok(())
     }
@@ -192,7 +195,8 @@ unsafe fn send<F: Foreign>(
     tag: c_int,
     comm: F::Below,
 ) -> c_int {
-    // SAFETY: the arguments are those of a buffered send, which the program must pass as valid; the backend checks the rest.
+    // SAFETY: the arguments are those of a buffered send, valid by the standard.
+    // The backend checks the others.
     unsafe {
         let space = match packed::size::<F>(count, datatype, comm) {
             Ok(space) => space,
@@ -234,7 +238,8 @@ unsafe fn send<F: Foreign>(
     }
 }
 
-// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
+// SAFETY of all functions below: the exported functions call them, not the backend's functions.
+// The arguments are the program's, which the standard requires to be valid.
 
 unsafe extern "C-unwind" fn MPI_Bsend<F: Foreign>(
     data: *const c_void,
@@ -244,7 +249,7 @@ unsafe extern "C-unwind" fn MPI_Bsend<F: Foreign>(
     tag: c_int,
     comm: F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         match of::<F>(comm) {
             Some(buffer) => send::<F>(&buffer, data, count, datatype, dest, tag, comm),
@@ -262,7 +267,7 @@ unsafe extern "C-unwind" fn MPI_Ibsend<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let Some(buffer) = of::<F>(comm) else {
             return original!(MPI_Ibsend)(data, count, datatype, dest, tag, comm, request);
@@ -279,10 +284,11 @@ unsafe extern "C-unwind" fn MPI_Ibsend<F: Foreign>(
     }
 }
 
-/// The arguments of a persistent send.
+/// The arguments of a persistent buffered send.
 struct Given<F: Foreign>(*const c_void, c_int, F::Below, c_int, c_int, F::Below);
 
-// SAFETY: MPI forbids the program to access the memory at this address before the operation has ended, so another thread may use it.
+// SAFETY: MPI forbids the program to access this memory before the operation has ended.
+// So another thread may use the memory.
 unsafe impl<F: Foreign> Send for Given<F> {}
 
 unsafe extern "C-unwind" fn MPI_Bsend_init<F: Foreign>(
@@ -294,7 +300,7 @@ unsafe extern "C-unwind" fn MPI_Bsend_init<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if of::<F>(comm).is_none() {
             return original!(MPI_Bsend_init)(data, count, datatype, dest, tag, comm, request);
@@ -316,7 +322,7 @@ unsafe extern "C-unwind" fn MPI_Bsend_init<F: Foreign>(
 
 /// Detaches the buffer of a communicator that is being freed.
 fn left<F: Foreign>(number: usize) {
-    // SAFETY: called while a communicator is freed, so MPI is initialized.
+    // SAFETY: this runs when a communicator is freed, so MPI is initialized.
     unsafe { detach::<F>(Owner::Comm(number)) };
 }
 
@@ -327,12 +333,12 @@ macro_rules! process_buffer {
             size: $size,
         ) -> c_int {
             let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
-            // SAFETY: the program's arguments, which must be valid by the standard.
+            // SAFETY: the standard requires of the program that its arguments are valid.
             unsafe {
                 if !automatic && find::<F>(Owner::Process).is_none() {
                     return original!($attach)(address, size);
                 }
-                #[allow(clippy::useless_conversion)] // Of one of the two.
+                #[allow(clippy::useless_conversion)] // Useless for one of the two types.
                 match attach::<F>(Owner::Process, address, size.into()) {
                     Ok(()) => 0,
                     Err(class) => fail_at_self::<F>(class),
@@ -344,7 +350,7 @@ macro_rules! process_buffer {
             address: *mut c_void,
             size: *mut $size,
         ) -> c_int {
-            // SAFETY: the program's arguments, which must be valid by the standard.
+            // SAFETY: the standard requires of the program that its arguments are valid.
             unsafe {
                 let Some((known, bytes)) = detach::<F>(Owner::Process) else {
                     return original!($detach)(address, size);
@@ -368,7 +374,7 @@ unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     handler: F::Below,
     comm: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let code = original!(MPI_Comm_create_from_group)(group, string, info, handler, comm);
         if code == 0 {
@@ -378,12 +384,12 @@ unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     }
 }
 
-/// Returns true if the process's buffer is one of this library.
+/// Returns true if the process's buffer is a buffer of this library.
 pub fn has_process_buffer<F: Foreign>() -> bool {
     find::<F>(Owner::Process).is_some()
 }
 
-/// Initialization for a backend with one buffer per process, before the program calls any function.
+/// Initialization for a backend with one buffer per process. Runs before all calls of the program.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Buffer_attach MPI_Buffer_detach MPI_Buffer_attach_c MPI_Buffer_detach_c }
     put_in_front! { MPI_Comm_create_from_group }

@@ -1,4 +1,4 @@
-//! An emulated operation that consists of backend operations, and ends when all of them have ended.
+//! An emulated operation made of backend operations, which completes when all of them have.
 
 use super::{End, Operation, empty};
 use crate::backend;
@@ -7,24 +7,25 @@ use crate::foreign_below::Foreign;
 use std::any::Any;
 use std::ffi::c_int;
 
-/// Starts the backend operations of one start of a persistent operation.
+/// Starts the backend operations, at each start of a persistent operation.
 pub type Start<F> = dyn FnMut() -> Result<Vec<<F as crate::Family>::Below>, c_int> + Send;
 
-/// The backend operations, one of which provides the status.
+/// The backend operations. One of them provides the status.
 pub struct Children<F: Foreign> {
     requests: Vec<F::Below>,
     shown: usize,
     status: Option<F::BelowStatus>,
     code: c_int,
     again: Option<Box<Start<F>>>,
-    /// The kind of the operation, for the error text, if it cannot be cancelled.
+    /// The kind of an operation that cannot be cancelled, for the error text.
     uncancellable: Option<&'static str>,
-    /// Memory in use by the operations.
+    /// The memory that the operations use.
     _kept: Option<Box<dyn Any + Send>>,
 }
 
 impl<F: Foreign> Children<F> {
-    /// Active operations; the status is that of number `shown`, or empty if there is no such operation.
+    /// Makes an active operation.
+    /// The status is that of request number `shown`, or empty without it.
     pub fn new(requests: Vec<F::Below>, shown: usize, kept: Option<Box<dyn Any + Send>>) -> Self {
         Children {
             requests,
@@ -37,7 +38,7 @@ impl<F: Foreign> Children<F> {
         }
     }
 
-    /// A persistent operation that calls `again` on each start.
+    /// Makes a persistent operation, which calls `again` on each start.
     pub fn persistent(again: Box<Start<F>>) -> Self {
         Children {
             again: Some(again),
@@ -45,7 +46,7 @@ impl<F: Foreign> Children<F> {
         }
     }
 
-    /// Refuses to be cancelled, as `kind`.
+    /// Disables cancellation. The error text names the operation as `kind`.
     pub fn uncancellable(self, kind: &'static str) -> Self {
         Children {
             uncancellable: Some(kind),
@@ -53,12 +54,12 @@ impl<F: Foreign> Children<F> {
         }
     }
 
-    /// Sets the backend operations of another start.
+    /// Sets the backend operations of the next start.
     pub fn restart(&mut self, requests: Vec<F::Below>) {
         (self.requests, self.status, self.code) = (requests, None, 0);
     }
 
-    /// Tests all backend operations; returns the result once all have ended.
+    /// Tests all backend operations. Returns the result after all have ended.
     ///
     /// # Safety
     /// MPI is initialized and not finalized.
@@ -69,7 +70,7 @@ impl<F: Foreign> Children<F> {
                 continue;
             }
             let (mut flag, mut status) = (0, F::status_below(&crate::convert::BLANK));
-            // SAFETY: the request is one of the backend and stored in this operation only.
+            // SAFETY: the request is one of the backend, and only this operation stores it.
             let code =
                 unsafe { (backend::MPI_Test::<F>())(request, &raw mut flag, &raw mut status) };
             if code != 0 {
@@ -91,7 +92,7 @@ impl<F: Foreign> Children<F> {
 
 impl<F: Foreign> Operation<F> for Children<F> {
     unsafe fn advance(&mut self) -> Option<End<F>> {
-        // SAFETY: MPI is initialized (contract of `advance`).
+        // SAFETY: MPI is initialized, by the contract of `advance`.
         unsafe { self.test() }
     }
 
@@ -118,7 +119,7 @@ impl<F: Foreign> Operation<F> for Children<F> {
         }
         for request in &mut self.requests {
             if *request != F::null(Kind::Request) {
-                // SAFETY: the request is one of the backend, and active.
+                // SAFETY: the request is an active request of the backend.
                 unsafe { (backend::MPI_Cancel::<F>())(request) };
             }
         }

@@ -1,7 +1,8 @@
-//! Completion functions for arrays with both emulated and backend requests.
+//! Completion functions for arrays that contain emulated and backend requests.
 //!
-//! The backend gets its requests with null requests at the positions of the emulated ones, so that it makes progress and reports errors
-//! as usual; the emulated requests are advanced in between, and with them the backend operations they consist of.
+//! The backend receives its requests, with null requests in place of the emulated ones.
+//! So the backend progresses and reports errors as usual.
+//! Between calls of the backend, the emulated requests and their backend operations are advanced.
 
 use super::{
     End, State, advance, cancel, empty, free, is_emulated, place_of_status, start, take, tell,
@@ -31,7 +32,8 @@ unsafe fn list<'a, F: Foreign>(requests: *mut F::Below, count: c_int) -> &'a mut
     }
 }
 
-/// Returns the indices of the emulated requests, and a copy of all requests with null requests at these indices; `None` if there is no emulated request.
+/// Returns the indices of the emulated requests, and a copy of all requests without them.
+/// The copy has null requests at these indices. Returns `None` without emulated requests.
 fn split<F: Foreign>(all: &[F::Below]) -> Option<(Vec<usize>, Vec<F::Below>)> {
     let emulated: Vec<usize> = (0..all.len())
         .filter(|i| is_emulated::<F>(all[*i]))
@@ -62,7 +64,8 @@ fn with_code<F: Foreign>((status, code): End<F>) -> F::BelowStatus {
     F::status_below(&inner)
 }
 
-/// Sets the error field to success in the statuses of successful operations, because another operation of the same call has failed.
+/// Sets `MPI_ERROR` to success in the statuses of successful operations.
+/// Another operation of the call has failed.
 unsafe fn tell_that_all_is_well<F: Foreign>(
     statuses: *mut F::BelowStatus,
     these: impl Iterator<Item = usize>,
@@ -70,13 +73,14 @@ unsafe fn tell_that_all_is_well<F: Foreign>(
     for i in these {
         let place = place_of_status::<F>(statuses, i);
         if place.addr() != F::BELOW_STATUS_IGNORE {
-            // SAFETY: the caller's array has an element for each of these indices, which the backend has written.
+            // SAFETY: the caller's array has an element for each of these indices.
+            // The backend has written these elements.
             unsafe { tell::<F>(place, &with_code::<F>((place.read(), 0))) };
         }
     }
 }
 
-/// Polls until there is a result, and yields the core in between.
+/// Polls until there is a result. Yields the core between polls.
 fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     loop {
         if let Some(answer) = ask() {
@@ -88,7 +92,7 @@ fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
 
 /// Returns the result of an emulated request that has ended or is inactive.
 unsafe fn ended<F: Foreign>(request: F::Below) -> Option<End<F>> {
-    // SAFETY: the callers are completion functions, which the program may call only while MPI is initialized.
+    // SAFETY: completion functions call this, which need an initialized MPI.
     match unsafe { advance::<F>(request) } {
         State::Inactive => Some((empty::<F>(), 0)),
         State::Ended(end) => Some(end),
@@ -96,14 +100,15 @@ unsafe fn ended<F: Foreign>(request: F::Below) -> Option<End<F>> {
     }
 }
 
-// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
+// SAFETY of all functions below: the exported functions call them, not the backend's functions.
+// The arguments are the program's, which the standard requires to be valid.
 
 unsafe extern "C-unwind" fn MPI_Test<F: Foreign>(
     request: *mut F::Below,
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if !is_emulated::<F>(*request) {
             return original!(MPI_Test)(request, flag, status);
@@ -121,7 +126,7 @@ unsafe extern "C-unwind" fn MPI_Wait<F: Foreign>(
     request: *mut F::Below,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if !is_emulated::<F>(*request) {
             return original!(MPI_Wait)(request, status);
@@ -139,7 +144,7 @@ unsafe extern "C-unwind" fn MPI_Request_get_status<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if !is_emulated::<F>(request) {
             return original!(MPI_Request_get_status)(request, flag, status);
@@ -153,7 +158,7 @@ unsafe extern "C-unwind" fn MPI_Request_get_status<F: Foreign>(
     0
 }
 
-/// Returns the result of an operation on all requests, when all emulated ones have ended.
+/// Returns the result of a completion of all requests, after all emulated ones have ended.
 unsafe fn finish_all<F: Foreign>(
     all: &mut [F::Below],
     emulated: &[usize],
@@ -163,7 +168,8 @@ unsafe fn finish_all<F: Foreign>(
     let in_status = class_below::<F>(class::IN_STATUS);
     let mut result = code;
     let mut ends = Vec::with_capacity(emulated.len());
-    // SAFETY: `all` and `statuses` are the caller's arrays of the same length, and `emulated` holds indices of `all`.
+    // SAFETY: `all` and `statuses` are the caller's arrays of one length.
+    // `emulated` has indices of `all`.
     unsafe {
         for &i in emulated {
             let end = ended::<F>(all[i]).unwrap_or_else(|| (empty::<F>(), 0));
@@ -192,7 +198,7 @@ unsafe extern "C-unwind" fn MPI_Waitall<F: Foreign>(
     requests: *mut F::Below,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -214,7 +220,7 @@ unsafe extern "C-unwind" fn MPI_Testall<F: Foreign>(
     flag: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -233,7 +239,8 @@ unsafe extern "C-unwind" fn MPI_Testall<F: Foreign>(
     }
 }
 
-/// Polls once for a completed operation; returns its index, and whether any operation is active, or the error code.
+/// Polls once for a completed operation.
+/// Returns its index and whether any operation is active, or the error code.
 unsafe fn any<F: Foreign>(
     all: &mut [F::Below],
     emulated: &[usize],
@@ -241,7 +248,7 @@ unsafe fn any<F: Foreign>(
     status: *mut F::BelowStatus,
 ) -> Result<(Option<usize>, bool), c_int> {
     let mut active = false;
-    // SAFETY: the caller's arrays, of the same length, and its status argument.
+    // SAFETY: these are the caller's arrays of one length, and the caller's status argument.
     unsafe {
         for &i in emulated {
             match advance::<F>(all[i]) {
@@ -285,7 +292,7 @@ unsafe extern "C-unwind" fn MPI_Testany<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -319,7 +326,7 @@ unsafe extern "C-unwind" fn MPI_Waitany<F: Foreign>(
     index: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitany)(count, requests, index, status);
@@ -339,7 +346,7 @@ unsafe extern "C-unwind" fn MPI_Testsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -382,7 +389,7 @@ unsafe extern "C-unwind" fn MPI_Waitsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitsome)(count, requests, completed, indices, statuses);
@@ -395,7 +402,7 @@ unsafe extern "C-unwind" fn MPI_Waitsome<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         match is_emulated::<F>(*request) {
             true => start::<F>(*request),
@@ -408,7 +415,7 @@ unsafe extern "C-unwind" fn MPI_Startall<F: Foreign>(
     count: c_int,
     requests: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let all = list::<F>(requests, count);
         if split::<F>(all).is_none() {
@@ -425,7 +432,7 @@ unsafe extern "C-unwind" fn MPI_Startall<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         match is_emulated::<F>(*request) {
             true => free::<F>(request),
@@ -435,7 +442,7 @@ unsafe extern "C-unwind" fn MPI_Request_free<F: Foreign>(request: *mut F::Below)
 }
 
 unsafe extern "C-unwind" fn MPI_Cancel<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         match is_emulated::<F>(*request) {
             true => cancel::<F>(*request),

@@ -1,12 +1,14 @@
 //! Emulated requests, for operations that the backend does not have.
 //!
-//! Such an operation consists of backend operations, or only of memory. The program gets a handle that no backend returns
-//! ([`Foreign::emulated`]). When the first one is created, the slots of the functions that take requests are replaced by those of [`completion`], which support both
-//! kinds; until then a completion has no extra cost.
+//! An emulated operation consists of backend operations, or only of memory.
+//! The program gets a handle that no backend returns ([`Foreign::emulated`]).
+//! At the first one, the slots of all functions with requests are set to those of [`completion`].
+//! Functions of [`completion`] support both kinds. Until then a completion has no overhead.
 //!
-//! Protocol: [`make`] registers an operation and returns its handle, [`advance`] makes progress and records the result, [`take`]
-//! returns the result to the program, once; a persistent operation then becomes inactive. An active operation whose handle the program has freed
-//! continues in the list of orphans.
+//! Protocol: [`make`] registers an operation and returns its handle.
+//! [`advance`] makes progress and records the result.
+//! [`take`] returns the result to the program, once. A persistent operation then becomes inactive.
+//! An active operation whose handle was freed continues in the list of orphans.
 
 pub mod buffers;
 mod children;
@@ -33,7 +35,7 @@ pub type End<F> = (<F as crate::Family>::BelowStatus, c_int);
 
 /// An emulated operation. All codes, handles and statuses are those of the backend.
 pub trait Operation<F: Foreign>: Send {
-    /// Makes progress; returns the result once the operation has ended.
+    /// Makes progress. Returns the result after the operation has ended.
     ///
     /// # Safety
     /// MPI is initialized and not finalized.
@@ -44,7 +46,7 @@ pub trait Operation<F: Foreign>: Send {
         false
     }
 
-    /// Starts a persistent operation; returns an error code.
+    /// Starts a persistent operation, and returns an error code.
     ///
     /// # Safety
     /// The operation is persistent and not active.
@@ -52,18 +54,19 @@ pub trait Operation<F: Foreign>: Send {
         0
     }
 
-    /// Cancels the active operation; the error names the kind of an operation that cannot be cancelled.
+    /// Cancels the active operation.
+    /// The error names the kind of an operation that cannot be cancelled.
     ///
     /// # Safety
     /// MPI is initialized and not finalized.
     unsafe fn cancel(&mut self) -> Result<(), &'static str>;
 
-    /// Returns the communicator whose error handler a refused call reaches, if the operation has one.
+    /// Returns the communicator on which a refused call raises its error, if there is one.
     fn comm(&self) -> Option<F::Below> {
         None
     }
 
-    /// Returns the operation as a partitioned one, if it is.
+    /// Returns the partitioned operation, or `None` for another kind of operation.
     fn parts(&mut self) -> Option<&mut partitioned::Partitioned<F>> {
         None
     }
@@ -81,7 +84,7 @@ type Entry = Arc<dyn Any + Send + Sync>;
 static TABLE: Mutex<Vec<Option<Entry>>> = Mutex::new(Vec::new());
 static ORPHANS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
-/// Registers an operation, which is active unless it is persistent; returns its handle.
+/// Registers an operation and returns its handle. The operation is active unless it is persistent.
 pub fn make<F: Foreign>(operation: Box<dyn Operation<F>>) -> F::Below {
     static ARMED: Once = Once::new();
     ARMED.call_once(completion::prepare::<F>);
@@ -121,15 +124,16 @@ fn forget<F: Foreign>(request: F::Below) {
     }
 }
 
-/// The state of an emulated request, as a completion call sees it.
+/// The state of an emulated request, for a completion call.
 enum State<F: Foreign> {
-    /// Persistent and not started.
+    /// A persistent request that is not started.
     Inactive,
     Pending,
     Ended(End<F>),
 }
 
-/// Makes progress on an operation. One that another thread, or a caller further up the stack, is advancing counts as pending.
+/// Makes progress on an operation.
+/// If another thread or an outer call advances it at this time, it counts as pending.
 unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     let Some(emulated) = find::<F>(request) else {
         return State::Ended((empty::<F>(), class_below::<F>(class::REQUEST)));
@@ -141,7 +145,7 @@ unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
         return State::Inactive;
     }
     if emulated.end.is_none() {
-        // SAFETY: called from a completion function, which the program may call only while MPI is initialized.
+        // SAFETY: the caller is a completion function, which needs an initialized MPI.
         emulated.end = unsafe { emulated.operation.advance() };
     }
     match emulated.end {
@@ -150,9 +154,9 @@ unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     }
 }
 
-/// Ends a request after the program has received its result.
+/// Ends a request after its result was returned to the program.
 unsafe fn take<F: Foreign>(request: *mut F::Below) {
-    // SAFETY: `request` is the argument of a completion function, which the program passes as a valid pointer.
+    // SAFETY: `request` is the argument of a completion function, a valid pointer by the standard.
     let handle = unsafe { request.read() };
     let persistent = find::<F>(handle).is_some_and(|emulated| {
         let mut emulated = lock(&emulated);
@@ -162,7 +166,7 @@ unsafe fn take<F: Foreign>(request: *mut F::Below) {
     });
     if !persistent {
         forget::<F>(handle);
-        // SAFETY: `request` is the argument of a completion function, which the program passes as a valid pointer.
+        // SAFETY: `request` is a valid pointer, as completion functions require.
         unsafe { request.write(F::null(Kind::Request)) };
     }
 }
@@ -171,25 +175,26 @@ unsafe fn take<F: Foreign>(request: *mut F::Below) {
 pub fn empty<F: Foreign>() -> F::BelowStatus {
     let mut status = F::status_below(&crate::convert::BLANK);
     let (mut null, mut flag) = (F::null(Kind::Request), 0);
-    // SAFETY: the request is the null request, for which the call completes at once; all pointers are to locals.
+    // SAFETY: a call with the null request completes at once.
+    // All pointers refer to local variables.
     unsafe { (backend::MPI_Test::<F>())(&raw mut null, &raw mut flag, &raw mut status) };
     status
 }
 
-/// Writes a status unless the program ignores it.
+/// Stores a status unless the program ignores it.
 unsafe fn tell<F: Foreign>(status: *mut F::BelowStatus, value: &F::BelowStatus) {
     if !status.is_null() && status.addr() != F::BELOW_STATUS_IGNORE {
-        // SAFETY: neither null nor ignored, so it is an output argument of the program, which must be valid.
+        // SAFETY: the status is not null and not ignored, so it is a valid output argument.
         unsafe { status.write(*value) };
     }
 }
 
-/// The backend's `MPI_STATUS_IGNORE`.
+/// Returns the backend's `MPI_STATUS_IGNORE`.
 pub fn ignore<F: Foreign>() -> *mut F::BelowStatus {
     without_provenance_mut(F::BELOW_STATUS_IGNORE)
 }
 
-/// Returns the address of the i-th status of an array, or the ignored status.
+/// Returns the address of the i-th status of an array, or the backend's `MPI_STATUS_IGNORE`.
 pub fn place_of_status<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *mut F::BelowStatus {
     match statuses.addr() == F::BELOW_STATUS_IGNORE || statuses.is_null() {
         true => ignore::<F>(),
@@ -200,16 +205,16 @@ pub fn place_of_status<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *
 /// Starts a persistent operation.
 unsafe fn start<F: Foreign>(request: F::Below) -> c_int {
     let Some(emulated) = find::<F>(request) else {
-        // SAFETY: called from `MPI_Start`, which the program may call only while MPI is initialized.
+        // SAFETY: the caller is `MPI_Start`, which the program calls only in initialized MPI.
         return unsafe { fail_at_self::<F>(class::REQUEST) };
     };
     let mut emulated = lock(&emulated);
     if emulated.active || !emulated.operation.is_persistent() {
         drop(emulated);
-        // SAFETY: called from `MPI_Start`, which the program may call only while MPI is initialized.
+        // SAFETY: the caller is `MPI_Start`, which the program calls only in initialized MPI.
         return unsafe { fail_at_self::<F>(class::REQUEST) };
     }
-    // SAFETY: the operation is persistent and not active (checked above, under its lock).
+    // SAFETY: the operation is persistent and inactive, which was checked above under its lock.
     let code = unsafe { emulated.operation.start() };
     emulated.active = code == 0;
     emulated.end = None;
@@ -218,7 +223,7 @@ unsafe fn start<F: Foreign>(request: F::Below) -> c_int {
 
 /// Frees a request.
 unsafe fn free<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: `request` is the argument of `MPI_Request_free`, which the program passes as a valid pointer.
+    // SAFETY: `request` is the argument of `MPI_Request_free`, a valid pointer by the standard.
     let handle = unsafe { request.read() };
     if let Some(emulated) = find::<F>(handle) {
         let active = { lock(&emulated).active };
@@ -227,14 +232,14 @@ unsafe fn free<F: Foreign>(request: *mut F::Below) -> c_int {
         }
         forget::<F>(handle);
     }
-    // SAFETY: `request` is the argument of `MPI_Request_free`, which the program passes as a valid pointer.
+    // SAFETY: `request` is the argument of `MPI_Request_free`, a valid pointer by the standard.
     unsafe { request.write(F::null(Kind::Request)) };
-    // SAFETY: called from `MPI_Request_free`, which the program may call only while MPI is initialized.
+    // SAFETY: the caller is `MPI_Request_free`, which the program calls only in initialized MPI.
     unsafe { advance_orphans::<F>() };
     0
 }
 
-/// Makes progress on active operations whose requests were freed, and drops those that have ended.
+/// Advances orphans, the active operations of freed requests. Drops the completed orphans.
 unsafe fn advance_orphans<F: Foreign>() {
     let orphans = std::mem::take(&mut *lock(&ORPHANS));
     let is_under_way = |entry: &Entry| {
@@ -242,19 +247,20 @@ unsafe fn advance_orphans<F: Foreign>() {
             return false;
         };
         let mut emulated = lock(&emulated);
-        // SAFETY: the caller is a completion function, which the program may call only while MPI is initialized.
+        // SAFETY: the caller is a completion function, which needs an initialized MPI.
         unsafe { emulated.operation.advance() }.is_none()
     };
     let left: Vec<Entry> = orphans.into_iter().filter(is_under_way).collect();
     lock(&ORPHANS).extend(left);
 }
 
-/// Cancels an operation, or refuses if a program that assumed the cancellation would wait indefinitely.
+/// Cancels an operation. Returns an error for an operation that cannot be cancelled.
+/// A program that relied on the cancellation would wait indefinitely.
 unsafe fn cancel<F: Foreign>(request: F::Below) -> c_int {
     let (cancelled, comm) = match find::<F>(request) {
         Some(emulated) => {
             let mut emulated = lock(&emulated);
-            // SAFETY: called from `MPI_Cancel`, which the program may call only while MPI is initialized.
+            // SAFETY: the caller is `MPI_Cancel`, which the program calls only in initialized MPI.
             (
                 unsafe { emulated.operation.cancel() },
                 emulated.operation.comm(),
@@ -271,7 +277,8 @@ unsafe fn cancel<F: Foreign>(request: F::Below) -> c_int {
     unsafe { refuse_on::<F>(comm, slot::MPI_Cancel, class::REQUEST, &what) }
 }
 
-/// Calls `ask` with a partitioned operation; the error is `MPI_ERR_REQUEST` if the request is not partitioned, or the one that `ask` returns.
+/// Calls `ask` with a partitioned operation, and returns the error of `ask`.
+/// The error is `MPI_ERR_REQUEST` if the request is not partitioned.
 ///
 /// # Safety
 /// MPI is initialized and not finalized.
@@ -292,7 +299,7 @@ pub unsafe fn with_parts<F: Foreign>(
     };
     match answer {
         Ok(()) => 0,
-        // SAFETY: MPI is initialized (contract of this function).
+        // SAFETY: MPI is initialized, by the contract of this function.
         Err(class) => unsafe { fail_at_self::<F>(class) },
     }
 }

@@ -1,4 +1,4 @@
-//! Packing of messages into memory of this library, from which they are sent.
+//! Packing of messages into memory of this library, which the sends use.
 
 use crate::backend;
 use crate::family::Kind;
@@ -6,17 +6,17 @@ use crate::foreign_below::Foreign;
 use crate::foreign_below::standard::MPI_PACKED;
 use std::ffi::{c_int, c_void};
 
-/// Returns the maximum packed size of a message in bytes; the error is a code of the backend.
+/// Returns the maximum packed size of a message in bytes. The error is a code of the backend.
 ///
 /// # Safety
-/// The handles are those of the backend, which checks the other arguments.
+/// The handles are valid in the backend, which checks the other arguments.
 pub unsafe fn size<F: Foreign>(
     count: c_int,
     datatype: F::Below,
     comm: F::Below,
 ) -> Result<usize, c_int> {
     let mut size = 0;
-    // SAFETY: the handles are those of the backend (contract of this function); `size` is a local.
+    // SAFETY: the handles are valid by the contract, and `size` is a local variable.
     match unsafe { (backend::MPI_Pack_size::<F>())(count, datatype, comm, &raw mut size) } {
         0 => Ok(usize::try_from(size).unwrap_or(0)),
         code => Err(code),
@@ -30,10 +30,10 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs a message into `capacity` bytes ([`size`]); the error is a code of the backend.
+    /// Packs a message into `capacity` bytes (see [`size`]). The error is a code of the backend.
     ///
     /// # Safety
-    /// The message is the program's; the handles are those of the backend.
+    /// The message is the program's, and the handles are valid in the backend.
     pub unsafe fn new<F: Foreign>(
         data: *const c_void,
         count: c_int,
@@ -50,7 +50,8 @@ impl Packed {
             c_int::try_from(capacity).unwrap_or(c_int::MAX),
         );
         let length = &raw mut packed.length;
-        // SAFETY: the message is the program's (contract of this function); the buffer has the length that is passed.
+        // SAFETY: the message is the program's, by the contract of this function.
+        // The buffer has the length that is passed.
         match unsafe {
             (backend::MPI_Pack::<F>())(data, count, datatype, place, capacity, length, comm)
         } {
@@ -67,7 +68,7 @@ impl Packed {
         self.length
     }
 
-    /// The datatype of a packed message.
+    /// Returns the datatype of a packed message.
     pub fn datatype<F: Foreign>() -> F::Below {
         F::handle_in(Kind::Datatype, MPI_PACKED)
     }

@@ -1,8 +1,11 @@
-//! Emulated partitioned operations: one message, sent when the last partition is ready.
+//! Emulated partitioned communication: one message, sent when the last partition is ready.
 //!
-//! Matching: the n-th partitioned send to a peer, communicator and tag matches the n-th partitioned receive there, in the order of
-//! their init calls, whatever the order of starts; so n is part of the backend's message tag. These tags are above the program's tags,
-//! which are limited to the lower half of the backend's. A receive of the program with `MPI_ANY_TAG` could still match such a message.
+//! Matching: the n-th send to a peer, communicator and tag matches the n-th receive there.
+//! The number n counts the init calls, independent of the order of starts.
+//! So n is part of the backend's message tag.
+//! The program's tags are limited to the lower half of the backend's range.
+//! The tags of these messages are in the upper half.
+//! A receive of the program with `MPI_ANY_TAG` could still match such a message.
 
 use super::{Children, End, Operation};
 use crate::backend;
@@ -21,23 +24,24 @@ pub struct Message<F: Foreign> {
     pub buffer: *mut c_void,
     pub count: i64,
     pub datatype: F::Below,
-    /// The rank of the peer, as the backend's value.
+    /// The rank of the peer, in the backend's ABI.
     pub peer: c_int,
     pub tag: c_int,
     pub comm: F::Below,
 }
 
-// SAFETY: MPI forbids the program to access the memory at this address before the operation has ended, so another thread may use it.
+// SAFETY: MPI forbids the program to access this memory before the operation has ended.
+// So another thread may use the memory.
 unsafe impl<F: Foreign> Send for Message<F> {}
 
-/// One partitioned operation.
+/// A partitioned operation.
 pub struct Partitioned<F: Foreign> {
     message: Message<F>,
     tag_below: c_int,
-    /// For a send: the partitions that are ready.
+    /// For a send: whether each partition is ready.
     ready: Option<Vec<bool>>,
     parts: usize,
-    /// The backend's operation, once it is started.
+    /// The backend's operation, after its start.
     under_way: Option<Children<F>>,
     end: Option<End<F>>,
     /// The error code of the start.
@@ -46,9 +50,9 @@ pub struct Partitioned<F: Foreign> {
 
 impl<F: Foreign> Partitioned<F> {
     /// # Safety
-    /// The message is the program's, and its communicator is one of the backend.
+    /// The message is the program's, and its communicator is valid in the backend.
     pub unsafe fn new(message: Message<F>, parts: usize, sends: bool) -> Self {
-        // SAFETY: the communicator is one of the backend (contract of this function).
+        // SAFETY: the communicator is valid in the backend, by the contract of this function.
         let tag_below = unsafe { tag::<F>(&message, sends) };
         Partitioned {
             tag_below,
@@ -65,7 +69,8 @@ impl<F: Foreign> Partitioned<F> {
     unsafe fn begin(&mut self) -> c_int {
         let m = &self.message;
         let mut request = F::null(Kind::Request);
-        // SAFETY: the program guarantees that the message is valid; the backend keeps the datatype until the operation has ended, though it is freed here.
+        // SAFETY: the program guarantees that the message is valid.
+        // The backend keeps the datatype until the operation has ended, although it is freed here.
         let code = unsafe {
             match Fit::<F>::new(m.count, m.datatype) {
                 Err(code) => code,
@@ -102,7 +107,7 @@ impl<F: Foreign> Partitioned<F> {
         code
     }
 
-    /// Marks partitions as ready; the error is a class of the standard.
+    /// Marks partitions as ready. The error is an error class of the standard.
     ///
     /// # Safety
     /// MPI is initialized and not finalized.
@@ -125,7 +130,7 @@ impl<F: Foreign> Partitioned<F> {
             }
         }
         if ready.iter().all(|part| *part) && self.under_way.is_none() {
-            // SAFETY: the program has declared all partitions ready.
+            // SAFETY: the program has marked all partitions as ready.
             self.code = unsafe { self.begin() };
         }
         Ok(())
@@ -142,7 +147,7 @@ impl<F: Foreign> Partitioned<F> {
         if !usize::try_from(part).is_ok_and(|part| part < self.parts) {
             return Err(class::ARG);
         }
-        // SAFETY: MPI is initialized (contract of this function).
+        // SAFETY: MPI is initialized, by the contract of this function.
         Ok(!active || unsafe { self.advance() }.is_some())
     }
 }
@@ -155,7 +160,7 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
         if self.code != 0 {
             return Some((super::empty::<F>(), self.code));
         }
-        // SAFETY: MPI is initialized (contract of `advance`).
+        // SAFETY: MPI is initialized, by the contract of `advance`.
         let (status, code) = unsafe { self.under_way.as_mut()?.test() }?;
         let mut shown = F::status_above(&status);
         if self.ready.is_none() && shown.tag == self.tag_below {
@@ -173,13 +178,14 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
         (self.under_way, self.end, self.code) = (None, None, 0);
         match &mut self.ready {
             Some(ready) => ready.fill(false),
-            // SAFETY: the program provides the receive buffer until the operation has ended.
+            // SAFETY: the program keeps the receive buffer valid until the operation has ended.
             None => return unsafe { self.begin() },
         }
         0
     }
 
-    /// The wait for a cancelled one would never end: its other partitions could not become ready.
+    /// Refuses: after a cancellation, the remaining partitions could not become ready.
+    /// A wait for the operation would not end.
     unsafe fn cancel(&mut self) -> Result<(), &'static str> {
         Err("a partitioned send or receive")
     }
@@ -198,7 +204,7 @@ type Made = ((usize, c_int, c_int, bool), c_int);
 
 static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 
-/// Default of the backend's `MPI_TAG_UB`, of which programs may use the lower half.
+/// The default of the backend's `MPI_TAG_UB`. Programs may use the lower half of the tags.
 const ALL_TAGS: c_int = 32767;
 static HIGHEST: std::sync::OnceLock<c_int> = std::sync::OnceLock::new();
 
@@ -210,7 +216,8 @@ fn highest<F: Foreign>() -> c_int {
         let (mut value, mut flag): (*mut c_int, c_int) = (null_mut(), 0);
         let keyval = F::word_in(Word::Keyval, TAG_UB);
         let world = F::handle_in(Kind::Comm, MPI_COMM_WORLD);
-        // SAFETY: a predefined attribute, whose value is a pointer to an `int`; the output arguments are locals.
+        // SAFETY: the value of this predefined attribute is a pointer to an `int`.
+        // The outputs are local variables.
         unsafe {
             let code =
                 original!(MPI_Comm_get_attr)(world, keyval, (&raw mut value).cast(), &raw mut flag);
@@ -222,7 +229,7 @@ fn highest<F: Foreign>() -> c_int {
     })
 }
 
-/// Returns the backend's tag for an operation.
+/// Returns the backend's message tag for an operation.
 unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
     let key = (
         F::request_number(message.comm),
@@ -249,13 +256,13 @@ unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
     .rem_euclid(half)
 }
 
-/// Forgets the counters of a freed communicator, whose handle may be reused.
+/// Drops the counters of a freed communicator, whose handle may be reused.
 fn left(number: usize) {
     let mut made = lock(&MADE);
     made.retain(|((of, ..), _)| *of != number);
 }
 
-/// Replaces the function of the backend: reports half of its `MPI_TAG_UB` to the program.
+/// Replaces the backend's function, and reports half of the backend's `MPI_TAG_UB` to the program.
 unsafe extern "C-unwind" fn MPI_Comm_get_attr<F: Foreign>(
     comm: F::Below,
     keyval: c_int,
@@ -263,7 +270,8 @@ unsafe extern "C-unwind" fn MPI_Comm_get_attr<F: Foreign>(
     flag: *mut c_int,
 ) -> c_int {
     static HALF: std::sync::OnceLock<c_int> = std::sync::OnceLock::new();
-    // SAFETY: the arguments are those of the backend's function, as the program has passed them; for this keyval `value` receives a pointer.
+    // SAFETY: the arguments are the program's arguments of this function.
+    // For this keyval, `value` receives a pointer.
     unsafe {
         let code = original!(MPI_Comm_get_attr)(comm, keyval, value, flag);
         if code == 0 && keyval == F::word_in(Word::Keyval, TAG_UB) && flag.read() != 0 {
@@ -274,7 +282,8 @@ unsafe extern "C-unwind" fn MPI_Comm_get_attr<F: Foreign>(
     }
 }
 
-/// Initialization for a backend without partitioned operations, before the program calls any function.
+/// Initialization for a backend without partitioned operations.
+/// Runs before all calls of the program.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Comm_get_attr }
     leaving::watch::<F>(left);

@@ -1,4 +1,6 @@
-//! Fallbacks for buffers of communicators and sessions; the messages are handled in [`crate::foreign_below::emulated_requests::buffers`].
+//! Fallbacks for the buffers of communicators and sessions.
+//!
+//! The messages are handled in [`crate::foreign_below::emulated_requests::buffers`].
 
 use super::Foreign;
 use crate::backend::{self, slot};
@@ -9,13 +11,13 @@ use crate::foreign_below::refusal::{fail, fail_at_self};
 use crate::foreign_below::standard::class;
 use std::ffi::{c_int, c_void};
 
-/// Reports an error of a session, which has no communicator.
+/// Raises an error of a session on `MPI_COMM_SELF`, since it has no communicator.
 unsafe fn fail_of_session<F: Foreign>(_session: F::Below, class: c_int) -> c_int {
     // SAFETY: MPI is initialized, since the session exists.
     unsafe { fail_at_self::<F>(class) }
 }
 
-/// Defines the functions of one kind of owner, with its error function.
+/// Defines the functions of one kind of owner. `$fail` raises its errors.
 macro_rules! functions {
     ($($owner:ident $fail:ident:
         $attach:ident<F: Foreign> $detach:ident<F: Foreign>
@@ -51,7 +53,8 @@ macro_rules! functions {
         }
 
         pub unsafe extern "C-unwind" fn $flush<F: Foreign>(object: F::Below) -> c_int {
-            // SAFETY: the object is an argument of the program, valid by the standard, so MPI is initialized.
+            // SAFETY: the object is an argument of the program, valid by the standard.
+            // So MPI is initialized.
             unsafe { buffers::flush::<F>(Owner::$owner(F::request_number(object))) };
             0
         }
@@ -61,7 +64,7 @@ macro_rules! functions {
             request: *mut F::Below,
         ) -> c_int {
             let owner = Owner::$owner(F::request_number(object));
-            // SAFETY: an output argument, which the program must pass as a valid pointer.
+            // SAFETY: this is an output argument of the program, valid by the standard.
             unsafe { request.write(buffers::flush_request::<F>(owner)) };
             0
         }
@@ -77,10 +80,11 @@ functions! {
         MPI_Session_flush_buffer<F: Foreign> MPI_Session_iflush_buffer<F: Foreign>;
 }
 
-/// Flushes the process's buffer; for the backend's own one by detaching, which waits until the messages have been sent, and attaching again.
+/// Flushes the process's buffer.
+/// The backend's buffer is detached, which waits for its messages, and attached again.
 pub unsafe extern "C-unwind" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
     let (mut buffer, mut size): (*mut c_void, c_int) = (std::ptr::null_mut(), 0);
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         if buffers::has_process_buffer::<F>() {
             buffers::flush::<F>(Owner::Process);
@@ -95,7 +99,8 @@ pub unsafe extern "C-unwind" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
 }
 
 pub unsafe extern "C-unwind" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: an output argument of the program, valid by the standard; MPI is initialized, since the program may call this only then.
+    // SAFETY: this is an output argument of the program, valid by the standard.
+    // The program calls this function only in initialized MPI.
     unsafe {
         if buffers::has_process_buffer::<F>() {
             request.write(buffers::flush_request::<F>(Owner::Process));
@@ -109,7 +114,8 @@ pub unsafe extern "C-unwind" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::B
     }
 }
 
-/// Replaces buffered sends with large counts by those with small ones, even where the backend has them.
+/// Replaces buffered sends with large counts by sends with `int` counts.
+/// The replacement includes functions that the backend has.
 pub fn narrow_buffered_sends<F: Foreign>() {
     let table = super::table::<F>();
     for id in [

@@ -17,7 +17,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_envelope_c<F: Foreign>(
 ) -> c_int {
     let mut known = [0; 3];
     let [n, a, d] = &mut known;
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         if let Some((counts, elements, how)) = large_types::envelope::<F>(datatype) {
             for (place, value) in [integers, addresses, large_counts, datatypes]
@@ -52,7 +52,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_contents_c<F: Foreign>(
     datatypes: *mut F::Below,
 ) -> c_int {
     let small = |count: i64| c_int::try_from(count).unwrap_or(c_int::MAX);
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         if max_large_counts > 0
             && max_datatypes > 0
@@ -79,7 +79,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_contiguous_c<F: Foreign>(
     element: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         let fit = match Fit::<F>::new(count, element) {
             Ok(fit) => fit,
@@ -95,7 +95,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_contiguous_c<F: Foreign>(
     }
 }
 
-/// Handles of the standard for a value type, an index type, and their pair type.
+/// Handles of the standard: the value type and the pair type, with `INT` as the index type.
 const INT: usize = 0x209;
 const PAIRS: [(usize, usize); 6] = [
     (0x210, 0x228),
@@ -123,12 +123,12 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_value_index<F: Foreign>(
     if pair.is_null() {
         return F::word_in(Word::Error, 13);
     }
-    // SAFETY: an output argument of the program, valid by the standard and not null.
+    // SAFETY: this is an output argument of the program, valid by the standard and not null.
     unsafe { pair.write(found) };
     0
 }
 
-/// Adapter of an operator with large counts to the `int` form, which is called with at most `c_int::MAX` elements.
+/// Adapts an operator with large counts to calls with at most `c_int::MAX` elements.
 unsafe extern "C-unwind" fn with_large_count<F: Foreign>(
     input: *mut std::ffi::c_void,
     inout: *mut std::ffi::c_void,
@@ -138,7 +138,8 @@ unsafe extern "C-unwind" fn with_large_count<F: Foreign>(
 ) {
     type Large<B> =
         unsafe extern "C-unwind" fn(*mut std::ffi::c_void, *mut std::ffi::c_void, *mut i64, *mut B);
-    // SAFETY: the backend passes valid arguments; the context is the program's function of the large-count form.
+    // SAFETY: the backend passes valid arguments.
+    // The context is the program's function with large counts.
     unsafe {
         let mut count = i64::from(*count);
         let large: Large<F::Below> = std::mem::transmute(large);
@@ -166,6 +167,6 @@ pub unsafe extern "C-unwind" fn MPI_Op_create_c<F: Foreign>(
             Err(_) => return F::word_in(Word::Error, super::super::operators::NO_MEMORY),
         },
     };
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe { (backend::MPI_Op_create::<F>())(small, commute, op) }
 }

@@ -1,4 +1,6 @@
-//! Fallbacks for tool events and event sources: a backend without these functions has none.
+//! Fallbacks for tool events and event sources.
+//!
+//! A backend without these functions has no events and no sources.
 
 use super::Foreign;
 use crate::family::Word;
@@ -30,7 +32,7 @@ macro_rules! zero {
     ($($name:ident<F: Foreign>)*) => { $(
         pub unsafe extern "C-unwind" fn $name<F: Foreign>(count: *mut c_int) -> c_int {
             if !count.is_null() {
-                // SAFETY: an output argument of the program, valid by the standard and not null.
+                // SAFETY: `count` is an output argument of the program, valid and not null.
                 unsafe { count.write(0) };
             }
             0
@@ -48,7 +50,7 @@ pub unsafe extern "C-unwind" fn MPI_T_category_get_num_events<F: Foreign>(
     count: *mut c_int,
 ) -> c_int {
     if !count.is_null() {
-        // SAFETY: an output argument of the program, valid by the standard and not null.
+        // SAFETY: this is an output argument of the program, valid by the standard and not null.
         unsafe { count.write(0) };
     }
     0

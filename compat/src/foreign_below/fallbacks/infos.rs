@@ -1,4 +1,4 @@
-//! Fallbacks for infos, by means of older functions.
+//! Fallbacks for info functions, which call older functions.
 
 use super::Foreign;
 use crate::backend;
@@ -12,7 +12,8 @@ pub unsafe extern "C-unwind" fn MPI_Info_get_string<F: Foreign>(
     flag: *mut c_int,
 ) -> c_int {
     let mut full = 0;
-    // SAFETY: called in place of the backend's function, with the program's arguments, valid by the standard; the buffer holds the whole value.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // The buffer holds the whole value.
     unsafe {
         let code = (backend::MPI_Info_get_valuelen::<F>())(info, key, &mut full, flag);
         if code != 0 || *flag == 0 {
@@ -34,13 +35,14 @@ pub unsafe extern "C-unwind" fn MPI_Info_get_string<F: Foreign>(
     }
 }
 
-/// Returns an info with the command only, where it was given, since this library knows nothing else about the start.
+/// Returns an info with the command, if it was given.
+/// This library has no other information about the start.
 pub unsafe extern "C-unwind" fn MPI_Info_create_env<F: Foreign>(
     argc: c_int,
     argv: *mut *mut c_char,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         let code = (backend::MPI_Info_create::<F>())(info);
         if code == 0 && argc > 0 && !argv.is_null() && !(*argv).is_null() {

@@ -1,9 +1,11 @@
-//! Fallbacks: functions that the backend does not have, implemented by others.
+//! Fallbacks for missing functions of the backend, by calls of its other functions.
 //!
-//! They have the backend's argument and return types, so that the exported functions call them like functions of the backend.
-//! The build generates those with large counts (`compat/generate/src/fallbacks.rs`); the others are written by hand.
+//! Fallbacks have the backend's argument and return types.
+//! So the exported functions call them like functions of the backend.
+//! The build generates fallbacks with large counts (`compat/generate/src/fallbacks.rs`).
+//! All other fallbacks are written by hand.
 // Generated names are those of the standard.
-// The build generates one form for all, so functions that need nothing of the backend are generic, too.
+// Generated functions are all generic, even if they call no backend function.
 #![allow(
     clippy::needless_ifs,
     clippy::collapsible_if,
@@ -53,7 +55,7 @@ use std::ptr::{null_mut, without_provenance_mut};
 
 include!(concat!(env!("OUT_DIR"), "/fallbacks.rs"));
 
-/// Installs functions in front of those of the backend that must know about emulated objects (`lacking`: slots without a function).
+/// Replaces backend functions that must support emulated objects. `lacking` lists the empty slots.
 pub fn prepare<F: Foreign>(lacking: &[usize]) {
     emulated_requests::buffers::narrow_with(narrow_buffered_sends::<F>);
     if lacking.contains(&slot::MPI_Session_init) {
@@ -71,10 +73,10 @@ pub fn prepare<F: Foreign>(lacking: &[usize]) {
     }
 }
 
-/// Fills the slot of a function that the backend does not have and that has no fallback.
+/// The content of the slot of a function that has no fallback either.
 unsafe extern "C-unwind" fn missing<F: Foreign, const ID: usize>() -> c_int {
     let what = format!("the {} below has no such function", F::NAME);
-    // SAFETY: `refuse` checks the state of MPI itself.
+    // SAFETY: `refuse` checks itself whether MPI is initialized.
     unsafe { refuse::<F>(ID, class::UNSUPPORTED_OPERATION, &what) }
 }
 
@@ -84,7 +86,7 @@ unsafe fn too_large<F: Foreign>(id: usize) -> c_int {
         "the {} below has it only for numbers up to 2147483647, and one is larger",
         F::NAME
     );
-    // SAFETY: `refuse` checks the state of MPI itself.
+    // SAFETY: `refuse` checks itself whether MPI is initialized.
     unsafe { refuse::<F>(id, class::COUNT, &what) }
 }
 

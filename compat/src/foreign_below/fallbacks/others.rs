@@ -1,4 +1,6 @@
-//! Fallbacks for the removal of error codes; the registry is in [`crate::foreign_below::interposed::codes`].
+//! Fallbacks for the removal of error codes.
+//!
+//! The registry is in [`crate::foreign_below::interposed::codes`].
 
 use super::Foreign;
 use crate::foreign_below::interposed::codes::{remove, remove_text};
@@ -13,6 +15,6 @@ pub unsafe extern "C-unwind" fn MPI_Remove_error_code<F: Foreign>(code: c_int) -
 }
 
 pub unsafe extern "C-unwind" fn MPI_Remove_error_string<F: Foreign>(code: c_int) -> c_int {
-    // SAFETY: `remove_text` passes only a code that the program has added, which the backend has therefore accepted before.
+    // SAFETY: `remove_text` passes only a code that the program has added to the backend.
     unsafe { remove_text::<F>(code) }
 }

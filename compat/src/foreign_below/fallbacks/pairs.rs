@@ -1,4 +1,4 @@
-//! Fallbacks for a send and a receive behind one request.
+//! Fallbacks for nonblocking send-receive: a send and a receive with one request.
 
 use super::Foreign;
 use crate::backend;
@@ -8,10 +8,10 @@ use crate::foreign_below::emulated_requests::{Children, make};
 use std::any::Any;
 use std::ffi::{c_int, c_void};
 
-/// The arguments of a message or of a receive buffer.
+/// The arguments of the send or of the receive.
 struct Side<F: Foreign>(*mut c_void, c_int, F::Below, c_int, c_int);
 
-/// Starts both; the status is that of the receive.
+/// Starts the send and the receive. The status is that of the receive.
 unsafe fn both<F: Foreign>(
     send: &Side<F>,
     receive: &Side<F>,
@@ -22,7 +22,7 @@ unsafe fn both<F: Foreign>(
     let mut parts = [F::null(Kind::Request); 2];
     let [receiving, sending] = &mut parts;
     let Side(buffer, count, datatype, source, tag) = receive;
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         let code =
             (backend::MPI_Irecv::<F>())(*buffer, *count, *datatype, *source, *tag, comm, receiving);
@@ -33,7 +33,8 @@ unsafe fn both<F: Foreign>(
         let code =
             (backend::MPI_Isend::<F>())(*buffer, *count, *datatype, *dest, *tag, comm, sending);
         if code != 0 {
-            // The send has failed, so the receive is cancelled; a message that has arrived already must be received.
+            // The send has failed, so the receive is cancelled.
+            // If its message has already arrived, it is received.
             (backend::MPI_Cancel::<F>())(receiving);
             (backend::MPI_Request_free::<F>())(receiving);
             return code;
@@ -63,11 +64,11 @@ pub unsafe extern "C-unwind" fn MPI_Isendrecv<F: Foreign>(
 ) -> c_int {
     let send = Side::<F>(sendbuf.cast_mut(), sendcount, sendtype, dest, sendtag);
     let receive = Side::<F>(recvbuf, recvcount, recvtype, source, recvtag);
-    // SAFETY: the messages and `request` are the program's arguments, valid by the standard.
+    // SAFETY: the buffers and `request` are the program's arguments, valid by the standard.
     unsafe { both::<F>(&send, &receive, comm, None, request) }
 }
 
-/// The outgoing data are packed first, since the incoming data overwrite them.
+/// Packs the outgoing data first, since the incoming data overwrite them.
 pub unsafe extern "C-unwind" fn MPI_Isendrecv_replace<F: Foreign>(
     buf: *mut c_void,
     count: c_int,
@@ -79,7 +80,7 @@ pub unsafe extern "C-unwind" fn MPI_Isendrecv_replace<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         let size = match packed::size::<F>(count, datatype, comm) {
             Ok(size) => size,

@@ -1,4 +1,6 @@
-//! Fallbacks for partitioned operations; the matching protocol is in [`crate::foreign_below::emulated_requests::partitioned`].
+//! Fallbacks for partitioned communication.
+//!
+//! The matching is in [`crate::foreign_below::emulated_requests::partitioned`].
 
 use super::Foreign;
 use crate::family::{Kind, Word};
@@ -27,7 +29,7 @@ unsafe fn initiate<F: Foreign>(
     } else {
         None
     };
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         if let Some(class) = wrong {
             return fail::<F>(comm, class);
@@ -94,7 +96,7 @@ pub unsafe extern "C-unwind" fn MPI_Precv_init<F: Foreign>(
 }
 
 unsafe fn ready<F: Foreign>(request: F::Below, parts: impl Iterator<Item = c_int>) -> c_int {
-    // SAFETY: the program has declared the partitions' memory ready.
+    // SAFETY: the program has marked the memory of the partitions as ready.
     unsafe { with_parts::<F>(request, |known, active| known.ready(active, parts)) }
 }
 

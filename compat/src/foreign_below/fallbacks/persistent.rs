@@ -1,16 +1,19 @@
-//! Fallbacks for persistent collective operations: each start calls the nonblocking operation. The build generates the functions.
+//! Fallbacks for persistent collectives: each start calls the nonblocking collective.
+//!
+//! The build generates the functions.
 
 use super::Foreign;
 use crate::foreign_below::emulated_requests::{Children, make};
 use std::ffi::c_int;
 
-/// The arguments of an operation, kept for each start.
+/// The arguments of an operation, which are kept for each start.
 pub struct Given<T>(pub T);
 
-// SAFETY: MPI forbids the program to change the arrays and memory at these addresses before the request is freed, so another thread may use them.
+// SAFETY: MPI forbids the program to change these arrays and buffers before the request is freed.
+// So another thread may use them.
 unsafe impl<T> Send for Given<T> {}
 
-/// Writes a persistent request, whose starts call `again`.
+/// Stores a persistent request whose starts call `start`.
 ///
 /// # Safety
 /// `request` is an output argument of the program.
@@ -27,7 +30,7 @@ pub unsafe fn persist<F: Foreign>(
     };
     let operation =
         Children::persistent(Box::new(again)).uncancellable("a persistent collective operation");
-    // SAFETY: `request` is an output argument of the program (contract of this function).
+    // SAFETY: `request` is an output argument of the program, by the contract of this function.
     unsafe { request.write(make::<F>(Box::new(operation))) };
     0
 }

@@ -1,6 +1,6 @@
-//! Fallbacks for the queries for device memory: a library without them supports none.
+//! Fallbacks for the queries of device memory: a library without them supports none.
 //!
-//! They return a truth value, so the error code of a function that is missing would be a yes.
+//! The queries return a truth value, so an error code would mean yes.
 
 use super::Foreign;
 use std::ffi::c_int;

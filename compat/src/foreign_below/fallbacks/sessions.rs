@@ -1,7 +1,8 @@
-//! Emulated sessions, on a backend that has only the World Model.
+//! Emulated sessions, on a backend that supports only the World Model.
 //!
 //! [`crate::foreign_below::interposed::world`] initializes and finalizes the backend.
-//! A session is a duplicate of `MPI_COMM_SELF`, which holds the session's error handler; the process sets are the world and the process.
+//! A session is a duplicate of `MPI_COMM_SELF`, which has the session's error handler.
+//! The process sets are the world and the process itself.
 
 use super::Foreign;
 use crate::backend;
@@ -19,10 +20,10 @@ use std::sync::{Mutex, MutexGuard};
 
 const SETS: [&CStr; 2] = [c"mpi://WORLD", c"mpi://SELF"];
 
-/// One session.
+/// A session.
 #[derive(Clone)]
 struct Session {
-    /// The duplicate of `MPI_COMM_SELF`, by its number in [`Foreign::of_request_number`].
+    /// The duplicate of `MPI_COMM_SELF`, as a number for [`Foreign::of_request_number`].
     comm: usize,
     level: CString,
 }
@@ -46,11 +47,13 @@ fn find<F: Foreign>(session: F::Below) -> Option<Session> {
     sessions().get(index)?.clone()
 }
 
-/// Calls an error handler for a class of the standard, with the handle `subject` of the program as its object.
+/// Calls an error handler with a class of the standard.
+/// The handler receives the program's handle `subject` as its object.
 unsafe fn tell<F: Foreign>(handler: F::Below, subject: usize, class: c_int) -> c_int {
     let mut comm = F::null(Kind::Comm);
     let code = class_below::<F>(class);
-    // SAFETY: the backend is initialized, since a handler exists; the communicator is created and freed here.
+    // SAFETY: a handler exists, so the backend is initialized.
+    // The communicator is created and freed here.
     unsafe {
         if (backend::MPI_Comm_dup::<F>())(own_self::<F>(), &raw mut comm) == 0 {
             (backend::MPI_Comm_set_errhandler::<F>())(comm, handler);
@@ -67,7 +70,7 @@ unsafe fn tell<F: Foreign>(handler: F::Below, subject: usize, class: c_int) -> c
 unsafe fn fail<F: Foreign>(session: F::Below, class: c_int) -> c_int {
     let code = class_below::<F>(class);
     match find::<F>(session) {
-        // SAFETY: the communicator of a live session is valid in the backend.
+        // SAFETY: the communicator of an open session is valid in the backend.
         Some(known) => unsafe {
             let comm = F::of_request_number(known.comm);
             let subject = F::handle_out(Kind::Session, session);
@@ -75,7 +78,7 @@ unsafe fn fail<F: Foreign>(session: F::Below, class: c_int) -> c_int {
                 (backend::MPI_Comm_call_errhandler::<F>())(comm, code)
             });
         },
-        // SAFETY: the backend is initialized (checked by `is_held`).
+        // SAFETY: `is_held` has checked that the backend is initialized.
         None if is_held() => unsafe {
             fail_at_self::<F>(class);
         },
@@ -84,7 +87,7 @@ unsafe fn fail<F: Foreign>(session: F::Below, class: c_int) -> c_int {
     code
 }
 
-/// Calls `ask` with a session; reports an error if the handle is invalid.
+/// Calls `ask` with a session. An invalid handle is an error.
 unsafe fn with<F: Foreign>(session: F::Below, ask: impl FnOnce(Session) -> c_int) -> c_int {
     match find::<F>(session) {
         Some(known) => ask(known),
@@ -94,7 +97,7 @@ unsafe fn with<F: Foreign>(session: F::Below, ask: impl FnOnce(Session) -> c_int
 }
 
 unsafe fn info_of<F: Foreign>(key: &CStr, value: &CStr, info: *mut F::Below) -> c_int {
-    // SAFETY: `info` is an output argument of the program, which must be valid.
+    // SAFETY: `info` is an output argument of the program, valid by the standard.
     unsafe {
         match (backend::MPI_Info_create::<F>())(info) {
             0 => (backend::MPI_Info_set::<F>())(*info, key.as_ptr(), value.as_ptr()),
@@ -108,7 +111,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_init<F: Foreign>(
     handler: F::Below,
     session: *mut F::Below,
 ) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         if !hold::<F>() {
             return class_below::<F>(class::OTHER);
@@ -132,7 +135,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_init<F: Foreign>(
 }
 
 pub unsafe extern "C-unwind" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let Some(known) = find::<F>(*session) else {
             return fail::<F>(*session, class::SESSION);
@@ -152,7 +155,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_info<F: Foreign>(
     session: F::Below,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |known| {
             info_of::<F>(c"thread_level", &known.level, info)
@@ -165,7 +168,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_num_psets<F: Foreign>(
     _info: F::Below,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |_| {
             count.write(SETS.len() as c_int);
@@ -181,7 +184,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_nth_pset<F: Foreign>(
     length: *mut c_int,
     name: *mut c_char,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |_| {
             let Some(set) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
@@ -218,7 +221,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_pset_info<F: Foreign>(
     name: *const c_char,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |_| {
             let Some(comm) = members::<F>(name) else {
@@ -237,7 +240,7 @@ pub unsafe extern "C-unwind" fn MPI_Group_from_session_pset<F: Foreign>(
     name: *const c_char,
     group: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |_| match members::<F>(name) {
             Some(comm) => (backend::MPI_Comm_group::<F>())(comm, group),
@@ -248,7 +251,7 @@ pub unsafe extern "C-unwind" fn MPI_Group_from_session_pset<F: Foreign>(
 
 /// Sets the program's error handler and info on a new communicator.
 unsafe fn made<F: Foreign>(comm: F::Below, info: F::Below, handler: F::Below) {
-    // SAFETY: the communicator has just been created, and info and handler are the program's arguments.
+    // SAFETY: the communicator is new, and `info` and `handler` are the program's arguments.
     unsafe {
         (backend::MPI_Comm_set_errhandler::<F>())(comm, handler);
         if info != F::null(Kind::Info) {
@@ -258,14 +261,14 @@ unsafe fn made<F: Foreign>(comm: F::Below, info: F::Below, handler: F::Below) {
     made_of_groups::<F>(comm);
 }
 
-/// Hashes a string to a tag; equal strings have equal tags.
+/// Hashes a string to a tag. Equal strings have equal tags.
 fn tag_of(string: *const c_char) -> c_int {
     // SAFETY: the program passes a C string.
     let bytes = unsafe { CStr::from_ptr(string) }.to_bytes();
     let hash = bytes.iter().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
     });
-    // Every library has this number of tags.
+    // Every library has at least this number of tags.
     (hash % 32749) as c_int
 }
 
@@ -276,7 +279,7 @@ pub unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     handler: F::Below,
     comm: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         comm.write(F::null(Kind::Comm));
         if group == F::null(Kind::Group) {
@@ -302,7 +305,7 @@ pub unsafe extern "C-unwind" fn MPI_Intercomm_create_from_groups<F: Foreign>(
     comm: *mut F::Below,
 ) -> c_int {
     let null = F::null(Kind::Group);
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         comm.write(F::null(Kind::Comm));
         if local == null || remote == null {
@@ -340,12 +343,12 @@ pub unsafe extern "C-unwind" fn MPI_Intercomm_create_from_groups<F: Foreign>(
     }
 }
 
-/// Session error handlers are those of the communicators that represent sessions.
+/// Creates a communicator error handler: sessions are represented by communicators.
 pub unsafe extern "C-unwind" fn MPI_Session_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if !hold::<F>() {
             return class_below::<F>(class::OTHER);
@@ -358,7 +361,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_set_errhandler<F: Foreign>(
     session: F::Below,
     handler: F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |known| {
             (backend::MPI_Comm_set_errhandler::<F>())(F::of_request_number(known.comm), handler)
@@ -370,7 +373,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_errhandler<F: Foreign>(
     session: F::Below,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |known| {
             (backend::MPI_Comm_get_errhandler::<F>())(F::of_request_number(known.comm), handler)
@@ -382,7 +385,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_call_errhandler<F: Foreign>(
     session: F::Below,
     code: c_int,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         with::<F>(session, |known| {
             let comm = F::of_request_number(known.comm);

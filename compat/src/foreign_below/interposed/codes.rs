@@ -1,8 +1,10 @@
-//! Error classes that the backend does not have, and the registry of those that the program adds.
+//! Error classes that the backend does not have, and the registry of codes added by the program.
 //!
-//! A class of the standard that the backend does not have is represented by a code of [`crate::convert::own_class_in`], which no library
-//! returns; this module provides its class and text, and an error handler gets the class although the backend has called it
-//! with another code. The registry knows what may be removed: a class without codes, a code without a text.
+//! A class of the standard that the backend does not have is represented by a code of this library.
+//! No library returns a code of [`crate::convert::own_class_in`].
+//! This module provides the class and text of such a code.
+//! An error handler receives the class, although the backend calls it with another code.
+//! The registry decides what may be removed: a class without codes, or a code without a text.
 
 use super::{original, put_in_front};
 use crate::convert::own_class_out;
@@ -15,7 +17,7 @@ use crate::lock::lock;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, MutexGuard};
 
-/// The texts of classes that some library does not have.
+/// The texts of classes that some libraries do not have.
 const TEXTS: [(c_int, &CStr); 5] = [
     (58, c"operation failed because a peer process has aborted"),
     (59, c"value is too large to store"),
@@ -25,7 +27,7 @@ const TEXTS: [(c_int, &CStr); 5] = [
 ];
 const NO_TEXT: &CStr = c"an error class that the library below does not have";
 
-/// An entry of the registry: a code of the backend, its class, and whether it has a text.
+/// A code of the backend with its class, and whether it has a text.
 struct Added {
     code: c_int,
     class: Option<c_int>,
@@ -38,7 +40,7 @@ fn added() -> MutexGuard<'static, Vec<Added>> {
     lock(&ADDED)
 }
 
-/// Removes a class or a code; returns an error code.
+/// Removes a class or a code, and returns an error code.
 pub fn remove<F: Foreign>(code: c_int, is_class: bool) -> c_int {
     let mut added = added();
     let is_used = added
@@ -56,7 +58,7 @@ pub fn remove<F: Foreign>(code: c_int, is_class: bool) -> c_int {
     }
 }
 
-/// Removes the text of a class or code.
+/// Removes the text of a class or a code.
 ///
 /// # Safety
 /// MPI is initialized and not finalized.
@@ -68,17 +70,18 @@ pub unsafe fn remove_text<F: Foreign>(code: c_int) -> c_int {
     {
         Some(known) => {
             known.has_text = false;
-            // SAFETY: the code is one that the program has added, and the text is an empty C string.
+            // SAFETY: the program has added this code, and the text is an empty C string.
             unsafe { original!(MPI_Add_error_string)(code, c"".as_ptr()) }
         }
         None => class_below::<F>(class::ARG),
     }
 }
 
-// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
+// SAFETY of all functions below: the exported functions call them, not the backend's functions.
+// The arguments are the program's, which the standard requires to be valid.
 
 unsafe extern "C-unwind" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let code = original!(MPI_Add_error_class)(class);
         if code == 0 {
@@ -96,7 +99,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_code<F: Foreign>(
     class: c_int,
     made: *mut c_int,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let code = original!(MPI_Add_error_code)(class, made);
         if code == 0 {
@@ -114,7 +117,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
     of: c_int,
     text: *const c_char,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let code = original!(MPI_Add_error_string)(of, text);
         if let Some(known) = added()
@@ -128,7 +131,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if own_class_out(code).is_some() {
             class.write(code);
@@ -145,7 +148,7 @@ unsafe extern "C-unwind" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut
     }
 }
 
-/// Returns the standard error class of `code` if only a later version of the library has that class.
+/// Returns the class of `code` if only later versions of the library have that class.
 fn newer<F: Foreign>(code: c_int) -> Option<c_int> {
     let class = F::word_out(Word::Error, code);
     TEXTS
@@ -159,7 +162,8 @@ unsafe extern "C-unwind" fn MPI_Error_string<F: Foreign>(
     text: *mut c_char,
     length: *mut c_int,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard; every library's text buffer is longer than these texts.
+    // SAFETY: the standard requires of the program that its arguments are valid.
+    // The text buffer of every library is longer than these texts.
     unsafe {
         let mut found = 0;
         let mut is_unknown = || {
@@ -183,7 +187,7 @@ unsafe extern "C-unwind" fn MPI_Error_string<F: Foreign>(
 macro_rules! callers {
     ($($name:ident($object:ty))*) => { $(
         unsafe extern "C-unwind" fn $name<F: Foreign>(object: $object, code: c_int) -> c_int {
-            // SAFETY: the program's arguments, which must be valid by the standard.
+            // SAFETY: the standard requires of the program that its arguments are valid.
             unsafe {
                 match own_class_out(code) {
                     Some(class) => {
@@ -202,7 +206,8 @@ callers! {
     MPI_File_call_errhandler(usize)
 }
 
-/// Initialization for every backend, before the program calls any function; `removes`: it can remove what was added.
+/// Initialization for every backend. Runs before all calls of the program.
+/// `removes` is true if the backend can remove codes.
 pub fn prepare<F: Foreign>(removes: bool) {
     put_in_front! {
         MPI_Error_class MPI_Error_string

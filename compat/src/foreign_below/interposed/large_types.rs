@@ -1,6 +1,7 @@
-//! Contiguous datatypes with more than `INT_MAX` elements, on a backend without large counts: their envelope and contents.
+//! Envelope and contents of contiguous datatypes with more than `INT_MAX` elements.
 //!
-//! In the backend such a datatype consists of chunks; a query of the program returns its original arguments.
+//! On a backend without large counts, such a datatype consists of chunks.
+//! A query of the program returns the original arguments.
 
 use super::{original, put_in_front};
 use crate::backend;
@@ -14,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, Once};
 /// `MPI_COMBINER_CONTIGUOUS` of the standard.
 const CONTIGUOUS: c_int = 103;
 
-/// A datatype, and the count and element datatype of its constructor.
+/// The count and the element datatype with which a datatype was constructed.
 #[derive(Clone, Copy)]
 struct Made {
     of: usize,
@@ -23,7 +24,7 @@ struct Made {
 }
 
 static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
-/// Number of such datatypes, so that programs without them pay one load.
+/// Number of such datatypes. Programs without them have the overhead of one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn made() -> MutexGuard<'static, Vec<Made>> {
@@ -41,7 +42,7 @@ fn find<F: Foreign>(datatype: F::Below) -> Option<Made> {
 /// Records the constructor arguments of a contiguous datatype, and duplicates the element datatype.
 ///
 /// # Safety
-/// Both are datatypes of the backend.
+/// Both handles are datatypes of the backend.
 pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::Below) {
     static ARMED: Once = Once::new();
     ARMED.call_once(|| {
@@ -49,7 +50,8 @@ pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::B
     });
     let mut held = element;
     if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
-        // SAFETY: `element` is a datatype of the backend (contract of this function); `held` is a local.
+        // SAFETY: `element` is a datatype of the backend, by the contract of this function.
+        // `held` is a local variable.
         unsafe { (backend::MPI_Type_dup::<F>())(element, &raw mut held) };
     }
     let mut made = made();
@@ -61,7 +63,7 @@ pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::B
     COUNT.store(made.len(), Ordering::Relaxed);
 }
 
-/// Returns the envelope: number of large counts, number of datatypes, combiner.
+/// Returns the envelope: numbers of large counts and of datatypes, and the combiner.
 pub fn envelope<F: Foreign>(datatype: F::Below) -> Option<(i64, i64, c_int)> {
     let _ = find::<F>(datatype)?;
     Some((1, 1, F::word_in(Word::Combiner, CONTIGUOUS)))
@@ -76,13 +78,13 @@ pub unsafe fn contents<F: Foreign>(datatype: F::Below) -> Option<(i64, F::Below)
     let mut element = F::of_request_number(made.element);
     if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
         let held = element;
-        // SAFETY: `remember` has duplicated the datatype, which lives while the entry does.
+        // SAFETY: `remember` has duplicated the datatype, which exists as long as the entry.
         unsafe { (backend::MPI_Type_dup::<F>())(held, &raw mut element) };
     }
     Some((made.count, element))
 }
 
-// SAFETY: called in place of the backend's function, with the program's argument, which must be a valid pointer.
+// SAFETY: this replaces the backend's function. The program's argument is a valid pointer.
 unsafe extern "C-unwind" fn MPI_Type_free<F: Foreign>(datatype: *mut F::Below) -> c_int {
     // SAFETY: `datatype` is the program's argument, which must be a valid pointer.
     unsafe {

@@ -1,4 +1,4 @@
-//! Notification of freed communicators, so that other modules drop their data about them.
+//! Notifications of freed communicators, after which other modules drop their data.
 
 use super::{original, put_in_front};
 use crate::foreign_below::Foreign;
@@ -6,7 +6,7 @@ use crate::lock::lock;
 use std::ffi::c_int;
 use std::sync::Mutex;
 
-/// Functions to be called with the number of a freed communicator.
+/// The functions to call with the number of a freed communicator.
 static TOLD: Mutex<Vec<fn(usize)>> = Mutex::new(Vec::new());
 
 /// Registers `left`, which is called with the number of each communicator that the program frees.
@@ -19,7 +19,7 @@ unsafe fn going<F: Foreign>(comm: *mut F::Below) {
     if comm.is_null() {
         return;
     }
-    // SAFETY: `comm` is the argument of the calling MPI function, which must be a valid pointer.
+    // SAFETY: `comm` is the argument of the calling MPI function, a valid pointer by the standard.
     let number = F::request_number(unsafe { comm.read() });
     let told = lock(&TOLD).clone();
     for left in told {
@@ -28,7 +28,7 @@ unsafe fn going<F: Foreign>(comm: *mut F::Below) {
 }
 
 unsafe extern "C-unwind" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         going::<F>(comm);
         original!(MPI_Comm_free)(comm)
@@ -36,7 +36,7 @@ unsafe extern "C-unwind" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_
 }
 
 unsafe extern "C-unwind" fn MPI_Comm_disconnect<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         going::<F>(comm);
         original!(MPI_Comm_disconnect)(comm)

@@ -1,4 +1,6 @@
-//! Functions of this library in front of those of the backend: they answer what it does not know, or note what the program does.
+//! Interposed functions: they replace functions of the backend, and may call the originals.
+//!
+//! Interposed functions support values unknown to the backend, or record calls of the program.
 
 pub mod codes;
 pub mod large_types;
@@ -12,11 +14,12 @@ use crate::backend::{NAMES, SLOTS};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The previous content of each replaced slot.
+/// The original content of each replaced slot.
 static BEFORE: [AtomicPtr<c_void>; NAMES.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
 
-/// Replaces the function of a slot with one of the same type, and keeps the previous one. A second call has no effect.
+/// Replaces the function of a slot by another of the same type, and stores the original.
+/// A second call has no effect.
 pub fn put(id: usize, function: *mut c_void) {
     if let (Some(slot), Some(before)) = (SLOTS.get(id), BEFORE.get(id))
         && slot.load(Ordering::Relaxed) != function
@@ -26,7 +29,7 @@ pub fn put(id: usize, function: *mut c_void) {
     }
 }
 
-/// Replaces the slots of the same names by functions of this library.
+/// Replaces the functions of these names by functions of the calling module.
 macro_rules! put_in_front {
     ($($name:ident)*) => { $(
         $crate::foreign_below::interposed::put(
@@ -37,7 +40,7 @@ macro_rules! put_in_front {
 }
 pub(crate) use put_in_front;
 
-/// Returns the function that was in the slot of a name before.
+/// Returns access to the original function of a name.
 macro_rules! original {
     ($name:ident) => {
         $crate::foreign_below::interposed::Original($crate::backend::slot::$name)
@@ -46,17 +49,18 @@ macro_rules! original {
 }
 pub(crate) use original;
 
-/// Access to the previous content of a slot.
+/// Access to the original content of a slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Original(pub usize);
 
 impl Original {
-    /// Returns it as a function of the type of `like`, which is a function of the same slot.
+    /// Returns the original function. `like` is a function of the same slot.
     pub fn get<T: Copy>(self, like: T) -> T {
         const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
         let before = BEFORE.get(self.0).map(|slot| slot.load(Ordering::Relaxed));
         match before.filter(|function| !function.is_null()) {
-            // SAFETY: the function was in this slot, whose functions have the type of `like`; the size is asserted above.
+            // SAFETY: the function was in this slot, whose functions have the type of `like`.
+            // The assertion above checks the size.
             Some(function) => unsafe { std::mem::transmute_copy::<*mut c_void, T>(&function) },
             None => like,
         }

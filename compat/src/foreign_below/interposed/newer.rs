@@ -1,5 +1,6 @@
-//! Queries that an older library rejects and that the standard has defined since: names of null handles, unknown hardware
-//! resources in a split, memory of windows that is not shared.
+//! Queries that the standard has defined later, and that an older library rejects.
+//!
+//! The queries are for names of null handles, hardware resources of a split, and unshared windows.
 
 use super::{original, put, put_in_front};
 use crate::backend::{self, slot};
@@ -9,14 +10,16 @@ use crate::foreign_below::infos::entry;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-/// `MPI_COMM_TYPE_SHARED`, those of hardware and of resources, `MPI_WIN_CREATE_FLAVOR` and `MPI_WIN_FLAVOR_SHARED` of the standard.
+/// Constants of the standard: `MPI_COMM_TYPE_SHARED`, the hardware and resource types,
+/// `MPI_WIN_CREATE_FLAVOR` and `MPI_WIN_FLAVOR_SHARED`.
 const SHARED: c_int = 221;
 const HARDWARE: [c_int; 2] = [222, 223];
 const RESOURCE: c_int = 224;
 const CREATE_FLAVOR: c_int = 604;
 const FLAVOR_SHARED: c_int = 314;
 
-// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
+// SAFETY of all functions below: the exported functions call them, not the backend's functions.
+// The arguments are the program's, which the standard requires to be valid.
 
 macro_rules! names {
     ($($name:ident $kind:ident $text:literal)*) => { $(
@@ -26,7 +29,8 @@ macro_rules! names {
             length: *mut c_int,
         ) -> c_int {
             let text: &CStr = $text;
-            // SAFETY: the program's arguments, which must be valid by the standard; every library's name buffer is longer than these names.
+            // SAFETY: the standard requires of the program that its arguments are valid.
+            // The name buffer of every library is longer than these names.
             unsafe {
                 if object != F::null(Kind::$kind) {
                     return original!($name)(object, name, length);
@@ -46,8 +50,9 @@ names! {
     MPI_Win_get_name Win c"MPI_WIN_NULL"
 }
 
-/// Splits by hardware. Shared memory is a type that every library has, under another constant; for an unknown resource type there is nothing to split by,
-/// and each process gets the null communicator. The backend is called in both cases, since other members may request another type.
+/// Splits by hardware. Every library supports shared memory, by its own constant.
+/// With an unknown resource type, each process gets the null communicator.
+/// The backend is called in both cases, since other members may request another type.
 unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
     comm: F::Below,
     kind: c_int,
@@ -59,7 +64,7 @@ unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
         let mut kinds = kinds.iter();
         kinds.any(|known| F::word_in(Word::Split, *known) == kind)
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let kind = if kind == INVALID
             || is_one_of(&[RESOURCE])
@@ -85,7 +90,7 @@ unsafe extern "C-unwind" fn split_with_hardware<F: Foreign>(
     info: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe { split::<F, true>(comm, kind, key, info, made) }
 }
 
@@ -96,7 +101,7 @@ unsafe extern "C-unwind" fn split_without<F: Foreign>(
     info: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe { split::<F, false>(comm, kind, key, info, made) }
 }
 
@@ -111,7 +116,8 @@ macro_rules! shared_query {
         ) -> c_int {
             let (mut flavor, mut flag): (*mut c_int, c_int) = (null_mut(), 0);
             let keyval = F::word_in(Word::Keyval, CREATE_FLAVOR);
-            // SAFETY: the program's arguments, which must be valid by the standard; the attribute is a pointer to an `int`.
+            // SAFETY: the standard requires of the program that its arguments are valid.
+            // The attribute is a pointer to an `int`.
             unsafe {
                 let place = (&raw mut flavor).cast();
                 let code = (backend::MPI_Win_get_attr::<F>())(win, keyval, place, &raw mut flag);
@@ -131,7 +137,7 @@ macro_rules! shared_query {
 shared_query! { MPI_Win_shared_query c_int }
 shared_query! { MPI_Win_shared_query_c isize }
 
-/// Initialization for a library of a version before 4.1, before the program calls any function.
+/// Initialization for a library before version 4.1. Runs before all calls of the program.
 pub fn prepare<F: Foreign>(knows_hardware: bool) {
     put_in_front! {
         MPI_Comm_get_name MPI_Type_get_name MPI_Win_get_name

@@ -1,11 +1,11 @@
-//! Registry of communicators that were created from groups and so belong to sessions.
+//! Registry of communicators created from groups, which belong to sessions.
 
 use super::world::is_running;
 use crate::foreign_below::Foreign;
 use crate::lock::lock;
 use std::sync::{Mutex, MutexGuard};
 
-/// The numbers of these communicators.
+/// The numbers of the communicators created from groups.
 static OF_GROUPS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 fn of_groups() -> MutexGuard<'static, Vec<usize>> {
@@ -21,12 +21,13 @@ pub fn made_of_groups<F: Foreign>(comm: F::Below) {
     }
 }
 
-/// Removes a freed communicator.
+/// Removes a freed communicator from the registry.
 pub fn left(number: usize) {
     of_groups().retain(|known| *known != number);
 }
 
-/// Returns true if a communicator belongs to a session: it was created from a group, or the program does not use the World Model.
+/// Returns true if a communicator belongs to a session.
+/// Such a communicator was created from a group, or the program does not use the World Model.
 pub fn is_of_session<F: Foreign>(comm: F::Below) -> bool {
     !is_running::<F>() || of_groups().contains(&F::request_number(comm))
 }

@@ -1,8 +1,9 @@
 //! Maximum length of port names.
 //!
-//! A program of the standard has a buffer for 1024 characters. MPICH writes at most the 256 of its own header unless the hint
-//! `port_name_size` allows more, and its names over UCX (InfiniBand and others) are longer than that. So each
-//! call that returns a port name gets the hint; other libraries ignore it, as the standard demands of unknown hints.
+//! A program of the standard ABI has a buffer for 1024 characters.
+//! MPICH's own limit is 256 characters, unless the hint `port_name_size` allows more.
+//! MPICH's port names over UCX (InfiniBand and others) are longer than that.
+//! So each call that returns a port name passes the hint. Other libraries ignore unknown hints.
 
 use super::{original, put_in_front};
 use crate::backend;
@@ -14,18 +15,19 @@ const HINT: &CStr = c"port_name_size";
 /// `MPI_MAX_PORT_NAME` of the standard ABI.
 const LENGTH: &CStr = c"1024";
 
-/// Interposes on the functions for every backend, before the program calls any of them.
+/// Interposes the functions, for every backend. Runs before all calls of the program.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Open_port MPI_Lookup_name }
 }
 
-/// Calls `call` with a copy of the program's info plus the `port_name_size` hint.
+/// Calls `call` with a copy of the program's info and the hint `port_name_size`.
 ///
 /// # Safety
-/// MPI is initialized and not finalized; `info` is the program's or the null handle.
+/// MPI is initialized and not finalized. `info` is the program's or the null handle.
 unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c_int) -> c_int {
     let mut hints = F::null(Kind::Info);
-    // SAFETY: MPI is initialized and `info` is valid (contract of this function); the copy is freed below.
+    // SAFETY: MPI is initialized and `info` is valid, by the contract of this function.
+    // The copy is freed below.
     let mut code = unsafe {
         match info == hints {
             true => (backend::MPI_Info_create::<F>())(&raw mut hints),
@@ -35,7 +37,7 @@ unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c
     if code != 0 {
         return code;
     }
-    // SAFETY: `hints` is the copy made above.
+    // SAFETY: `hints` is the copy created above.
     unsafe {
         code = (backend::MPI_Info_set::<F>())(hints, HINT.as_ptr(), LENGTH.as_ptr());
         if code == 0 {
@@ -50,7 +52,7 @@ unsafe extern "C-unwind" fn MPI_Open_port<F: Foreign>(
     info: F::Below,
     port_name: *mut c_char,
 ) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe { with_room::<F>(info, |info| original!(MPI_Open_port)(info, port_name)) }
 }
 
@@ -59,7 +61,7 @@ unsafe extern "C-unwind" fn MPI_Lookup_name<F: Foreign>(
     info: F::Below,
     port_name: *mut c_char,
 ) -> c_int {
-    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
     unsafe {
         with_room::<F>(info, |info| {
             original!(MPI_Lookup_name)(service_name, info, port_name)

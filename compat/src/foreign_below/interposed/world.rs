@@ -1,8 +1,10 @@
-//! Emulation of the World Model's state, on a backend without sessions.
+//! Emulated state of the World Model, on a backend without sessions.
 //!
-//! The backend is initialized when the first session needs it, or the first object that a program may create before it
-//! initializes MPI, and finalized at the end of the process: it can be initialized only once, and sessions may follow the
-//! program's `MPI_Finalize`. Queries such as `MPI_Initialized` are answered from the program's own calls.
+//! This library initializes the backend for the first session.
+//! The first object that a program creates before its MPI initialization has the same effect.
+//! The library finalizes the backend at process exit: a backend can be initialized only once.
+//! Sessions may follow the program's `MPI_Finalize`.
+//! Queries such as `MPI_Initialized` are answered from the program's own calls.
 
 use super::{original, put_in_front};
 use crate::backend;
@@ -17,9 +19,9 @@ use std::sync::{Mutex, MutexGuard};
 /// `MPI_THREAD_MULTIPLE` of the standard.
 const THREAD_MULTIPLE: c_int = 4096;
 
-/// The calls so far.
+/// The calls of the program so far.
 struct State {
-    /// This library has initialized the backend, and finalizes it at the end of the process.
+    /// True if this library has initialized the backend, and will finalize it at process exit.
     is_held: bool,
     world_begun: bool,
     world_ended: bool,
@@ -42,10 +44,10 @@ pub fn is_held() -> bool {
     state().is_held
 }
 
-/// Returns true if the program has initialized MPI and not finalized it.
+/// Returns true if the program has initialized MPI and has not finalized it.
 pub fn is_running<F: Foreign>() -> bool {
     let (mut begun, mut ended) = (0, 0);
-    // SAFETY: both functions may be called at any time; the output arguments are locals.
+    // SAFETY: both functions are allowed at any time, and the outputs are local variables.
     unsafe {
         (backend::MPI_Initialized::<F>())(&raw mut begun);
         (backend::MPI_Finalized::<F>())(&raw mut ended);
@@ -53,16 +55,17 @@ pub fn is_running<F: Foreign>() -> bool {
     begun != 0 && ended == 0
 }
 
-/// Initializes the backend unless it is initialized; returns true if it is usable.
+/// Initializes the backend unless it is initialized. Returns true if it is usable.
 ///
 /// # Safety
-/// None: it may be called at any time.
+/// None: the function is allowed at any time.
 pub unsafe fn hold<F: Foreign>() -> bool {
     let mut state = state();
     if state.is_held {
         return true;
     }
-    // SAFETY: the first two functions may be called at any time; `MPI_Init_thread` is called at most once, since `state` is locked.
+    // SAFETY: the first two functions are allowed at any time.
+    // `state` is locked, so `MPI_Init_thread` is called at most once.
     unsafe {
         let (mut begun, mut ended, mut provided) = (0, 0, 0);
         original!(MPI_Initialized)(&raw mut begun);
@@ -85,10 +88,11 @@ pub unsafe fn hold<F: Foreign>() -> bool {
     true
 }
 
-/// Finalizes the backend at the end of the process.
+/// Finalizes the backend at process exit.
 extern "C" fn let_go<F: Foreign>() {
     let (mut ended, is_held) = (0, state().is_held);
-    // SAFETY: `MPI_Finalized` may be called at any time; `MPI_Finalize` is called once, as the last call of the backend, from `atexit`.
+    // SAFETY: `MPI_Finalized` is allowed at any time.
+    // `MPI_Finalize` is called once, from `atexit`, as the last call of the backend.
     unsafe {
         original!(MPI_Finalized)(&raw mut ended);
         if is_held && ended == 0 {
@@ -98,7 +102,8 @@ extern "C" fn let_go<F: Foreign>() {
     }
 }
 
-// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
+// SAFETY of all functions below: the exported functions call them, not the backend's functions.
+// The arguments are the program's, which the standard requires to be valid.
 
 unsafe extern "C-unwind" fn MPI_Init_thread<F: Foreign>(
     argc: *mut c_int,
@@ -110,7 +115,7 @@ unsafe extern "C-unwind" fn MPI_Init_thread<F: Foreign>(
         let state = state();
         (state.is_held && !state.world_begun, state.provided)
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let code = if is_held {
             if !provided.is_null() {
@@ -133,11 +138,11 @@ unsafe extern "C-unwind" fn MPI_Init<F: Foreign>(
         let state = state();
         state.is_held && !state.world_begun
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     let code = if is_held {
         0
     } else {
-        // SAFETY: the program's arguments, which must be valid by the standard.
+        // SAFETY: the standard requires of the program that its arguments are valid.
         unsafe { original!(MPI_Init)(argc, argv) }
     };
     state().world_begun |= code == 0;
@@ -149,11 +154,11 @@ unsafe extern "C-unwind" fn MPI_Finalize<F: Foreign>() -> c_int {
         let state = state();
         state.is_held && !state.world_ended
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     let code = if is_held {
         0
     } else {
-        // SAFETY: the program's arguments, which must be valid by the standard.
+        // SAFETY: the standard requires of the program that its arguments are valid.
         unsafe { original!(MPI_Finalize)() }
     };
     state().world_ended |= code == 0;
@@ -165,7 +170,7 @@ unsafe extern "C-unwind" fn MPI_Initialized<F: Foreign>(flag: *mut c_int) -> c_i
         let state = state();
         (state.is_held, state.world_begun)
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if is_held {
             flag.write(begun.into());
@@ -180,7 +185,7 @@ unsafe extern "C-unwind" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int
         let state = state();
         (state.is_held, state.world_ended)
     };
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         if is_held {
             flag.write(ended.into());
@@ -192,7 +197,7 @@ unsafe extern "C-unwind" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int
 
 unsafe extern "C-unwind" fn MPI_Info_create<F: Foreign>(info: *mut F::Below) -> c_int {
     let (mut begun, mut ended) = (0, 0);
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         original!(MPI_Initialized)(&raw mut begun);
         original!(MPI_Finalized)(&raw mut ended);
@@ -207,7 +212,7 @@ unsafe extern "C-unwind" fn MPI_Comm_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the program's arguments, which must be valid by the standard.
+    // SAFETY: the standard requires of the program that its arguments are valid.
     unsafe {
         let mut begun = 0;
         original!(MPI_Initialized)(&raw mut begun);
@@ -218,7 +223,7 @@ unsafe extern "C-unwind" fn MPI_Comm_create_errhandler<F: Foreign>(
     }
 }
 
-/// Initialization for a backend without sessions, before the program calls any function.
+/// Initialization for a backend without sessions. Runs before all calls of the program.
 pub fn prepare<F: Foreign>() {
     put_in_front! {
         MPI_Init MPI_Init_thread MPI_Finalize MPI_Initialized MPI_Finalized MPI_Info_create

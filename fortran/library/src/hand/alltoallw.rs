@@ -1,6 +1,6 @@
-//! The alltoallw family: arrays of datatypes whose length the communicator knows.
+//! The alltoallw procedures, whose arrays of datatypes have a length given by the communicator.
 #![allow(unsafe_code)]
-// The procedures have the arguments of the standard.
+// The standard determines the number of arguments.
 #![allow(clippy::too_many_arguments)]
 
 use crate::bodies::{Calls, Ptr};
@@ -15,10 +15,10 @@ const GRAPH: i32 = 212;
 const CART: i32 = 211;
 const DIST_GRAPH: i32 = 213;
 
-/// The number of ranks to which each rank of a communicator sends; 0 if `comm` is no communicator.
+/// Returns the number of peers of each rank in a collective; 0 if `comm` is invalid.
 fn ranks<C: Calls>(comm: Ptr) -> usize {
     let (mut is_inter, mut size) = (0i32, 0i32);
-    // SAFETY: the C library checks the handle and returns an error for an invalid one; the results are variables of this function.
+    // SAFETY: the C library rejects an invalid handle; the results are local variables.
     unsafe {
         C::MPI_Comm_test_inter(comm, (&raw mut is_inter).cast());
         if is_inter != 0 {
@@ -30,10 +30,10 @@ fn ranks<C: Calls>(comm: Ptr) -> usize {
     size.max(0) as usize
 }
 
-/// The number of neighbors that send, and of those that receive; 0 if `comm` is no communicator or has no topology.
+/// Returns the numbers of neighbours that send and that receive; 0 if `comm` has no topology.
 fn neighbors<C: Calls>(comm: Ptr) -> (usize, usize) {
     let (mut of, mut receive, mut send, mut weighted) = (0i32, 0i32, 0i32, 0i32);
-    // SAFETY: the C library checks the handle and returns an error for an invalid one; the results are variables of this function.
+    // SAFETY: the C library rejects an invalid handle; the results are local variables.
     unsafe {
         C::MPI_Topo_test(comm, (&raw mut of).cast());
         if of == CART {
@@ -56,7 +56,7 @@ fn neighbors<C: Calls>(comm: Ptr) -> (usize, usize) {
     (receive.max(0) as usize, send.max(0) as usize)
 }
 
-/// Keeps an array for as long as the process lives, once for each content: operations in progress refer to it.
+/// Keeps an array until the process ends, once per content, because active operations refer to it.
 fn kept(handles: Vec<Ptr>) -> Ptr {
     static KEPT: Mutex<BTreeSet<&'static [usize]>> = Mutex::new(BTreeSet::new());
     let numbers: Vec<usize> = handles.iter().map(|h| *h as usize).collect();
@@ -69,20 +69,20 @@ fn kept(handles: Vec<Ptr>) -> Ptr {
     new.as_ptr() as Ptr
 }
 
-/// The datatypes of one buffer, as C has them.
+/// The datatypes of one buffer, as an array of C handles.
 struct Types {
     at: Ptr,
-    /// The array of a call after which nothing refers to it.
+    /// The array, if no operation refers to it after the call.
     _own: Vec<Ptr>,
 }
 
 impl Types {
-    /// The datatypes of `count` blocks. `stays`: the operation refers to them after the call.
+    /// Converts the datatypes of `count` blocks. `stays`: the operation refers to them later.
     ///
     /// # Safety
     /// `numbers` has `count` elements.
     unsafe fn new(numbers: *const i32, count: usize, stays: bool) -> Types {
-        // SAFETY: `numbers` has `count` elements (contract of this function).
+        // SAFETY: `numbers` has `count` elements by this function's contract.
         let own = unsafe { Many::<handle::Datatype>::input(numbers, count).into_vec() };
         if stays {
             return Types {
@@ -96,7 +96,7 @@ impl Types {
         }
     }
 
-    /// What C ignores.
+    /// Returns the null array, for datatypes that C ignores.
     fn none() -> Types {
         Types {
             at: null_mut(),
@@ -105,7 +105,7 @@ impl Types {
     }
 }
 
-/// Bodies: the name, the C function, the types of counts and of displacements, the numbers of blocks, and which of `info` and `request` it has.
+/// Defines bodies from name, C function, integer types, block counts, and optional arguments.
 macro_rules! bodies {
     ($($name:ident $c:ident $int:ty, $displacement:ty, $lengths:ident $(, $info:ident)? $(=> $request:ident)?;)*) => {
         $(
@@ -122,11 +122,11 @@ macro_rules! bodies {
                 $($info: *mut i32,)?
                 $($request: *mut i32,)?
             ) -> i32 {
-                // SAFETY: `comm`, `info` and `request` point to INTEGERs. The standard gives `sendtypes` and `recvtypes` an element for each block,
-                // whose numbers the communicator has; with MPI_IN_PLACE `sendtypes` is not read. The arrays of counts and displacements, which
-                // operations in progress use, are the program's.
+                // SAFETY: `comm`, `info`, `request` point to INTEGERs. By the standard,
+                // `sendtypes` and `recvtypes` have an element per block of the communicator.
+                // `sendtypes` is unused for MPI_IN_PLACE. The program keeps all other arrays.
                 unsafe {
-                    // A call that makes a request.
+                    // Only a call that makes a request keeps its datatypes.
                     let stays = false $(| !$request.is_null())?;
                     let comm = input::<handle::Comm>(comm);
                     let (receive, send) = $lengths::<C>(comm);
@@ -157,7 +157,7 @@ macro_rules! bodies {
     };
 }
 
-/// The request that a call makes, which is returned to Fortran at the end of its scope.
+/// The request of a call; the drop stores it in the Fortran variable.
 struct Made {
     handle: Ptr,
     number: *mut i32,
@@ -173,7 +173,7 @@ impl Made {
         }
     }
 
-    /// The address where C puts the handle.
+    /// Returns the address at which C stores the handle.
     fn place(&mut self) -> Ptr {
         (&raw mut self.handle).cast()
     }
@@ -181,12 +181,12 @@ impl Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // SAFETY: `new` states that `number` points to an INTEGER; the C library has stored the handle, which stays null if the call failed.
+        // SAFETY: `number` points to an INTEGER (contract of `new`); a failed call leaves null.
         unsafe { output::<handle::Request>(self.number, self.handle) }
     }
 }
 
-/// Ranks that receive and that send, for the collectives of a whole communicator.
+/// Returns the number of peers twice, as receivers and as senders, for collectives on all ranks.
 fn both<C: Calls>(comm: Ptr) -> (usize, usize) {
     let ranks = ranks::<C>(comm);
     (ranks, ranks)

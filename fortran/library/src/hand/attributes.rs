@@ -1,10 +1,10 @@
-//! Attributes: pointers in C, integers in Fortran.
+//! Attributes, whose values are pointers in C and integers in Fortran.
 //!
-//! An attribute that Fortran sets is a pointer to a cell with the integer: that is what a C program has to get. Fortran gets the integer back, because
-//! the addresses of cells are known. An attribute that C has set is its pointer as an integer.
-//! There is one cell for each value, for as long as the process lives: C copies pointers to it when a communicator is duplicated.
+//! An attribute set by Fortran is a pointer to a cell with the integer, as a C program expects.
+//! Fortran gets the integer back, since the addresses of cells are known. An attribute set by C is
+//! its pointer as an integer. One cell per value is kept until the process ends: C copies pointers.
 //!
-//! The values of predefined attributes are behind the pointers that C returns.
+//! C returns pointers to the values of predefined attributes.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
@@ -21,7 +21,7 @@ const WIN_SIZE: i32 = 603;
 const WIN_CREATE_FLAVOR: i32 = 604;
 const WIN_MODEL: i32 = 605;
 
-/// The cells: by their values, and their addresses.
+/// The cells by value, and the addresses of all cells.
 #[derive(Default)]
 struct Cells {
     by_value: BTreeMap<i64, usize>,
@@ -30,7 +30,7 @@ struct Cells {
 
 static CELLS: Mutex<Option<Cells>> = Mutex::new(None);
 
-/// The pointer that C gets for an integer of Fortran.
+/// Returns the pointer that C gets for an integer of Fortran.
 pub(super) fn stored(value: i64) -> Ptr {
     let mut cells = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
     let cells = cells.get_or_insert_default();
@@ -42,27 +42,27 @@ pub(super) fn stored(value: i64) -> Ptr {
     std::ptr::with_exposed_provenance_mut(address)
 }
 
-/// The integer that Fortran gets for a pointer: the value of a cell, or the pointer that C has set.
+/// Returns the integer that Fortran gets for a pointer: a cell's value, or the pointer itself.
 pub(super) fn loaded(pointer: Ptr) -> i64 {
     let cells = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
     let is_cell = cells
         .as_ref()
         .is_some_and(|c| c.addresses.contains(&(pointer as usize)));
     if is_cell {
-        // SAFETY: the address is one that `stored` has leaked from a box with an `i64`, and it has exposed its provenance.
+        // SAFETY: `stored` leaked this address from a box with an `i64` and exposed its provenance.
         unsafe { *pointer.cast::<i64>() }
     } else {
         pointer as usize as i64
     }
 }
 
-/// The value in Fortran of an attribute that C has returned as a pointer.
+/// Returns the Fortran value of an attribute that C has returned as a pointer.
 ///
 /// # Safety
 /// The C library has returned the pointer for this keyval.
 unsafe fn value(keyval: i32, pointer: Ptr) -> i64 {
-    // SAFETY: the values of these predefined keyvals are pointers to an `int`, that of MPI_WIN_SIZE is one to an `MPI_Aint` (MPI 5.0,
-    // sections 9.1.2 and 12.2.6); any other pointer is not dereferenced unless it is one of the cells.
+    // SAFETY: predefined keyvals have pointers to an `int`, MPI_WIN_SIZE to an `MPI_Aint` (MPI 5.0,
+    // sections 9.1.2 and 12.2.6). Any other pointer is dereferenced only if it is a cell.
     unsafe {
         match keyval {
             _ if pointer.is_null() => 0,
@@ -84,8 +84,8 @@ macro_rules! getters {
                 attribute_val: *mut i64,
                 flag: *mut i32,
             ) -> i32 {
-                // SAFETY: the arguments are variables of these types in Fortran's interface; the results of the C function are variables
-                // of this one, and `found` is read only if the function has set it.
+                // SAFETY: arguments have the types of Fortran's interface. Results are locals,
+                // and `found` is read only if the C function has set it.
                 unsafe {
                     let (mut found, mut is_there): (Ptr, i32) = (null_mut(), 0);
                     let outcome = C::$c(
@@ -121,7 +121,7 @@ macro_rules! setters {
                 keyval: *mut i32,
                 attribute_val: *mut i64,
             ) -> i32 {
-                // SAFETY: the arguments are variables of these types in Fortran's interface; the cell lives as long as the process.
+                // SAFETY: arguments have the types of Fortran's interface; cells are never freed.
                 unsafe {
                     let cell = stored(*attribute_val) as usize as i64;
                     C::$c(input::<handle::$kind>(object), *keyval, cell)
@@ -137,23 +137,23 @@ setters! {
     win_set_attr MPI_Win_set_attr Win;
 }
 
-/// The deprecated form, whose value is an INTEGER.
+/// MPI_ATTR_PUT: the deprecated form of the procedure, whose value is an INTEGER.
 pub unsafe fn attr_put<C: Calls>(comm: *mut i32, keyval: *mut i32, attribute_val: *mut i32) -> i32 {
-    // SAFETY: the arguments are INTEGERs in Fortran's interface, and `value` is one variable of the wider type.
+    // SAFETY: the arguments are INTEGERs in Fortran's interface; `value` is a local variable.
     unsafe {
         let mut value = i64::from(*attribute_val);
         comm_set_attr::<C>(comm, keyval, &raw mut value)
     }
 }
 
-/// The deprecated form, which cuts the value to an INTEGER.
+/// MPI_ATTR_GET: the deprecated form, which truncates the value to an INTEGER.
 pub unsafe fn attr_get<C: Calls>(
     comm: *mut i32,
     keyval: *mut i32,
     attribute_val: *mut i32,
     flag: *mut i32,
 ) -> i32 {
-    // SAFETY: the arguments are INTEGERs and a LOGICAL in Fortran's interface; the results are variables of this function.
+    // SAFETY: the arguments have the types of Fortran's interface; the results are locals.
     unsafe {
         let (mut found, mut is_there) = (0i64, 0i32);
         let outcome = comm_get_attr::<C>(comm, keyval, &raw mut found, &raw mut is_there);

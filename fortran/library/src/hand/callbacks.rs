@@ -1,4 +1,5 @@
-//! Generalized requests and data representations: C passes the extra state as a pointer, here to a box with the functions of Fortran.
+//! Callbacks of generalized requests and data representations.
+//! The extra state for C is a pointer to a box with the Fortran functions.
 #![allow(unsafe_code)]
 
 use super::predefined;
@@ -8,7 +9,7 @@ use crate::handle::{self, number, output};
 use crate::text;
 use std::ptr::null_mut;
 
-/// A generalized request of Fortran. The program passes each function with the interface below (MPI 5.0, section 13.2).
+/// The functions of a generalized request, with the interfaces of MPI 5.0, section 13.2.
 struct Request {
     query: usize,
     free: usize,
@@ -21,8 +22,8 @@ type Free = unsafe extern "C" fn(*mut i64, *mut i32);
 type Cancel = unsafe extern "C" fn(*mut i64, *mut i32, *mut i32);
 
 unsafe extern "C" fn query(state: *mut Request, status: *mut i32) -> i32 {
-    // SAFETY: the C library passes the extra state of `grequest_start`, which `free` has not yet freed, and a status; in Fortran a status is an
-    // array of INTEGERs with the same layout.
+    // SAFETY: C passes the extra state of `grequest_start`, which is not freed yet, and a status.
+    // A status in Fortran is an array of INTEGERs with the same layout.
     unsafe {
         let (function, mut outcome) = (std::mem::transmute::<usize, Query>((*state).query), 0_i32);
         function(&raw mut (*state).extra, status, &raw mut outcome);
@@ -30,9 +31,9 @@ unsafe extern "C" fn query(state: *mut Request, status: *mut i32) -> i32 {
     }
 }
 
-/// The last call for a request.
+/// Frees the request's state; the C library calls this last.
 unsafe extern "C" fn free(state: *mut Request) -> i32 {
-    // SAFETY: the C library passes the extra state of `grequest_start`, a leaked box, and calls the free function once, after all others.
+    // SAFETY: the C library passes the leaked box of `grequest_start`, once, after all other calls.
     unsafe {
         let (function, mut outcome) = (std::mem::transmute::<usize, Free>((*state).free), 0_i32);
         function(&raw mut (*state).extra, &raw mut outcome);
@@ -42,7 +43,7 @@ unsafe extern "C" fn free(state: *mut Request) -> i32 {
 }
 
 unsafe extern "C" fn cancel(state: *mut Request, complete: i32) -> i32 {
-    // SAFETY: the C library passes the extra state of `grequest_start`, which `free` has not yet freed.
+    // SAFETY: the C library passes the extra state of `grequest_start`, which is not freed yet.
     unsafe {
         let (function, mut outcome) =
             (std::mem::transmute::<usize, Cancel>((*state).cancel), 0_i32);
@@ -59,8 +60,8 @@ pub unsafe fn grequest_start<C: Calls>(
     extra_state: *mut i64,
     request: *mut i32,
 ) -> i32 {
-    // SAFETY: `extra_state` and `request` are variables of these types in Fortran's interface. The C library keeps `state` for the functions above;
-    // if the call fails it keeps nothing, so the box is freed here.
+    // SAFETY: the arguments have the types of Fortran's interface. The C library keeps `state`
+    // for the functions above. After a failure it keeps nothing, so the box is freed here.
     unsafe {
         let state = Box::into_raw(Box::new(Request {
             query: query_fn as usize,
@@ -84,7 +85,7 @@ pub unsafe fn grequest_start<C: Calls>(
     }
 }
 
-/// A data representation of Fortran; it lives as long as the process.
+/// The functions of a data representation, kept until the process ends.
 struct Representation {
     read: usize,
     write: usize,
@@ -95,11 +96,11 @@ struct Representation {
 type Conversion<L> = unsafe extern "C" fn(Ptr, *mut i32, *mut L, Ptr, *mut i64, *mut i64, *mut i32);
 type Extent = unsafe extern "C" fn(*mut i32, *mut i64, *mut i64, *mut i32);
 
-/// Calls a conversion function.
+/// Calls a conversion function of the program.
 ///
 /// # Safety
-/// `function` is one that a program has passed as a conversion function with counts of type `L`, `state` is that of its representation, and the
-/// others are the arguments of the C library's call.
+/// `function` is a conversion function with counts of type `L`, from the representation of `state`.
+/// The other arguments are those of the C library's call.
 unsafe fn converted<L>(
     function: usize,
     userbuf: Ptr,
@@ -109,7 +110,7 @@ unsafe fn converted<L>(
     mut position: i64,
     state: *mut Representation,
 ) -> i32 {
-    // SAFETY: by the contract of this function; the function gets addresses of variables of this one.
+    // SAFETY: the arguments satisfy this function's contract; results are local variables.
     unsafe {
         let (function, mut outcome) =
             (std::mem::transmute::<usize, Conversion<L>>(function), 0_i32);
@@ -135,7 +136,7 @@ unsafe extern "C" fn read<L>(
     position: i64,
     state: *mut Representation,
 ) -> i32 {
-    // SAFETY: the C library passes the extra state that the representation was registered with, which lives as long as the process.
+    // SAFETY: the C library passes the registered extra state, which is never freed.
     unsafe {
         converted(
             (*state).read,
@@ -157,7 +158,7 @@ unsafe extern "C" fn write<L>(
     position: i64,
     state: *mut Representation,
 ) -> i32 {
-    // SAFETY: the C library passes the extra state that the representation was registered with, which lives as long as the process.
+    // SAFETY: the C library passes the registered extra state, which is never freed.
     unsafe {
         converted(
             (*state).write,
@@ -172,8 +173,7 @@ unsafe extern "C" fn write<L>(
 }
 
 unsafe extern "C" fn extent(datatype: Ptr, extent: *mut i64, state: *mut Representation) -> i32 {
-    // SAFETY: the C library passes the extra state that the representation was registered with, which lives as long as the process, and a variable
-    // for the result.
+    // SAFETY: C passes the registered extra state, which is never freed, and a result variable.
     unsafe {
         let (function, mut outcome) =
             (std::mem::transmute::<usize, Extent>((*state).extent), 0_i32);
@@ -199,8 +199,8 @@ macro_rules! representations {
                 extra_state: *mut i64,
                 datarep_len: usize,
             ) -> i32 {
-                // SAFETY: `datarep` has `datarep_len` characters, as compilers pass a CHARACTER, and `extra_state` is an INTEGER of the kind of
-                // addresses. The C library keeps `state` for the functions above; if the call fails it keeps nothing.
+                // SAFETY: `datarep` has `datarep_len` characters; `extra_state` is an INTEGER.
+                // The C library keeps `state` for the functions above, unless the call fails.
                 unsafe {
                     let state = Box::into_raw(Box::new(Representation {
                         read: read_conversion_fn as usize,

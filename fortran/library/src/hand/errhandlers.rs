@@ -1,4 +1,4 @@
-//! Error handlers: C passes the address of a handle, Fortran expects an INTEGER.
+//! Error handlers: C passes the address of a handle; Fortran expects an INTEGER.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
@@ -6,9 +6,9 @@ use crate::handle::{self, number, output};
 use crate::pool::{self, Pool};
 use std::ptr::null_mut;
 
-/// A user's handler.
+/// The type of a program's error handler.
 type Fortran = unsafe extern "C" fn(*mut i32, *mut i32);
-/// What C calls; it may pass more arguments, which are ignored.
+/// The type of the C function. C may pass more arguments, which are ignored.
 type Slot = unsafe extern "C" fn(*mut Ptr, *mut i32);
 
 macro_rules! errhandlers {
@@ -17,8 +17,8 @@ macro_rules! errhandlers {
             static $pool: Pool = Pool::new();
 
             unsafe extern "C" fn $slot<const N: usize>(object: *mut Ptr, code: *mut i32) {
-                // SAFETY: the C library gets slot N only after a program's function was entered there, which has this interface; it passes the
-                // addresses of a handle and of a code.
+                // SAFETY: slot N is passed to C only after a function with this type was entered.
+                // C passes the addresses of a handle and of a code.
                 unsafe {
                     let function: Fortran = std::mem::transmute($pool.at(N));
                     let (mut object, mut code) = (number::<handle::$kind>(*object), *code);
@@ -29,7 +29,7 @@ macro_rules! errhandlers {
             static $slots: [[Slot; 16]; 16] = instances!($slot);
 
             pub unsafe fn $name<C: Calls>(function: Ptr, errhandler: *mut i32) -> i32 {
-                // SAFETY: `errhandler` is an INTEGER in Fortran's interface, and `made` a variable for the C function's result.
+                // SAFETY: `errhandler` is an INTEGER in Fortran's interface; `made` is a local.
                 unsafe {
                     let Some(place) = $pool.enter(function as usize) else {
                         return pool::full(stringify!($c));

@@ -1,4 +1,4 @@
-//! Strings whose length is an argument, counted with the terminating zero byte in C and without it in Fortran.
+//! Procedures with a string length argument, which in C includes the terminating zero byte.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
@@ -15,8 +15,8 @@ pub unsafe fn info_get<C: Calls>(
     key_len: usize,
     value_len: usize,
 ) -> i32 {
-    // SAFETY: `key` and `value` have the numbers of characters that compilers pass with them, the others are an INTEGER or a LOGICAL each; `found` has
-    // space for `valuelen` characters and the zero byte.
+    // SAFETY: `key` and `value` have the passed lengths; the others are INTEGERs and LOGICALs.
+    // `found` has space for `valuelen` characters and the zero byte.
     unsafe {
         let key = text::input_both_sides(key, key_len);
         let wanted = convert::length(i64::from(*valuelen));
@@ -48,8 +48,8 @@ pub unsafe fn info_get_string<C: Calls>(
     key_len: usize,
     value_len: usize,
 ) -> i32 {
-    // SAFETY: `key` and `value` have the numbers of characters that compilers pass with them, the others are an INTEGER or a LOGICAL each; `found` has
-    // `size` bytes, which the C function gets.
+    // SAFETY: `key` and `value` have the passed lengths; the others are INTEGERs and LOGICALs.
+    // `found` has `size` bytes, and the C function gets this size.
     unsafe {
         let key = text::input_both_sides(key, key_len);
         let wanted = convert::length(i64::from(*buflen)).min(value_len);
@@ -83,8 +83,8 @@ pub unsafe fn session_get_nth_pset<C: Calls>(
     pset_name: *mut u8,
     pset_name_len: usize,
 ) -> i32 {
-    // SAFETY: `pset_name` has the number of characters that compilers pass with it, and the others are an INTEGER each; `found` has `size` bytes, which
-    // the C function gets.
+    // SAFETY: `pset_name` has the length that compilers pass; the others are INTEGERs.
+    // `found` has `size` bytes, and the C function gets this size.
     unsafe {
         let wanted = convert::length(i64::from(*pset_len)).min(pset_name_len);
         let mut found = vec![0u8; wanted + 1];

@@ -1,7 +1,7 @@
-//! Keyvals: the functions that copy and delete attributes.
+//! Keyvals: the callbacks that copy and delete attributes.
 //!
-//! C passes the extra state as a pointer: here to a box with both functions and the extra state of Fortran.
-//! Boxes live as long as the process: objects with attributes may outlive the keyval.
+//! The extra state for C is a pointer to a box with both Fortran functions and their extra state.
+//! The boxes are never freed, because objects with attributes may outlive the keyval.
 #![allow(unsafe_code)]
 
 use super::attributes::{loaded, stored};
@@ -10,7 +10,7 @@ use crate::bodies::{Calls, Ptr};
 use crate::convert::logical;
 use crate::handle::{self, Kind, number};
 
-/// The width of attribute values in the functions' arguments.
+/// The integer type of attribute values in the callbacks' arguments.
 trait Width: Copy {
     fn of(value: i64) -> Self;
     fn value(self) -> i64;
@@ -52,8 +52,8 @@ unsafe extern "C" fn copy<K: Kind, W: Width>(
     to: *mut Ptr,
     flag: *mut i32,
 ) -> i32 {
-    // SAFETY: the C library passes the state of `functions`, which is never freed and whose copy function a program has passed with this interface;
-    // `to` and `flag` are its variables for the results. The Fortran function gets addresses of variables of this one.
+    // SAFETY: C passes the state of `functions`, which is never freed; its copy function has
+    // this interface. `to` and `flag` are result variables of C; Fortran gets addresses of locals.
     unsafe {
         let state: *mut State<W> = state.cast();
         let function: Copy_<W> = std::mem::transmute((*state).copy);
@@ -83,8 +83,8 @@ unsafe extern "C" fn delete<K: Kind, W: Width>(
     value: Ptr,
     state: Ptr,
 ) -> i32 {
-    // SAFETY: the C library passes the state of `functions`, which is never freed and whose delete function a program has passed with this
-    // interface. The Fortran function gets addresses of variables of this one.
+    // SAFETY: C passes the state of `functions`, which is never freed; its delete function has
+    // this interface. The Fortran function gets local variables by address.
     unsafe {
         let state: *mut State<W> = state.cast();
         let function: Delete<W> = std::mem::transmute((*state).delete);
@@ -102,7 +102,7 @@ unsafe extern "C" fn delete<K: Kind, W: Width>(
     }
 }
 
-/// The functions for C: predefined ones, or those above with a box.
+/// Returns the functions and the state for C: predefined functions, or those above with a box.
 fn functions<K: Kind, W: Width>(copy_fn: Ptr, delete_fn: Ptr, extra: W) -> (Ptr, Ptr, Ptr) {
     let state = Box::leak(Box::new(State {
         copy: copy_fn as usize,
@@ -127,7 +127,7 @@ macro_rules! keyvals {
                 keyval: *mut i32,
                 extra_state: *mut i64,
             ) -> i32 {
-                // SAFETY: `keyval` and `extra_state` are INTEGERs of these kinds in Fortran's interface.
+                // SAFETY: `keyval` and `extra_state` are INTEGERs of these kinds in Fortran.
                 unsafe {
                     let (copy, delete, state) =
                         functions::<handle::$kind, i64>(copy_fn, delete_fn, *extra_state);
@@ -144,7 +144,7 @@ keyvals! {
     win_create_keyval MPI_Win_create_keyval Win;
 }
 
-/// The deprecated form, whose values are INTEGERs.
+/// MPI_KEYVAL_CREATE: the deprecated form, whose attribute values are INTEGERs.
 pub unsafe fn keyval_create<C: Calls>(
     copy_fn: Ptr,
     delete_fn: Ptr,

@@ -1,9 +1,9 @@
-//! Bodies that the tables do not describe, each generic over the C functions.
+//! Handwritten bodies of procedures that the tables do not fully describe.
 //!
-//! The build script finds them by their heads; the exported symbols are generated.
+//! The build script finds the bodies by their function heads; the exported symbols are generated.
 #![allow(unsafe_code)]
-// The contract of a body is the interface of its procedure, which the standard and the modules give: each argument is a variable, an array or a
-// procedure of the stated type, and is not null unless it is optional.
+// The contract of a body is the interface of its procedure in the standard and in the modules.
+// Each argument has the stated type, and is not null unless it is optional.
 #![allow(clippy::missing_safety_doc)]
 
 mod alltoallw;

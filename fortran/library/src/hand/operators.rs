@@ -1,4 +1,4 @@
-//! Reduction operators: C passes the datatype as a handle, Fortran expects an INTEGER.
+//! Reduction operators: C passes the datatype as a handle; Fortran expects an INTEGER.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
@@ -7,7 +7,7 @@ use crate::handle::{self, number, output};
 use crate::pool::{self, Pool};
 use std::ptr::null_mut;
 
-/// A user's function; `L` is the type of the length.
+/// The type of a program's reduction function; `L` is the integer type of the length.
 type Fortran<L> = unsafe extern "C" fn(Ptr, Ptr, *mut L, *mut i32);
 type Slot<L> = unsafe extern "C" fn(Ptr, Ptr, *mut L, *mut Ptr);
 
@@ -15,8 +15,8 @@ static FUNCTIONS: Pool = Pool::new();
 static LARGE_FUNCTIONS: Pool = Pool::new();
 
 unsafe extern "C" fn slot<const N: usize>(a: Ptr, b: Ptr, length: *mut i32, datatype: *mut Ptr) {
-    // SAFETY: the C library gets slot N only after a program's function was entered there, which has this interface; it passes the addresses of
-    // a length and of a datatype.
+    // SAFETY: slot N is passed to C only after a program's function with this type was entered.
+    // It passes the addresses of a length and of a datatype.
     unsafe {
         let function: Fortran<i32> = std::mem::transmute(FUNCTIONS.at(N));
         let mut datatype = number::<handle::Datatype>(*datatype);
@@ -30,8 +30,8 @@ unsafe extern "C" fn large_slot<const N: usize>(
     length: *mut i64,
     datatype: *mut Ptr,
 ) {
-    // SAFETY: the C library gets slot N only after a program's function was entered there, which has this interface; it passes the addresses of
-    // a length and of a datatype.
+    // SAFETY: slot N is passed to C only after a program's function with this type was entered.
+    // It passes the addresses of a length and of a datatype.
     unsafe {
         let function: Fortran<i64> = std::mem::transmute(LARGE_FUNCTIONS.at(N));
         let mut datatype = number::<handle::Datatype>(*datatype);
@@ -43,7 +43,7 @@ static SLOTS: [[Slot<i32>; 16]; 16] = instances!(slot);
 static LARGE_SLOTS: [[Slot<i64>; 16]; 16] = instances!(large_slot);
 
 pub unsafe fn op_create<C: Calls>(user_fn: Ptr, commute: *mut i32, op: *mut i32) -> i32 {
-    // SAFETY: `commute` and `op` are a LOGICAL and an INTEGER in Fortran's interface, and `made` is a variable for the C function's result.
+    // SAFETY: `commute` and `op` have the types of Fortran's interface; `made` is a local.
     unsafe {
         let Some(place) = FUNCTIONS.enter(user_fn as usize) else {
             return pool::full("MPI_Op_create");
@@ -57,7 +57,7 @@ pub unsafe fn op_create<C: Calls>(user_fn: Ptr, commute: *mut i32, op: *mut i32)
 }
 
 pub unsafe fn op_create_c<C: Calls>(user_fn: Ptr, commute: *mut i32, op: *mut i32) -> i32 {
-    // SAFETY: `commute` and `op` are a LOGICAL and an INTEGER in Fortran's interface, and `made` is a variable for the C function's result.
+    // SAFETY: `commute` and `op` have the types of Fortran's interface; `made` is a local.
     unsafe {
         let Some(place) = LARGE_FUNCTIONS.enter(user_fn as usize) else {
             return pool::full("MPI_Op_create_c");

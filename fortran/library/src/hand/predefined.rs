@@ -6,11 +6,11 @@ use crate::convert::set_logical;
 use std::ffi::CStr;
 
 const SUCCESS: i32 = 0;
-/// The values of the constants in C.
+/// The C values of the constants for predefined callbacks.
 const NULL_FN: usize = 0;
 const DUP_FN: usize = 1;
 
-/// A callback without an effect of its own: the flag is false, so nothing is copied.
+/// Defines copy callbacks that set the flag to false, so no attribute is copied.
 macro_rules! null_copies {
     ($($name:ident: $value:ty;)*) => {
         $(
@@ -19,7 +19,7 @@ macro_rules! null_copies {
                 _: *const i32, _: *const i32, _: *const $value,
                 _: *const $value, _: *mut $value, flag: *mut i32, ierror: *mut i32,
             ) {
-                // SAFETY: a program calls it as a copy function, whose `flag` and `ierror` are a LOGICAL and an INTEGER.
+                // SAFETY: programs call this as a copy function, with a LOGICAL and an INTEGER.
                 unsafe {
                     set_logical(flag, 0);
                     *ierror = SUCCESS;
@@ -29,7 +29,7 @@ macro_rules! null_copies {
     };
 }
 
-/// A callback that copies the value.
+/// Defines copy callbacks that copy the attribute value.
 macro_rules! duplicates {
     ($($name:ident: $value:ty;)*) => {
         $(
@@ -38,8 +38,8 @@ macro_rules! duplicates {
                 _: *const i32, _: *const i32, _: *const $value,
                 from: *const $value, to: *mut $value, flag: *mut i32, ierror: *mut i32,
             ) {
-                // SAFETY: a program calls it as a copy function, whose attribute values are INTEGERs of this kind, `flag` a LOGICAL and `ierror` an
-                // INTEGER.
+                // SAFETY: programs call this as a copy function: values are INTEGERs of this kind,
+                // `flag` is a LOGICAL and `ierror` an INTEGER.
                 unsafe {
                     *to = *from;
                     set_logical(flag, 1);
@@ -57,7 +57,7 @@ macro_rules! null_deletes {
             pub unsafe extern "C" fn $name(
                 _: *const i32, _: *const i32, _: *const $value, _: *const $value, ierror: *mut i32,
             ) {
-                // SAFETY: a program calls it as a delete function, whose `ierror` is an INTEGER.
+                // SAFETY: a program calls this as a delete function; `ierror` is an INTEGER.
                 unsafe { *ierror = SUCCESS }
             }
         )*
@@ -85,15 +85,15 @@ null_deletes! {
     mpi_null_delete_fn_: i32;
 }
 
-/// No conversion: the C library never calls it.
+/// MPI_CONVERSION_FN_NULL, for no conversion; the C library never calls it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_conversion_fn_null_() {}
 
-/// The large-count form of the same.
+/// MPI_CONVERSION_FN_NULL_C, the large-count form.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_conversion_fn_null_c_() {}
 
-/// A predefined callback: its address here, its symbol, its constant in C.
+/// A predefined callback: its address in this library, its symbol, and its constant in C.
 type Known = (usize, &'static CStr, usize);
 
 fn known() -> [Known; 14] {
@@ -167,9 +167,9 @@ fn known() -> [Known; 14] {
     ]
 }
 
-/// The constant in C of a predefined callback; none for a user's function.
+/// Returns the C constant of a predefined callback, or `None` for a user function.
 ///
-/// A program that is linked to fixed addresses has an entry of its own for the function, which the dynamic linker returns.
+/// A non-PIE program has its own address for the function; `dlsym` returns that address.
 pub fn constant(function: Ptr) -> Option<Ptr> {
     let is = |(here, symbol, _): &Known| {
         *here == function as usize

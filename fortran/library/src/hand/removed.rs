@@ -1,4 +1,4 @@
-//! Procedures that the standard has removed and that old programs call, by those that replaced them.
+//! Procedures that the standard has removed and old programs call, implemented by their successors.
 #![allow(unsafe_code)]
 
 use super::comm_create_errhandler;
@@ -8,19 +8,19 @@ use crate::convert::{length, report};
 use crate::handle::{self, Many, input, output};
 use std::ptr::null_mut;
 
-// The arguments of the procedures are INTEGERs, or arrays of them, and choice buffers: the standards that had them give their interfaces.
+// The arguments are INTEGERs, INTEGER arrays and choice buffers, as in the earlier standards.
 
-/// An address that is returned in an INTEGER: the low half of one that does not fit.
+/// Stores an address in an INTEGER; only the low half if it does not fit.
 ///
 /// # Safety
 /// `to` points to an INTEGER.
 unsafe fn low_half(to: *mut i32, address: i64) {
-    // SAFETY: `to` points to an INTEGER (contract of this function).
+    // SAFETY: `to` points to an INTEGER by this function's contract.
     unsafe { *to = address as i32 }
 }
 
 unsafe fn address<C: Calls>(location: Ptr, to: *mut i32) -> i32 {
-    // SAFETY: `to` is an INTEGER of the program, and `found` a variable for the C function's result; `location` is not read.
+    // SAFETY: `to` is an INTEGER, `found` is a local, and `location` is not dereferenced.
     unsafe {
         let mut found = 0i64;
         let outcome = C::MPI_Get_address(cells::buffer(location), (&raw mut found).cast());
@@ -29,27 +29,27 @@ unsafe fn address<C: Calls>(location: Ptr, to: *mut i32) -> i32 {
     }
 }
 
-/// The lower bound and the extent of a datatype.
+/// Returns the outcome, the lower bound and the extent of a datatype.
 ///
 /// # Safety
 /// `datatype` points to an INTEGER.
 unsafe fn bounds<C: Calls>(datatype: *mut i32) -> (i32, i64, i64) {
     let (mut lower, mut extent) = (0i64, 0i64);
-    // SAFETY: `datatype` is an INTEGER of the program, by the contract of this function.
+    // SAFETY: `datatype` points to an INTEGER by this function's contract.
     let datatype = unsafe { input::<handle::Datatype>(datatype) };
-    // SAFETY: the C library checks the handle; the results are variables of this function.
+    // SAFETY: the C library checks the handle; the results are local variables.
     let outcome = unsafe {
         C::MPI_Type_get_extent(datatype, (&raw mut lower).cast(), (&raw mut extent).cast())
     };
     (outcome, lower, extent)
 }
 
-/// An array of INTEGERs as addresses.
+/// Converts an array of INTEGERs to addresses.
 ///
 /// # Safety
 /// `array` has `count` elements.
 unsafe fn wide(array: *const i32, count: usize) -> Vec<i64> {
-    // SAFETY: `n` is below the number of elements (contract of this function).
+    // SAFETY: `n` is below `count`, the number of elements by this function's contract.
     (0..count)
         .map(|n| i64::from(unsafe { *array.add(n) }))
         .collect()
@@ -62,7 +62,7 @@ unsafe fn hvector<C: Calls>(
     oldtype: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
-    // SAFETY: `oldtype` and `newtype` are INTEGERs of the program, and `made` is a variable for the C function's result.
+    // SAFETY: `oldtype` and `newtype` are INTEGERs of the program, and `made` is a local variable.
     unsafe {
         let mut made: Ptr = null_mut();
         let outcome = C::MPI_Type_create_hvector(
@@ -84,7 +84,7 @@ unsafe fn hindexed<C: Calls>(
     oldtype: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
-    // SAFETY: the arrays have `count` elements, the handles are INTEGERs of the program, and `made` is a variable for the C function's result.
+    // SAFETY: the arrays have `count` elements, the handles are INTEGERs, and `made` is a local.
     unsafe {
         let mut made: Ptr = null_mut();
         let displacements = wide(displacements, length(i64::from(count)));
@@ -107,7 +107,7 @@ unsafe fn structure<C: Calls>(
     types: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
-    // SAFETY: the arrays have `count` elements, `newtype` is an INTEGER of the program, and `made` is a variable for the C function's result.
+    // SAFETY: the arrays have `count` elements, `newtype` is an INTEGER, and `made` is a local.
     unsafe {
         let mut made: Ptr = null_mut();
         let members = length(i64::from(count));
@@ -125,18 +125,18 @@ unsafe fn structure<C: Calls>(
     }
 }
 
-/// Exports a procedure under both names.
+/// Exports a procedure under its `mpi_` and `pmpi_` names.
 macro_rules! exported {
     ($($name:ident, $profiled:ident ($($argument:ident: $of:ty),*) $body:ident;)*) => {
         $(
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $of,)* ierror: *mut i32) {
-                // SAFETY: a program passes the arguments of this procedure, of which `ierror` is an INTEGER.
+                // SAFETY: a program passes the arguments of this procedure; `ierror` is an INTEGER.
                 unsafe { report(ierror, $body::<Mpi>($($argument),*)) }
             }
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $profiled($($argument: $of,)* ierror: *mut i32) {
-                // SAFETY: a program passes the arguments of this procedure, of which `ierror` is an INTEGER.
+                // SAFETY: a program passes the arguments of this procedure; `ierror` is an INTEGER.
                 unsafe { report(ierror, $body::<Pmpi>($($argument),*)) }
             }
         )*
@@ -144,7 +144,7 @@ macro_rules! exported {
 }
 
 unsafe fn errhandler_get<C: Calls>(comm: *mut i32, errhandler: *mut i32) -> i32 {
-    // SAFETY: both are INTEGERs of the program, and `found` is a variable for the C function's result.
+    // SAFETY: both are INTEGERs of the program, and `found` is a local variable.
     unsafe {
         let mut found: Ptr = null_mut();
         let comm = input::<handle::Comm>(comm);

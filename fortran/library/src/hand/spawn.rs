@@ -1,6 +1,6 @@
-//! Commands and their arguments: arrays of strings that end with a blank one. Only the root's are read.
+//! Commands and their arguments: string arrays that end with a blank string, read at the root.
 #![allow(unsafe_code)]
-// The procedures have the arguments of the standard.
+// The standard determines the number of arguments.
 #![allow(clippy::too_many_arguments)]
 
 use crate::bodies::{Calls, Ptr};
@@ -11,7 +11,7 @@ use crate::text;
 use std::ffi::CString;
 use std::ptr::null_mut;
 
-/// Strings for C: an array of pointers that ends with null.
+/// A null-terminated array of C strings.
 struct Strings {
     pointers: Vec<*const i8>,
     _texts: Vec<CString>,
@@ -32,33 +32,33 @@ impl Strings {
     }
 }
 
-/// The arguments of one command: each is `size` characters long and `distance` characters after the one before.
+/// Converts the arguments of a command: strings of `size` characters, `distance` characters apart.
 ///
 /// # Safety
-/// `first` is the first of such strings, and one of them is blank.
+/// `first` is the first string of the array, and one of the strings is blank.
 unsafe fn arguments(first: *const u8, size: usize, distance: usize) -> Strings {
     let mut texts = Vec::new();
     loop {
-        // SAFETY: no string before this one is blank, so it is there (contract of this function).
+        // SAFETY: no earlier string is blank, so this string exists by the function's contract.
         let characters = unsafe { text::trimmed(first.add(texts.len() * distance), size) };
         if characters.is_empty() {
             return Strings::new(texts);
         }
-        // Blanks in front of an argument are not part of it, as in MPICH's mpif.h.
+        // Leading blanks are not part of an argument, as in MPICH's mpif.h.
         let start = characters.iter().position(|c| *c != b' ').unwrap_or(0);
         texts.push(text::to_c(&characters[start..]));
     }
 }
 
-/// This process is the root, whose arguments are significant.
+/// Returns true if this process is the root, whose arguments are significant.
 fn is_root<C: Calls>(comm: Ptr, root: i32) -> bool {
     let mut rank = -1i32;
-    // SAFETY: the C library checks the handle, and `rank` is a variable for the result.
+    // SAFETY: the C library checks the handle, and `rank` is a local variable.
     let outcome = unsafe { C::MPI_Comm_rank(comm, (&raw mut rank).cast()) };
     outcome == 0 && rank == root
 }
 
-/// The array of error codes, or null for MPI_ERRCODES_IGNORE.
+/// Returns the array of error codes, or null for MPI_ERRCODES_IGNORE.
 fn errcodes(array: *mut i32) -> Ptr {
     cells::buffer(array.cast())
 }
@@ -75,9 +75,10 @@ pub unsafe fn comm_spawn<C: Calls>(
     command_len: usize,
     argv_len: usize,
 ) -> i32 {
-    // SAFETY: the scalars are INTEGERs of the program. At the root, `command` has `command_len` characters, and `argv` is a sentinel or an array of
-    // strings of `argv_len` characters that ends with a blank one (MPI 5.0, section 11.8.2); elsewhere they are not read. The strings for C live to
-    // the end of the block, and the array of codes has an element for each process, or is the sentinel.
+    // SAFETY: the scalars are INTEGERs.
+    // At the root, `command` has its passed length, and `argv` is a
+    // sentinel or strings of `argv_len` characters up to a blank one (MPI 5.0, section 11.8.2).
+    // Other ranks do not read them. The array of codes is a sentinel or has an element per process.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         let at_root = is_root::<C>(comm, *root);
@@ -104,7 +105,7 @@ pub unsafe fn comm_spawn<C: Calls>(
     }
 }
 
-/// MPI_INFO_NULL.
+/// The value of MPI_INFO_NULL.
 const NO_INFO: usize = 304;
 
 pub unsafe fn comm_spawn_multiple<C: Calls>(
@@ -120,9 +121,9 @@ pub unsafe fn comm_spawn_multiple<C: Calls>(
     array_of_commands_len: usize,
     array_of_argv_len: usize,
 ) -> i32 {
-    // SAFETY: the scalars are INTEGERs of the program. At the root, the arrays have `count` elements, strings have the lengths that compilers pass, and
-    // `array_of_argv` is a sentinel or has a blank string at the end of each row (MPI 5.0, section 11.8.3); elsewhere they are not read. What C gets
-    // lives to the end of the branch, and the array of codes has an element for each process, or is the sentinel.
+    // SAFETY: the scalars are INTEGERs. At the root, arrays have `count` elements, strings have the
+    // passed lengths, and `array_of_argv` is a sentinel or each row ends with a blank string
+    // (MPI 5.0, section 11.8.3). Other ranks do not read them. The C strings outlive the call.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         let mut made: Ptr = null_mut();
@@ -135,7 +136,7 @@ pub unsafe fn comm_spawn_multiple<C: Calls>(
                 )
             });
             let names = Strings::new(names.collect());
-            // array_of_argv(count, *): the arguments of one command are a row.
+            // In array_of_argv(count, *), each row has the arguments of one command.
             let rows = !cells::is_ignored(array_of_argv);
             let size = array_of_argv_len;
             let rows: Option<Vec<Strings>> = rows.then(|| {

@@ -1,4 +1,4 @@
-//! Initialization, and what the C library must know of the Fortran compiler.
+//! Initialization, and the properties of the Fortran compiler that the C library needs.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Pmpi, Ptr};
@@ -12,10 +12,10 @@ unsafe extern "C" {
     fn PMPI_Pcontrol(level: i32, ...) -> i32;
 }
 
-/// The bytes of a LOGICAL of the interfaces.
+/// The size in bytes of a LOGICAL in the interfaces.
 const LOGICAL_SIZE: i32 = 4;
 
-/// The sizes of the default kinds, which all interfaces of this library have.
+/// The sizes in bytes of the default kinds in all interfaces of this library.
 const SIZES: &[(&std::ffi::CStr, &std::ffi::CStr)] = &[
     (c"mpi_logical_size", c"4"),
     (c"mpi_integer_size", c"4"),
@@ -23,9 +23,9 @@ const SIZES: &[(&std::ffi::CStr, &std::ffi::CStr)] = &[
     (c"mpi_double_precision_size", c"8"),
 ];
 
-/// Passes the compiler's properties to the C library, once and unless another layer has done so.
+/// Passes the compiler's properties to the C library, once, unless another layer has passed them.
 ///
-/// It is done after initialization: the standard allows it before, but MPICH 5.0 ends the process then.
+/// This happens after initialization. The standard allows it before, but MPICH 5.0 then aborts.
 fn greet(initialized: i32) -> i32 {
     static ONCE: Once = Once::new();
     if initialized == 0 {
@@ -37,10 +37,10 @@ fn greet(initialized: i32) -> i32 {
     initialized
 }
 
-/// Agrees with the C library on the values of LOGICALs: the first layer that states them decides.
+/// Agrees with the C library on the values of LOGICALs: the first layer that sets them decides.
 fn set_booleans() {
     let (mut there, mut not, mut is_set) = (0i32, 0i32, 0i32);
-    // SAFETY: the values are variables of this function of `LOGICAL_SIZE` bytes.
+    // SAFETY: the results are local variables of `LOGICAL_SIZE` bytes.
     unsafe {
         let results = (&raw mut there, &raw mut not);
         Pmpi::MPI_Abi_get_fortran_booleans(
@@ -65,7 +65,7 @@ pub unsafe fn abi_set_fortran_booleans<C: Calls>(
     logical_true: Ptr,
     logical_false: Ptr,
 ) -> i32 {
-    // SAFETY: `logical_size` is an INTEGER, and the two values are LOGICALs of that size: they are read here only if it is 4 bytes.
+    // SAFETY: `logical_size` is an INTEGER. The LOGICALs have this size and are read if it is 4.
     unsafe {
         let outcome = C::MPI_Abi_set_fortran_booleans(*logical_size, logical_true, logical_false);
         if outcome == 0 && *logical_size == LOGICAL_SIZE {
@@ -79,7 +79,7 @@ pub unsafe fn abi_set_fortran_booleans<C: Calls>(
 fn set_sizes() {
     const NO_INFO: usize = 304;
     let mut info: Ptr = null_mut();
-    // SAFETY: `info` is a variable for a handle, which is freed once; the strings end with a zero byte.
+    // SAFETY: `info` is a local with a handle that is freed once; the strings end with a zero byte.
     unsafe {
         Pmpi::MPI_Abi_get_fortran_info((&raw mut info).cast());
         if !info.is_null() && info as usize != NO_INFO {
@@ -102,7 +102,7 @@ pub unsafe fn init<C: Calls>() -> i32 {
 }
 
 pub unsafe fn init_thread<C: Calls>(required: *mut i32, provided: *mut i32) -> i32 {
-    // SAFETY: `required` and `provided` are INTEGERs of the program, and `MPI_Init_thread` accepts null pointers for the others.
+    // SAFETY: both arguments are INTEGERs, and `MPI_Init_thread` accepts null for its first two.
     greet(unsafe { C::MPI_Init_thread(null_mut(), null_mut(), *required, provided.cast()) })
 }
 
@@ -111,7 +111,7 @@ pub unsafe fn session_init<C: Calls>(
     errhandler: *mut i32,
     session: *mut i32,
 ) -> i32 {
-    // SAFETY: all are INTEGERs of the program, and `made` is a variable for the C function's result.
+    // SAFETY: all arguments are INTEGERs of the program, and `made` is a local variable.
     unsafe {
         let mut made: Ptr = null_mut();
         let outcome = C::MPI_Session_init(

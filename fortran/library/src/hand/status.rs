@@ -1,25 +1,25 @@
-//! Statuses between the languages: the memory layout is the same in C, in INTEGERs and in `TYPE(MPI_Status)`.
+//! Conversions of statuses; the memory layout is the same in C and in both Fortran forms.
 #![allow(unsafe_code)]
-// The generated bodies name the interface for every procedure.
+// The generated bodies have the type parameter `C` for every procedure.
 #![allow(clippy::extra_unused_type_parameters)]
 
 use crate::bodies::{Calls, Ptr};
 use fortran_sections::Descriptor;
 
-/// The number of INTEGERs of a status.
+/// The number of INTEGERs in a status.
 const SIZE: usize = 8;
 const SUCCESS: i32 = 0;
 const ERR_ARG: i32 = 13;
 
-/// Copies a status that is neither null nor an ignored one.
+/// Copies a status. Fails if one of them is null or `from` is an ignored status.
 ///
 /// # Safety
-/// Each of the two is null, a sentinel, or points to a status.
+/// `from` and `to` are null, sentinels, or point to a status.
 unsafe fn copied(from: *const i32, to: *mut i32) -> i32 {
     if from.is_null() || to.is_null() || crate::cells::is_ignored(from) {
         return ERR_ARG;
     }
-    // SAFETY: neither is null, and `from` is no sentinel, so both point to the `SIZE` INTEGERs of a status (contract of this function).
+    // SAFETY: both point to `SIZE` INTEGERs, since they are not null and `from` is no sentinel.
     unsafe { std::ptr::copy(from, to, SIZE) };
     SUCCESS
 }
@@ -34,14 +34,14 @@ pub unsafe fn status_f082f<C: Calls>(from: *mut i32, to: *mut i32) -> i32 {
     unsafe { copied(from, to) }
 }
 
-/// Conversions for C programs.
+/// Defines the conversions for C programs.
 macro_rules! conversions {
     ($($name:ident)*) => {
         $(
             #[allow(non_snake_case)]
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(from: *const i32, to: *mut i32) -> i32 {
-                // SAFETY: a C program passes pointers to statuses, of which `MPI_STATUS_IGNORE` is the null pointer.
+                // SAFETY: a C program passes pointers to statuses; `MPI_STATUS_IGNORE` is null.
                 unsafe { copied(from, to) }
             }
         )*
@@ -53,12 +53,12 @@ conversions! {
     PMPI_Status_f2c PMPI_Status_c2f PMPI_Status_f082c PMPI_Status_c2f08 PMPI_Status_f2f08 PMPI_Status_f082f
 }
 
-/// MPI_SIZEOF: what the descriptor says of an element.
+/// MPI_SIZEOF: returns the element size from the descriptor.
 ///
 /// # Safety
-/// `x` is a compiler's descriptor, `size` an INTEGER, and `ierror` one or absent.
+/// `x` is a compiler's descriptor, `size` an INTEGER, and `ierror` an INTEGER or absent.
 unsafe fn size_of(x: *const Descriptor, size: *mut i32, ierror: *mut i32) {
-    // SAFETY: by the contract of this function.
+    // SAFETY: all pointers are valid by this function's contract.
     unsafe {
         *size = (*x).element_size() as i32;
         crate::convert::report(ierror, SUCCESS);
@@ -70,7 +70,7 @@ macro_rules! sizes {
         $(
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(x: *const Descriptor, size: *mut i32, ierror: *mut i32) {
-                // SAFETY: the interface of MPI_SIZEOF in the modules makes compilers pass these arguments.
+                // SAFETY: compilers pass the arguments of MPI_SIZEOF's interface in the modules.
                 unsafe { size_of(x, size, ierror) }
             }
         )*
@@ -79,7 +79,7 @@ macro_rules! sizes {
 
 sizes! { mpi_sizeof_f08ts_ pmpi_sizeof_f08ts_ }
 
-/// MPI_F_SYNC_REG: an external procedure that the compiler must assume to change its argument.
+/// MPI_F_SYNC_REG: an empty procedure; the compiler must assume that it changes its argument.
 macro_rules! nothing {
     ($($name:ident)*) => {
         $(

@@ -1,4 +1,4 @@
-//! Grids: arrays of LOGICALs whose length the communicator knows.
+//! Cartesian topologies: LOGICAL arrays whose length is the communicator's number of dimensions.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
@@ -6,10 +6,10 @@ use crate::convert;
 use crate::handle::{self, input, output};
 use std::ptr::null_mut;
 
-/// The number of dimensions of a grid; 0 if the communicator has none.
+/// Returns the number of dimensions of a Cartesian communicator; 0 for other communicators.
 fn dimensions<C: Calls>(comm: Ptr) -> usize {
     let mut found = 0i32;
-    // SAFETY: the C library checks the handle, and `found` is a variable for the result.
+    // SAFETY: the C library checks the handle, and `found` is a local variable.
     let outcome = unsafe { C::MPI_Cartdim_get(comm, (&raw mut found).cast()) };
     if outcome == 0 {
         found.max(0) as usize
@@ -25,7 +25,7 @@ pub unsafe fn cart_get<C: Calls>(
     periods: *mut i32,
     coords: *mut i32,
 ) -> i32 {
-    // SAFETY: `dims`, `periods` and `coords` have `maxdims` elements, and so has `found`; the others are INTEGERs of the program.
+    // SAFETY: the arrays have `maxdims` elements, as does `found`; the others are INTEGERs.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         let mut found = vec![0i32; convert::length(i64::from(*maxdims)).max(1)];
@@ -47,7 +47,7 @@ pub unsafe fn cart_get<C: Calls>(
 }
 
 pub unsafe fn cart_sub<C: Calls>(comm: *mut i32, remain_dims: *mut i32, newcomm: *mut i32) -> i32 {
-    // SAFETY: `remain_dims` has an element for each dimension of the grid, which the communicator knows; the others are INTEGERs of the program.
+    // SAFETY: `remain_dims` has an element per dimension of `comm`; the others are INTEGERs.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         let remain = convert::logicals(remain_dims, dimensions::<C>(comm));

@@ -1,7 +1,7 @@
-//! Arrays.
+//! Array arguments.
 //!
-//! The length of most is an argument too.
-//! A negative length makes an empty array; the implementation reports it as an error of the length.
+//! Most arrays have a length argument, which the generated wrapper passes along.
+//! A negative length gives an empty array here; the MPI function reports the invalid length.
 
 use super::{IntoI64, Out, null};
 use crate::device::{self, Access};
@@ -11,7 +11,7 @@ use mpi_core::datatype::Named;
 use std::ffi::c_int;
 use std::marker::PhantomData;
 
-/// An array that is only read.
+/// An input array with a known length.
 #[derive(Clone, Copy)]
 pub struct InArray<'a, T> {
     first: *const T,
@@ -21,7 +21,8 @@ pub struct InArray<'a, T> {
 
 impl<'a, T> InArray<'a, T> {
     /// # Safety
-    /// `first` is null, a constant such as `MPI_UNWEIGHTED`, or valid for reading `len` elements during the call.
+    /// `first` is null, a constant such as `MPI_UNWEIGHTED`, or valid during the call.
+    /// A valid pointer has `len` readable elements.
     #[inline(always)]
     pub unsafe fn new(first: *const T, len: impl IntoI64) -> Self {
         InArray {
@@ -31,7 +32,7 @@ impl<'a, T> InArray<'a, T> {
         }
     }
 
-    /// Returns the address, to compare it with the constants that some functions accept instead of an array.
+    /// Returns the address, for comparison with constants such as `MPI_UNWEIGHTED`.
     #[inline(always)]
     pub fn address(self) -> *const T {
         self.first
@@ -41,18 +42,18 @@ impl<'a, T> InArray<'a, T> {
         self.len
     }
 
-    /// Returns the elements; a null pointer is an error unless there are none.
+    /// Returns the elements. A null pointer is an error unless the length is 0.
     #[inline(always)]
     pub fn get(self, name: &str) -> Result<&'a [T], Failure> {
         match (self.first.is_null(), self.len) {
             (_, 0) => Ok(&[]),
             (true, _) => Err(null(name)),
-            // SAFETY: not null, so valid for reading `len` elements by the contract of `new`.
+            // SAFETY: `first` is not null, so `len` elements are readable by the contract of `new`.
             (false, len) => Ok(unsafe { std::slice::from_raw_parts(self.first, len) }),
         }
     }
 
-    /// Returns the array of `len` elements from an index on, which must be in this one; a null pointer stays one.
+    /// Returns the subarray of `len` elements that begins at `start`. A null pointer stays null.
     pub fn part(self, start: usize, len: usize) -> Self {
         let is_null = self.first.is_null();
         let first = self.first.wrapping_add(if is_null { 0 } else { start });
@@ -60,7 +61,7 @@ impl<'a, T> InArray<'a, T> {
         InArray { first, len, ..self }
     }
 
-    /// Returns the elements, which are counts or displacements, in the engine's width.
+    /// Returns the elements, which are counts or displacements, widened to `i64`.
     pub fn widened(self, name: &str) -> Result<Vec<i64>, Failure>
     where
         T: IntoI64,
@@ -69,25 +70,26 @@ impl<'a, T> InArray<'a, T> {
     }
 }
 
-/// An array that is only read, whose length depends on an object, such as the dimensions of a grid.
+/// An input array whose length follows from an MPI object, such as the dimensions of a topology.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Uncounted<'a, T>(*const T, PhantomData<&'a [T]>);
 
 impl<'a, T> Uncounted<'a, T> {
     /// # Safety
-    /// `first` is null, a constant such as `MPI_UNWEIGHTED`, or valid during the call for reading the number of elements that the standard says.
+    /// `first` is null, a constant such as `MPI_UNWEIGHTED`, or readable during the call.
+    /// The number of readable elements is the one that the standard gives for the argument.
     #[inline(always)]
     pub unsafe fn new(first: *const T) -> Self {
         Uncounted(first, PhantomData)
     }
 
-    /// Returns the address, to compare it with the constants that some functions accept instead of an array.
+    /// Returns the address, for comparison with constants such as `MPI_UNWEIGHTED`.
     pub fn address(self) -> *const T {
         self.0
     }
 
-    /// Returns the array with its length.
+    /// Adds the length to the array.
     ///
     /// # Safety
     /// The standard says that this argument has `len` elements.
@@ -100,14 +102,15 @@ impl<'a, T> Uncounted<'a, T> {
     }
 }
 
-/// An array that is only written, whose length depends on an object, such as the number of spawned processes.
+/// An output array whose length follows from the call, such as the number of spawned processes.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct UncountedOut<'a, T>(*mut T, PhantomData<&'a mut [T]>);
 
 impl<'a, T> UncountedOut<'a, T> {
     /// # Safety
-    /// `first` is null, a constant such as `MPI_ERRCODES_IGNORE`, or valid during the call for writing the number of elements that the standard says.
+    /// `first` is null, a constant such as `MPI_ERRCODES_IGNORE`, or writable during the call.
+    /// The number of writable elements is the one that the standard gives for the argument.
     #[inline(always)]
     pub unsafe fn new(first: *mut T) -> Self {
         UncountedOut(first, PhantomData)
@@ -117,7 +120,7 @@ impl<'a, T> UncountedOut<'a, T> {
         self.0.is_null()
     }
 
-    /// Returns the array with its length.
+    /// Adds the length to the array.
     ///
     /// # Safety
     /// The standard says that this argument has `len` elements.
@@ -130,7 +133,7 @@ impl<'a, T> UncountedOut<'a, T> {
     }
 }
 
-/// An array that is only written, whose length is behind a pointer.
+/// An output array whose capacity the caller passes by pointer.
 #[derive(Clone, Copy)]
 pub struct SizedOut<'a, T> {
     first: *mut T,
@@ -140,7 +143,8 @@ pub struct SizedOut<'a, T> {
 
 impl<T> SizedOut<'_, T> {
     /// # Safety
-    /// `size` is null or valid for reading, and `first` is null or valid for writing `*size` elements, both during the call.
+    /// `size` is null or readable, and `first` is null or writable for `*size` elements.
+    /// Both pointers stay valid during the call.
     #[inline(always)]
     pub unsafe fn new(first: *mut T, size: *const c_int) -> Self {
         SizedOut {
@@ -150,21 +154,21 @@ impl<T> SizedOut<'_, T> {
         }
     }
 
-    /// Stores values as far as the array has space; a null pointer takes none.
+    /// Stores at most `*size` values. A null pointer stores nothing.
     pub fn fill(self, values: impl Iterator<Item = T>) {
         if self.first.is_null() || self.size.is_null() {
             return;
         }
-        // SAFETY: not null, so valid for reading by the contract of `new`.
+        // SAFETY: the pointer is not null, so valid for reading by the contract of `new`.
         let size = usize::try_from(unsafe { *self.size }).unwrap_or(0);
         for (index, value) in values.take(size).enumerate() {
-            // SAFETY: not null, and the index is below the length of the array by the contract of `new`.
+            // SAFETY: `first` is not null, and `index < *size`, its length by the contract.
             unsafe { self.first.add(index).write(value) };
         }
     }
 }
 
-/// An array that is written; whether it is also read is up to the function.
+/// An array for output, or for both input and output.
 pub struct InOutArray<'a, T> {
     first: *mut T,
     len: usize,
@@ -206,7 +210,7 @@ impl<'a> InOutArray<'a, u8> {
     }
 }
 
-/// Returns the address of host memory that replaces bytes in device memory.
+/// Copies a buffer from device memory to host memory, and returns the address of the copy.
 #[cold]
 fn staged(first: *mut u8, len: usize, access: Access) -> Result<Option<*mut u8>, Failure> {
     let count = i64::try_from(len).unwrap_or(i64::MAX);
@@ -215,7 +219,8 @@ fn staged(first: *mut u8, len: usize, access: Access) -> Result<Option<*mut u8>,
 
 impl<'a, T> InOutArray<'a, T> {
     /// # Safety
-    /// `first` is null, a constant such as `MPI_STATUSES_IGNORE`, or valid for reading and writing `len` elements during the call.
+    /// `first` is null, a constant such as `MPI_STATUSES_IGNORE`, or valid during the call.
+    /// A valid pointer has `len` readable and writable elements.
     #[inline(always)]
     pub unsafe fn new(first: *mut T, len: impl IntoI64) -> Self {
         InOutArray {
@@ -225,13 +230,13 @@ impl<'a, T> InOutArray<'a, T> {
         }
     }
 
-    /// Returns the address, to compare it with the constants that some functions accept instead of an array.
+    /// Returns the address, for comparison with constants such as `MPI_UNWEIGHTED`.
     #[inline(always)]
     pub fn address(self) -> *mut T {
         self.first
     }
 
-    /// Returns the array for a call without it.
+    /// Returns an empty array, for a call whose caller passed no array.
     pub fn none() -> Self {
         InOutArray {
             first: std::ptr::null_mut(),
@@ -250,12 +255,12 @@ impl<'a, T> InOutArray<'a, T> {
         }
     }
 
-    /// Returns the array without all elements but the first `most`.
+    /// Returns the first `most` elements of the array.
     pub fn up_to(self, most: usize) -> Self {
         self.part(0, most)
     }
 
-    /// Returns the array of `len` elements from an index on, which must be in this one; a null pointer stays one.
+    /// Returns the subarray of `len` elements that begins at `start`. A null pointer stays null.
     pub fn part(self, start: usize, len: usize) -> Self {
         let is_null = self.first.is_null();
         let first = self.first.wrapping_add(if is_null { 0 } else { start });
@@ -263,21 +268,22 @@ impl<'a, T> InOutArray<'a, T> {
         InOutArray { first, len, ..self }
     }
 
-    /// Returns the elements; a null pointer is an error unless there are none.
+    /// Returns the elements. A null pointer is an error unless the length is 0.
     #[inline(always)]
     pub fn get(self, name: &str) -> Result<&'a mut [T], Failure> {
         match (self.first.is_null(), self.len) {
             (_, 0) => Ok(&mut []),
             (true, _) => Err(null(name)),
-            // SAFETY: not null, so valid for `len` elements by the contract of `new`; the standard forbids that arguments overlap.
+            // SAFETY: `first` is not null, so `len` elements are valid by the contract of `new`.
+            // The standard forbids that arguments of one call overlap.
             (false, len) => Ok(unsafe { std::slice::from_raw_parts_mut(self.first, len) }),
         }
     }
 
-    /// Returns the element at an index, `None` behind the end.
+    /// Returns the element at an index, or `None` if the index is out of range.
     #[inline(always)]
     pub fn at(self, index: usize) -> Option<Out<'a, T>> {
-        // SAFETY: within `len` elements, so valid for writing by the contract of `new`.
+        // SAFETY: the index is below `len`, so the element is writable by the contract of `new`.
         (index < self.len).then(|| unsafe { Out::new(self.first.wrapping_add(index)) })
     }
 
@@ -297,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_null_array_is_refused_unless_it_is_empty() {
-        // SAFETY: null pointers.
+        // SAFETY: `new` accepts null pointers.
         let array = |len: i32| unsafe { InArray::<i32>::new(std::ptr::null(), len) };
         assert!(array(0).get("a").is_ok_and(<[i32]>::is_empty));
         // The function reports the negative length itself.

@@ -1,7 +1,7 @@
-//! Buffers of `v` and `w` operations, which hold one block for each rank or neighbour.
+//! Buffers of `v` and `w` collectives, which hold one block for each rank or neighbour.
 //!
-//! A buffer, an array of counts, one of displacements, and a datatype or an array of them are four arguments that belong together.
-//! The number of blocks depends on the communicator, so it is given when they are read.
+//! A buffer of blocks is four arguments: address, counts, displacements, and datatype or datatypes.
+//! The number of blocks depends on the communicator, so `read` takes it as a parameter.
 
 use super::{IntoI64, RecvMem, Resolved, SendMem, slice};
 use crate::abi::*;
@@ -11,13 +11,13 @@ use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-/// A block of a buffer: its byte offset and count.
+/// One block of a buffer: byte offset and element count.
 struct Block {
     offset: isize,
     count: i64,
 }
 
-/// An array of counts or displacements of either width.
+/// An array of counts or displacements, either `int` or `MPI_Count`/`MPI_Aint`.
 #[derive(Clone, Copy)]
 struct Integers {
     first: *const c_void,
@@ -33,9 +33,10 @@ impl Integers {
     }
 
     /// # Safety
-    /// A pointer that is not null is valid for reading `n` integers of the width of `of` during the call.
+    /// A pointer that is not null is valid for reading `n` integers during the call.
+    /// The integers have the width of the pointer given to `of`.
     unsafe fn get<'a>(self, n: usize, name: &str) -> Result<Elements<'a>, Failure> {
-        // SAFETY: valid for `n` integers of this width by the `# Safety` contract of this function.
+        // SAFETY: `first` has `n` integers of this width by the contract of this function.
         unsafe {
             Ok(match self.is_wide {
                 true => Elements::Wide(slice(self.first.cast::<i64>(), n, name)?),
@@ -45,7 +46,8 @@ impl Integers {
     }
 }
 
-/// The elements of such an array, which are widened one at a time: a copy of the array would cost more than a short operation.
+/// The elements of an [`Integers`] array, widened one at a time on access.
+/// A widened copy of the array would cost more than a short operation.
 #[derive(Clone, Copy)]
 enum Elements<'a> {
     Narrow(&'a [c_int]),
@@ -62,16 +64,16 @@ impl Elements<'_> {
     }
 }
 
-/// The datatypes of blocks.
+/// The datatype argument of a `v` collective, or the datatypes of a `w` collective.
 #[derive(Clone, Copy)]
 enum Types {
-    /// One for all, whose extent is the unit of displacements.
+    /// One datatype for all blocks. Its extent is the unit of the displacements.
     One(MPI_Datatype),
-    /// One for each block; displacements count bytes.
+    /// One datatype for each block. The displacements are in bytes.
     Each(*const MPI_Datatype),
 }
 
-/// The arrays that describe blocks.
+/// The counts, displacements and datatypes of the blocks.
 #[derive(Clone, Copy)]
 struct Shape {
     counts: Integers,
@@ -80,7 +82,8 @@ struct Shape {
 }
 
 impl Shape {
-    /// Returns what `make` returns for each of the first `n` blocks, its datatype and the datatype's handle.
+    /// Calls `make` for each of the first `n` blocks, and collects the results.
+    /// `make` receives the block, the handle of its datatype, and the datatype.
     ///
     /// # Safety
     /// The arrays have `n` elements.
@@ -128,7 +131,7 @@ impl Shape {
     }
 }
 
-/// Blocks that a function reads.
+/// A send buffer of `v` and `w` collectives.
 #[derive(Clone, Copy)]
 pub struct SendBlocks<'a> {
     at: *const c_void,
@@ -136,7 +139,7 @@ pub struct SendBlocks<'a> {
     of: PhantomData<&'a [u8]>,
 }
 
-/// Blocks that a function writes.
+/// A receive buffer of `v` and `w` collectives.
 #[derive(Clone, Copy)]
 pub struct RecvBlocks<'a> {
     at: *mut c_void,
@@ -145,11 +148,11 @@ pub struct RecvBlocks<'a> {
 }
 
 impl SendBlocks<'_> {
-    /// The blocks of a `v` operation.
+    /// Takes the arguments of a `v` collective.
     ///
     /// # Safety
-    /// What the standard says of the arguments: each array has an element for each rank or neighbour, and the blocks there are send buffers
-    /// as [`SendMem::new`] requires, unless the function ignores them.
+    /// Each array has one element per rank or neighbour, as the standard requires.
+    /// The blocks meet the contract of [`SendMem::new`], unless the function ignores them.
     pub unsafe fn new(
         at: *const c_void,
         counts: *const impl IntoI64,
@@ -167,9 +170,10 @@ impl SendBlocks<'_> {
         }
     }
 
-    /// The blocks of a `w` operation.
+    /// Takes the arguments of a `w` collective.
     ///
     /// # Safety
+    /// The same contract as that of [`SendBlocks::new`].
     /// As [`SendBlocks::new`].
     pub unsafe fn typed(
         at: *const c_void,
@@ -177,7 +181,7 @@ impl SendBlocks<'_> {
         displacements: *const impl IntoI64,
         datatypes: *const MPI_Datatype,
     ) -> Self {
-        // SAFETY: the contract is the same.
+        // SAFETY: `typed` and `new` have the same contract, see the `# Safety` section.
         let mut blocks = unsafe { Self::new(at, counts, displacements, MPI_DATATYPE_NULL) };
         blocks.shape.types = Types::Each(datatypes);
         blocks
@@ -187,28 +191,28 @@ impl SendBlocks<'_> {
         self.at
     }
 
-    /// Returns the blocks.
+    /// Returns the send buffers, one for each block.
     ///
     /// # Safety
-    /// The operation has `n` blocks by the standard: one for each rank that it addresses, or one for each neighbour.
+    /// The operation has `n` blocks: one per rank that it addresses, or one per neighbour.
     pub unsafe fn read(self, n: usize) -> Result<Rc<[SendBuf]>, Failure> {
-        // An empty block may be anywhere, also in a null buffer.
+        // An empty block may have any address, and the whole buffer may be null.
         let one = |block: Block, handle, datatype: &Resolved| {
             let at = self.at.wrapping_byte_offset(block.offset);
             // SAFETY: the block is a send buffer by the contract of `new`.
             unsafe { SendMem::new(at, block.count, handle) }.buffer_of(datatype)
         };
-        // SAFETY: the arrays have `n` elements by the `# Safety` contract of this function and that of `new`.
+        // SAFETY: the arrays have `n` elements by the contracts of `read` and `new`.
         unsafe { self.shape.map(n, one) }
     }
 }
 
 impl RecvBlocks<'_> {
-    /// The blocks of a `v` operation.
+    /// Takes the arguments of a `v` collective.
     ///
     /// # Safety
-    /// What the standard says of the arguments: each array has an element for each rank or neighbour, and the blocks there are receive buffers
-    /// as [`RecvMem::new`] requires, unless the function ignores them.
+    /// Each array has one element per rank or neighbour, as the standard requires.
+    /// The blocks meet the contract of [`RecvMem::new`], unless the function ignores them.
     pub unsafe fn new(
         at: *mut c_void,
         counts: *const impl IntoI64,
@@ -226,34 +230,34 @@ impl RecvBlocks<'_> {
         }
     }
 
-    /// The blocks of a `w` operation.
+    /// Takes the arguments of a `w` collective.
     ///
     /// # Safety
-    /// As [`RecvBlocks::new`].
+    /// The same contract as that of [`RecvBlocks::new`].
     pub unsafe fn typed(
         at: *mut c_void,
         counts: *const impl IntoI64,
         displacements: *const impl IntoI64,
         datatypes: *const MPI_Datatype,
     ) -> Self {
-        // SAFETY: the contract is the same.
+        // SAFETY: `typed` and `new` have the same contract, see the `# Safety` section.
         let mut blocks = unsafe { Self::new(at, counts, displacements, MPI_DATATYPE_NULL) };
         blocks.shape.types = Types::Each(datatypes);
         blocks
     }
 
-    /// Returns the blocks.
+    /// Returns the receive buffers, one for each block.
     ///
     /// # Safety
-    /// The operation has `n` blocks by the standard: one for each rank that it addresses, or one for each neighbour.
+    /// The operation has `n` blocks: one per rank that it addresses, or one per neighbour.
     pub unsafe fn read(self, n: usize) -> Result<Rc<[RecvBuf]>, Failure> {
-        // An empty block may be anywhere, also in a null buffer.
+        // An empty block may have any address, and the whole buffer may be null.
         let one = |block: Block, handle, datatype: &Resolved| {
             let at = self.at.wrapping_byte_offset(block.offset);
             // SAFETY: the block is a receive buffer by the contract of `new`.
             unsafe { RecvMem::new(at, block.count, handle) }.buffer_of(datatype)
         };
-        // SAFETY: the arrays have `n` elements by the `# Safety` contract of this function and that of `new`.
+        // SAFETY: the arrays have `n` elements by the contracts of `read` and `new`.
         unsafe { self.shape.map(n, one) }
     }
 }

@@ -1,9 +1,9 @@
-//! Buffers of elements of a datatype.
+//! Send and receive buffers: an address, a count and a datatype in one type.
 //!
-//! A buffer is an address, a count and a datatype, three arguments that belong together.
-//! It is checked when it is used, since some functions ignore it, and an address may be a constant such as `MPI_IN_PLACE`.
+//! A buffer is checked on use: some functions ignore their buffer argument.
+//! The address may be a constant such as `MPI_IN_PLACE`.
 //!
-//! Here buffers in device memory are recognised, and the engine gets memory of the host in their place ([`device`](crate::device)).
+//! A buffer in device memory is staged in host memory for the engine ([`device`](crate::device)).
 
 use super::IntoI64;
 use crate::abi::*;
@@ -14,9 +14,9 @@ use mpi_core::datatype::{Datatype, Named, RecvBuf, RecvBytes, SendBuf};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-/// Returns the length in bytes of a contiguous buffer of a predefined type that needs no further check.
+/// Returns the size in bytes of a contiguous buffer of a predefined type (the fast path).
 ///
-/// Everything else, including wrong arguments, is left to [`checked`].
+/// Returns `None` for all other buffers, and for wrong arguments, which [`checked`] handles.
 #[inline(always)]
 fn plain(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize> {
     let size = Named::dense_size(datatype.0);
@@ -28,7 +28,7 @@ fn plain(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize
     (count as usize).checked_mul(size)
 }
 
-/// Checks a buffer argument of a datatype, and returns the datatype.
+/// Checks the count, the address and the datatype of a buffer argument. Returns the datatype.
 #[inline]
 fn checked(buf: *const c_void, count: i64, datatype: Datatype) -> Result<Datatype, Failure> {
     if count < 0 {
@@ -43,7 +43,7 @@ fn checked(buf: *const c_void, count: i64, datatype: Datatype) -> Result<Datatyp
             format!("{datatype} has not been committed"),
         ));
     }
-    // MPI_BOTTOM is null too, but requires a derived datatype with absolute addresses.
+    // MPI_BOTTOM is null too, but is only valid with a derived datatype of absolute addresses.
     if buf.is_null() && count > 0 && datatype.as_named().is_some() {
         return Err(Failure::new(
             MPI_ERR_BUFFER,
@@ -59,7 +59,7 @@ fn checked(buf: *const c_void, count: i64, datatype: Datatype) -> Result<Datatyp
     Ok(datatype)
 }
 
-/// A datatype argument with its datatype, looked up once for several buffers.
+/// A datatype handle with its datatype, looked up once for several buffers.
 pub struct Resolved {
     handle: MPI_Datatype,
     datatype: Datatype,
@@ -72,14 +72,15 @@ impl Resolved {
         Ok(Resolved { handle, datatype })
     }
 
-    /// The datatype of buffers of at most `count` elements, which may be `MPI_DATATYPE_NULL` where all of them are empty.
+    /// Looks up the datatype of buffers that have at most `count` elements each.
+    /// `MPI_DATATYPE_NULL` is allowed if `count` is 0.
     #[inline]
     pub fn for_elements(count: i64, handle: MPI_Datatype) -> Result<Self, Failure> {
         let datatype = state::datatype_of(count, handle)?;
         Ok(Resolved { handle, datatype })
     }
 
-    /// Returns true if a buffer of any count may have this datatype by this handle.
+    /// Returns true if `handle` is the handle of this datatype, which is not `MPI_DATATYPE_NULL`.
     #[inline]
     pub fn is_of(&self, handle: MPI_Datatype) -> bool {
         handle == self.handle && handle != MPI_DATATYPE_NULL
@@ -100,7 +101,7 @@ impl Resolved {
     }
 }
 
-/// Returns the address of a buffer that the operation reads, on the host.
+/// Returns the host address of a buffer that the operation reads, staged if it is on a device.
 #[inline]
 fn readable(
     at: *const c_void,
@@ -115,7 +116,7 @@ fn readable(
     Ok(staged.map_or(at, |host| host.cast_const().cast()))
 }
 
-/// Returns the address of a buffer that the operation writes, on the host.
+/// Returns the host address of a buffer that the operation writes, staged if it is on a device.
 #[inline]
 fn writable(
     at: *mut c_void,
@@ -130,7 +131,7 @@ fn writable(
     Ok(staged.map_or(at, |host| host.cast()))
 }
 
-/// Returns a send buffer; it has the arguments of a C function, so that they stay in registers.
+/// Makes a send buffer. The parameters are scalars, so they are passed in registers.
 ///
 /// # Safety
 /// The elements are valid for reading until the operation completes.
@@ -144,11 +145,12 @@ unsafe fn send_buf(
 ) -> Result<SendBuf, Failure> {
     let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
     let at = readable(at, count.saturating_mul(blocks), &datatype, access)?;
-    // SAFETY: the elements are valid by the `# Safety` contract of this function, or staged until the operation completes.
+    // SAFETY: the elements are valid by the `# Safety` contract of this function.
+    // Staged elements are valid until the operation completes.
     Ok(unsafe { SendBuf::new(at.cast(), count, datatype) })
 }
 
-/// Returns a receive buffer; it has the arguments of a C function, so that they stay in registers.
+/// Makes a receive buffer. The parameters are scalars, so they are passed in registers.
 ///
 /// # Safety
 /// The elements are valid for writing until the operation completes.
@@ -162,16 +164,18 @@ unsafe fn recv_buf(
 ) -> Result<RecvBuf, Failure> {
     let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
     let at = writable(at, count.saturating_mul(blocks), &datatype, access)?;
-    // SAFETY: the elements are valid by the `# Safety` contract of this function, or staged until the operation completes.
+    // SAFETY: the elements are valid by the `# Safety` contract of this function.
+    // Staged elements are valid until the operation completes.
     Ok(unsafe { RecvBuf::new(at.cast(), count, datatype) })
 }
 
-/// A buffer of which the standard says that its count is that of one block.
+/// A buffer whose count argument is the count of one of several blocks.
 pub trait Blocks: Sized {
-    /// Returns a buffer of this number of blocks, each as long as this one; `None` if the number of elements overflows.
+    /// Returns the buffer of `number` consecutive blocks, each of this buffer's count.
+    /// Returns `None` if the number of elements overflows.
     ///
     /// # Safety
-    /// The buffer of the program has this number of blocks.
+    /// The buffer of the program holds `number` blocks.
     unsafe fn blocks(self, number: u32) -> Option<Self>;
 }
 
@@ -191,7 +195,7 @@ impl Blocks for RecvMem<'_> {
     }
 }
 
-/// A buffer of data that a function reads.
+/// An input buffer: address, count and datatype.
 #[derive(Clone, Copy)]
 pub struct SendMem<'a> {
     at: *const c_void,
@@ -202,8 +206,9 @@ pub struct SendMem<'a> {
 
 impl<'a> SendMem<'a> {
     /// # Safety
-    /// What the standard says of a send buffer: `at` is a constant, or `count` elements of the datatype there are valid for reading until
-    /// the operation of the call is complete, unless the function ignores its buffer.
+    /// `at` is a constant, or `count` elements of the datatype at `at` are readable.
+    /// The elements stay readable until the operation of the call completes.
+    /// A buffer that the function ignores may have any value.
     #[inline(always)]
     pub unsafe fn new(at: *const c_void, count: impl IntoI64, datatype: MPI_Datatype) -> Self {
         SendMem {
@@ -235,7 +240,7 @@ impl<'a> SendMem<'a> {
         !self.at.is_null() && !self.is_on_device()
     }
 
-    /// Returns true if the memory is that of a device.
+    /// Returns true if the buffer is in device memory.
     #[inline(always)]
     pub fn is_on_device(self) -> bool {
         state::is_staging() && device::holds(self.at.cast())
@@ -251,7 +256,7 @@ impl<'a> SendMem<'a> {
     #[inline(always)]
     pub fn plain(self) -> Option<&'a [u8]> {
         let len = plain(self.at, self.count, self.datatype)?;
-        // SAFETY: `len` is the size of `count` elements, which are valid for reading by the contract of `new`.
+        // SAFETY: `len` is the size of `count` elements, readable by the contract of `new`.
         Some(unsafe { std::slice::from_raw_parts(self.at.cast(), len) })
     }
 
@@ -262,38 +267,40 @@ impl<'a> SendMem<'a> {
         unsafe { send_buf(self.at, self.count, self.datatype, 1, Access::Read) }
     }
 
-    /// Returns the send buffer of one message, which only the engine's protocols for messages read.
+    /// Returns the send buffer of a point-to-point message.
+    /// Only the engine's message protocols read this buffer.
     #[inline(always)]
     pub fn message_buffer(self) -> Result<SendBuf, Failure> {
         // SAFETY: the elements are valid for reading until completion by the contract of `new`.
         unsafe { send_buf(self.at, self.count, self.datatype, 1, Access::Send) }
     }
 
-    /// Returns the send buffer of which the count is that of one of several blocks.
+    /// Returns the send buffer of a collective whose count argument is the count of one block.
     #[inline]
     pub fn buffer_of_blocks(self, blocks: usize) -> Result<SendBuf, Failure> {
         let blocks = i64::try_from(blocks).unwrap_or(i64::MAX);
-        // SAFETY: the elements of all blocks are valid for reading until completion by the contract of `new`.
+        // SAFETY: the elements of all blocks are readable until completion by `new`'s contract.
         unsafe { send_buf(self.at, self.count, self.datatype, blocks, Access::Read) }
     }
 
-    /// Returns the send buffer; its datatype has usually been looked up.
+    /// Returns the send buffer. `datatype` is reused if it belongs to the buffer's handle.
     #[inline]
     pub fn buffer_of(self, datatype: &Resolved) -> Result<SendBuf, Failure> {
         self.with(datatype.named(self.datatype)?)
     }
 
-    /// Returns the send buffer with the datatype of its handle.
+    /// Checks and stages the send buffer. `datatype` is the datatype of the buffer's handle.
     #[inline]
     fn with(self, datatype: Datatype) -> Result<SendBuf, Failure> {
         let datatype = checked(self.at, self.count, datatype)?;
         let at = readable(self.at, self.count, &datatype, Access::Read)?;
-        // SAFETY: the elements are valid for reading until completion by the contract of `new`, or staged until then.
+        // SAFETY: the elements are readable until completion by the contract of `new`.
+        // Staged elements are valid until completion.
         Ok(unsafe { SendBuf::new(at.cast(), self.count, datatype) })
     }
 }
 
-/// A buffer that a function writes.
+/// An output buffer: address, count and datatype.
 #[derive(Clone, Copy)]
 pub struct RecvMem<'a> {
     at: *mut c_void,
@@ -304,8 +311,9 @@ pub struct RecvMem<'a> {
 
 impl<'a> RecvMem<'a> {
     /// # Safety
-    /// What the standard says of a receive buffer: `at` is a constant, or `count` elements of the datatype there are valid for writing and
-    /// not used by the program until the operation of the call is complete, unless the function ignores its buffer.
+    /// `at` is a constant, or `count` elements of the datatype at `at` are writable.
+    /// The program does not use them until the operation of the call completes.
+    /// A buffer that the function ignores may have any value.
     #[inline(always)]
     pub unsafe fn new(at: *mut c_void, count: impl IntoI64, datatype: MPI_Datatype) -> Self {
         RecvMem {
@@ -343,7 +351,7 @@ impl<'a> RecvMem<'a> {
         RecvMem { count, ..self }
     }
 
-    /// Returns the buffer of data that are also read, such as those of a root.
+    /// Returns the buffer as an input buffer, for data that are also read, such as a root's.
     pub fn sent(self) -> SendMem<'a> {
         let RecvMem {
             at,
@@ -359,11 +367,12 @@ impl<'a> RecvMem<'a> {
         }
     }
 
-    /// Returns the buffer if it is contiguous and of a predefined type.
+    /// Returns the bytes of the buffer if it is contiguous and of a predefined type.
     #[inline(always)]
     pub fn plain(self) -> Option<RecvBytes> {
         let len = plain(self.at, self.count, self.datatype)?;
-        // SAFETY: `len` is the size of `count` elements, which are valid for writing until completion by the contract of `new`.
+        // SAFETY: `len` is the size of `count` elements.
+        // The elements are writable until completion by the contract of `new`.
         Some(unsafe { RecvBytes::new(self.at.cast(), len) })
     }
 
@@ -374,40 +383,43 @@ impl<'a> RecvMem<'a> {
         unsafe { recv_buf(self.at, self.count, self.datatype, 1, Access::Update) }
     }
 
-    /// Returns the receive buffer of which the count is that of one of several blocks.
+    /// Returns the receive buffer of a collective whose count argument is the count of one block.
     #[inline]
     pub fn buffer_of_blocks(self, blocks: usize) -> Result<RecvBuf, Failure> {
         let blocks = i64::try_from(blocks).unwrap_or(i64::MAX);
-        // SAFETY: the elements of all blocks are valid for writing until completion by the contract of `new`.
+        // SAFETY: the elements of all blocks are writable until completion by `new`'s contract.
         unsafe { recv_buf(self.at, self.count, self.datatype, blocks, Access::Update) }
     }
 
-    /// Returns the receive buffer of one message, which is written from its beginning and not read.
+    /// Returns the receive buffer of a point-to-point message.
+    /// The message is written from the beginning of the buffer, and the buffer is not read.
     #[inline(always)]
     pub fn message_buffer(self) -> Result<RecvBuf, Failure> {
         // SAFETY: the elements are valid for writing until completion by the contract of `new`.
         unsafe { recv_buf(self.at, self.count, self.datatype, 1, Access::Receive) }
     }
 
-    /// Returns the receive buffer; its datatype has usually been looked up.
+    /// Returns the receive buffer. `datatype` is reused if it belongs to the buffer's handle.
     #[inline]
     pub fn buffer_of(self, datatype: &Resolved) -> Result<RecvBuf, Failure> {
         self.with(datatype.named(self.datatype)?)
     }
 
-    /// Returns the receive buffer of an operation that writes nothing to it, so that its address is not checked.
+    /// Returns the receive buffer without a check of the address.
+    /// The operation writes nothing to this buffer.
     pub fn unchecked(self, datatype: &Resolved) -> Result<RecvBuf, Failure> {
         let datatype = datatype.named(self.datatype)?;
         // SAFETY: the elements are valid for writing until completion by the contract of `new`.
         Ok(unsafe { RecvBuf::new(self.at.cast(), self.count, datatype) })
     }
 
-    /// Returns the receive buffer with the datatype of its handle.
+    /// Checks and stages the receive buffer. `datatype` is the datatype of the buffer's handle.
     #[inline]
     fn with(self, datatype: Datatype) -> Result<RecvBuf, Failure> {
         let datatype = checked(self.at, self.count, datatype)?;
         let at = writable(self.at, self.count, &datatype, Access::Update)?;
-        // SAFETY: the elements are valid for writing until completion by the contract of `new`, or staged until then.
+        // SAFETY: the elements are writable until completion by the contract of `new`.
+        // Staged elements are valid until completion.
         Ok(unsafe { RecvBuf::new(at.cast(), self.count, datatype) })
     }
 }

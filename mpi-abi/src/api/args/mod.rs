@@ -1,16 +1,16 @@
-//! The arguments of C functions as types: what a generated wrapper makes of the pointers of its C caller.
+//! Argument types of the MPI functions, made by the generated wrappers from the C pointers.
 //!
-//! The constructors are `unsafe`, and each states what the MPI standard requires of the caller for such an argument.
-//! All other methods are safe: they check for null and name the argument in their failure.
+//! The constructors are `unsafe`. Each states what the standard requires of the caller.
+//! All other methods are safe: they check for null, and their failures name the argument.
 //! So the functions of the interface are safe functions over these types.
-//! They have an `unsafe` block where a length depends on an object, such as the size of a communicator, and where they call a function of
-//! the program.
+//! The functions need `unsafe` for lengths that depend on an object, such as a communicator's size.
+//! Calls of the program's callbacks also need `unsafe`.
 //!
 //! * `scalar`: pointers to one scalar, handle or status.
-//! * `status`: statuses, which are written in part.
-//! * `array`: arrays.
+//! * `status`: statuses, of which a call sets only some fields.
+//! * `array`: input and output arrays.
 //! * `text`: strings, and buffers for them.
-//! * `memory`: buffers of elements of a datatype.
+//! * `memory`: send and receive buffers.
 //! * `blocks`: buffers with one block for each rank or neighbour.
 //! * `untyped`: `void *` arguments of the tool interface.
 #![allow(unsafe_code)]
@@ -34,30 +34,31 @@ use crate::abi::*;
 use crate::error::Failure;
 use std::ffi::c_int;
 
-/// The failure of a null pointer.
+/// Returns the failure for a null pointer argument.
 #[cold]
 pub fn null(name: &str) -> Failure {
     Failure::new(MPI_ERR_ARG, format!("{name} is a null pointer"))
 }
 
-/// Converts the length of an array argument, which must not be negative.
+/// Converts the length of an array argument to `usize`; a negative length is an error.
 #[inline]
 pub fn length(value: c_int, name: &str) -> Result<usize, Failure> {
     usize::try_from(value)
         .map_err(|_| Failure::new(MPI_ERR_ARG, format!("{name} is {value}, which is negative")))
 }
 
-/// Returns an input array whose length depends on an object; a null pointer is allowed if it is empty.
+/// Returns an input array whose length follows from an object. An empty array may be null.
 ///
 /// # Safety
-/// A pointer that is not null is valid for reading `len` elements for as long as the result is used.
+/// A pointer that is not null has `len` readable elements while the result is used.
 #[inline]
 pub unsafe fn slice<'a, T>(from: *const T, len: usize, name: &str) -> Result<&'a [T], Failure> {
-    // SAFETY: valid for reading `len` elements by the `# Safety` contract of this function.
+    // SAFETY: `from` is valid for `len` elements by the `# Safety` contract of this function.
     unsafe { InArray::new(from, len as i64) }.get(name)
 }
 
-/// Reads an array of counts or displacements of any width whose length depends on an object.
+/// Reads an array of counts or displacements, `int` or 64-bit, and widens them to `i64`.
+/// The length follows from an object.
 ///
 /// # Safety
 /// A pointer that is not null is valid for reading `len` elements.
@@ -66,7 +67,7 @@ pub unsafe fn widened<T: IntoI64>(
     len: usize,
     name: &str,
 ) -> Result<Vec<i64>, Failure> {
-    // SAFETY: valid for reading `len` elements by the `# Safety` contract of this function.
+    // SAFETY: `from` is valid for `len` elements by the `# Safety` contract of this function.
     unsafe { InArray::new(from, len as i64) }.widened(name)
 }
 

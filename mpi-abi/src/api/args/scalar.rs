@@ -4,7 +4,7 @@ use super::null;
 use crate::error::{Failure, Outcome};
 use std::marker::PhantomData;
 
-/// An argument that is only read.
+/// A pointer to an input value.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct In<'a, T>(*const T, PhantomData<&'a T>);
@@ -17,21 +17,21 @@ impl<T: Copy> In<'_, T> {
         In(from, PhantomData)
     }
 
-    /// Returns the value, `None` for a null pointer.
+    /// Returns the value, or `None` for a null pointer.
     #[inline(always)]
     pub fn peek(self) -> Option<T> {
-        // SAFETY: not null, so valid for reading by the contract of `new`.
+        // SAFETY: the pointer is not null, so valid for reading by the contract of `new`.
         (!self.0.is_null()).then(|| unsafe { *self.0 })
     }
 
-    /// Returns the value.
+    /// Returns the value. A null pointer is an error.
     #[inline(always)]
     pub fn get(self, name: &str) -> Result<T, Failure> {
         self.peek().ok_or_else(|| null(name))
     }
 }
 
-/// An argument that is only written.
+/// A pointer to an output value.
 #[repr(transparent)]
 pub struct Out<'a, T>(*mut T, PhantomData<&'a mut T>);
 
@@ -46,20 +46,20 @@ impl<T> Copy for Out<'_, T> {}
 
 impl<'a, T> Out<'a, T> {
     /// # Safety
-    /// `to` is null, a constant such as `MPI_STATUS_IGNORE`, or valid for writing: during the call, and if the call returns a request also
-    /// until that completes.
+    /// `to` is null, a constant such as `MPI_STATUS_IGNORE`, or valid for writing.
+    /// The pointer stays valid until the call returns, or until the request of the call completes.
     #[inline(always)]
     pub unsafe fn new(to: *mut T) -> Self {
         Out(to, PhantomData)
     }
 
-    /// Returns the argument for a variable of this library.
+    /// Makes an output argument from a variable of this library.
     #[inline(always)]
     pub fn of(to: &'a mut T) -> Self {
         Out(to, PhantomData)
     }
 
-    /// Returns the address, which is not null for an argument that is present.
+    /// Returns the address. The address of an argument that is present is not null.
     #[inline(always)]
     pub fn address(self) -> *mut T {
         self.0
@@ -70,18 +70,18 @@ impl<'a, T> Out<'a, T> {
         self.0.is_null()
     }
 
-    /// Stores a value unless the pointer is null; returns true if it did.
+    /// Stores a value unless the pointer is null. Returns true if the value was stored.
     #[inline(always)]
     pub fn put(self, value: T) -> bool {
         let is_present = !self.0.is_null();
         if is_present {
-            // SAFETY: not null, so valid for writing by the contract of `new`.
+            // SAFETY: the pointer is not null, so valid for writing by the contract of `new`.
             unsafe { self.0.write(value) };
         }
         is_present
     }
 
-    /// Returns the argument for the time of completion; a null pointer is an error.
+    /// Returns an output argument that is written at completion. A null pointer is an error.
     pub fn later(self, name: &str) -> Result<Later<T>, Failure> {
         match self.0.is_null() {
             true => Err(null(name)),
@@ -89,31 +89,31 @@ impl<'a, T> Out<'a, T> {
         }
     }
 
-    /// Stores the result; a null pointer is an error.
+    /// Stores a value. A null pointer is an error.
     #[inline(always)]
     pub fn set(self, value: T, name: &str) -> Outcome {
         if self.0.is_null() {
             return Err(null(name));
         }
-        // SAFETY: not null, so valid for writing by the contract of `new`.
+        // SAFETY: the pointer is not null, so valid for writing by the contract of `new`.
         unsafe { self.0.write(value) };
         Ok(())
     }
 }
 
-/// An argument that is written when the request of the call completes.
+/// An output argument that is written when the request of the call completes.
 pub struct Later<T>(*mut T);
 
 impl<T> Later<T> {
     /// # Safety
     /// The request of the call is not complete yet.
     pub unsafe fn put(&self, value: T) {
-        // SAFETY: not null, and valid for writing until the request completes by the contract of `Out::new`.
+        // SAFETY: by the contract of `Out::new`, the pointer is valid until the request completes.
         unsafe { self.0.write(value) };
     }
 }
 
-/// An argument that is read and written.
+/// A pointer to a value that is both input and output.
 #[repr(transparent)]
 pub struct InOut<'a, T>(*mut T, PhantomData<&'a mut T>);
 
@@ -128,38 +128,39 @@ impl<T> Copy for InOut<'_, T> {}
 
 impl<'a, T: Copy> InOut<'a, T> {
     /// # Safety
-    /// `at` is null or valid for reading and writing: during the call, and if the call returns a request also until that completes.
+    /// `at` is null or valid for reading and writing.
+    /// The pointer stays valid until the call returns, or until the request of the call completes.
     #[inline(always)]
     pub unsafe fn new(at: *mut T) -> Self {
         InOut(at, PhantomData)
     }
 
-    /// Returns the argument for a variable of this library.
+    /// Makes an in-out argument from a variable of this library.
     #[inline(always)]
     pub fn of(at: &'a mut T) -> Self {
         InOut(at, PhantomData)
     }
 
-    /// Returns the value, `None` for a null pointer.
+    /// Returns the value, or `None` for a null pointer.
     #[inline(always)]
     pub fn peek(self) -> Option<T> {
-        // SAFETY: not null, so valid for reading by the contract of `new`.
+        // SAFETY: the pointer is not null, so valid for reading by the contract of `new`.
         (!self.0.is_null()).then(|| unsafe { *self.0 })
     }
 
-    /// Returns the value.
+    /// Returns the value. A null pointer is an error.
     #[inline(always)]
     pub fn get(self, name: &str) -> Result<T, Failure> {
         self.peek().ok_or_else(|| null(name))
     }
 
-    /// Returns the argument for writing.
+    /// Returns the pointer as an output argument.
     #[inline(always)]
     pub fn out(self) -> Out<'a, T> {
         Out(self.0, PhantomData)
     }
 
-    /// Stores the result; a null pointer is an error.
+    /// Stores a value. A null pointer is an error.
     #[inline(always)]
     pub fn set(self, value: T, name: &str) -> Outcome {
         self.out().set(value, name)

@@ -1,4 +1,4 @@
-//! Statuses, of which some fields are written and others stay as they are.
+//! `MPI_Status` output arguments, of which a call may set only some fields.
 
 use super::Out;
 use crate::abi::*;
@@ -10,14 +10,14 @@ impl Out<'_, MPI_Status> {
         self.address().addr() == MPI_STATUS_IGNORE.addr()
     }
 
-    /// Stores everything but the error field, unless the status is ignored.
+    /// Stores all fields except `MPI_ERROR`, unless the status is `MPI_STATUS_IGNORE`.
     #[inline(always)]
     pub fn set_fields(self, status: &MPI_Status) {
         if self.is_ignored() {
             return;
         }
         let to = self.address();
-        // SAFETY: not `MPI_STATUS_IGNORE`, so valid for writing by the contract of `Out::new`.
+        // SAFETY: `to` is not `MPI_STATUS_IGNORE`, so `Out::new` requires that it is valid.
         unsafe {
             (&raw mut (*to).MPI_SOURCE).write(status.MPI_SOURCE);
             (&raw mut (*to).MPI_TAG).write(status.MPI_TAG);
@@ -25,14 +25,14 @@ impl Out<'_, MPI_Status> {
         }
     }
 
-    /// Stores the error field, unless the status is ignored.
+    /// Stores the field `MPI_ERROR`, unless the status is `MPI_STATUS_IGNORE`.
     #[inline(always)]
     pub fn set_error(self, code: c_int) {
         if self.is_ignored() {
             return;
         }
         let to = self.address();
-        // SAFETY: not `MPI_STATUS_IGNORE`, so valid for writing by the contract of `Out::new`.
+        // SAFETY: `to` is not `MPI_STATUS_IGNORE`, so `Out::new` requires that it is valid.
         unsafe { (&raw mut (*to).MPI_ERROR).write(code) };
     }
 }

@@ -1,4 +1,4 @@
-//! Strings.
+//! String arguments.
 
 use super::{Out, null};
 use crate::abi::*;
@@ -7,7 +7,7 @@ use mpi_base::text;
 use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 
-/// A string that is only read.
+/// An input string, which ends with NUL.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Text<'a>(*const c_char, PhantomData<&'a CStr>);
@@ -20,13 +20,13 @@ impl<'a> Text<'a> {
         Text(from, PhantomData)
     }
 
-    /// Returns the string, `None` for a null pointer.
+    /// Returns the string, or `None` for a null pointer.
     pub fn get(self) -> Option<&'a CStr> {
-        // SAFETY: not null, so NUL-terminated by the contract of `new`.
+        // SAFETY: the pointer is not null, so it refers to a C string by the contract of `new`.
         (!self.0.is_null()).then(|| unsafe { CStr::from_ptr(self.0) })
     }
 
-    /// Returns a string shorter than `max` bytes; a violation is an error of `class`.
+    /// Returns the string, which must be shorter than `max` bytes. Failures have the class `class`.
     pub fn string(self, max: c_int, class: c_int, name: &str) -> Result<String, Failure> {
         let Some(text) = self.get() else {
             return Err(Failure::new(class, format!("{name} is a null pointer")));
@@ -44,7 +44,7 @@ impl<'a> Text<'a> {
         Ok(text::from_bytes(text.to_bytes()))
     }
 
-    /// Returns an object name, truncated to the maximum length of names (section 7.8).
+    /// Returns an object name, truncated to `MPI_MAX_OBJECT_NAME - 1` bytes (section 7.8).
     pub fn name(self, argument: &str) -> Result<String, Failure> {
         let all = self.get().ok_or_else(|| null(argument))?.to_bytes();
         let most = MPI_MAX_OBJECT_NAME as usize - 1;
@@ -58,26 +58,27 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A list of strings that ends with a null pointer, such as the arguments of a program.
+/// A list of strings that ends with a null pointer, such as `argv`.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Strings<'a>(*const *mut c_char, PhantomData<&'a CStr>);
 
 impl<'a> Strings<'a> {
     /// # Safety
-    /// `first` is null, or points to strings as [`Text::new`] requires and a null pointer behind the last.
+    /// `first` is null, or points to strings as [`Text::new`] requires, followed by a null pointer.
     #[inline(always)]
     pub unsafe fn new(first: *const *mut c_char) -> Self {
         Strings(first, PhantomData)
     }
 
-    /// Returns the strings; a null pointer to the list, such as `MPI_ARGV_NULL`, has none.
+    /// Returns the strings of the list. A null list, such as `MPI_ARGV_NULL`, is empty.
     pub fn all(self) -> Vec<&'a CStr> {
         let mut all = Vec::new();
         if self.0.is_null() {
             return all;
         }
-        // SAFETY: the list ends with a null pointer by the contract of `new`, and no element before this one was null.
+        // SAFETY: the list ends with a null pointer by the contract of `new`.
+        // All elements before this one were not null, so this index is within the list.
         while let Some(text) = unsafe { Text::new(*self.0.add(all.len())) }.get() {
             all.push(text);
         }
@@ -85,7 +86,7 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// A buffer for a string, whose size is a constant or an argument.
+/// An output buffer for a string, whose size is a constant or an argument.
 #[derive(Clone, Copy)]
 pub struct TextOut<'a> {
     to: *mut c_char,
@@ -113,15 +114,15 @@ impl TextOut<'_> {
         }
     }
 
-    /// Stores a string, truncated to the buffer with its terminating NUL; returns the length without the NUL.
-    /// A buffer without a byte stays as it is.
+    /// Stores a string with its NUL, truncated to the buffer. Returns the length without the NUL.
+    /// A buffer of size 0 stays unchanged.
     pub fn set(self, text: &str, name: &str) -> Result<c_int, Failure> {
         self.present(name)?;
         let bytes = text::to_bytes(text);
         let kept = bytes.len().min(self.size.saturating_sub(1));
         if self.size > 0 {
-            // SAFETY: `to` is valid for `size` bytes by the contract of `new`, of which `kept` and a NUL are written; the source is an
-            // object of this library.
+            // SAFETY: `to` is valid for `size` bytes by the contract of `new`, and `kept < size`.
+            // The source is an object of this library, so the two do not overlap.
             unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), self.to, kept);
                 self.to.add(kept).write(0);
@@ -130,14 +131,15 @@ impl TextOut<'_> {
         Ok(kept as c_int)
     }
 
-    /// Stores a string as [`TextOut::set`] does, and its length.
+    /// Stores a string as [`TextOut::set`] does, and stores its length in `resultlen`.
     pub fn set_with_length(self, len: Out<'_, c_int>, text: &str, name: &str) -> Outcome {
         let kept = self.set(text, name)?;
         len.set(kept, "resultlen")
     }
 }
 
-/// A buffer for a string, whose size is behind a pointer and becomes the length of the whole string with its NUL.
+/// An output buffer for a string, whose size the caller passes by pointer.
+/// The call replaces the size by the length of the whole string with its NUL.
 #[derive(Clone, Copy)]
 pub struct SizedText<'a> {
     to: *mut c_char,
@@ -147,7 +149,8 @@ pub struct SizedText<'a> {
 
 impl<'a> SizedText<'a> {
     /// # Safety
-    /// `size` is null or valid for reading and writing, and `to` is null or valid for writing `*size` bytes, both during the call.
+    /// `size` is null or valid for reading and writing, and `to` is null or has `*size` bytes.
+    /// Both pointers stay valid during the call.
     #[inline(always)]
     pub unsafe fn new(to: *mut c_char, size: *mut c_int) -> Self {
         SizedText {
@@ -158,7 +161,7 @@ impl<'a> SizedText<'a> {
     }
 
     fn peek(self) -> Option<c_int> {
-        // SAFETY: not null, so valid for reading by the contract of `new`.
+        // SAFETY: the pointer is not null, so valid for reading by the contract of `new`.
         (!self.size.is_null()).then(|| unsafe { *self.size })
     }
 
@@ -167,20 +170,20 @@ impl<'a> SizedText<'a> {
         self.peek().ok_or_else(|| null(name))
     }
 
-    /// Returns true if there is a buffer, and a size.
+    /// Returns true if both the buffer and the size are present.
     pub fn is_wanted(self) -> bool {
         !self.to.is_null() && !self.size.is_null()
     }
 
-    /// Returns the buffer.
+    /// Returns the buffer with its size.
     pub fn buffer(self) -> TextOut<'a> {
         // SAFETY: `to` is valid for `*size` bytes by the contract of `new`.
         unsafe { TextOut::new(self.to, self.peek().unwrap_or(0)) }
     }
 
-    /// Returns the argument that becomes the length.
+    /// Returns the pointer to the size as an output argument.
     pub fn length(self) -> Out<'a, c_int> {
-        // SAFETY: null or valid for writing by the contract of `new`.
+        // SAFETY: `size` is null or valid for writing by the contract of `new`.
         unsafe { Out::new(self.size) }
     }
 }

@@ -1,17 +1,18 @@
-//! `void *` arguments of the tool interface: the address of an object's handle, or a buffer for the values of a variable or an event.
+//! `void *` arguments of the tool interface: the address of an object's handle, or a value buffer.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 
-/// An address whose type the variable or the event decides.
+/// An address whose element type depends on the variable or event.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Untyped<'a>(*mut c_void, PhantomData<&'a mut c_void>);
 
 impl Untyped<'_> {
     /// # Safety
-    /// `at` is null, or valid during the call: as the address of a handle of the kind that the variable or the event is bound to, or as a buffer
-    /// for the number and the type of values that the interface has described.
+    /// `at` is null, or valid during the call for one of two uses.
+    /// As a handle pointer, it has the object kind that the variable or the event is bound to.
+    /// As a buffer, it has the number and type of values that the interface has reported.
     #[inline(always)]
     pub unsafe fn new(at: *mut c_void) -> Self {
         Untyped(at, PhantomData)
@@ -22,40 +23,44 @@ impl Untyped<'_> {
         self.0.is_null()
     }
 
-    /// Returns the handle at this address, of whichever kind; `None` for a null pointer.
+    /// Returns the handle at this address, of any kind, or `None` for a null pointer.
     pub fn handle(self) -> Option<usize> {
-        // SAFETY: not null, so the address of a handle by the contract of `new`; handles of all kinds are one word.
+        // SAFETY: the pointer is not null, so by the contract of `new` it refers to a handle.
+        // Handles of all kinds are one word.
         (!self.0.is_null()).then(|| unsafe { self.0.cast::<usize>().read_unaligned() })
     }
 
-    /// Stores 64-bit values one after the other, in the number that the interface has described. Returns false for a null pointer.
+    /// Stores consecutive 64-bit values. The caller's buffer has the count that was reported to it.
+    /// Returns false for a null pointer.
     pub fn put_words(self, values: impl Iterator<Item = u64>) -> bool {
         if self.0.is_null() {
             return false;
         }
         for (index, value) in values.enumerate() {
-            // SAFETY: not null, so a buffer for these values by the contract of `new`.
+            // SAFETY: `at` is not null, so it has these values by the contract of `new`.
             unsafe { self.0.cast::<u64>().add(index).write_unaligned(value) };
         }
         true
     }
 
-    /// Stores an int, which is the type of the variable. Returns false for a null pointer.
+    /// Stores an int, the type of the variable. Returns false for a null pointer.
     pub fn put_int(self, value: c_int) -> bool {
         if self.0.is_null() {
             return false;
         }
-        // SAFETY: not null, so a buffer for an int by the contract of `new`.
+        // SAFETY: the pointer is not null, so a buffer for an int by the contract of `new`.
         unsafe { self.0.cast::<c_int>().write_unaligned(value) };
         true
     }
 
-    /// Stores bytes, in the number that the interface has described. Returns false for a null pointer.
+    /// Stores bytes; their number is the count that the interface has reported.
+    /// Returns false for a null pointer.
     pub fn put_bytes(self, bytes: &[u8]) -> bool {
         if self.0.is_null() {
             return false;
         }
-        // SAFETY: not null, so a buffer for these bytes by the contract of `new`; the source is an object of this library.
+        // SAFETY: the pointer is not null, so a buffer for these bytes by the contract of `new`.
+        // The source is an object of this library.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), bytes.len()) };
         true
     }

@@ -1,13 +1,14 @@
-//! Check for aliased buffers in one collective call, which should use `MPI_IN_PLACE`.
+//! Detection of aliased send and receive buffers in a collective call without `MPI_IN_PLACE`.
 //!
-//! An output buffer must not be aliased with any other argument (MPI 5.0, section 2.3), so an algorithm may write
-//! a result before it has read all operands; without this check the results would be wrong silently.
-//! The check detects only certain overlaps that cost no more than a comparison of addresses:
-//! blocks of data that begin at the same address and have the same datatype.
-//! In a buffer with a block for each rank it compares this rank's own block, which the in-place forms leave in place;
-//! where every block is exchanged, it compares any two of the same rank.
+//! An output buffer must not alias any other argument (MPI 5.0, section 2.3).
+//! An algorithm may write results before it reads all operands, so aliasing corrupts results.
+//! The check compares only addresses.
+//! The check finds blocks that begin at the same address and have the same datatype.
+//! In a buffer with one block per rank, it compares this rank's own block.
+//! The in-place forms do not move that block.
+//! In an all-to-all call, it compares the send and the receive block of each rank.
 //!
-//! The fast calls compare addresses only and leave equal ones to this check.
+//! The fast calls compare only addresses, and fall back to this check if they are equal.
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -15,7 +16,7 @@ use mpi_core::coll::Call;
 use mpi_core::comm::Comm;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 
-/// Returns the failure of a call whose send and receive buffers share memory.
+/// Returns an error if the send and the receive buffer of the call overlap.
 #[inline(always)]
 pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
     match shared(comm, call) {
@@ -24,7 +25,7 @@ pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
     }
 }
 
-/// The failure of buffers that share memory in a call without an in-place form.
+/// Returns the failure for aliased buffers in a call without an in-place form.
 #[cold]
 pub(crate) fn without_another_form(writes: &str, reads: &str) -> Failure {
     let text = format!(
@@ -33,15 +34,15 @@ pub(crate) fn without_another_form(writes: &str, reads: &str) -> Failure {
     Failure::new(MPI_ERR_BUFFER, text)
 }
 
-/// The arguments that share memory.
+/// The kind of overlap.
 enum Shared {
-    /// The whole buffers.
+    /// The two buffers begin at the same address.
     Whole,
-    /// The send buffer and the own block of the receive buffer.
+    /// The send buffer is this rank's block of the receive buffer.
     OwnOfRecv,
-    /// The receive buffer and the own block of the send buffer.
+    /// The receive buffer is this rank's block of the send buffer.
     OwnOfSend,
-    /// Blocks of a neighbourhood operation.
+    /// A send block is a receive block of a neighbourhood collective.
     Neighbours,
 }
 
@@ -67,7 +68,7 @@ fn refused(comm: &Comm, shared: Shared) -> Failure {
 #[inline(always)]
 fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
     let (found, shared) = match call {
-        // On rank 0 of MPI_Exscan the receive buffer is not significant, but the failure is reported on all ranks alike.
+        // The receive buffer of MPI_Exscan is not significant on rank 0, which also fails.
         Call::Allreduce {
             send: Some(send),
             recv,
@@ -157,7 +158,7 @@ fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
             let mut pairs = send.iter().zip(recv.iter());
             (pairs.any(|(s, r)| overlap(s, r)), Shared::Whole)
         }
-        // A block beyond the open end of a grid is neither read nor written.
+        // A block for an MPI_PROC_NULL neighbour of a grid is not read and not written.
         Call::NeighborAlltoall {
             neighbours,
             send,
@@ -214,7 +215,8 @@ fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
     found.then_some(shared)
 }
 
-/// Returns the index of this rank's own block; on an intercommunicator no rank has one, and the first is used.
+/// Returns the index of this rank's own block.
+/// On an intercommunicator no block is a rank's own, and the check uses block 0.
 fn own_index(comm: &Comm) -> usize {
     match comm.is_inter() {
         true => 0,
@@ -222,7 +224,7 @@ fn own_index(comm: &Comm) -> usize {
     }
 }
 
-/// Returns the byte offset of the own block among blocks of `count` elements.
+/// Returns the byte offset of this rank's own block, where each block has `count` elements.
 fn own(comm: &Comm, count: i64, extent: i64) -> isize {
     let index = own_index(comm) as i64;
     index.wrapping_mul(count).wrapping_mul(extent) as isize
@@ -233,10 +235,10 @@ fn overlap(send: &SendBuf, recv: &RecvBuf) -> bool {
     begin_at(send, send.ptr(), recv, recv.ptr())
 }
 
-/// Returns true if data of these buffers that begin at these addresses certainly share memory.
+/// Returns true if the data at these two addresses overlap.
 #[inline]
 fn begin_at(send: &SendBuf, send_at: *const u8, recv: &RecvBuf, recv_at: *mut u8) -> bool {
-    // Data at MPI_BOTTOM (null) may be anywhere.
+    // Data at MPI_BOTTOM (null) have absolute displacements, so their address is unknown here.
     send_at == recv_at.cast_const()
         && !send_at.is_null()
         && send.bytes() > 0

@@ -1,4 +1,4 @@
-//! All-to-all operations: data go to every member (sections 6.7 and 6.8).
+//! All-gather and all-to-all collectives, with data for every rank (sections 6.7 and 6.8).
 
 use super::{Plan, Planned};
 use crate::abi::*;

@@ -1,10 +1,11 @@
-//! Fast path of blocking collectives on contiguous data, tried before a plan is built ([`mpi_core::coll::FastCall`]).
+//! Fast path of blocking collectives on contiguous data ([`mpi_core::coll::FastCall`]).
 //!
-//! A function `fast_X` has the arguments of `MPI_X`.
-//! It returns `None`, without side effects, unless all arguments are valid and of the simplest kind:
-//! predefined types without holes, a predefined operator, no `MPI_IN_PLACE`, an intracommunicator, a call that a component accepts as fast call,
-//! and buffers that begin at different addresses.
-//! Errors in all other arguments are reported by `plan_X`.
+//! A function `fast_X` has the arguments of `MPI_X`, and runs before a plan is built.
+//! A fast function returns `None`, without side effects, for an invalid or not simple argument.
+//! Simple are predefined datatypes without holes, predefined operators and intracommunicators.
+//! `MPI_IN_PLACE` and buffers that begin at the same address are not simple.
+//! A component must accept the operation as a fast call.
+//! For all other arguments, `plan_X` runs the call and reports the errors.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -19,7 +20,7 @@ use mpi_core::op::DenseOp;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// Returns an intracommunicator.
+/// Returns the communicator, or `None` if it is not an intracommunicator.
 #[inline(always)]
 fn among(comm: MPI_Comm) -> Option<Rc<CommObject>> {
     let comm = state::comm(comm).ok()?;
@@ -34,14 +35,15 @@ fn carry_out(comm: &CommObject, brief: &FastCall<'_>) -> Option<Outcome> {
     }
 }
 
-/// Returns a rank of the communicator, and true if it is this rank.
+/// Returns the root's rank in the communicator, and true if this rank is the root.
 #[inline(always)]
 fn root_of(comm: &CommObject, root: c_int) -> Option<(u32, bool)> {
     let root = u32::try_from(root).ok()?;
     (root < comm.comm.size()).then_some((root, root == comm.comm.rank()))
 }
 
-/// Resolves an operator and a type, both predefined: programs mostly combine one type in one way, so the last pair is cached.
+/// Looks up a predefined operator and a predefined datatype.
+/// Most programs use one such pair repeatedly, so the last pair is cached.
 #[inline(always)]
 fn dense(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
     match state().program().last_op().get() {
@@ -52,7 +54,7 @@ fn dense(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
 
 #[cold]
 fn look_up(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
-    // Handles of predefined objects never change their meaning.
+    // A handle of a predefined object always refers to the same object.
     if op.0 >= FIRST_DYNAMIC || datatype.0 >= FIRST_DYNAMIC {
         return None;
     }
@@ -177,7 +179,7 @@ pub fn fast_Reduce(
     carry_out(&comm, &brief)
 }
 
-/// A call in which each rank passes an operand and a result buffer of the same length.
+/// Runs a collective in which each rank has an operand and a result buffer of the same length.
 #[inline(always)]
 fn combine<'a>(
     (sendbuf, recvbuf): (SendMem<'a>, RecvMem<'a>),
@@ -241,26 +243,27 @@ pub fn fast_Reduce_scatter_block(
     carry_out(&comm, &FastCall::ReduceScatterBlock { send, recv, op })
 }
 
-/// A buffer whose count is that of one block, with all its blocks.
+/// Extends a buffer whose count is that of one block to the blocks of all ranks.
 #[inline(always)]
 fn each_rank<M: Blocks>(comm: &CommObject, one: M) -> Option<M> {
-    // SAFETY: the buffer has a block for each rank (sections 6.5 to 6.8 and 6.10).
+    // SAFETY: the buffer has one block per rank (sections 6.5 to 6.8 and 6.10 of the standard).
     unsafe { one.blocks(comm.comm.size()) }
 }
 
-/// `Some` if `all` bytes are one block of `one` bytes for each rank.
+/// Returns `Some` if `all` bytes are one block of `one` bytes per rank.
 #[inline(always)]
 fn holds_blocks(comm: &CommObject, all: usize, one: usize) -> Option<()> {
     (all == one * comm.comm.size() as usize).then_some(())
 }
 
-/// `Some` if input and output begin at different addresses; if not, [`alias_check`](super::alias_check) decides whether that is an error.
+/// Returns `Some` if input and output begin at different addresses.
+/// Otherwise [`alias_check`](super::alias_check) decides whether the call is an error.
 #[inline(always)]
 fn apart(reads: *const c_void, writes: *const c_void) -> Option<()> {
     (reads != writes).then_some(())
 }
 
-/// The address of this rank's own block of `one` bytes.
+/// Returns the address of this rank's own block of `one` bytes.
 #[inline(always)]
 fn own_block(comm: &CommObject, blocks: *const c_void, one: usize) -> *const c_void {
     blocks.wrapping_byte_add(comm.comm.rank() as usize * one)

@@ -1,13 +1,14 @@
 //! Collective communication (chapter 6).
 //!
-//! A collective operation is a value of the engine, so `MPI_Bcast`, `MPI_Ibcast`, `MPI_Bcast_init` and
-//! their large-count twins differ only in how that value is executed.
-//! A function `plan_Bcast` checks the arguments and builds the value; the build script exports all six functions over it, with
-//! `perform`, `begin` and `prepare`.
+//! A collective operation is a value of the engine, a [`Call`].
+//! `MPI_Bcast`, `MPI_Ibcast` and `MPI_Bcast_init` differ in the execution of this value.
+//! Each of these functions also has a large-count variant.
+//! A function `plan_Bcast` checks the arguments and builds the value.
+//! The build script generates all six functions from it, with `perform`, `begin` and `prepare`.
 //!
 //! If a function `fast_Bcast` exists, the blocking forms try it first (see [`fast_call`]).
 //!
-//! Arguments that are significant only at the root are ignored elsewhere.
+//! Arguments that are significant only at the root are ignored on the other ranks.
 #![allow(unsafe_code)]
 
 pub mod alias_check;
@@ -32,7 +33,7 @@ use mpi_core::request::Operation;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// A collective operation with checked arguments.
+/// A collective operation whose arguments have been checked.
 pub struct Plan {
     comm: Rc<CommObject>,
     call: Call,
@@ -41,7 +42,7 @@ pub struct Plan {
 type Planned = Result<Plan, Failure>;
 
 impl Plan {
-    /// Builds a plan after the checks that need all arguments together.
+    /// Builds a plan. The checks here need all arguments together.
     #[inline(always)]
     fn of(comm: Rc<CommObject>, call: Call) -> Planned {
         alias_check::check(&comm.comm, &call)?;
@@ -50,12 +51,12 @@ impl Plan {
     }
 }
 
-/// Executes an operation.
+/// Executes a blocking collective.
 pub(crate) fn perform(plan: Plan) -> Outcome {
     Ok(plan.comm.comm.collectives().carry_out(plan.call)?)
 }
 
-/// Executes an operation unless the fast path has completed it.
+/// Executes a blocking collective, unless the fast path has already completed it.
 #[inline(always)]
 pub(crate) fn perform_unless(done: Option<Outcome>, plan: impl FnOnce() -> Planned) -> Outcome {
     match done {
@@ -64,19 +65,20 @@ pub(crate) fn perform_unless(done: Option<Outcome>, plan: impl FnOnce() -> Plann
     }
 }
 
-/// Starts an operation.
+/// Starts a nonblocking collective.
 pub(crate) fn begin(plan: Plan, request: Out<MPI_Request>) -> Outcome {
     let req = plan.comm.comm.collectives().begin(plan.call)?;
     request.set(running(req, &plan.comm)?, "request")
 }
 
-/// Creates a persistent operation.
+/// Creates a persistent collective.
 ///
-/// Members create persistent operations in the same order, but need not start them in the same order (section 6.13).
-/// So each has its own communicator with its own sequence numbers, unless the program asserts the same order of starts;
-/// creating one may wait for the other members, which these calls are allowed to do.
+/// Members create persistent operations in one order, but may start them in another (section 6.13).
+/// So each operation has its own communicator with its own sequence numbers.
+/// The parent is used if it has the hint [`STRICT_ORDER`] or only one member.
+/// The creation of a communicator may wait for the other members, which the standard allows here.
 pub(crate) fn prepare(plan: Plan, info: MPI_Info, request: Out<MPI_Request>) -> Outcome {
-    // The known info keys have no effect here; a wrong handle is still an error.
+    // The known info keys have no effect here, but an invalid info handle is an error.
     info::hints(info)?;
     let parent = &plan.comm;
     let promised = parent.attached.hints.borrow().get(STRICT_ORDER) == Some("true");
@@ -96,7 +98,7 @@ pub(crate) fn prepare(plan: Plan, info: MPI_Info, request: Out<MPI_Request>) -> 
 }
 
 impl CommObject {
-    /// Returns true if this process is the root, whose arguments describe every member's data.
+    /// Returns true if this process is the root, whose arguments describe the data of all members.
     fn is_root(&self, root: u32) -> bool {
         match self.comm.is_inter() {
             false => self.comm.rank() == root,
@@ -108,24 +110,26 @@ impl CommObject {
         self.comm.size() as usize
     }
 
-    /// Returns the number of blocks in a buffer with one block for each rank that can be addressed.
+    /// Returns the number of blocks in a buffer with one block per rank of the addressed group.
     fn blocks(&self) -> usize {
         self.comm.peers().size() as usize
     }
 
-    /// Returns the send blocks, one for each rank that can be addressed.
+    /// Returns the send blocks, one per rank of the addressed group.
     fn sent_blocks(&self, blocks: SendBlocks) -> Result<Rc<[SendBuf]>, Failure> {
-        // SAFETY: the arguments have a block for each rank of the group that the operation addresses (sections 6.5 to 6.8).
+        // SAFETY: each array has one block per rank of the addressed group (6.5 to 6.8).
         unsafe { blocks.read(self.blocks()) }
     }
 
-    /// Returns the receive blocks, one for each rank that can be addressed.
+    /// Returns the receive blocks, one per rank of the addressed group.
     fn received_blocks(&self, blocks: RecvBlocks) -> Result<Rc<[RecvBuf]>, Failure> {
-        // SAFETY: the arguments have a block for each rank of the group that the operation addresses (sections 6.5 to 6.8).
+        // SAFETY: each array has one block per rank of the addressed group (6.5 to 6.8).
         unsafe { blocks.read(self.blocks()) }
     }
 
-    /// Checks a root argument; on an intercommunicator it may also be `MPI_ROOT`, or `MPI_PROC_NULL` for the other processes of the root's group (section 6.2.3).
+    /// Checks a root argument.
+    /// On an intercommunicator, `MPI_ROOT` marks the root (section 6.2.3).
+    /// `MPI_PROC_NULL` marks the other processes of the root's group.
     fn root(&self, root: c_int) -> Result<u32, Failure> {
         match (self.comm.is_inter(), root) {
             (true, MPI_ROOT) => return Ok(inter::ROOT),
@@ -151,7 +155,7 @@ impl CommObject {
             })
     }
 
-    /// Fails for an operation that is not defined on intercommunicators.
+    /// Returns an error on an intercommunicator, where some operations are not defined.
     fn only_intra(&self) -> Outcome {
         match self.comm.is_inter() {
             false => Ok(()),
@@ -165,7 +169,7 @@ impl CommObject {
         }
     }
 
-    /// Returns true if a buffer argument is `MPI_IN_PLACE`, which fails on an intercommunicator.
+    /// Returns true for `MPI_IN_PLACE`, which is an error on an intercommunicator.
     fn in_place(&self, buf: *const c_void) -> Result<bool, Failure> {
         let in_place = buf.addr() == MPI_IN_PLACE.addr();
         if in_place && self.comm.is_inter() {
@@ -177,7 +181,7 @@ impl CommObject {
         Ok(in_place)
     }
 
-    /// Returns a send buffer, or `None` for `MPI_IN_PLACE`.
+    /// Returns the send buffer, or `None` for `MPI_IN_PLACE`.
     fn sent(&self, buf: SendMem) -> Result<Option<SendBuf>, Failure> {
         if self.in_place(buf.address())? {
             return Ok(None);
@@ -185,7 +189,9 @@ impl CommObject {
         buf.buffer().map(Some)
     }
 
-    /// Returns a process's contribution to a root: `None` for `MPI_IN_PLACE` at the root, and in the root's group of an intercommunicator.
+    /// Returns this process's send buffer for data to a root.
+    /// Returns `None` for `MPI_IN_PLACE` at the root.
+    /// Returns `None` in the root's group of an intercommunicator.
     fn sent_to(&self, root: u32, buf: SendMem) -> Result<Option<SendBuf>, Failure> {
         if self.is_beside(root) || (self.is_root(root) && self.in_place(buf.address())?) {
             return Ok(None);
@@ -193,7 +199,9 @@ impl CommObject {
         buf.buffer().map(Some)
     }
 
-    /// Returns a process's receive buffer for data from a root: `None` for `MPI_IN_PLACE` at the root, and in the root's group of an intercommunicator.
+    /// Returns this process's receive buffer for data from a root.
+    /// Returns `None` for `MPI_IN_PLACE` at the root.
+    /// Returns `None` in the root's group of an intercommunicator.
     fn received_from(&self, root: u32, buf: RecvMem) -> Result<Option<RecvBuf>, Failure> {
         if self.is_beside(root) || (self.is_root(root) && self.in_place(buf.address())?) {
             return Ok(None);
@@ -201,7 +209,7 @@ impl CommObject {
         buf.buffer().map(Some)
     }
 
-    /// Returns true in the root's group of an intercommunicator, whose processes have no data of their own here.
+    /// Returns true in the root's group of an intercommunicator, whose processes have no data here.
     fn is_beside(&self, root: u32) -> bool {
         self.comm.is_inter() && (root == inter::ROOT || root == inter::PROC_NULL)
     }

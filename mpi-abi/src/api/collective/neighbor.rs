@@ -1,7 +1,8 @@
 //! Neighbourhood collectives on a virtual topology (section 8.6).
 //!
-//! Buffers have a block for each neighbour in the order of the topology's queries: for a grid two for each dimension,
-//! also beyond an open end, where a block of the receive buffer stays unchanged.
+//! Buffers have one block for each neighbour, in the order of the topology's queries.
+//! A grid has two blocks per dimension, also for the MPI_PROC_NULL neighbour at an open end.
+//! The receive block of an MPI_PROC_NULL neighbour stays unchanged.
 #![allow(unsafe_code)]
 
 use super::{Plan, Planned};
@@ -32,9 +33,9 @@ fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Fai
     Ok((comm, neighbours.into()))
 }
 
-/// The maximum count of a block in a buffer with one block for each neighbour: without neighbours no buffer is needed.
+/// Returns the maximum count of a block: without neighbours no buffer is required, so it is 0.
 ///
-/// A negative count is an error all the same.
+/// A negative count is an error in both cases.
 fn limit(neighbours: usize) -> i64 {
     match neighbours {
         0 => 0,
@@ -42,7 +43,7 @@ fn limit(neighbours: usize) -> i64 {
     }
 }
 
-/// The numbers of blocks in a send buffer and in a receive buffer.
+/// Returns the numbers of blocks in the send buffer and in the receive buffer.
 fn degrees(neighbours: &Neighbours) -> (usize, usize) {
     (neighbours.destinations().len(), neighbours.sources().len())
 }
@@ -59,7 +60,7 @@ fn received_blocks(neighbours: &Neighbours, blocks: RecvBlocks) -> Result<Rc<[Re
     unsafe { blocks.read(neighbours.sources().len()) }
 }
 
-/// Fails for `MPI_IN_PLACE`, which no neighbourhood operation supports.
+/// Returns an error for `MPI_IN_PLACE`, which neighbourhood collectives do not support.
 fn not_in_place(buf: *const c_void) -> Result<(), Failure> {
     if buf.addr() == MPI_IN_PLACE.addr() {
         return Err(Failure::new(

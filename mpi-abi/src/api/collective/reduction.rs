@@ -14,7 +14,7 @@ use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Checks the operator and the buffers of a reduction whose result goes to every member.
+/// Checks the operator and the buffers of a reduction whose result is stored on all ranks.
 #[inline(always)]
 fn reduction(
     comm: &CommObject,
@@ -30,13 +30,14 @@ fn reduction(
     ))
 }
 
-/// The predefined operator and datatype checked last: programs mostly combine one type in one way.
+/// The predefined operator and datatype that were checked last, packed in one word.
+/// Most programs reduce one datatype with one operator.
 static LAST_CHECKED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns an operator that is defined for the datatype, and the datatype.
+/// Returns the operator and the datatype. An operator not defined for the datatype is an error.
 #[inline]
 fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Resolved), Failure> {
-    // Handles of predefined objects never change their meaning.
+    // A handle of a predefined object always refers to the same object.
     let pair = (op.0 < FIRST_DYNAMIC && datatype.0 < FIRST_DYNAMIC)
         .then_some((op.0 as u64) << 32 | datatype.0 as u64);
     if op == MPI_NO_OP {
@@ -64,7 +65,7 @@ fn too_many(each: i64) -> Failure {
     Failure::new(MPI_ERR_COUNT, text)
 }
 
-/// Returns an operand, or `None` for `MPI_IN_PLACE`.
+/// Returns the send buffer, or `None` for `MPI_IN_PLACE`.
 #[inline]
 fn sent(comm: &CommObject, buf: SendMem, datatype: &Resolved) -> Result<Option<SendBuf>, Failure> {
     if comm.in_place(buf.address())? {
@@ -83,7 +84,7 @@ pub fn plan_Reduce(
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
     if root == inter::PROC_NULL {
-        // A process that takes no part in the reduction has no significant datatype.
+        // With `MPI_PROC_NULL` as the root, the datatype is not significant.
         let (send, recv, op) = (None, None, state::op(op)?);
         let call = Call::Reduce {
             send,
@@ -128,7 +129,7 @@ pub fn plan_Exscan(sendbuf: SendMem, recvbuf: RecvMem, op: MPI_Op, comm: MPI_Com
     comm.only_intra()?;
     let (op, datatype) = operator(op, recvbuf.datatype())?;
     let send = sent(&comm, sendbuf, &datatype)?;
-    // Rank 0 receives nothing, so it needs no buffer (section 6.11.2).
+    // Rank 0 of MPI_Exscan has no result, so its receive buffer is not checked (section 6.11.2).
     let recv = match send.is_some() && comm.comm.rank() == 0 {
         true => recvbuf.unchecked(&datatype),
         false => recvbuf.buffer_of(&datatype),
@@ -147,7 +148,7 @@ pub unsafe fn plan_Reduce_scatter(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let (op, resolved) = operator(op, datatype)?;
-    // SAFETY: `recvcounts` has an element for each rank: the C binding of MPI_Reduce_scatter requires it of the caller.
+    // SAFETY: `recvcounts` has one element per rank, as MPI_Reduce_scatter requires.
     let counts = unsafe { widened(recvcounts, comm.members(), "recvcounts")? };
     if let Some(negative) = counts.iter().find(|c| **c < 0) {
         return Err(Failure::new(
@@ -156,14 +157,14 @@ pub unsafe fn plan_Reduce_scatter(
         ));
     }
     let total = counts.iter().sum::<i64>();
-    // In place, the receive buffer holds the whole input.
+    // With `MPI_IN_PLACE`, the receive buffer holds the whole input.
     let received = if comm.in_place(sendbuf)? {
         total
     } else {
         counts[comm.comm.rank() as usize]
     };
-    // SAFETY: the input has as many elements as all counts, the output as the own one, or in place as all: the C binding of
-    // MPI_Reduce_scatter requires it of the caller.
+    // SAFETY: MPI_Reduce_scatter requires these lengths of its caller.
+    // The input has `total` elements. The output has this rank's count, or `total` in place.
     let (input, output) = unsafe {
         (
             SendMem::new(sendbuf, total, datatype),
@@ -189,11 +190,11 @@ pub fn plan_Reduce_scatter_block(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let (op, datatype) = operator(op, recvbuf.datatype())?;
-    // SAFETY: the input has a block for each rank (section 6.10.1).
+    // SAFETY: the send buffer has one block per rank (section 6.10.1).
     let all = unsafe { sendbuf.blocks(comm.comm.size()) };
     let all = all.ok_or_else(|| too_many(recvbuf.count()))?;
     let send = sent(&comm, all, &datatype)?;
-    // In place, the receive buffer holds the whole input.
+    // With `MPI_IN_PLACE`, the receive buffer holds the whole input.
     let recv = match send {
         Some(_) => recvbuf.buffer_of(&datatype),
         None => recvbuf.buffer_of_blocks(comm.members()),

@@ -1,4 +1,4 @@
-//! Rooted operations (sections 6.4 to 6.6), and the barrier (6.3).
+//! Collectives with a root (sections 6.4 to 6.6), and the barrier (6.3).
 
 use super::{Plan, Planned};
 use crate::abi::*;

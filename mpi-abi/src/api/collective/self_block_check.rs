@@ -1,8 +1,10 @@
-//! Length check of the block that a process sends to itself, of which it knows both sides.
+//! Length check of the block that a rank sends to itself.
 //!
-//! The lengths must match between each two processes (MPI 5.0, sections 6.5 to 6.8); of a pair of processes each knows one side,
-//! and `coll_base_check` compares them. A block that a process sends to itself and that is longer than its receive buffer
-//! is detected here, before any process communicates. The fast calls have equal blocks.
+//! The send and receive lengths of each pair of ranks must match (MPI 5.0, sections 6.5 to 6.8).
+//! Each rank of a pair knows one of the two lengths, and `coll_base_check` compares them.
+//! A rank knows both lengths of the block that it sends to itself.
+//! So a rank detects here, before any communication, that this block exceeds its receive buffer.
+//! The fast calls need no check, since their two blocks have equal lengths.
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -10,7 +12,7 @@ use mpi_core::coll::{CHECK, Call};
 use mpi_core::comm::Comm;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 
-/// Returns the failure of a call in which this process's own block does not fit.
+/// Returns an error if this rank's own block exceeds its receive buffer.
 #[inline(always)]
 pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
     match amounts(comm, call) {
@@ -21,7 +23,8 @@ pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
 
 #[cold]
 fn too_long(comm: &Comm, sent: i64, space: i64) -> Outcome {
-    // With `coll_base_check` all members report every mismatch; on an intercommunicator no process has a block of its own.
+    // With `coll_base_check` all members report every mismatch.
+    // On an intercommunicator no rank sends to itself.
     if comm.is_inter() || comm.engine().params().get(&CHECK) == Ok(true) {
         return Ok(());
     }
@@ -32,7 +35,7 @@ fn too_long(comm: &Comm, sent: i64, space: i64) -> Outcome {
     Err(Failure::new(MPI_ERR_TRUNCATE, text))
 }
 
-/// The number of bytes that this process sends to itself, and the number it can receive.
+/// Returns the bytes that this rank sends to itself, and the bytes that it can receive.
 #[inline(always)]
 fn amounts(comm: &Comm, call: &Call) -> Option<(i64, i64)> {
     let me = comm.rank() as usize;

@@ -1,7 +1,8 @@
-//! An array of requests, for `MPI_Waitall` and its relatives.
+//! A caller's array of requests, as in `MPI_Waitall`, `MPI_Waitany` and `MPI_Testsome`.
 //!
-//! Invariants: statuses and error codes are stored as section 3.2.5 requires, whichever request fails first;
-//! if the requests complete in order, the batch is traversed once, with one lookup of the engine.
+//! Statuses and error codes are stored as section
+//! 3.2.5 requires, regardless of the failing request.
+//! If the requests complete in order, the batch is traversed once, with one lookup of the engine.
 
 use super::{Statuses, set_empty, set_status, take};
 use crate::abi::*;
@@ -14,7 +15,8 @@ use crate::registry::request::{
 use crate::state;
 use std::ffi::c_int;
 
-/// Stores the status of a successful request, one of several, with an error field if another has `failed` (section 3.2.5).
+/// Stores the status of a successful request.
+/// If another request of the batch has `failed`, `MPI_ERROR` is set to success (section 3.2.5).
 #[inline]
 fn store_status(to: Out<MPI_Status>, status: &MPI_Status, failed: bool) {
     set_status(to, status);
@@ -36,11 +38,11 @@ pub(super) struct Survey {
     pub(super) complete: usize,
 }
 
-/// The requests that a some-call finds.
+/// The result of `MPI_Waitsome` or `MPI_Testsome`.
 pub(in crate::api) enum SomeOutcome {
     /// No request is active.
     Inactive,
-    /// All that are complete now, possibly none.
+    /// All requests that are complete now are reported, possibly none.
     Complete,
     /// The requests at these indices.
     These(Vec<usize>),
@@ -71,7 +73,7 @@ impl<'a> Batch<'a> {
         Ok(survey)
     }
 
-    /// Returns a survey; unless that is `enough`, polls the engine and returns another.
+    /// Returns a survey. Unless `enough` accepts it, polls the engine and surveys again.
     pub(super) fn survey_with_retry(&self, enough: fn(&Survey) -> bool) -> Result<Survey, Failure> {
         let survey = self.survey()?;
         if enough(&survey) {
@@ -81,7 +83,7 @@ impl<'a> Batch<'a> {
         self.survey()
     }
 
-    /// Waits until an active request is complete; returns false if none is active.
+    /// Waits until an active request is complete. Returns false if no request is active.
     pub(super) fn wait_any(&self) -> Result<bool, Failure> {
         let survey = self.survey()?;
         if survey.complete == 0 && survey.running > 0 {
@@ -109,7 +111,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Publishes the wait on the state page, with the request if only one is running.
+    /// Publishes on the state page that the rank waits, and the request if only one is active.
     #[cold]
     fn publish_wait_any(&self, engine: &mpi_core::Engine, running: usize) {
         let only = self.requests.iter().find(|handle| !is_settled(**handle));
@@ -126,7 +128,8 @@ impl<'a> Batch<'a> {
             .position(|h| matches!(look(*h), Ok(RequestState::Complete)))
     }
 
-    /// Finishes the requests from index `from` on that are of the most frequent kinds and succeeded, up to the first that is not; returns their number.
+    /// Finishes successful requests of the most frequent kinds, from index `from` on.
+    /// Stops at the first request of another kind, and returns the number of finished requests.
     fn take_simple_ones(&mut self, from: usize) -> usize {
         let (statuses, failed) = (self.statuses.rest(from), self.statuses.has_failed());
         let requests = &mut self.requests[from..];
@@ -152,9 +155,9 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Finishes every request in order; waits for each one that is running.
+    /// Finishes all requests in order, and waits for each active one.
     ///
-    /// The batch is traversed once, and complete requests are processed while the others are still running.
+    /// Traverses the batch once. Complete requests are processed while others are active.
     pub(super) fn take_all(mut self) -> Outcome {
         let mut i = 0;
         loop {
@@ -178,7 +181,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Finishes every complete request and stores its index; returns their number.
+    /// Finishes all complete requests and stores their indices. Returns their number.
     fn take_some(&mut self, indices: InOutArray<c_int>) -> Result<usize, Failure> {
         let mut taken = 0;
         for i in 0..self.requests.len() {
@@ -190,7 +193,8 @@ impl<'a> Batch<'a> {
         Ok(taken)
     }
 
-    /// Finishes the requests found by a some-call, and stores their number and indices.
+    /// Finishes the requests found by `MPI_Waitsome` or `MPI_Testsome`.
+    /// Stores their number and indices.
     pub(super) fn take_several(
         mut self,
         found: &SomeOutcome,
@@ -211,13 +215,13 @@ impl<'a> Batch<'a> {
         self.report()
     }
 
-    /// Finishes the request at index `i`, after `taken` others.
+    /// Finishes the request at index `i`. `taken` requests of this call were finished before.
     fn take_next(&mut self, i: usize, taken: usize, indices: InOutArray<c_int>) -> Outcome {
         indices.set(taken, i as c_int, "array_of_indices")?;
         self.take(i, taken)
     }
 
-    /// Returns the result of the call.
+    /// Returns the result of the MPI call.
     pub(super) fn report(self) -> Outcome {
         self.statuses.report()
     }

@@ -1,14 +1,14 @@
-//! Statuses of several requests, stored in an array of the caller.
+//! The status array of a call that completes several requests.
 //!
-//! Invariants: every status is stored, and if an operation failed all of them with an error code, whichever failed first;
-//! the call then fails with `MPI_ERR_IN_STATUS` (section 3.2.5).
+//! Every status is stored. If any operation failed, every status has an error code.
+//! The call then fails with `MPI_ERR_IN_STATUS` (section 3.2.5).
 
 use super::set_status;
 use crate::abi::*;
 use crate::api::args::{InOutArray, Out};
 use crate::error::{Failure, Outcome};
 
-/// The status array, and the first failure.
+/// The caller's status array, and the first failure.
 pub(crate) struct Statuses<'a> {
     /// The statuses, or `MPI_STATUSES_IGNORE`.
     all: InOutArray<'a, MPI_Status>,
@@ -25,13 +25,13 @@ impl<'a> Statuses<'a> {
         self.all.address().addr() == MPI_STATUSES_IGNORE.addr()
     }
 
-    /// Returns the statuses from an index on, unless they are ignored.
+    /// Returns the statuses from an index on, or `None` for `MPI_STATUSES_IGNORE`.
     #[inline]
     pub fn rest(&self, from: usize) -> Option<InOutArray<'a, MPI_Status>> {
         (!self.is_ignored()).then(|| self.all.part(from, usize::MAX))
     }
 
-    /// Returns a status, unless they are ignored.
+    /// Returns the status at an index, or `None` for `MPI_STATUSES_IGNORE`.
     #[inline]
     pub fn place(&self, at: usize) -> Option<Out<'a, MPI_Status>> {
         (!self.is_ignored()).then(|| self.all.at(at))?
@@ -41,7 +41,7 @@ impl<'a> Statuses<'a> {
         self.failure.is_some()
     }
 
-    /// Stores a status; once a failure occurs, it and all statuses before and after it get an error code.
+    /// Stores a status. After a failure, all statuses before and after it have an error code.
     pub fn store(&mut self, at: usize, status: &MPI_Status, failure: Option<Failure>) {
         if let Some(place) = self.place(at) {
             set_status(place, status);
@@ -56,7 +56,7 @@ impl<'a> Statuses<'a> {
         self.failure = self.failure.take().or(failure);
     }
 
-    /// Returns `MPI_ERR_IN_STATUS` if an operation failed.
+    /// Returns `MPI_ERR_IN_STATUS` if any operation failed.
     pub fn report(self) -> Outcome {
         match self.failure {
             Some(first) => Err(first.with_code(MPI_ERR_IN_STATUS)),

@@ -1,4 +1,4 @@
-//! Array datatypes: a block of one array, or one process's part of a distributed array (sections 5.1.3 and 5.1.4).
+//! Subarray and distributed array datatypes (sections 5.1.3 and 5.1.4).
 
 use super::construct::derive;
 use crate::abi::*;
@@ -7,7 +7,7 @@ use crate::error::{Failure, Outcome};
 use mpi_core::datatype::{self, Distribution, Form, Order};
 use std::ffi::c_int;
 
-/// Checks the order argument of array types.
+/// Checks the `order` argument, `MPI_ORDER_C` or `MPI_ORDER_FORTRAN`.
 fn order_of(order: c_int) -> Result<Order, Failure> {
     Order::from_value(order.wide()).ok_or_else(|| {
         Failure::new(
@@ -17,7 +17,7 @@ fn order_of(order: c_int) -> Result<Order, Failure> {
     })
 }
 
-/// Checks the number of dimensions, which is at least one.
+/// Checks the number of dimensions, which must be at least 1.
 fn dimensions(ndims: c_int) -> Result<usize, Failure> {
     match length(ndims, "ndims")? {
         0 => Err(Failure::new(
@@ -28,7 +28,7 @@ fn dimensions(ndims: c_int) -> Result<usize, Failure> {
     }
 }
 
-/// Creates a subarray datatype and gives it a handle.
+/// Creates a subarray datatype and registers a handle for it.
 fn subarray<C: IntoI64>(
     ndims: c_int,
     (sizes, subsizes, starts): (InArray<C>, InArray<C>, InArray<C>),
@@ -46,7 +46,7 @@ fn subarray<C: IntoI64>(
     })
 }
 
-/// Creates the datatype of the part of a distributed array that process `rank` of `size` has, and gives it a handle.
+/// Creates a darray datatype, the elements of process `rank` of `size`, and registers a handle.
 fn darray<C: IntoI64>(
     (rank, size): (c_int, c_int),
     ndims: c_int,

@@ -1,7 +1,7 @@
 //! Constructors of derived datatypes (section 5.1).
 //!
-//! A constructor and its large-count twin differ in the width of their integers and in what `MPI_Type_get_contents` returns,
-//! so both are thin functions over one helper.
+//! A constructor and its large-count variant differ in the width of their integers.
+//! `MPI_Type_get_contents` also returns different values. Both call one helper.
 
 use crate::abi::*;
 use crate::api::args::{InArray, InOut, IntoI64, Out};
@@ -11,7 +11,7 @@ use crate::state;
 use mpi_core::datatype::{Datatype, Form, TypeError};
 use std::ffi::c_int;
 
-/// Creates a datatype from an older one and gives it a handle.
+/// Creates a datatype derived from `oldtype`, and registers a handle for it.
 pub(super) fn derive(
     oldtype: MPI_Datatype,
     newtype: Out<MPI_Datatype>,
@@ -22,7 +22,7 @@ pub(super) fn derive(
     newtype.set(register(new)?, "newtype")
 }
 
-/// Checks a count, which is the length of arrays.
+/// Checks a count argument that is the length of array arguments.
 fn entries(count: impl IntoI64) -> Outcome {
     let count = count.wide();
     if count < 0 {
@@ -54,7 +54,7 @@ fn blocks<C: IntoI64, D: IntoI64>(
     Ok((lengths, displacements(count, places)?))
 }
 
-/// Creates a datatype of blocks with individual datatypes, and gives it a handle.
+/// Creates a struct datatype and registers a handle for it.
 fn structure(
     (lengths, displacements): (Vec<i64>, Vec<i64>),
     types: InArray<MPI_Datatype>,
@@ -84,7 +84,7 @@ pub fn MPI_Type_dup(oldtype: MPI_Datatype, newtype: Out<MPI_Datatype>) -> Outcom
     let handle = register(old.datatype.dup()?)?;
     let new = object(handle)?;
     if let Err(failure) = old.owner(oldtype).copy_all(&new.owner(handle)) {
-        // Attributes copied so far are deleted again; the failure to report is that of the copy function.
+        // Deletes the attributes copied so far. The reported failure is that of the copy callback.
         let _ = new.owner(handle).delete_all();
         remove(handle)?;
         return Err(failure);

@@ -48,7 +48,7 @@ fn made_with_large_counts() -> Failure {
     )
 }
 
-/// Returns the arguments of the constructor.
+/// Returns the arguments with which the constructor was called.
 fn contents(datatype: MPI_Datatype) -> Result<Contents, Failure> {
     let datatype = state::datatype(datatype)?;
     if datatype.envelope().combiner == Combiner::Named {
@@ -60,7 +60,7 @@ fn contents(datatype: MPI_Datatype) -> Result<Contents, Failure> {
     Ok(datatype.contents())
 }
 
-/// Stores a list in an array of the caller with `max` elements.
+/// Stores a list in the caller's array of `max` elements.
 fn store<T, U>(
     to: InOutArray<U>,
     max: MPI_Count,
@@ -84,7 +84,8 @@ fn store<T, U>(
     Ok(())
 }
 
-/// Returns a handle for a datatype that others were derived from; for a derived one it is a new handle that the program frees.
+/// Returns a handle for an input datatype of a constructor.
+/// For a derived datatype, the handle is new and the program frees it.
 fn handle(datatype: Datatype) -> Result<MPI_Datatype, Failure> {
     match datatype.as_named() {
         Some(named) => Ok(MPI_Datatype(named.info().handle as usize)),

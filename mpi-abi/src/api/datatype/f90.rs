@@ -1,4 +1,4 @@
-//! Datatypes for Fortran kinds (section 19.1.9).
+//! Datatypes for parameterized Fortran kinds (section 19.1.9).
 
 use crate::abi::*;
 use crate::api::args::{IntoI64, Out};
@@ -7,7 +7,7 @@ use crate::registry::datatype::kind_handle;
 use mpi_core::datatype::{self, Datatype, TypeError};
 use std::ffi::c_int;
 
-/// Returns the handle of a type of a Fortran kind.
+/// Returns the handle of the datatype of a Fortran kind.
 fn kind(made: Result<Datatype, TypeError>, newtype: Out<MPI_Datatype>) -> Outcome {
     newtype.set(kind_handle(&made?)?, "newtype")
 }

@@ -1,6 +1,6 @@
-//! Packing and unpacking into buffers of the program (section 5.2).
+//! Packing into and unpacking from contiguous buffers of the program (section 5.2).
 //!
-//! All processes have the same data representation, so packed data are the bytes of the elements in order.
+//! All processes have one data representation, so packed data are the elements' bytes in order.
 
 use crate::abi::*;
 use crate::api::args::{InArray, InOut, InOutArray, Out, RecvMem, SendMem};
@@ -8,7 +8,7 @@ use crate::error::{Failure, Outcome};
 use crate::phase;
 use crate::state;
 
-/// Returns the part of a packed buffer from the position on.
+/// Returns the position and length of `needed` bytes in a packed buffer of `size` bytes.
 pub(super) fn packed_range(
     size: MPI_Count,
     position: MPI_Count,
@@ -27,9 +27,9 @@ pub(super) fn packed_range(
     Ok((position as usize, needed as usize))
 }
 
-/// Checks the communicator: packed data are the same for every one, but a wrong handle is an error all the same.
+/// Checks the communicator. Packed data do not depend on it, but an invalid handle is an error.
 ///
-/// Before initialization no communicator exists, but packing is allowed.
+/// Packing is also allowed before initialization, when no communicator exists.
 fn check_comm(comm: MPI_Comm) -> Outcome {
     if phase::initialized() {
         state::comm(comm)?;
@@ -83,7 +83,7 @@ pub fn MPI_Pack_size_c(
             format!("incount is {incount}, which is negative"),
         ));
     }
-    // A size that no number represents is reported as in the binding with int.
+    // A size that overflows `MPI_Count` is `MPI_UNDEFINED`, as in the binding with int.
     let bytes = datatype.size().checked_mul(incount);
     let bytes = bytes.unwrap_or(MPI_UNDEFINED.into());
     size.set(bytes, "size")

@@ -1,4 +1,4 @@
-//! Datatype queries: size, extent, name, and the predefined type of a given size (sections 5.1.5 to 5.1.7 and 7.8).
+//! Datatype queries: size, extent, name and matching size (sections 5.1.5 to 5.1.7, and 7.8).
 
 use crate::abi::*;
 use crate::api::args::{Out, Text, TextOut};
@@ -63,7 +63,7 @@ pub fn MPI_Type_get_name(
     type_name: TextOut,
     resultlen: Out<c_int>,
 ) -> Outcome {
-    // The name of MPI_DATATYPE_NULL may be queried as well (section 7.8).
+    // The name of MPI_DATATYPE_NULL can be queried too (section 7.8).
     let name = match datatype {
         MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".to_string(),
         _ => {
@@ -83,7 +83,7 @@ pub fn MPI_Type_get_name(
 }
 
 pub fn MPI_Type_match_size(typeclass: c_int, size: c_int, datatype: Out<MPI_Datatype>) -> Outcome {
-    // Fortran's types of fixed size (section 19.1.9).
+    // Sized Fortran types such as INTEGER*4 (section 19.1.9).
     let handle = match (typeclass, size) {
         (MPI_TYPECLASS_INTEGER, 1) => MPI_INTEGER1,
         (MPI_TYPECLASS_INTEGER, 2) => MPI_INTEGER2,
@@ -114,7 +114,7 @@ pub fn MPI_Type_match_size(typeclass: c_int, size: c_int, datatype: Out<MPI_Data
     datatype.set(handle, "datatype")
 }
 
-/// The predefined pairs of a value and an index (section 5.1.2).
+/// The predefined pair types of value and index (section 5.1.2).
 const PAIRS: [(MPI_Datatype, MPI_Datatype, MPI_Datatype); 9] = [
     (MPI_FLOAT, MPI_INT, MPI_FLOAT_INT),
     (MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT),
@@ -141,7 +141,7 @@ pub fn MPI_Type_get_value_index(
     let pair = PAIRS
         .iter()
         .find(|(value, index, _)| (*value, *index) == (value_type, index_type));
-    // Without a predefined pair of these types the result is the null handle.
+    // Returns MPI_DATATYPE_NULL if no predefined pair has these two types.
     let handle = pair.map_or(MPI_DATATYPE_NULL, |(_, _, pair)| *pair);
     pair_type.set(handle, "pair_type")
 }

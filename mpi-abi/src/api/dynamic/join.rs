@@ -1,7 +1,7 @@
 //! `MPI_Comm_join` (section 11.10.5): connects two processes that share a socket.
 //!
-//! Both write a port name of their own to the socket, in MPI_MAX_PORT_NAME bytes, and read the other's.
-//! The process with the lower name accepts, the other connects.
+//! The two processes exchange port names over the socket, each of MPI_MAX_PORT_NAME bytes.
+//! The process with the lower name accepts, the other process connects.
 #![allow(unsafe_code)]
 
 use super::{or_leader_error, register};
@@ -24,7 +24,8 @@ fn failed(why: impl std::fmt::Display) -> Failure {
     Failure::new(MPI_ERR_ARG, format!("the socket of MPI_Comm_join: {why}"))
 }
 
-/// Writes this process's record and reads the other's; the engine progresses meanwhile, since the other process may wait for it.
+/// Writes this process's record to the socket and reads the peer's record.
+/// The engine progresses meanwhile, since the peer may wait for a message of this process.
 async fn exchange(
     engine: &Engine,
     socket: BorrowedFd<'_>,

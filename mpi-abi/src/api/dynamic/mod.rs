@@ -1,4 +1,4 @@
-//! Dynamic processes (sections 11.7 to 11.10): spawn, ports, published names, join.
+//! Dynamic process management (sections 11.7 to 11.10): spawn, ports, published names, join.
 
 use super::args::Text;
 use super::groups;
@@ -26,24 +26,25 @@ fn root_of(comm: &CommObject, root: c_int) -> Result<u32, Failure> {
         let why = format!("{} is an intercommunicator", comm.label());
         return Err(Failure::new(MPI_ERR_COMM, why));
     }
-    // MPI_ROOT is not allowed either: it is for collective operations on intercommunicators.
+    // MPI_ROOT is not allowed: it is defined for collectives on intercommunicators.
     groups::member(comm.comm.group(), root, "root")
         .map_err(|wrong| Failure::new(MPI_ERR_ROOT, wrong.message()))
 }
 
-/// A port name argument.
+/// Parses a port name argument.
 fn port_of(port: Text) -> Result<PortName, Failure> {
     let text = port.string(MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")?;
     PortName::parse(&text)
         .map_err(|error| Failure::new(MPI_ERR_PORT, format!("port_name is `{text}`: {error}")))
 }
 
-/// Converts the root's result into what its group receives.
+/// Converts a failure of the root into the error that it sends to its group.
 fn or_leader_error<T>(of_root: Result<T, Failure>) -> Result<T, LeaderError> {
     of_root.map_err(|failure| leader_error(&failure))
 }
 
-/// Returns the timeout of a connection: the info key `timeout` in seconds, by default unlimited.
+/// Returns the timeout of a connection, the info key `timeout` in seconds.
+/// The default is unlimited.
 fn patience(hints: &Hints) -> Result<Option<Duration>, Failure> {
     let Some(text) = hints.get("timeout") else {
         return Ok(None);
@@ -61,7 +62,8 @@ fn patience_of(info: MPI_Info) -> Result<Option<Duration>, Failure> {
     patience(&info::hints(info)?)
 }
 
-/// Gives an intercommunicator a handle; it inherits the error handler of the communicator that it was created on.
+/// Registers a handle for an intercommunicator.
+/// The new object inherits the error handler of `on`, the communicator of the call.
 fn register(new: Comm, on: &CommObject) -> Result<MPI_Comm, Failure> {
     let attached = Attached::inheriting(&on.attached);
     register_some(Some(new), attached, on.session.clone())

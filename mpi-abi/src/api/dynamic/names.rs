@@ -1,7 +1,7 @@
-//! Published service names of ports (section 11.9.4).
+//! Service names of ports, published for lookup (section 11.9.4).
 //!
-//! The launcher stores them: all jobs of one mpirun share them, and they end with it.
-//! Names published by a process without a launcher are visible to all processes of its user on its host ([`MachineNames`]).
+//! The launcher stores the names for all jobs of one mpirun, until mpirun ends.
+//! Without a launcher, the names are shared by one user's processes on one host ([`MachineNames`]).
 
 use crate::abi::*;
 use crate::api::args::{Text, TextOut};
@@ -9,7 +9,7 @@ use crate::error::{Failure, Outcome};
 use crate::{info, phase, state};
 use mpi_core::rte::{MachineNames, Rte, RteError};
 
-/// Returns the launcher, and the service argument.
+/// Returns the launcher, and the parsed service name.
 fn service_of(service: Text, hints: MPI_Info) -> Result<(&'static dyn Rte, String), Failure> {
     state::engine()?;
     info::hints(hints)?;

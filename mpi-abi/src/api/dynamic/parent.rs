@@ -1,6 +1,7 @@
 //! Connection of a spawned job with its parent (section 11.8.2).
 //!
-//! The parent's root passes a port name through the launcher; all processes of the new job connect there during initialization, as one group.
+//! The parent's root passes a port name through the launcher.
+//! During initialization, all processes of the new job connect to the port as one group.
 
 use crate::abi::*;
 use crate::api::args::Out;
@@ -12,25 +13,25 @@ use mpi_core::Engine;
 use mpi_core::comm::LeaderError;
 use mpi_core::dynamic::PortName;
 
-/// The key under which the parent passes its port name.
+/// The launcher's key for the port name of the parent.
 pub(super) const PORT_KEY: &str = "PORTCULLIS_parent_port";
-/// The key under which it passes the initial error handler.
+/// The launcher's key for the initial error handler that the parent passes.
 pub(crate) const HANDLER_KEY: &str = "PORTCULLIS_initial_errhandler";
 
 pub fn MPI_Comm_get_parent(parent: Out<MPI_Comm>) -> Outcome {
     state::engine()?;
     let known = state::state().jobs().parent().get();
-    // A parent communicator that was disconnected or freed counts as none.
+    // Returns MPI_COMM_NULL after the parent communicator was disconnected or freed.
     let alive = known != MPI_COMM_NULL && state::comm(known).is_ok();
     parent.set(if alive { known } else { MPI_COMM_NULL }, "parent")
 }
 
-/// Connects this job with the one that spawned it, if any; all processes of the job call it.
+/// Connects this job to the job that spawned it, if any. Collective over the job.
 pub(crate) fn meet_parent(engine: &Engine) -> Result<(), Failure> {
     let Some(launcher) = phase::launcher().filter(|launcher| launcher.identity().spawned) else {
         return Ok(());
     };
-    // A parent that runs another MPI library passes no port name.
+    // A parent with another MPI library passes no port name.
     let Some(text) = launcher.left_by_parent(PORT_KEY) else {
         return Ok(());
     };

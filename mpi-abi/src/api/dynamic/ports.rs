@@ -1,4 +1,4 @@
-//! Ports, and connecting two groups through one (section 11.9).
+//! Ports, and connections of two groups over a port (section 11.9).
 
 use super::{or_leader_error, patience_of, port_of, register, root_of};
 use crate::abi::*;

@@ -1,10 +1,14 @@
-//! `MPI_Comm_spawn` and `MPI_Comm_spawn_multiple` (section 11.8): the launcher starts a job, which then connects to a port of the root.
+//! `MPI_Comm_spawn` and `MPI_Comm_spawn_multiple` (section 11.8).
 //!
-//! Either all processes of a job start or none. The root broadcasts the error code of each process before its group waits for the new job,
-//! so that a failure reaches all members with the same message, and `array_of_errcodes` is correct on each.
+//! The launcher starts the job, which then connects to a port of the root.
 //!
-//! A job whose processes cannot execute the program, or exit without `MPI_Init`, never connects to the port.
-//! The launcher then ends the rest of it and reports the failure ([`Rte::failed_spawns`]); the root's wait at the port fails, and so does the call on all members.
+//! All processes of a job start, or none does.
+//! The root broadcasts the error code of each process before its group waits for the new job.
+//! So all members report a failure with one message, and `array_of_errcodes` is correct on each.
+//!
+//! A job whose processes cannot execute the program, or exit without `MPI_Init`, never connects.
+//! The launcher then ends the remaining processes and reports the failure ([`Rte::failed_spawns`]).
+//! The root's accept fails, and the call fails on all members.
 #![allow(unsafe_code)]
 
 use super::parent::{HANDLER_KEY, PORT_KEY};
@@ -26,10 +30,10 @@ use std::ffi::{OsStr, OsString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt as _;
 use std::rc::Rc;
 
-/// Maximum length of a command, which is that of a path.
+/// Maximum length of a command, which is a path (PATH_MAX of Linux).
 const COMMAND_MAX: c_int = 4096;
 
-/// The arguments for one command, as the root passed them.
+/// The arguments of one command, as passed by the root.
 struct Command<'a> {
     command: Text<'a>,
     argv: Strings<'a>,
@@ -41,7 +45,8 @@ fn argument(why: String) -> Failure {
     Failure::new(MPI_ERR_ARG, why)
 }
 
-/// Returns the largest number of processes, at most `maxprocs`, in a list of `a`, `a:b` and `a:b:c` (section 11.8.4).
+/// Returns the largest number of processes that the info key `soft` allows, at most `maxprocs`.
+/// `soft` is a list of `a`, `a:b` and `a:b:c` (section 11.8.4).
 fn most_allowed(soft: &str, maxprocs: u32) -> Option<u32> {
     let mut most = None;
     for triplet in soft.split(',') {
@@ -57,7 +62,7 @@ fn most_allowed(soft: &str, maxprocs: u32) -> Option<u32> {
         };
         let (low, high) = (first.min(last), first.max(last).min(maxprocs.into()));
         let stride = step.abs();
-        // The last number of the sequence from `first` that is not above the limit.
+        // The last number of the arithmetic sequence from `first` that does not exceed the limit.
         let best = match step > 0 && first <= last {
             true => first + (high - first).div_euclid(stride) * stride,
             false => {
@@ -72,7 +77,7 @@ fn most_allowed(soft: &str, maxprocs: u32) -> Option<u32> {
     most
 }
 
-/// The request to the launcher, and the maximum number of processes of each command.
+/// The request to the launcher, and `maxprocs` of each command.
 struct Request {
     request: SpawnRequest,
     maxprocs: Vec<u32>,
@@ -125,7 +130,7 @@ impl Request {
                     left.retain(|(known, _)| known != HANDLER_KEY);
                     left.push((HANDLER_KEY.into(), value.into()));
                 }
-                // The value has one line for each variable.
+                // The value of `env` has one line per variable.
                 "env" => {
                     let variables = value.split('\n').filter(|line| !line.is_empty());
                     kept.extend(variables.map(|line| (key.into(), text::to_os(line))));
@@ -133,7 +138,7 @@ impl Request {
                 _ => kept.push((key.into(), text::to_os(value))),
             }
         }
-        // A new process starts in the working directory of its parent, not in that of the launcher.
+        // The default working directory is that of the parent, not of the launcher.
         if hints.get("wdir").is_none()
             && let Ok(here) = std::env::current_dir()
         {
@@ -149,7 +154,8 @@ impl Request {
         Ok(())
     }
 
-    /// Returns an error code for each possible process: those beyond the number that `soft` allows were not started.
+    /// Returns one error code per requested process.
+    /// Processes beyond the number that `soft` allows were not started.
     fn codes(&self, started: c_int) -> Vec<c_int> {
         let each = self.maxprocs.iter().zip(&self.request.apps);
         each.flat_map(|(most, app)| {
@@ -165,7 +171,8 @@ impl Request {
     }
 }
 
-/// Starts the job at the root: returns the port at which the new job connects, or the failure, and the error codes.
+/// Starts the job at the root. Returns the port to which the new job connects, or the failure.
+/// Also returns the error code of each process.
 fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_int>) {
     let asked = match asked {
         Ok(asked) => asked,
@@ -198,7 +205,7 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
     (begun, codes(code))
 }
 
-/// Fails the ports of spawned jobs that will never connect, as reported by the launcher.
+/// Fails the ports of spawned jobs that the launcher reports as failed before they connected.
 pub(crate) fn poll_spawn_failures(engine: &Engine, launcher: &dyn Rte) {
     for FailedSpawn { job, why } in launcher.failed_spawns() {
         let spawning = state::state().jobs().spawning().borrow();
@@ -208,7 +215,7 @@ pub(crate) fn poll_spawn_failures(engine: &Engine, launcher: &dyn Rte) {
     }
 }
 
-/// The part of a spawn that all members of the group execute.
+/// The steps of a spawn that all members of the group execute.
 fn spawn(
     object: &Rc<CommObject>,
     root: u32,
@@ -234,7 +241,8 @@ fn spawn(
                     .await;
                 (codes, met)
             }
-            // Members that have received the root's result are in accept, and fail uniformly with those that have not.
+            // The members that have received the root's result are in accept.
+            // All members fail with one error.
             Err(error) => (Vec::new(), comm.ports().not_accepted(root, error).await),
         }
     });
@@ -248,7 +256,7 @@ fn spawn(
         Err(_) => MPI_ERR_SPAWN,
     });
     if !errcodes.is_null() {
-        // SAFETY: the array has an element for each process that the root asked for (section 11.8.2).
+        // SAFETY: the array has one element per process that the root requested (section 11.8.2).
         let places = unsafe { errcodes.counted(codes.len()) }.get("array_of_errcodes")?;
         places
             .iter_mut()
@@ -307,9 +315,9 @@ pub fn MPI_Comm_spawn_multiple(
             // MPI_ARGVS_NULL is null: no command has arguments.
             let arguments = array_of_argv.input().get("array_of_argv").ok();
             let one = |at: usize| Command {
-                // SAFETY: the elements are strings: the C binding of MPI_Comm_spawn_multiple requires it of the caller.
+                // SAFETY: MPI_Comm_spawn_multiple requires C strings of its caller.
                 command: unsafe { Text::new(commands[at]) },
-                // SAFETY: the elements are lists of strings, as those are.
+                // SAFETY: MPI_Comm_spawn_multiple requires NULL-terminated lists of its caller.
                 argv: unsafe {
                     Strings::new(arguments.map_or(std::ptr::null_mut(), |all| all[at]))
                 },

@@ -1,4 +1,6 @@
-//! Noncollective file access (sections 14.4.2 to 14.4.4): at an explicit offset, at the individual file pointer, at the shared one.
+//! Noncollective file access (sections 14.4.2 to 14.4.4).
+//!
+//! The position is an explicit offset, the individual file pointer or the shared file pointer.
 
 use super::{AccessKind, at, begins_reading, begins_writing, reads, writes};
 use crate::abi::*;

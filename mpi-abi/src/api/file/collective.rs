@@ -1,6 +1,6 @@
-//! Collective file access: blocking, split (section 14.4.5), or nonblocking.
+//! Collective file access: blocking, split (section 14.4.5) and nonblocking.
 //!
-//! A nonblocking collective need not wait for the other members, so none of these does.
+//! The nonblocking collectives do not wait for other members, which the standard allows.
 
 use super::{
     AccessKind, at, begins_reading, begins_writing, ends_split, reads, splits_reading,

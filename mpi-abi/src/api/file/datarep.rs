@@ -1,4 +1,6 @@
-//! User-defined data representations (section 14.5.3): three functions under a name that views may use.
+//! User-defined data representations (section 14.5.3).
+//!
+//! A representation is three callbacks, registered under a name that MPI_File_set_view accepts.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -12,7 +14,7 @@ use mpi_core::io::{Conversion, IoClass, IoError, Representation};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// A conversion function, with either width of its count.
+/// A conversion callback, with an `int` or an `MPI_Count` count.
 #[derive(Clone, Copy)]
 enum Function {
     Small(MPI_Datarep_conversion_function),
@@ -31,7 +33,7 @@ fn failed(what: &str, code: c_int) -> IoError {
     IoError::new(IoClass::Conversion, sentence)
 }
 
-/// Calls `call` with a handle of a datatype that is valid during the call.
+/// Calls `call` with a datatype handle that is valid during the call.
 fn with_handle<R>(datatype: &Datatype, call: impl FnOnce(MPI_Datatype) -> R) -> Result<R, IoError> {
     let none = |_| IoError::new(IoClass::Conversion, "there are too many datatypes");
     let (handle, fresh) = handle_of(datatype).map_err(none)?;
@@ -54,14 +56,16 @@ impl Registered {
         let extra = self.extra;
         let code = with_handle(datatype, |handle| match function {
             Function::Large(f) => {
-                // SAFETY: the program registered a function of this type; the buffers hold `count` elements, and the position is 0.
+                // SAFETY: the program registered a callback of this type.
+                // The buffers hold `count` elements, and the position is 0.
                 guarded(MPI_ERR_CONVERSION, move || unsafe {
                     f(user, handle, count, file, 0, extra)
                 })
             }
             Function::Small(f) => match c_int::try_from(count) {
                 Ok(count) => {
-                    // SAFETY: the program registered a function of this type; the buffers hold `count` elements, and the position is 0.
+                    // SAFETY: the program registered a callback of this type.
+                    // The buffers hold `count` elements, and the position is 0.
                     guarded(MPI_ERR_CONVERSION, move || unsafe {
                         f(user, handle, count, file, 0, extra)
                     })
@@ -85,7 +89,7 @@ impl Conversion for Registered {
         let mut extent: MPI_Aint = 0;
         let (extra, place) = (self.extra, &raw mut extent);
         let code = with_handle(datatype, |handle| {
-            // SAFETY: the program registered a function of this type; the result goes into a local.
+            // SAFETY: the program registered a callback of this type. The output is a local.
             guarded(MPI_ERR_CONVERSION, move || unsafe {
                 function(handle, place, extra)
             })
@@ -131,7 +135,7 @@ impl Conversion for Registered {
     }
 }
 
-/// Returns the representation with a name.
+/// Returns the representation registered under a name.
 pub fn named(name: &str) -> Result<Representation, IoError> {
     if let Some(known) = Representation::named(name) {
         return Ok(known);

@@ -1,11 +1,12 @@
-//! The hint file of MPI-IO: its settings, and warnings about lines without effect.
+//! The MPI-IO hint file: values for hints, and warnings about lines that have no effect.
 //!
-//! Rank 0 of the members reads it, since its values apply to all of them, and warns once per process about each line without effect because of a
-//! misspelling, however many files are opened; if each rank opens files of its own, only rank 0 of the job warns.
+//! Rank 0 of the members reads the file, since its values apply to all members.
+//! Rank 0 prints one warning for each misspelled line, for any number of opened files.
+//! If each rank opens its own files, only rank 0 of the job warns.
 //!
-//! The standard requires unknown hints of an info object to be ignored silently. A hint file, however, was written by a user for this purpose,
-//! and a misspelling can cost a day of measurements.
-//! Names that have an effect in other libraries are not reported: one file may serve several libraries.
+//! The standard requires that unknown hints of an info object are ignored silently.
+//! A hint file is written for this purpose, so a misspelled hint is probably a mistake of the user.
+//! Names that have an effect in other libraries cause no warning, since files may be shared.
 
 use mpi_base::{environment, text};
 use mpi_core::comm::Comm;
@@ -20,10 +21,10 @@ use crate::state;
 /// The environment variable that names ROMIO's hint file.
 const ROMIOS: &str = "ROMIO_HINTS";
 
-/// Minimum likeness, of at most 1, for two names to be near.
+/// Minimum similarity (0 to 1) for a name to be suggested.
 const NEAR: f64 = 0.8;
 
-/// Reserved names and names of ROMIO without effect here.
+/// Reserved names, and names of ROMIO, that have no effect here.
 const ELSEWHERE: [&str; 32] = [
     "cb_block_size",
     "cb_config_list",
@@ -62,16 +63,16 @@ const ELSEWHERE: [&str; 32] = [
 /// The warnings printed so far.
 static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Returns the values that the hint file sets, if one is named, at rank 0 of the members of a file.
+/// Returns the values of the hint file on rank 0 of a file's members. Other ranks get the defaults.
 pub(super) fn tuning(members: &Comm) -> Result<Tuning, Failure> {
     let mut tuning = Tuning::default();
     if members.rank() != 0 {
         return Ok(tuning);
     }
     let engine = state::engine()?;
-    // If each rank opens files of its own, one warning is enough.
+    // If each rank opens its own files, only rank 0 of the job warns.
     let tells = members.size() > 1 || engine.me() == 0;
-    // A value that cannot be parsed was rejected at initialization.
+    // Initialization has already rejected a value that cannot be parsed.
     let by_parameter = engine.params().get(&HINTS).unwrap_or_default();
     let (path, by) = match by_parameter.as_os_str().is_empty() {
         true => (environment::var(ROMIOS).unwrap_or_default().into(), ROMIOS),
@@ -101,7 +102,8 @@ fn tell(sentence: String) {
     }
 }
 
-/// Applies the lines of a file: a name and a value each, `#` starts a comment; returns a sentence for each line without effect.
+/// Applies the lines of a hint file, and returns a warning for each line without effect.
+/// A line is a name and a value. `#` starts a comment.
 fn take(tuning: &mut Tuning, text: &str) -> Vec<String> {
     let mut sentences = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -123,7 +125,7 @@ fn take(tuning: &mut Tuning, text: &str) -> Vec<String> {
     sentences
 }
 
-/// Suggests the name that was probably meant.
+/// Suggests the most similar name of a hint with an effect.
 fn instead(key: &str) -> String {
     let alike = ACTING.map(|name| (normalized_damerau_levenshtein(key, name), name));
     let alike = alike.into_iter();

@@ -27,18 +27,18 @@ use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::io::{Begun, File, Place};
 use mpi_core::request::{Body, Status};
 
-/// The participants of an access.
+/// The participants of a file access.
 #[derive(Clone, Copy)]
 enum AccessKind {
-    /// This process alone, at a file pointer or an offset.
+    /// Only this process accesses the file, at a file pointer or an offset.
     Alone(Place),
-    /// All members.
+    /// All members access the file, each at a file pointer or an offset.
     All(Place),
-    /// All members, in the order of their ranks.
+    /// All members access the file in rank order, at the shared file pointer.
     InOrder,
 }
 
-/// The status of an access that has transferred this number of bytes.
+/// Returns the status of an access that transferred `bytes` bytes.
 fn status_of(bytes: i64) -> Status {
     Status {
         bytes: bytes.max(0) as u64,
@@ -80,7 +80,7 @@ fn writes(fh: MPI_File, access_kind: AccessKind, buf: SendMem, status: Out<MPI_S
     Ok(())
 }
 
-/// Returns a completed request with the status of an access.
+/// Stores a completed request that holds the status of an access.
 fn completed(bytes: i64, request: Out<MPI_Request>) -> Outcome {
     let engine = state::engine()?;
     let requests = engine.pml().requests();
@@ -89,18 +89,18 @@ fn completed(bytes: i64, request: Out<MPI_Request>) -> Outcome {
     request.set(running_for(req, None)?, "request")
 }
 
-/// Starts a nonblocking read, which is usually complete when the call returns.
+/// Starts a nonblocking read, which usually completes within the call.
 fn begins_reading(fh: MPI_File, place: Place, buf: RecvMem, request: Out<MPI_Request>) -> Outcome {
     let object = state::file(fh)?;
     let mut buf = buf.buffer()?;
-    // SAFETY: the program does not use the buffer until the request completes, by the contract of `RecvMem::new`.
+    // SAFETY: the program does not use the buffer before completion (`RecvMem::new`).
     match unsafe { object.file.accesses().begin_read(place, &mut buf)? } {
         Begun::Done(bytes) => completed(bytes, request),
         Begun::Under(req) => request.set(running_on(req, object)?, "request"),
     }
 }
 
-/// Performs a nonblocking write, which is complete when the call returns.
+/// Performs a nonblocking write, which completes within the call.
 fn begins_writing(fh: MPI_File, place: Place, buf: SendMem, request: Out<MPI_Request>) -> Outcome {
     let object = state::file(fh)?;
     let buf = buf.buffer()?;
@@ -141,12 +141,12 @@ fn ends_split(call: &'static str, fh: MPI_File, status: Out<MPI_Status>) -> Outc
     Ok(())
 }
 
-/// Converts an offset to the engine's type.
+/// Converts an offset argument to a [`Place`] of the engine.
 fn at(offset: MPI_Offset) -> Place {
     Place::At(offset)
 }
 
-/// The failure of an argument.
+/// Returns the failure for an invalid argument.
 fn argument(sentence: String) -> Failure {
     Failure::new(MPI_ERR_ARG, sentence)
 }

@@ -1,4 +1,4 @@
-//! Opening, closing and deleting files, their sizes and hints (section 14.2), and consistency (section 14.6).
+//! File open, close and delete, sizes and hints (section 14.2), and consistency (section 14.6).
 
 use crate::abi::*;
 use crate::api::args::{InOut, Out, Text};
@@ -15,7 +15,7 @@ use std::ffi::c_int;
 /// Maximum length of a file name (PATH_MAX of Linux).
 const LONGEST_NAME: c_int = 4096;
 
-/// Applies hints on top of existing ones: the hint file first, then the info object.
+/// Applies the hints `given` to `tuning`, and replaces existing values.
 fn tuned(mut tuning: Tuning, given: &Hints) -> Tuning {
     for (key, value) in given.iter() {
         tuning.set(key, value);
@@ -23,7 +23,7 @@ fn tuned(mut tuning: Tuning, given: &Hints) -> Tuning {
     tuning
 }
 
-/// Applies the hints of a collective call; every member calls it, with whatever hints it has.
+/// Applies the info argument of a collective call. The members may pass different hints.
 pub(super) fn take_hints(object: &FileObject, given: &Hints) -> Outcome {
     let tuning = tuned(object.file.tuning(), given);
     Ok(object.file.set_tuning(tuning)?)
@@ -59,7 +59,7 @@ fn amode_of(amode: c_int) -> Result<Amode, Failure> {
     })
 }
 
-/// Returns the file name without a prefix such as `ufs:`, which selects the kind of file system in other libraries.
+/// Returns the file name without a file system prefix such as `ufs:`, used by other libraries.
 fn path(filename: Text) -> Result<String, Failure> {
     let name = filename.string(LONGEST_NAME, MPI_ERR_BAD_FILE, "filename")?;
     let kinds = [
@@ -101,7 +101,7 @@ pub fn MPI_File_open(
 pub fn MPI_File_close(fh: InOut<MPI_File>) -> Outcome {
     let handle = fh.get("fh")?;
     let object = state::file(handle)?;
-    // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
+    // The argument is a pointer to the handle, so the wrapper cannot determine the error handler.
     let on = |error: mpi_core::Error| Failure::from(error).on(Target::File(handle));
     object.file.close().map_err(on)?;
     remove(handle)?;

@@ -35,7 +35,7 @@ pub fn MPI_File_set_view(
     take_hints(&object, &given)
 }
 
-/// Returns a datatype handle for the program: a predefined one unchanged, otherwise a new one that the program frees.
+/// Returns a datatype handle for the program. The program frees it, unless it is predefined.
 fn handed_out(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
     match datatype.as_named() {
         Some(named) => Ok(MPI_Datatype(named.info().handle as usize)),

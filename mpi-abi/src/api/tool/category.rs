@@ -1,4 +1,4 @@
-//! Categories (section 15.3.9): the library's frameworks, each with its parameters, variables and events.
+//! Tool categories (section 15.3.9): one per framework, with its parameters, variables and events.
 
 use super::{int, look_up, result, text, wanted};
 use crate::abi::*;
@@ -55,7 +55,7 @@ pub fn MPI_T_category_get_cvars(
     indices_from(first, all, indices)
 }
 
-/// Stores the indices from `first` on: `all` of them, limited by the length of the array.
+/// Stores the indices from `first` on: `all` indices, or fewer if the array is shorter.
 fn indices_from(first: usize, all: usize, indices: InOutArray<c_int>) -> Outcome {
     let places = indices.up_to(all).get("indices");
     let places = places.map_err(|failure| failure.with_code(MPI_T_ERR_INVALID))?;

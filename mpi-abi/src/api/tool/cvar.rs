@@ -1,4 +1,4 @@
-//! Control variables (section 15.3.6): the library's parameters, read only.
+//! Control variables (section 15.3.6): the library's parameters, which are read-only.
 
 use super::{int, look_up, null, result, text, wanted};
 use crate::abi::*;
@@ -66,7 +66,7 @@ pub fn MPI_T_cvar_handle_free(handle: InOut<MPI_T_cvar_handle>) -> Outcome {
 
 pub fn MPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: Untyped) -> Outcome {
     known()?;
-    // The number of characters that MPI_T_cvar_handle_alloc has returned.
+    // The value has the number of characters that MPI_T_cvar_handle_alloc has returned.
     let value = [variable(handle)?.value.as_bytes(), b"\0"].concat();
     match buf.put_bytes(&value) {
         true => Ok(()),

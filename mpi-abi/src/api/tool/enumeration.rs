@@ -1,4 +1,4 @@
-//! Enumerations (section 15.3.5).
+//! Enumeration queries of the tool interface (section 15.3.5).
 
 use super::{int, text, wanted};
 use crate::abi::*;

@@ -1,4 +1,4 @@
-//! Events and their source (section 15.3.8).
+//! Event types and the event source of the tool interface (section 15.3.8).
 
 use super::{int, look_up, null, result, text, wanted};
 use crate::abi::*;
@@ -16,14 +16,14 @@ fn event_at(index: c_int) -> Result<&'static Event, Failure> {
     at(EVENTS, index, "events")
 }
 
-/// Returns the source at an index; there is one.
+/// Returns the source at an index. The library has one source.
 fn source_at(index: c_int) -> Result<&'static Source, Failure> {
     known()?;
     let sources = [&SOURCE];
     at(&sources, index, "sources of events").copied()
 }
 
-/// Stores an info object without hints, since this library reads none for events.
+/// Stores an empty info object: the library supports no hints for events.
 fn no_hints(to: Out<MPI_Info>) -> Outcome {
     if !to.is_null() {
         let made = info::create(Hints::new());
@@ -92,7 +92,7 @@ pub fn MPI_T_source_get_info(
     no_hints(info)
 }
 
-/// Converts a time to ticks of the source.
+/// Converts a time in nanoseconds to ticks of the source.
 fn ticks(time_ns: u64) -> MPI_Count {
     MPI_Count::try_from(time_ns).unwrap_or(MPI_Count::MAX)
 }

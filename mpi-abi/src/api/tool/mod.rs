@@ -1,4 +1,6 @@
-//! The tool interface (section 15.3), whose functions return their errors and never raise them.
+//! The tool interface (section 15.3).
+//!
+//! The functions return error codes, and call no error handler.
 
 pub mod category;
 pub mod cvar;
@@ -23,7 +25,7 @@ pub fn MPI_T_finalize() -> Outcome {
     tool::end()
 }
 
-/// Stores the result of a call.
+/// Stores a required result. A null pointer is an error.
 fn result<T>(to: Out<T>, value: T, name: &str) -> Outcome {
     match to.put(value) {
         true => Ok(()),
@@ -31,26 +33,27 @@ fn result<T>(to: Out<T>, value: T, name: &str) -> Outcome {
     }
 }
 
-/// Stores one of several results, which a tool skips with a null pointer.
+/// Stores an optional result. A tool passes a null pointer to skip it.
 fn wanted<T>(to: Out<T>, value: T) {
     to.put(value);
 }
 
-/// The failure of a null pointer.
+/// Returns the failure for a null pointer.
 fn null(name: &str) -> Failure {
     Failure::new(MPI_T_ERR_INVALID, format!("{name} is a null pointer"))
 }
 
-/// Stores a string by the convention of section 15.3.3: truncated to the buffer, whose size is replaced by the full length.
+/// Stores a string as section 15.3.3 requires: truncated to the buffer.
+/// The size argument is replaced by the full length with the NUL.
 fn text(to: SizedText, text: &str) {
     if to.is_wanted() {
-        // A buffer is present, so this cannot fail.
+        // The buffer is not null, so `set` succeeds.
         let _ = to.buffer().set(text, "");
     }
     to.length().put(int(text.len() + 1));
 }
 
-/// Stores the index of a name in a list, for the functions that look one up.
+/// Stores the index of a name in the list `names`. An unknown name is an error.
 fn look_up<'a>(
     name: Text,
     mut names: impl Iterator<Item = &'a str>,
@@ -63,7 +66,7 @@ fn look_up<'a>(
     result(index, int(found), "the index")
 }
 
-/// Converts a length or an index to int.
+/// Converts a length or an index to int; a larger value saturates.
 fn int(n: usize) -> c_int {
     c_int::try_from(n).unwrap_or(c_int::MAX)
 }

@@ -1,4 +1,7 @@
-//! Performance variables (section 15.3.7): all of them can be read at any time and none can be written; counted ones can be started, stopped and reset.
+//! Performance variables (section 15.3.7).
+//!
+//! All variables can be read at any time, and none can be written.
+//! Counters can be started, stopped and reset.
 
 use super::{int, look_up, null, result, text, wanted};
 use crate::abi::*;
@@ -45,7 +48,7 @@ pub fn MPI_T_pvar_get_info(
 
 pub fn MPI_T_pvar_get_index(name: Text, var_class: c_int, pvar_index: Out<c_int>) -> Outcome {
     known()?;
-    // A name with another class is unknown.
+    // A name with a different class is unknown.
     let names = PVARS
         .iter()
         .map(|variable| match variable.class == var_class {
@@ -98,7 +101,8 @@ pub fn MPI_T_pvar_handle_free(
     result(handle.out(), MPI_T_PVAR_HANDLE_NULL, "handle")
 }
 
-/// Starts, stops or resets a variable; for all handles it skips those that cannot be (section 15.3.7).
+/// Starts, stops or resets a variable.
+/// With MPI_T_PVAR_ALL_HANDLES, variables that do not support the operation are skipped (15.3.7).
 fn change(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,

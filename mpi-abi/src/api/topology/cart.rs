@@ -14,7 +14,7 @@ use mpi_core::topo::reorder::Wires;
 use mpi_core::topo::{Cart, Topology};
 use std::ffi::c_int;
 
-/// Returns the grid of a communicator.
+/// Returns the Cartesian topology of a communicator. Another topology, or none, is an error.
 fn cart(comm: &CommObject) -> Result<&Cart, Failure> {
     match comm.topology.get() {
         Some(Topology::Cart(cart)) => Ok(cart),
@@ -22,14 +22,14 @@ fn cart(comm: &CommObject) -> Result<&Cart, Failure> {
     }
 }
 
-/// Builds a grid from the arguments of the caller.
+/// Builds a Cartesian topology from the caller's arguments.
 fn read(ndims: c_int, dims: InArray<c_int>, periods: InArray<c_int>) -> Result<Cart, Failure> {
     length(ndims, "ndims")?;
     let (dims, periods) = (dims.widened("dims")?, periods.get("periods")?);
     Ok(Cart::new(&dims, periods.iter().map(|p| *p != 0).collect())?)
 }
 
-/// Stores the values up to the length of the array.
+/// Stores the values, at most the length of the array.
 fn fill(
     to: InOutArray<c_int>,
     values: impl ExactSizeIterator<Item = c_int>,
@@ -112,7 +112,7 @@ pub fn MPI_Cart_coords(
 pub fn MPI_Cart_rank(comm: MPI_Comm, coords: Uncounted<c_int>, rank: Out<c_int>) -> Outcome {
     let object = state::comm(comm)?;
     let cart = cart(&object)?;
-    // SAFETY: `coords` has an element for each dimension (section 8.5.5).
+    // SAFETY: `coords` has one element per dimension (section 8.5.5).
     let coords = unsafe { coords.counted(cart.dims().len()) }.widened("coords")?;
     rank.set(cart.rank(&coords)? as c_int, "rank")
 }
@@ -138,7 +138,7 @@ pub fn MPI_Cart_sub(
 ) -> Outcome {
     let object = state::comm(comm)?;
     let cart = cart(&object)?;
-    // SAFETY: `remain_dims` has an element for each dimension (section 8.5.7).
+    // SAFETY: `remain_dims` has one element per dimension (section 8.5.7).
     let keep = unsafe { remain_dims.counted(cart.dims().len()) }.get("remain_dims")?;
     let keep: Vec<bool> = keep.iter().map(|keep| *keep != 0).collect();
     let (which, inside, sub) = cart.sub(object.comm.rank(), &keep)?;

@@ -24,7 +24,7 @@ fn is_unweighted(weights: *const c_int) -> bool {
     weights.addr() == MPI_UNWEIGHTED.addr()
 }
 
-/// Reads the weights of edges, if any.
+/// Reads the weights of edges. `MPI_UNWEIGHTED` gives an empty list.
 fn read_weights(weights: InArray<c_int>, name: &str) -> Result<Vec<i32>, Failure> {
     let len = weights.len();
     if is_unweighted(weights.address()) || len == 0 {
@@ -46,14 +46,14 @@ fn read_weights(weights: InArray<c_int>, name: &str) -> Result<Vec<i32>, Failure
     }
 }
 
-/// Returns this process's rank after reordering by all edges.
+/// Returns this process's rank after a reordering by the edges of the graph.
 fn rank_by_edges(parent: &CommObject, edges: &[Edge]) -> Result<u32, Failure> {
     let weighed = edges
         .iter()
         .map(|(from, to, weight)| (*from, *to, u64::try_from(*weight).unwrap_or(0)));
     let wires = Wires::new(parent.comm.size(), weighed);
     let placed_rank = new_rank(parent, &wires, None)?;
-    // Every member has one: the graph has one vertex per member.
+    // The graph has one vertex per member, so every member has a rank.
     Ok(placed_rank.unwrap_or(parent.comm.rank()))
 }
 
@@ -125,7 +125,7 @@ pub fn MPI_Dist_graph_create(
         .collect::<Result<Vec<_>, _>>()?;
     let total = degrees.iter().sum();
     let has_weights = !is_unweighted(weights.address());
-    // SAFETY: both have an element for each edge, and `degrees` has the numbers of edges (section 8.5.4).
+    // SAFETY: both arrays have one element per edge: `degrees` sums to `total` (section 8.5.4).
     let (destinations, weights) = unsafe { (destinations.counted(total), weights.counted(total)) };
     let destinations = DistGraph::ranks(&destinations.widened("destinations")?, size)?;
     let given = read_weights(weights, "weights")?;
@@ -149,9 +149,9 @@ pub fn MPI_Dist_graph_create(
     comm_dist_graph.set(new, "comm_dist_graph")
 }
 
-/// Gathers the edges of all members on each of them, in rank order.
+/// Gathers the edges of all members on every member, in rank order.
 ///
-/// An allgather of the numbers of edges, then an allgather of blocks padded to the maximum number.
+/// Two allgathers: of the edge counts, and of the edges padded to the maximum count.
 fn share(parent: &CommObject, mine: &[Edge]) -> Result<Vec<Edge>, Failure> {
     let engine = state::engine()?;
     let counts = engine.block_on(parent.comm.internal().share(&[mine.len() as u64]))?;

@@ -1,4 +1,4 @@
-//! Graph topologies: every process knows the whole graph (section 8.5.3).
+//! Graph topologies: every process has the whole graph (section 8.5.3).
 #![allow(unsafe_code)]
 
 use super::{arranged, lacks, local_rank, new_rank, parent_of, rank_or_undefined, same_rank};
@@ -18,17 +18,17 @@ fn graph(comm: &CommObject) -> Result<&Graph, Failure> {
     }
 }
 
-/// Builds a graph from the arguments of the caller.
+/// Builds a graph from the caller's arguments.
 fn read(nnodes: c_int, index: InArray<c_int>, edges: Uncounted<c_int>) -> Result<Graph, Failure> {
     length(nnodes, "nnodes")?;
     let index = index.widened("index")?;
     let count = usize::try_from(index.last().copied().unwrap_or(0)).unwrap_or(0);
-    // SAFETY: `edges` has as many elements as the last of `index` says (section 8.5.3).
+    // SAFETY: the length of `edges` is the last element of `index` (section 8.5.3).
     let edges = unsafe { edges.counted(count) }.widened("edges")?;
     Ok(Graph::new(&index, &edges)?)
 }
 
-/// Stores the values up to the length of the array.
+/// Stores the values, at most the length of the array.
 fn fill(to: InOutArray<c_int>, values: &[u32], name: &str) -> Outcome {
     let to = to.up_to(values.len()).get(name)?;
     to.iter_mut()

@@ -1,4 +1,4 @@
-//! Virtual topologies (chapter 8) on communicators; the topology types are `mpi_core::topo`'s.
+//! Virtual topologies (chapter 8) of communicators; the topology types are in `mpi_core::topo`.
 
 pub mod cart;
 pub mod dims;
@@ -28,7 +28,7 @@ pub fn MPI_Topo_test(comm: MPI_Comm, status: Out<c_int>) -> Outcome {
     status.set(kind, "status")
 }
 
-/// The failure of a communicator without the topology that the call needs.
+/// Returns the failure for a communicator without the required topology.
 #[cold]
 fn lacks(comm: &CommObject, what: &str) -> Failure {
     Failure::new(
@@ -37,7 +37,8 @@ fn lacks(comm: &CommObject, what: &str) -> Failure {
     )
 }
 
-/// Returns the communicator for a new topology; an intercommunicator is an error (sections 8.5.1 to 8.5.4).
+/// Returns the parent of a new topology.
+/// An intercommunicator is an error (sections 8.5.1 to 8.5.4).
 fn parent_of(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     let parent = state::comm(handle)?;
     if parent.comm.is_inter() {
@@ -52,19 +53,21 @@ fn parent_of(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     Ok(parent)
 }
 
-/// Returns this process's rank in a topology of the first `members` of a communicator, without reordering.
+/// Returns this process's rank in a topology of the first `members` ranks, without reordering.
+/// Returns `None` if this process is not in the topology.
 fn same_rank(comm: &CommObject, members: u64) -> Option<u32> {
     let rank = comm.comm.rank();
     (u64::from(rank) < members).then_some(rank)
 }
 
-/// The same with reordering; collective over the communicator.
+/// Returns this process's rank in a topology with reordering. Collective over the communicator.
 fn new_rank(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Result<Option<u32>, Failure> {
     let places = state::engine()?.block_on(comm.comm.hardware().places())?;
     Ok(reordered_rank(comm, wires, grid, &places))
 }
 
-/// The same with reordering for a local call: if that required communication with other nodes, the order is kept.
+/// Returns this process's rank with reordering, in a local call.
+/// Keeps the order if reordering requires communication with other nodes.
 fn local_rank(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Option<u32> {
     match comm.comm.hardware().places_here() {
         Some(places) => reordered_rank(comm, wires, grid, &places),
@@ -85,12 +88,13 @@ fn reordered_rank(
     placed_rank.map(|placed_rank| placed_rank as u32)
 }
 
-/// Converts a rank for `MPI_Cart_map` and `MPI_Graph_map`.
+/// Converts an optional rank for `MPI_Cart_map` and `MPI_Graph_map`: `None` is `MPI_UNDEFINED`.
 fn rank_or_undefined(placed_rank: Option<u32>) -> c_int {
     placed_rank.map_or(MPI_UNDEFINED, |placed_rank| placed_rank as c_int)
 }
 
-/// Creates a communicator with a topology, of the processes that have a rank in it and in that order; null for the others.
+/// Creates a communicator with a topology, in the order of `placed_rank`.
+/// Processes without a rank in the topology get `MPI_COMM_NULL`.
 fn arranged(
     parent: &Rc<CommObject>,
     placed_rank: Option<u32>,
@@ -111,7 +115,7 @@ fn give_hints(new: MPI_Comm, hints: &Hints) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Splits the parent; returns this process's part, with a topology.
+/// Splits the parent. Returns this process's communicator, with a topology.
 fn split(
     parent: &Rc<CommObject>,
     mine: SplitKey,
@@ -121,7 +125,7 @@ fn split(
         return Ok(MPI_COMM_NULL);
     };
     let object = register(new, parent)?;
-    // A new communicator has no topology yet, so this cannot fail.
+    // A new communicator has no topology yet, so `set` succeeds.
     let _ = object.topology.set(topology());
     Ok(object.handle())
 }

@@ -12,7 +12,7 @@ use mpi_core::op::{Op, Predefined};
 use mpi_core::request::Req;
 use std::ffi::{c_int, c_void};
 
-/// Returns a predefined operator and a predefined datatype, for the fast path.
+/// Returns the predefined operator and datatype for the fast path, or `None`.
 fn plain(op: MPI_Op, datatype: MPI_Datatype) -> Option<(Predefined, Named)> {
     match Op::predefined(op.0)? {
         Op::Predefined(op) => Some((op, Named::from_handle(datatype.0)?)),
@@ -41,7 +41,8 @@ pub fn MPI_Accumulate_c(
         let add = |object: &WinObject| {
             let nowhere = std::ptr::null_mut();
             let win = &object.win;
-            // SAFETY: `origin_addr` holds an element by the contract of `SendMem::new`; the old value is not requested.
+            // SAFETY: `origin_addr` holds one element by the contract of `SendMem::new`.
+            // The old value is not requested.
             unsafe {
                 win.accumulates()
                     .fetch_and_op_plain(from, nowhere, named, op, target_rank, disp)
@@ -61,7 +62,7 @@ pub fn MPI_Accumulate_c(
     accumulate(&origin_addr, part, op, win)
 }
 
-/// Accumulates several elements of one basic type on elements of that type, if that needs no general call.
+/// Accumulates elements of one basic type on the fast path, if that is possible.
 #[inline(never)]
 fn accumulated_row(
     origin: &SendMem,
@@ -81,12 +82,13 @@ fn accumulated_row(
     let (from, disp) = (origin.address().cast(), disp as i64);
     state::with_win(win, |object| {
         let accumulates = object.win.accumulates();
-        // SAFETY: `origin` holds that many elements by the contract of `SendMem::new`, and the elements of a basic type that the fast path accepts are contiguous.
+        // SAFETY: `origin` holds `count` elements by the contract of `SendMem::new`.
+        // The elements of a basic type that the fast path accepts are contiguous.
         unsafe { accumulates.accumulate_plain(from, (count, named), op, rank, disp) }
     })
 }
 
-/// Accumulates data of any kind.
+/// Accumulates elements of any datatype, on the general path.
 #[inline(never)]
 fn accumulate(
     origin: &SendMem,
@@ -130,7 +132,7 @@ pub fn MPI_Raccumulate_c(
     requested(None, request)
 }
 
-/// Starts a get-accumulate, with or without request.
+/// Starts a get-accumulate, with or without a request.
 fn get_accumulate(
     origin: SendMem,
     result: RecvMem,
@@ -139,7 +141,7 @@ fn get_accumulate(
     win: MPI_Win,
 ) -> Result<Option<Req>, Failure> {
     let object = state::win(win)?;
-    // With MPI_NO_OP all origin arguments are ignored (section 12.3.4).
+    // With MPI_NO_OP the origin arguments are ignored (section 12.3.4).
     let origin = match op {
         MPI_NO_OP => SendBuf::empty(),
         _ => origin.buffer()?,
@@ -211,7 +213,8 @@ pub unsafe fn MPI_Fetch_and_op(
     op: MPI_Op,
     win: MPI_Win,
 ) -> Outcome {
-    // SAFETY: the C binding of MPI_Fetch_and_op requires of its caller that both addresses hold an element, unless the operator ignores the origin.
+    // SAFETY: MPI_Fetch_and_op requires of its caller that both addresses hold one element.
+    // The origin address may be invalid if the operator ignores it.
     let (origin, result) = unsafe {
         (
             SendMem::new(origin_addr, 1, datatype),
@@ -221,7 +224,8 @@ pub unsafe fn MPI_Fetch_and_op(
     fetch_and_op(origin, result, target_rank, target_disp, op, win)
 }
 
-/// Fetches and updates one element of the datatype of `result`; `origin` is one such element, or is ignored by the operator.
+/// Fetches and updates one element of the datatype of `result`.
+/// `origin` is one such element, or is ignored by the operator.
 #[inline(always)]
 fn fetch_and_op(
     origin: SendMem,
@@ -241,7 +245,8 @@ fn fetch_and_op(
     if there && let Some((op, named)) = plain(op, datatype) {
         let fetch = |object: &WinObject| {
             let win = &object.win;
-            // SAFETY: both addresses hold an element by the contracts of `SendMem::new` and `RecvMem::new`, or the operator ignores the origin.
+            // SAFETY: both addresses hold one element (`SendMem::new`, `RecvMem::new`).
+            // The operator may ignore the origin.
             unsafe {
                 win.accumulates()
                     .fetch_and_op_plain(from, to, named, op, target_rank, disp)
@@ -281,7 +286,7 @@ pub unsafe fn MPI_Compare_and_swap(
             Kind::CInteger(_) | Kind::FInteger(_) | Kind::Multi(_)
         )
     });
-    // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
+    // SAFETY: MPI_Compare_and_swap requires one element at each of the addresses.
     let (origin_mem, compare_mem, result_mem) = unsafe {
         (
             SendMem::new(origin_addr, 1, datatype),
@@ -292,7 +297,7 @@ pub unsafe fn MPI_Compare_and_swap(
     let there = origin_mem.is_on_host() && compare_mem.is_on_host() && result_mem.is_on_host();
     if let (true, true, Some(named)) = (there, is_integer, named) {
         let size = named.info().size as usize;
-        // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
+        // SAFETY: MPI_Compare_and_swap requires one element at each of the addresses.
         let (origin, compare, result) = unsafe {
             (
                 std::slice::from_raw_parts(origin_addr.cast(), size),

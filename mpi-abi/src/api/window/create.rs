@@ -1,4 +1,4 @@
-//! Creating and freeing windows (section 12.2), and attaching memory to them.
+//! Creation and release of windows (section 12.2), and attachment of memory.
 
 use super::hints;
 use crate::abi::*;
@@ -13,7 +13,7 @@ use mpi_core::osc::{Flavor, Spec, Win};
 use std::ffi::c_void;
 use std::rc::Rc;
 
-/// Fails for memory of a device, which other processes cannot reach.
+/// Returns an error for device memory, which other processes cannot access.
 fn refuse_device(base: *mut c_void) -> Outcome {
     if base.is_null() || !state::is_staging() {
         return Ok(());
@@ -24,7 +24,7 @@ fn refuse_device(base: *mut c_void) -> Outcome {
     }
 }
 
-/// Creates a window.
+/// Creates a window over memory of the program.
 fn make(
     flavor: Flavor,
     base: *mut c_void,
@@ -87,7 +87,7 @@ pub fn MPI_Win_create_c(
     win.set(object.handle(), "win")
 }
 
-/// Creates a window that allocates its memory.
+/// Creates a window over memory that the library allocates.
 fn allocate(
     flavor: Flavor,
     [size, disp_unit]: [MPI_Aint; 2],
@@ -145,7 +145,7 @@ pub fn MPI_Win_detach(win: MPI_Win, base: *const c_void) -> Outcome {
 pub fn MPI_Win_free(win: InOut<MPI_Win>) -> Outcome {
     let handle = win.get("win")?;
     let object = state::win(handle)?;
-    // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
+    // The argument is a pointer to the handle, so the wrapper cannot determine the error handler.
     let on = |failure: Failure| failure.on(crate::error::Target::Win(handle));
     object.owner().delete_all().map_err(on)?;
     object.win.free().map_err(|e| on(e.into()))?;

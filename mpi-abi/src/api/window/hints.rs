@@ -1,7 +1,8 @@
-//! Window hints (sections 12.2.1 to 12.2.7): the known keys, and those in force.
+//! Window hints (sections 12.2.1 to 12.2.7): the supported keys, and the values in use.
 //!
-//! An unknown key or an invalid value is ignored silently. Hints about the memory layout take effect when a window is created;
-//! the others are assertions, which the library trusts and does not use.
+//! An unknown key or an invalid value is ignored silently.
+//! Hints about the memory layout take effect when a window is created.
+//! The other hints are assertions of the program, which the library stores and does not use.
 
 use crate::abi::*;
 use crate::api::args::Out;
@@ -57,12 +58,12 @@ fn is_valid(key: &str, value: &str) -> bool {
     }
 }
 
-/// Returns true for hints that take effect only when the window is created.
+/// Returns true for hints that take effect only at the creation of a window.
 fn is_for_making(key: &str) -> bool {
     matches!(key, ALIGNMENT | "alloc_shm")
 }
 
-/// Adopts the valid hints.
+/// Stores the valid hints in the window.
 pub fn take(object: &WinObject, given: &Hints) {
     let mut hints = object.attached.hints.borrow_mut();
     for (key, value) in given.iter().filter(|(key, value)| is_valid(key, value)) {
@@ -73,7 +74,7 @@ pub fn take(object: &WinObject, given: &Hints) {
     }
 }
 
-/// Returns all hints in force, with defaults.
+/// Returns all hints in use, including defaults.
 fn in_force(object: &WinObject) -> Hints {
     let mut all = object.attached.hints.borrow().clone();
     let usual = InForce::default().alignment.to_string();

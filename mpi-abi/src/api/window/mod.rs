@@ -2,12 +2,12 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`create`] | making windows, and memory for them |
+//! | [`create`] | window creation and window memory |
 //! | [`query`] | names, groups, shared segments |
-//! | [`hints`] | info |
+//! | [`hints`] | info hints |
 //! | [`transfer`] | put and get |
-//! | [`accumulate`] | accumulate and its relatives |
-//! | [`sync`] | epochs |
+//! | [`accumulate`] | accumulate, get-accumulate, fetch-and-op, compare-and-swap |
+//! | [`sync`] | epochs: fence, post/start, lock, flush |
 
 pub mod accumulate;
 pub mod create;
@@ -26,7 +26,7 @@ use mpi_core::osc::TargetArgs;
 use mpi_core::request::Req;
 use std::ffi::c_int;
 
-/// The part of a target window that a call accesses.
+/// The block of a target window that a call accesses.
 struct Part {
     rank: c_int,
     disp: MPI_Aint,
@@ -35,7 +35,7 @@ struct Part {
 }
 
 impl Part {
-    /// Builds a part after the checks that do not need the window.
+    /// Builds the target block after the checks that need no window.
     fn new(
         rank: c_int,
         disp: MPI_Aint,
@@ -73,7 +73,7 @@ impl Part {
     }
 }
 
-/// Stores the handle of a request-based access.
+/// Stores the request handle of a request-based access.
 fn requested(req: Option<Req>, request: Out<MPI_Request>) -> Outcome {
     let handle = match req {
         Some(req) => running_for(req, None)?,

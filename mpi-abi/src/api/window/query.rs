@@ -14,7 +14,7 @@ pub fn MPI_Win_set_name(win: MPI_Win, win_name: Text) -> Outcome {
 }
 
 pub fn MPI_Win_get_name(win: MPI_Win, win_name: TextOut, resultlen: Out<c_int>) -> Outcome {
-    // The name of MPI_WIN_NULL may be queried as well (section 7.8).
+    // The name of MPI_WIN_NULL can be queried too (section 7.8).
     let name = match win {
         MPI_WIN_NULL => "MPI_WIN_NULL".to_string(),
         _ => state::win(win)?.win.name(),

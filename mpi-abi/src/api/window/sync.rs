@@ -11,10 +11,10 @@ use std::ffi::c_int;
 const FENCE: c_int = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 const POST: c_int = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
 
-/// Checks the assertions of a call and returns those in `known`.
+/// Checks the `assert` argument, and returns the assertions that are in `known`.
 fn assertions(assert: c_int, known: c_int) -> Result<Assert, Failure> {
     let all = FENCE | POST;
-    // An assertion of another call is harmless; an undefined bit is an error.
+    // An assertion defined for another call has no effect; an undefined bit is an error.
     if assert & !all != 0 {
         return Err(Failure::new(
             MPI_ERR_ASSERT,
@@ -100,7 +100,7 @@ pub fn MPI_Win_unlock_all(win: MPI_Win) -> Outcome {
     object.land(None)
 }
 
-/// Flushes on the fast path, unless results go to device memory.
+/// Completes a flush on the fast path, unless results are staged for device memory.
 fn flushed(object: &WinObject, flush: impl FnOnce(&Win) -> bool) -> bool {
     object.has_nothing_staged() && flush(&object.win)
 }

@@ -29,7 +29,7 @@ pub fn MPI_Put_c(
     put(&origin_addr, part, win)
 }
 
-/// Puts data of any kind.
+/// Puts elements of any datatype, on the general path.
 #[inline(never)]
 fn put(origin: &SendMem, part: impl FnOnce() -> Result<Part, Failure>, win: MPI_Win) -> Outcome {
     let object = state::win(win)?;
@@ -61,7 +61,7 @@ pub fn MPI_Get_c(
     get(&origin_addr, part, win)
 }
 
-/// Gets data of any kind.
+/// Gets elements of any datatype, on the general path.
 #[inline(never)]
 fn get(origin: &RecvMem, part: impl FnOnce() -> Result<Part, Failure>, win: MPI_Win) -> Outcome {
     let object = state::win(win)?;

@@ -1,9 +1,9 @@
-//! Attributes are copied and deleted by the functions of their keyvals, also after the keyvals were freed.
+//! Tests of attributes: copy and delete callbacks run, also after the keyval was freed.
 
 use super::*;
 use std::sync::Mutex;
 
-/// The calls of the functions below, in order; the tests that use them share a lock.
+/// The calls of the callbacks below, in order. The tests that use them share a lock.
 static CALLS: Mutex<Vec<(char, usize, c_int)>> = Mutex::new(Vec::new());
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 

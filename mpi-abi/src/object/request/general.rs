@@ -1,7 +1,8 @@
 //! Generalized requests (section 13.2): operations of the program with a request handle.
 //!
-//! Protocol: the program marks the operation as complete, the waiting thread gets the status from its query function,
-//! and its free function is called once, when the handle is released.
+//! Protocol: the program marks the operation as complete.
+//! The waiting thread calls the query callback for the status.
+//! The free callback is called once, when the handle is released.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -25,7 +26,8 @@ impl General {
     pub(crate) fn query(&self) -> (MPI_Status, Option<Failure>) {
         let mut status = EMPTY;
         let (query, extra, place) = (self.query, self.extra_state, &raw mut status);
-        // SAFETY: the program passed this function to MPI_Grequest_start as the query function; the status is a local.
+        // SAFETY: the program passed this function to MPI_Grequest_start as the query callback.
+        // The status is a local variable.
         let code = guarded(MPI_SUCCESS, move || unsafe { query(extra, place) });
         let failure = (code != MPI_SUCCESS).then(|| refused("query", code));
         (status, failure)
@@ -33,14 +35,14 @@ impl General {
 
     pub(crate) fn free(&self) -> Option<Failure> {
         let (free, extra) = (self.free, self.extra_state);
-        // SAFETY: the program passed this function to MPI_Grequest_start as the free function.
+        // SAFETY: the program passed this function to MPI_Grequest_start as the free callback.
         let code = guarded(MPI_SUCCESS, move || unsafe { free(extra) });
         (code != MPI_SUCCESS).then(|| refused("free", code))
     }
 
     pub(crate) fn cancel(&self) -> Result<(), Failure> {
         let (cancel, extra, complete) = (self.cancel, self.extra_state, self.complete.get().into());
-        // SAFETY: the program passed this function to MPI_Grequest_start as the cancel function.
+        // SAFETY: the program passed this function to MPI_Grequest_start as the cancel callback.
         match guarded(MPI_SUCCESS, move || unsafe { cancel(extra, complete) }) {
             MPI_SUCCESS => Ok(()),
             code => Err(refused("cancel", code)),

@@ -1,8 +1,9 @@
-//! Freed requests and cancellation.
+//! Freeing and cancellation of requests.
 //!
-//! A freed operation continues as an orphan of the process and is released when it completes.
-//! No call can report its failure, so a failure ends the job (section 3.7.3).
-//! A freed generalized request continues as well: the program still has its handle and marks it as complete (section 13.2).
+//! A freed operation continues as an orphan, and is released when it completes.
+//! No call can report a failure of an orphan, so a failure ends the job (section 3.7.3).
+//! A freed generalized request continues, too: the program has its handle.
+//! With it, the program marks the request as complete (section 13.2).
 
 use super::handles::{DONE, file_of, object, remove};
 use crate::abi::*;
@@ -16,7 +17,7 @@ use mpi_core::Engine;
 use mpi_core::request::{Body, Req};
 use std::rc::Rc;
 
-/// Frees a handle; an operation in progress continues to its end.
+/// Frees a handle. An active operation continues until completion.
 pub fn free(handle: MPI_Request) -> Result<(), Failure> {
     if handle == DONE {
         return Ok(());
@@ -37,7 +38,7 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
             Some(&p.comm),
             staged,
         ),
-        // A staged operation is none itself.
+        // `unstaged` never returns a staged request.
         RequestObject::Staged(_) => {}
         RequestObject::General(g) if g.complete.get() => {
             if let Some(failure) = g.free() {
@@ -54,9 +55,10 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Adds operations in progress, whose handles were freed, to the orphans.
+/// Adds active operations, whose handles were freed, to the orphans.
 ///
-/// Each comes with true if its end is that of the whole operation: the receive of a send-receive.
+/// The flag is true if the completion of `Req` is that of the whole operation.
+/// In a send-receive, that is the receive.
 fn adopt(
     reqs: impl IntoIterator<Item = (Req, bool)>,
     comm: Option<&Rc<CommObject>>,
@@ -72,7 +74,7 @@ fn adopt(
     state().unfinished().orphans().borrow_mut().extend(orphans);
 }
 
-/// Releases freed operations that have completed.
+/// Releases orphans that have completed.
 pub fn reap_orphans() {
     let Ok(engine) = state::engine() else {
         return;
@@ -85,7 +87,7 @@ pub fn reap_orphans() {
         .retain(|orphan| {
             let ended = orphan.req.is_complete();
             if ended {
-                // File errors are returned only to callers that ask, and end no job.
+                // File errors are only returned, and end no job.
                 let of_file = file_of(&orphan.req).is_some();
                 let finished = requests.finish(&orphan.req);
                 let bytes = finished.as_ref().map_or(0, |status| status.bytes);
@@ -103,7 +105,7 @@ pub fn reap_orphans() {
 }
 
 impl Orphan {
-    /// Ends the job because an orphan failed: the call that could have reported it has returned.
+    /// Ends the job because an orphan has failed. No call remains that can return the error.
     #[cold]
     fn end_job(&self, failure: Failure) -> ! {
         let target = match &self.comm {
@@ -114,7 +116,7 @@ impl Orphan {
     }
 }
 
-/// Waits until all freed operations of a communicator are complete.
+/// Waits until all orphans of a communicator are complete.
 pub fn wait_for_orphans(comm: &Rc<CommObject>) -> Result<(), Failure> {
     let left = || {
         let orphans = state().unfinished().orphans().borrow();
@@ -126,7 +128,7 @@ pub fn wait_for_orphans(comm: &Rc<CommObject>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes and returns the generalized request of a freed handle, if it is not complete yet.
+/// Removes and returns the generalized request of a freed handle, if it is not complete.
 fn take_freed_general(handle: MPI_Request) -> Option<Rc<General>> {
     let mut freed = state().unfinished().freed_general().borrow_mut();
     let at = freed.iter().position(|(freed, _)| *freed == handle)?;
@@ -152,9 +154,10 @@ pub fn complete_general(handle: MPI_Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Cancels an operation (section 3.8.4): a receive that no message has matched, or a send that no receive has matched.
+/// Cancels an unmatched receive or an unmatched send (section 3.8.4).
 ///
-/// Other operations cannot be cancelled and fail here: a program that assumed the cancellation would wait indefinitely.
+/// Other operations cannot be cancelled, and return an error.
+/// A program that relied on the cancellation would wait indefinitely.
 pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
     if handle == DONE {
         return Ok(());
@@ -180,7 +183,7 @@ pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
             cancelled.map_err(|failure| failure.of(&p.comm))
         }
         RequestObject::General(g) => g.cancel(),
-        // A staged operation is none itself.
+        // `unstaged` never returns a staged request.
         RequestObject::Staged(_) => Ok(()),
     }
 }

@@ -1,8 +1,10 @@
-//! Conversion between requests and handles.
+//! Conversion between request handles and requests.
 //!
-//! The handle of a single engine operation, the most frequent case, refers directly to the engine's own table ([`direct`]):
-//! bit [`DIRECT`] is set, the index is the engine's, and the engine knows the request by its handle.
-//! All others are in the table of the process, whose handles have that bit clear or, beyond the first half million, have another kind.
+//! The most frequent request is a single engine operation.
+//! The handle of such a request refers directly to the engine's table ([`direct`]).
+//! Bit [`DIRECT`] is set, and the index is the engine's. The engine knows the request's handle.
+//! All other requests are in the process's table. In their handles the bit is clear.
+//! Beyond the first half million, their handles have another kind field.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -17,13 +19,13 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The handle of an operation that was complete from the start; no table issues it.
+/// The handle of an operation that completed within its call. No table issues this handle.
 pub const DONE: MPI_Request = MPI_Request(((Kind::Request as usize + 1) << 27) - 1);
 
-/// Set in a handle whose index is one of the engine's table.
+/// The bit of handles that contain an index into the engine's table.
 const DIRECT: usize = 1 << 19;
 
-/// Gives an operation a handle.
+/// Registers a handle for an operation.
 #[inline(always)]
 pub fn register(object: RequestObject) -> Result<MPI_Request, Failure> {
     let handle = state().tables().requests().borrow_mut().insert(object);
@@ -32,12 +34,12 @@ pub fn register(object: RequestObject) -> Result<MPI_Request, Failure> {
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many requests"))
 }
 
-/// Returns a handle for an operation of the engine.
+/// Returns a handle for an engine operation on a communicator.
 pub fn running(req: Req, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
     running_for(req, Some(comm.clone()))
 }
 
-/// The same with an optional communicator.
+/// Returns a handle for an engine operation, with an optional communicator.
 #[inline(always)]
 pub fn running_for(req: Req, comm: Option<Rc<CommObject>>) -> Result<MPI_Request, Failure> {
     match direct_handle(&req) {
@@ -53,7 +55,7 @@ pub fn running_for(req: Req, comm: Option<Rc<CommObject>>) -> Result<MPI_Request
     }
 }
 
-/// The same for an access to a file, whose error handler is called on failure.
+/// Returns a handle for a file access. A failure is raised on the file.
 pub fn running_on(req: Req, file: Rc<FileObject>) -> Result<MPI_Request, Failure> {
     match direct_handle(&req) {
         Some(handle) => {
@@ -64,11 +66,11 @@ pub fn running_on(req: Req, file: Rc<FileObject>) -> Result<MPI_Request, Failure
     }
 }
 
-/// Returns the handle of an operation whose index in the engine's table fits into the direct range.
+/// Returns the handle of an operation, if its index in the engine's table is in the direct range.
 #[inline(always)]
 fn direct_handle(req: &Req) -> Option<MPI_Request> {
     let index = req.index() as usize;
-    // The last index is excluded: a handle with it could equal `DONE`.
+    // The last index is excluded, since its handle could equal `DONE`.
     (index < DIRECT - 1).then(|| {
         MPI_Request(handle::make(
             Kind::Request,
@@ -78,21 +80,21 @@ fn direct_handle(req: &Req) -> Option<MPI_Request> {
     })
 }
 
-/// Returns the file of a request, if it is a file access.
+/// Returns the file of a request, or `None` if the request is not a file access.
 pub(super) fn file_of(req: &Req) -> Option<Rc<FileObject>> {
     req.held().and_then(|held| held.downcast().ok())
 }
 
-/// Returns the index into the engine's table for a direct handle, and the name by which the engine knows the request.
+/// Returns the engine's index for a direct handle, and the name of the request in the engine.
 #[inline]
 pub(super) fn direct(handle: MPI_Request) -> Option<(u32, u32)> {
-    /// The bits that all direct handles share.
+    /// The bits that are equal in all direct handles.
     const COMMON: usize = handle::make(Kind::Request, 0, DIRECT);
     let leads_there = handle.0 & !((DIRECT - 1) | handle::GENERATIONS) == COMMON;
     leads_there.then_some(((handle.0 & (DIRECT - 1)) as u32, handle.0 as u32))
 }
 
-/// Calls `use_it` with the engine's table of requests; `None` while there is no engine.
+/// Calls `use_it` with the engine's request table. Returns `None` if there is no engine.
 #[inline(always)]
 pub(super) fn with_table<R>(use_it: impl FnOnce(&Table) -> Option<R>) -> Option<R> {
     let engine = state().engines().engine().borrow();
@@ -104,7 +106,8 @@ pub fn persistent(comm: &Rc<CommObject>, operation: Operation) -> Result<MPI_Req
     persistent_in(&comm.comm, comm, operation)
 }
 
-/// The same for an operation that is executed `within` another communicator than the one it was created on.
+/// Returns a handle for a persistent operation that runs on the communicator `within`.
+/// `comm` is the communicator of the call that created the operation.
 pub fn persistent_in(
     within: &Comm,
     comm: &Rc<CommObject>,
@@ -117,7 +120,7 @@ pub fn persistent_in(
     })))
 }
 
-/// Returns the object behind a handle that is neither null nor [`DONE`].
+/// Returns the object of a handle that is not null and not [`DONE`].
 pub(super) fn object(handle: MPI_Request) -> Result<RequestObject, Failure> {
     let found = match direct(handle) {
         Some((index, name)) => with_table(|table| {
@@ -134,7 +137,7 @@ pub(super) fn object(handle: MPI_Request) -> Result<RequestObject, Failure> {
     found.ok_or_else(|| wrong(Kind::Request, handle.0))
 }
 
-/// Removes a handle; the engine invalidates its own handles when their requests are released.
+/// Removes a handle. The engine invalidates its own handles when it releases their requests.
 pub(super) fn remove(handle: MPI_Request) -> Result<RequestObject, Failure> {
     match direct(handle) {
         Some(_) => {

@@ -1,4 +1,4 @@
-//! Outcomes of operations: taking one, which ends the request, or reading it.
+//! Outcomes of operations: status and failure, taken at the end of a request or only read.
 
 use super::handles::{DONE, direct, file_of, object};
 use crate::abi::*;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 pub struct Finished {
     pub status: MPI_Status,
     pub failure: Option<Failure>,
-    /// True if the handle has become null; that of a persistent operation stays.
+    /// True if the handle has become null. The handle of a persistent request stays.
     pub gone: bool,
 }
 
@@ -32,12 +32,13 @@ pub fn c_status(status: Status) -> MPI_Status {
     c
 }
 
-/// The status of a failed operation: that of its message if one arrived, so that a program can identify it.
+/// Returns the status of a failed operation.
+/// If a message arrived, the status describes it, so that the program can identify it.
 pub fn failed_status(error: &mpi_core::Error) -> MPI_Status {
     error.received().map_or(EMPTY, c_status)
 }
 
-/// Converts an outcome of the engine into a status and a failure.
+/// Converts an engine result to a status and a failure.
 fn status_and_failure(
     outcome: Result<Status, mpi_core::Error>,
     comm: Option<&Rc<CommObject>>,
@@ -62,7 +63,7 @@ fn status_and_failure(
 }
 
 impl RequestObject {
-    /// The outcome of a wait that was interrupted while the operation is still in progress; the handle stays.
+    /// Returns the outcome of an interrupted wait for an active operation. The handle stays.
     fn interruption(&self) -> Option<Finished> {
         let (status, failure) = match self.unstaged() {
             RequestObject::Running { req, .. } if req.is_interrupted() => {
@@ -83,13 +84,14 @@ impl RequestObject {
     }
 }
 
-/// Returns the outcome of a send-receive. If both halves have failed, the receive's error is returned, as in MPICH: the status is that
-/// of the receive, and its error also shows whether a message was received.
+/// Returns the outcome of a send-receive.
+/// If both halves failed, the receive's error is returned, as in MPICH.
+/// The status is that of the receive, whose error also shows whether a message was received.
 pub fn of_both_halves<R, S, E>(received: Result<R, E>, sent: Result<S, E>) -> Result<R, E> {
     received.and_then(|status| sent.map(|_| status))
 }
 
-/// Takes the outcome of a complete operation.
+/// Takes the outcome of a complete operation, and releases the request.
 pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
     if handle == MPI_REQUEST_NULL || handle == DONE {
         return Ok(Finished {
@@ -123,7 +125,7 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
             status_and_failure(outcome, object.comm(), None)
         }
         RequestObject::General(g) => g.query(),
-        // A staged operation is none itself.
+        // `unstaged` never returns a staged request.
         RequestObject::Staged(_) => (EMPTY, None),
     };
     let failure = landed(&object, &status, failure);
@@ -141,7 +143,8 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
     })
 }
 
-/// Takes the outcome of a successful operation of the most frequent kinds; everything else is left to [`finish`].
+/// Takes the outcome of a successful operation of a frequent kind.
+/// Returns `None` for all others, which [`finish`] handles.
 #[inline(never)]
 pub fn finish_simple(mut handle: MPI_Request) -> Option<Status> {
     let mut well = None;
@@ -151,9 +154,10 @@ pub fn finish_simple(mut handle: MPI_Request) -> Option<Status> {
     well
 }
 
-/// The same for consecutive operations, up to the first that it does not take; the handles of those taken become null.
+/// Takes the outcomes of consecutive operations, as [`finish_simple`] does.
+/// Stops at the first operation of another kind. The handles of the taken operations become null.
 ///
-/// Returns the number taken, and passes the index and the status of each to `store`.
+/// Returns the number of taken operations. `store` receives the index and status of each.
 #[inline(always)]
 pub fn finish_simple_ones(
     handles: &mut [MPI_Request],
@@ -175,7 +179,7 @@ pub fn finish_simple_ones(
     handles.len()
 }
 
-/// Reads the outcome of a complete operation without taking it (`MPI_Request_get_status`).
+/// Reads the outcome of a complete operation, and keeps the request (`MPI_Request_get_status`).
 pub fn peek(handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failure> {
     if handle == MPI_REQUEST_NULL || handle == DONE {
         return Ok((EMPTY, None));
@@ -189,14 +193,14 @@ pub fn peek(handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failur
             status_and_failure(p.operation.borrow().peek(), object.comm(), None)
         }
         RequestObject::General(g) => g.query(),
-        // A staged operation is none itself.
+        // `unstaged` never returns a staged request.
         RequestObject::Staged(_) => (EMPTY, None),
     };
     let failure = landed(&object, &status, failure);
     Ok((status, failure))
 }
 
-/// Copies the results of a complete operation to buffers in device memory; returns the first failure.
+/// Copies the results of a complete operation to device memory. Returns the first failure.
 fn landed(
     object: &RequestObject,
     status: &MPI_Status,
@@ -206,7 +210,8 @@ fn landed(
         return failure;
     };
     if failure.as_ref().is_some_and(Failure::is_of_fault_tolerance) {
-        // Messages of an operation that a death has ended may still arrive, so its memory is kept until the process ends.
+        // Messages of an operation that failed by the death of a rank may still arrive.
+        // So its host memory is kept until the process ends.
         std::mem::forget(staged.clone());
     }
     let copied = staged.land(u64::try_from(status.bytes()).unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Delivery: where callbacks are called, and the event that a callback reads.
+//! Event delivery: calls the tools' callbacks, and holds the event that a callback reads.
 
 use super::queue::{Instance, Next, has_begun, queue};
 use crate::abi::*;
@@ -7,15 +7,15 @@ use crate::phase;
 use std::cell::Cell;
 
 thread_local! {
-    /// The event whose callback this thread runs, with the number of its instance.
+    /// The event whose callback this thread executes, with its instance number.
     static CURRENT: Cell<Option<(usize, Instance)>> = const { Cell::new(None) };
-    /// The number of the latest instance.
+    /// The number of the latest event instance.
     static LATEST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Calls the callbacks of waiting events at the end of an MPI call.
+/// Calls the callbacks of queued events at the end of an MPI call.
 ///
-/// After `MPI_Finalize` a callback may not call MPI, and before `MPI_Init` neither.
+/// Before `MPI_Init` and after `MPI_Finalize` a callback must not call MPI.
 pub fn deliver_after_call() {
     deliver(match phase::running() {
         true => MPI_T_CB_REQUIRE_NONE,
@@ -23,7 +23,8 @@ pub fn deliver_after_call() {
     });
 }
 
-/// Calls the callbacks of waiting events inside a call that waits; those that may call MPI wait for its end.
+/// Calls the callbacks of queued events in a call that waits.
+/// Callbacks that may call MPI are deferred to the end of the call.
 pub fn deliver_in_wait() {
     if has_begun() {
         deliver(MPI_T_CB_REQUIRE_MPI_RESTRICTED);
@@ -32,7 +33,7 @@ pub fn deliver_in_wait() {
 
 fn deliver(safety: MPI_T_cb_safety) {
     if CURRENT.get().is_some() {
-        // A callback has called MPI; its events follow when it has returned.
+        // A callback has called MPI. Events of that call are delivered after the callback's return.
         return;
     }
     loop {
@@ -57,7 +58,7 @@ fn deliver(safety: MPI_T_cb_safety) {
     }
 }
 
-/// Returns the event of an instance, in its callback.
+/// Returns the event of an instance handle, valid only within its callback.
 pub fn instance(handle: MPI_T_event_instance) -> Result<Instance, Failure> {
     match CURRENT.get() {
         Some((number, instance)) if number == handle.0 => Ok(instance),

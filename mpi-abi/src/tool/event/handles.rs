@@ -1,4 +1,4 @@
-//! What a tool does with a registration: it creates and frees it, and sets its callbacks.
+//! Operations of tools on registrations: create, free, set callbacks.
 
 use super::super::pvar::Object;
 use super::queue::queue;
@@ -8,7 +8,7 @@ use crate::abi::*;
 use crate::error::Failure;
 use std::ffi::c_void;
 
-/// Creates a registration of the event at an index, bound to an object if the event is.
+/// Creates a registration for the event at an index, bound to an object if the event requires it.
 pub fn allocate(event: usize, object: Object) -> Result<MPI_T_event_registration, Failure> {
     let comm = match object {
         Object::Comm(_) => Some(object.comm()?.context().number()),
@@ -18,7 +18,7 @@ pub fn allocate(event: usize, object: Object) -> Result<MPI_T_event_registration
     Ok(MPI_T_event_registration(number))
 }
 
-/// Sets or removes the callback of a level; its events are raised from now on.
+/// Sets or removes the callback of a safety level. Enables the events from now on.
 pub fn register(
     handle: MPI_T_event_registration,
     safety: MPI_T_cb_safety,
@@ -34,7 +34,7 @@ pub fn register(
     Ok(())
 }
 
-/// Sets or removes the handler of dropped events.
+/// Sets or removes the handler for dropped events.
 pub fn set_dropped_handler(
     handle: MPI_T_event_registration,
     function: Option<MPI_T_event_dropped_cb_function>,
@@ -43,7 +43,7 @@ pub fn set_dropped_handler(
     Ok(())
 }
 
-/// Frees a registration, and calls `function` once no callback of it runs any more.
+/// Frees a registration. Calls `function` after all its callbacks have returned.
 pub fn free(
     handle: MPI_T_event_registration,
     function: Option<MPI_T_event_free_cb_function>,
@@ -57,7 +57,7 @@ pub fn free(
     Ok(())
 }
 
-/// Returns an error unless a handle is a registration that has a callback of this level.
+/// Returns an error unless a handle is a registration with a callback of this safety level.
 pub fn has_callback(
     handle: MPI_T_event_registration,
     safety: MPI_T_cb_safety,

@@ -1,14 +1,17 @@
-//! Events (section 15.3.8): what happens in the library, shown to the callbacks of tools.
+//! Events (section 15.3.8): occurrences in the library that are reported to callbacks of tools.
 //!
-//! An event is raised where it happens, inside the progress loop, with its time, and put into a queue (`queue`).
-//! Callbacks run later, where no lock is held and nothing of the library is borrowed: at the end of the MPI call, where a callback may call MPI
-//! as the program may (`MPI_T_CB_REQUIRE_NONE`), and before each sleep of a long wait, where it may only call functions of this interface
-//! (`MPI_T_CB_REQUIRE_MPI_RESTRICTED`).
-//! A registration keeps a bounded number of events; those beyond are counted, and its handler of dropped events learns their number.
+//! An event is raised within the progress loop, with its time, and queued (`queue`).
+//! Callbacks run later, where no lock is held and no state of the library is borrowed.
+//! At the end of the MPI call, a callback may call MPI (`MPI_T_CB_REQUIRE_NONE`).
+//! Before each sleep of a long wait, a callback may call only functions of the tool interface.
+//! The constant for such callbacks is `MPI_T_CB_REQUIRE_MPI_RESTRICTED`.
+//! A registration holds a bounded number of events. Further events are dropped and counted.
+//! The registration's handler for dropped events receives their number.
 //!
-//! All events come from one source, which is ordered: a registration receives its events in the order of their times.
-//! Messages are shown to the engine's observer, which exists from the first registration of such an event on; before, no message pays for it.
-//! Only messages of the program raise events, not those inside collective operations.
+//! All events have one source, which is ordered: each registration gets its events in time order.
+//! Messages are reported by the engine's observer, which exists after the first such registration.
+//! Until then messages have no overhead.
+//! Only messages of the program raise events, not those within collective operations.
 
 mod delivery;
 mod handles;

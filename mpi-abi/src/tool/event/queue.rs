@@ -1,6 +1,6 @@
-//! The registrations of a process, and the events that wait for their callbacks.
+//! The event registrations of a process, and the queue of raised events.
 //!
-//! One mutex guards them. It is held for a few instructions, never while a callback runs.
+//! One mutex guards registrations and events. It is not held while a callback runs.
 
 use super::registration::{Callback, DroppedHandler, FreeCallback, Registration};
 use super::table::MOST_ELEMENTS;
@@ -10,25 +10,26 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The maximum number of waiting events: about a millisecond of short messages.
+/// Maximum number of queued events: about a millisecond of short messages.
 const LONGEST: usize = 4096;
 
-/// An event that was raised.
+/// A raised event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// The index of its event.
+    /// The index of the event type.
     pub event: usize,
     pub time_ns: u64,
     pub elements: [i64; MOST_ELEMENTS],
 }
 
-/// The registrations, by number, and the waiting events with the registrations that they are for. Numbers are not reused.
+/// The registrations by number, and the queued events with their registrations.
+/// Numbers are not reused.
 #[derive(Default)]
 pub(super) struct Queue {
     last: usize,
     pub(super) registrations: BTreeMap<usize, Registration>,
     waiting: VecDeque<(usize, Instance)>,
-    /// The registration whose callback runs, and what must be called when that has returned, since the registration was freed meanwhile.
+    /// The registration whose callback runs, and its free callback if it was freed meanwhile.
     running: Option<usize>,
     freed: Option<FreeCallback>,
 }
@@ -41,7 +42,7 @@ static QUEUE: Mutex<Queue> = Mutex::new(Queue {
     freed: None,
 });
 
-/// True from the first callback on.
+/// True after a tool has registered its first callback.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if a tool has registered a callback.
@@ -58,7 +59,7 @@ pub(super) fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What must be called next.
+/// The next callback to run.
 pub(super) enum Next {
     Callback(usize, Callback, Instance),
     Dropped(usize, DroppedHandler, Callback, u64),
@@ -72,7 +73,7 @@ impl Queue {
         self.last
     }
 
-    /// Returns the registration of a handle.
+    /// Returns the registration of a handle, or an error.
     pub(super) fn get(
         &mut self,
         handle: MPI_T_event_registration,
@@ -81,7 +82,8 @@ impl Queue {
         found.ok_or_else(|| no_registration(handle))
     }
 
-    /// Removes a registration and its waiting events. Returns what its owner must call at once: nothing while its callback runs in some thread.
+    /// Removes a registration and its queued events. Returns the callback to run at once.
+    /// Returns `None` while a callback of the registration runs in some thread.
     pub(super) fn remove(
         &mut self,
         handle: MPI_T_event_registration,
@@ -97,7 +99,7 @@ impl Queue {
         Ok(Some(at_end))
     }
 
-    /// Puts an event into the queue for each registration that wants it.
+    /// Queues an event for each registration that has a callback for it.
     pub(super) fn raise(&mut self, comm: Option<u64>, instance: Instance) {
         let Queue {
             registrations,
@@ -115,9 +117,9 @@ impl Queue {
         }
     }
 
-    /// Takes the next event whose callback may run where a tool may do no more than `safety` allows.
+    /// Takes the next event whose callback is allowed at the safety level `safety`.
     ///
-    /// Returns nothing while another call runs a callback, so that the order of events is kept.
+    /// Returns `None` while another thread runs a callback, which keeps the order of events.
     pub(super) fn take(&mut self, safety: MPI_T_cb_safety) -> Option<Next> {
         if self.running.is_some() {
             return None;
@@ -139,20 +141,21 @@ impl Queue {
         Some(Next::Callback(number, callback, instance))
     }
 
-    /// Ends the callback that [`Queue::take`] has begun. Returns what must be called, if its registration was freed meanwhile.
+    /// Ends the callback that [`Queue::take`] has started.
+    /// Returns the free callback if the registration was freed meanwhile.
     pub(super) fn has_run(&mut self) -> Option<FreeCallback> {
         self.running = None;
         self.freed.take()
     }
 
-    /// Returns true if something waits.
+    /// Returns true if an event or a report of dropped events is queued.
     #[cfg(test)]
     fn has_work(&self) -> bool {
         !self.waiting.is_empty() || self.registrations.values().any(Registration::has_dropped)
     }
 }
 
-/// The failure of a handle that is no registration.
+/// Returns the failure for a handle that is not a registration.
 #[cold]
 fn no_registration(handle: MPI_T_event_registration) -> Failure {
     let sentence = format!("{:#x} is not the registration of an event", handle.0);

@@ -1,4 +1,4 @@
-//! Where events are raised: by the engine's observer of messages, and by the calls that make and free communicators.
+//! Events raised by the engine's message observer, and by communicator creation and release.
 
 use super::delivery::deliver_after_call;
 use super::queue::{self, Instance, has_begun};
@@ -14,7 +14,7 @@ use mpi_core::pml::{Context, Envelope, Key, Plane};
 use mpi_core::request::ReqId;
 use std::rc::Rc;
 
-/// Raises events from now on, and delivers them at the end of every call.
+/// Enables events, and their delivery at the end of every call.
 pub(super) fn begin() {
     queue::set_begun();
     state::call_after_calls(deliver_after_call);
@@ -23,7 +23,7 @@ pub(super) fn begin() {
     }
 }
 
-/// Starts reporting an engine's message events to tools, if a tool has registered a callback.
+/// Reports an engine's message events from now on, if a tool has registered a callback.
 pub fn attach(engine: &Engine) {
     if has_begun()
         && let Some(observer) = observer(engine)
@@ -32,7 +32,7 @@ pub fn attach(engine: &Engine) {
     }
 }
 
-/// Raises an event, of a communicator or of the process.
+/// Raises an event of a communicator or of the process.
 #[cold]
 fn raise(which: Which, comm: Option<u64>, elements: [i64; 4]) {
     let instance = Instance {
@@ -43,7 +43,7 @@ fn raise(which: Which, comm: Option<u64>, elements: [i64; 4]) {
     queue::queue().raise(comm, instance);
 }
 
-/// The observer of messages that raises their events.
+/// The message observer that raises message events.
 struct Messages;
 
 impl Observer for Messages {
@@ -86,7 +86,7 @@ impl Observer for Messages {
     }
 }
 
-/// Raises an event of an arriving message, unless that is a step of a collective operation.
+/// Raises an event of an arriving message, unless the message is part of a collective.
 fn raise_of_message(which: Which, context: Context, message: Key, bytes: u64) {
     if is_of_the_program(context) {
         let (source, tag) = (message.source().into(), message.tag().into());
@@ -94,19 +94,19 @@ fn raise_of_message(which: Which, context: Context, message: Key, bytes: u64) {
     }
 }
 
-/// Returns true if a message was sent by a call of the program, and not inside a collective operation.
+/// Returns true for a point-to-point message of the program, not part of a collective.
 fn is_of_the_program(context: Context) -> bool {
     [Plane::User, Plane::Partition]
         .into_iter()
         .any(|plane| context.plane(plane) == context)
 }
 
-/// Converts a number of bytes.
+/// Converts a number of bytes to `i64`.
 fn wide(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Raises the event of a communicator that the program has made.
+/// Raises the event for a communicator created by the program.
 pub fn communicator_made(object: &CommObject) {
     if has_begun() {
         let [number, rank, size] = place(object);
@@ -115,7 +115,7 @@ pub fn communicator_made(object: &CommObject) {
     }
 }
 
-/// Raises the event of a communicator that the program has freed.
+/// Raises the event for a communicator freed by the program.
 pub fn communicator_freed(object: &CommObject) {
     if has_begun() {
         let [number, rank, size] = place(object);

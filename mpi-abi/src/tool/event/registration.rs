@@ -1,11 +1,11 @@
-//! Registrations: which events a tool wants, and its callbacks.
+//! A registration of a tool for an event, with its callbacks.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
 use crate::error::Failure;
 use std::ffi::c_void;
 
-/// The safety levels, from the one that allows a callback most to the one that allows it least.
+/// The safety levels, from the least to the most restrictive for a callback.
 const SAFETIES: [MPI_T_cb_safety; 4] = [
     MPI_T_CB_REQUIRE_NONE,
     MPI_T_CB_REQUIRE_MPI_RESTRICTED,
@@ -13,12 +13,12 @@ const SAFETIES: [MPI_T_cb_safety; 4] = [
     MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE,
 ];
 
-/// Returns the position of a safety level.
+/// Returns the index of a safety level in [`SAFETIES`].
 fn rank_of(safety: MPI_T_cb_safety) -> Option<usize> {
     SAFETIES.iter().position(|known| *known == safety)
 }
 
-/// Returns an error unless a number is a safety level.
+/// Returns an error unless the argument is a safety level.
 pub fn is_safety(safety: MPI_T_cb_safety) -> Result<(), Failure> {
     rank_of(safety).map(|_| ()).ok_or_else(|| {
         let sentence = format!("{safety} is no safety level of callbacks, MPI_T_CB_REQUIRE_...");
@@ -33,7 +33,8 @@ pub(super) struct Callback {
     user_data: *mut c_void,
 }
 
-// SAFETY: the pointer is only handed back to the tool, whose callback may be called by any thread that makes MPI calls.
+// SAFETY: the pointer is only passed to the tool.
+// The tool's callback may run in any thread that calls MPI.
 unsafe impl Send for Callback {}
 
 impl Callback {
@@ -44,10 +45,10 @@ impl Callback {
         }
     }
 
-    /// Shows an event to the tool.
+    /// Calls the callback with an event.
     pub(super) fn call(self, instance: usize, registration: usize, safety: MPI_T_cb_safety) {
-        // SAFETY: the tool has registered this function for such calls with this data; the call is not inside the library's own state,
-        // by the head of this folder.
+        // SAFETY: the tool registered this callback with this data.
+        // By the head of module `event`, no state of the library is borrowed during the call.
         unsafe {
             (self.function)(
                 MPI_T_event_instance(instance),
@@ -58,7 +59,7 @@ impl Callback {
         }
     }
 
-    /// Reports to the tool how many events were dropped.
+    /// Reports the number of dropped events to the tool.
     pub(super) fn report_dropped(
         self,
         handler: DroppedHandler,
@@ -67,7 +68,8 @@ impl Callback {
         safety: MPI_T_cb_safety,
     ) {
         let count = MPI_Count::try_from(count).unwrap_or(MPI_Count::MAX);
-        // SAFETY: the tool has set this function as the handler of such calls; it gets the data of the callback of this level.
+        // SAFETY: the tool set this handler for dropped events.
+        // The handler receives the data of the callback of this safety level.
         unsafe {
             handler(
                 count,
@@ -80,10 +82,10 @@ impl Callback {
     }
 }
 
-/// The function that learns the number of dropped events.
+/// The callback for dropped events.
 pub(super) type DroppedHandler = MPI_T_event_dropped_cb_function;
 
-/// The function that is called when a registration has been freed and its callbacks have returned, with its data.
+/// The callback that runs after a registration was freed and its callbacks have returned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FreeCallback {
     registration: usize,
@@ -101,7 +103,8 @@ impl Default for FreeCallback {
     }
 }
 
-// SAFETY: as for `Callback`: the pointer is only handed back to the tool.
+// SAFETY: the pointer is only passed to the tool.
+// The tool's callback may run in any thread that calls MPI.
 unsafe impl Send for FreeCallback {}
 
 impl FreeCallback {
@@ -117,10 +120,10 @@ impl FreeCallback {
         }
     }
 
-    /// Tells the tool that its registration is no longer used.
+    /// Notifies the tool that its registration is no longer used.
     pub(super) fn call(self, safety: MPI_T_cb_safety) {
         if let Some(function) = self.function {
-            // SAFETY: the tool has passed this function and these data to MPI_T_event_handle_free for this call.
+            // SAFETY: the tool passed this function with this data to MPI_T_event_handle_free.
             unsafe {
                 function(
                     MPI_T_event_registration(self.registration),
@@ -136,9 +139,9 @@ impl FreeCallback {
 #[derive(Debug)]
 pub(super) struct Registration {
     event: usize,
-    /// The number of the communicator that it is bound to.
+    /// The communicator number to which the registration is bound.
     comm: Option<u64>,
-    /// A callback for each of [`SAFETIES`].
+    /// The callbacks, indexed like [`SAFETIES`].
     callbacks: [Option<Callback>; SAFETIES.len()],
     dropped_handler: Option<DroppedHandler>,
     dropped: u64,
@@ -155,30 +158,30 @@ impl Registration {
         }
     }
 
-    /// Returns true if it has a callback for such an event of this communicator.
+    /// Returns true if the registration has a callback for this event of this communicator.
     pub(super) fn wants(&self, event: usize, comm: Option<u64>) -> bool {
         self.event == event && self.comm == comm && self.callbacks.iter().any(Option::is_some)
     }
 
-    /// Counts an event for which the queue had no space.
+    /// Counts an event that was dropped because the queue was full.
     pub(super) fn drops(&mut self) {
         self.dropped += 1;
     }
 
-    /// Returns true if its handler must learn of dropped events.
+    /// Returns true if dropped events must be reported to the handler.
     #[cfg(test)]
     pub(super) fn has_dropped(&self) -> bool {
         self.dropped > 0 && self.dropped_handler.is_some()
     }
 
-    /// Sets or removes the callback of a level.
+    /// Sets or removes the callback of a safety level.
     pub(super) fn set_callback(&mut self, safety: MPI_T_cb_safety, callback: Option<Callback>) {
         if let Some(at) = rank_of(safety) {
             self.callbacks[at] = callback;
         }
     }
 
-    /// Returns true if it has a callback of exactly this level.
+    /// Returns true if the registration has a callback of exactly this safety level.
     pub(super) fn has_callback(&self, safety: MPI_T_cb_safety) -> bool {
         rank_of(safety).is_some_and(|at| self.callbacks[at].is_some())
     }
@@ -188,13 +191,13 @@ impl Registration {
         self.dropped = 0;
     }
 
-    /// Returns the callback that may be called where `safety` is required: the one of the lowest level that suffices.
+    /// Returns the callback for the safety level `safety`, or else that of the next stricter level.
     pub(super) fn callback(&self, safety: MPI_T_cb_safety) -> Option<Callback> {
         let from = rank_of(safety)?;
         self.callbacks[from..].iter().flatten().next().copied()
     }
 
-    /// Takes the number of dropped events, with the handler that must learn it.
+    /// Takes the number of dropped events, with the handler that receives it.
     pub(super) fn take_dropped(
         &mut self,
         safety: MPI_T_cb_safety,

@@ -1,27 +1,28 @@
-//! The list of events, their elements and their source.
+//! The table of event types, their elements and their source.
 
 use super::super::pvar::Bound;
 use crate::abi::*;
 
-/// An event of the library.
+/// An event type of the library.
 #[derive(Debug)]
 pub struct Event {
     pub name: &'static str,
-    /// The framework that raises it, which is its category.
+    /// The framework that raises the event, which is its category.
     pub category: &'static str,
     pub help: &'static str,
     pub bound: Bound,
-    /// Names of its elements, all of which are of type `MPI_COUNT`, in their order in the buffer of `MPI_T_event_copy`.
+    /// The names of the event's elements, in the order of `MPI_T_event_copy`.
+    /// Each element has the type `MPI_COUNT`.
     pub elements: &'static [Element],
 }
 
-/// The name of an element, for the documents.
+/// The name of an element, also used in the documents.
 pub type Element = &'static str;
 
-/// The largest number of elements of an event.
+/// Maximum number of elements of an event.
 pub(super) const MOST_ELEMENTS: usize = 4;
 
-/// The source of all events.
+/// The source of events in the sense of section 15.3.8.
 #[derive(Debug)]
 pub struct Source {
     pub name: &'static str,
@@ -29,14 +30,14 @@ pub struct Source {
     pub ticks_per_second: MPI_Count,
 }
 
-/// The node's monotonic clock, from which `MPI_Wtime` derives.
+/// The only source. Its clock is the node's monotonic clock, which `MPI_Wtime` uses, too.
 pub static SOURCE: Source = Source {
     name: "portcullis",
     help: "The progress of this process, in the order in which it happens; times are nanoseconds of the node's monotonic clock",
     ticks_per_second: 1_000_000_000,
 };
 
-/// The events, by their index in [`EVENTS`].
+/// Event types by their index in [`EVENTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Which {
@@ -52,7 +53,7 @@ pub(super) enum Which {
     RendezvousReceiveEnds,
 }
 
-/// All events, grouped by category, categories in the order of their names.
+/// All event types, grouped by category. The categories are sorted by name.
 pub static EVENTS: &[Event] = &[
     Event {
         name: "btl_base_link_lost",
@@ -126,7 +127,7 @@ pub static EVENTS: &[Event] = &[
     },
 ];
 
-/// Returns the index of the first event of a category, and their number.
+/// Returns the index of the first event of a category, and the number of its events.
 pub fn of_category(category: &str) -> (usize, usize) {
     let first = EVENTS.iter().position(|event| event.category == category);
     let len = EVENTS

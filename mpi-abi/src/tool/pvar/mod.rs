@@ -1,9 +1,10 @@
-//! Performance variables (section 15.3.7): counters of the engine, and the sessions and handles through which tools read them.
+//! Performance variables (section 15.3.7): engine counters, tool sessions and handles.
 //!
 //! One table, [`PVARS`], serves the interface, `mpi-info --pvars` and the documents.
-//! Most variables are numbers that are always maintained: they count what happens rarely, or are found when a tool asks.
-//! The others are counted from the first `MPI_T_pvar_start` of such a variable on; before, no message pays for them.
-//! Before `MPI_Init` and after `MPI_Finalize` variables read as zero, since there is no engine.
+//! Most variables are always maintained: they count rare occurrences or are computed on a read.
+//! All other variables are counted after the first `MPI_T_pvar_start` of such a variable.
+//! Until then messages have no overhead.
+//! Before `MPI_Init` and after `MPI_Finalize` there is no engine, and variables read as 0.
 
 mod object;
 mod sessions;
@@ -32,35 +33,35 @@ use std::rc::Rc;
 #[derive(Debug)]
 pub struct Pvar {
     pub name: &'static str,
-    /// The framework that maintains it, which is its category.
+    /// The framework that maintains the variable, which is its category.
     pub category: &'static str,
     pub class: c_int,
     pub help: &'static str,
     read: Read,
 }
 
-/// Where a variable's value comes from.
+/// The origin of a variable's value.
 #[derive(Debug)]
 enum Read {
-    /// A number of the process.
+    /// A value of the process.
     Process(fn() -> u64),
-    /// One of the items of an enumeration.
+    /// An item of an enumeration.
     State(fn() -> c_int, &'static Enumeration),
-    /// A number of the process that is counted while there is an observer.
+    /// A value of the process that is counted while an observer exists.
     Observed(fn(&Engine) -> u64),
-    /// What this process has sent to all others, counted while the handle is started.
+    /// The sum over all messages sent by this process, counted while the handle is started.
     Total(Kind, fn(Amount) -> u64),
-    /// A number of a communicator.
+    /// A value of a communicator.
     Comm(fn(&Comm) -> u64),
-    /// A number for each rank of a communicator, counted while the handle is started.
+    /// One value per rank of a communicator, counted while the handle is started.
     Peers(Kind, fn(Amount) -> u64),
-    /// A number of a window.
+    /// A value of a window.
     Win(fn(&WinObject) -> u64),
-    /// A number of a file.
+    /// A value of a file.
     File(fn(&FileObject) -> u64),
 }
 
-/// Returns the index of the first variable of a category, and their number.
+/// Returns the index of the first variable of a category, and the number of its variables.
 pub fn of_category(category: &str) -> (usize, usize) {
     let first = PVARS.iter().position(|pvar| pvar.category == category);
     let len = PVARS
@@ -70,7 +71,7 @@ pub fn of_category(category: &str) -> (usize, usize) {
     (first.unwrap_or(0), len)
 }
 
-/// Counts messages from now on, if no message was counted before.
+/// Counts messages from now on, unless they are already counted.
 fn begin_to_count() -> Result<(), Failure> {
     let engine = state::engine().map_err(|_| {
         let why = "the variable counts what the initialized library does: start it after MPI_Init or MPI_Session_init";
@@ -88,7 +89,7 @@ fn matrix_of(engine: &Engine) -> Option<&Rc<Matrix>> {
 }
 
 impl Pvar {
-    /// Returns true if it is kept all the time, so that it cannot be started or stopped.
+    /// Returns true if the variable is continuous, so that it cannot be started or stopped.
     pub fn is_continuous(&self) -> bool {
         !matches!(
             self.read,
@@ -96,7 +97,7 @@ impl Pvar {
         )
     }
 
-    /// Returns the kind of object to which its handles are bound.
+    /// Returns the object kind to which handles of the variable are bound.
     pub fn bound(&self) -> Bound {
         match self.read {
             Read::Process(_) | Read::State(..) | Read::Observed(_) | Read::Total(..) => {
@@ -108,12 +109,12 @@ impl Pvar {
         }
     }
 
-    /// Returns true if it has a value for each rank of a communicator.
+    /// Returns true if the variable has one value per rank of a communicator.
     pub fn is_of_ranks(&self) -> bool {
         matches!(self.read, Read::Peers(..))
     }
 
-    /// Returns the enumeration of its values, if they are items of one.
+    /// Returns the enumeration of the variable's values, if there is one.
     pub fn items(&self) -> Option<&'static Enumeration> {
         match self.read {
             Read::State(_, items) => Some(items),
@@ -121,7 +122,7 @@ impl Pvar {
         }
     }
 
-    /// Returns the datatype of its values.
+    /// Returns the datatype of the variable's values.
     pub fn datatype(&self) -> MPI_Datatype {
         match self.items() {
             Some(_) => MPI_INT,
@@ -129,7 +130,7 @@ impl Pvar {
         }
     }
 
-    /// Returns the number of its values for this object.
+    /// Returns the number of the variable's values for an object.
     fn count(&self, object: Object) -> Result<usize, Failure> {
         Ok(match self.read {
             Read::Peers(..) => object.comm()?.peers().size() as usize,
@@ -140,7 +141,8 @@ impl Pvar {
         })
     }
 
-    /// Returns its values now; of a counted variable what was counted since the first start of one.
+    /// Returns the current values of the variable.
+    /// A counted variable has the counts since the first start of such a variable.
     fn now(&self, object: Object) -> Result<Vec<u64>, Failure> {
         let of_process = |engine: &dyn Fn(&Engine) -> u64| {
             let running = state::engine();
@@ -148,7 +150,7 @@ impl Pvar {
         };
         Ok(match self.read {
             Read::Process(read) => vec![read()],
-            // An item is not negative.
+            // An enumeration value is not negative.
             Read::State(read, _) => vec![read() as u64],
             Read::Observed(read) => of_process(&read),
             Read::Total(kind, amount) => of_process(&|engine| {

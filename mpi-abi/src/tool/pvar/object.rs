@@ -1,4 +1,4 @@
-//! The objects to which handles of variables, and registrations of events, are bound.
+//! Objects to which handles of performance variables, and event registrations, are bound.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -9,7 +9,7 @@ use mpi_core::comm::Comm;
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// A kind of object.
+/// A kind of object to which a handle can be bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     Process,
@@ -18,10 +18,10 @@ pub enum Bound {
     File,
 }
 
-/// The object of a handle.
+/// The object to which a handle is bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Object {
-    /// The handle concerns the process.
+    /// The handle is bound to the process.
     #[default]
     Process,
     Comm(MPI_Comm),
@@ -30,7 +30,7 @@ pub enum Object {
 }
 
 impl Bound {
-    /// Returns the constant of the interface.
+    /// Returns the binding constant of the tool interface.
     pub fn constant(self) -> c_int {
         match self {
             Bound::Process => MPI_T_BIND_NO_OBJECT,
@@ -40,7 +40,7 @@ impl Bound {
         }
     }
 
-    /// Returns the name in lists.
+    /// Returns the name for listings.
     pub fn name(self) -> &'static str {
         match self {
             Bound::Process => "process",
@@ -50,7 +50,8 @@ impl Bound {
         }
     }
 
-    /// Returns the object of a handle, which a tool passes by its address; `None` is a null pointer.
+    /// Returns the object of a handle.
+    /// A tool passes the handle's address; `None` is a null pointer.
     pub fn object(self, handle: Option<usize>) -> Result<Object, Failure> {
         if self == Bound::Process {
             return Ok(Object::Process);
@@ -71,12 +72,12 @@ impl Bound {
     }
 }
 
-/// The failure of an object that is none of the kind, or was freed.
+/// Converts the failure for an object that has another kind or was freed.
 fn unknown(failure: Failure) -> Failure {
     failure.with_code(MPI_T_ERR_INVALID_HANDLE)
 }
 
-/// The failure of a handle that is bound to another kind of object, which no call can cause.
+/// Returns the failure for a handle bound to another object kind, which no call can cause.
 #[cold]
 fn wrong_kind() -> Failure {
     Failure::new(
@@ -86,7 +87,7 @@ fn wrong_kind() -> Failure {
 }
 
 impl Object {
-    /// Returns the communicator.
+    /// Returns the communicator, or an error.
     pub fn comm(self) -> Result<Comm, Failure> {
         match self {
             Object::Comm(comm) => Ok(state::comm(comm).map_err(unknown)?.comm.clone()),
@@ -94,7 +95,7 @@ impl Object {
         }
     }
 
-    /// Returns the window.
+    /// Returns the window, or an error.
     pub fn win(self) -> Result<Rc<WinObject>, Failure> {
         match self {
             Object::Win(win) => state::win(win).map_err(unknown),
@@ -102,7 +103,7 @@ impl Object {
         }
     }
 
-    /// Returns the file.
+    /// Returns the file, or an error.
     pub fn file(self) -> Result<Rc<FileObject>, Failure> {
         match self {
             Object::File(file) => state::file(file).map_err(unknown),

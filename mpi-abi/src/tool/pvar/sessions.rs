@@ -1,4 +1,4 @@
-//! Sessions and handles, through which tools read performance variables.
+//! Sessions and handles, with which tools read performance variables.
 
 use super::{Object, PVARS, Pvar, begin_to_count};
 use crate::abi::*;
@@ -6,19 +6,20 @@ use crate::error::Failure;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A handle of a variable.
+/// A handle of a performance variable.
 #[derive(Clone, Default)]
 struct Handle {
-    /// The variable's index.
+    /// The index of the variable.
     index: usize,
     object: Object,
     is_started: bool,
-    /// For a counted variable: the counts when it was started, and what was counted between earlier starts and stops.
+    /// For a counted variable: the counts at the last start (`base`).
+    /// `kept` is the sum over earlier periods between start and stop.
     base: Vec<u64>,
     kept: Vec<u64>,
 }
 
-/// The handles of each session, by number. Numbers are not reused.
+/// The handles of each session by number. Numbers are not reused.
 #[derive(Default)]
 struct Sessions {
     last: usize,
@@ -35,7 +36,7 @@ fn sessions() -> MutexGuard<'static, Sessions> {
 }
 
 impl Sessions {
-    /// Returns an unused number that is no predefined handle.
+    /// Returns an unused number that differs from all predefined handles.
     fn next(&mut self) -> usize {
         self.last = self.last.max(MPI_T_PVAR_ALL_HANDLES.0) + 1;
         self.last
@@ -81,7 +82,8 @@ pub fn end_session(session: MPI_T_pvar_session) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Creates a handle of the variable at an index, bound to an object if the variable is. Also returns the number of its values.
+/// Creates a handle of the variable at an index, bound to an object if the variable requires it.
+/// Also returns the number of values.
 pub fn allocate(
     session: MPI_T_pvar_session,
     index: usize,
@@ -120,7 +122,8 @@ pub fn find(
     PVARS.get(index).ok_or_else(|| no_handle(session, handle))
 }
 
-/// Returns the handles that a call means: one, or with `MPI_T_PVAR_ALL_HANDLES` those of the session that can be started, stopped and reset.
+/// Returns the handles to which a call applies.
+/// `MPI_T_PVAR_ALL_HANDLES` selects the session's handles of counted variables.
 pub fn meant(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
@@ -140,7 +143,7 @@ pub fn meant(
         .collect())
 }
 
-/// What a call does with a counted variable.
+/// An operation on a counted variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Start,
@@ -148,7 +151,7 @@ pub enum Change {
     Reset,
 }
 
-/// Starts, stops or resets a counted variable; the handle belongs to one.
+/// Starts, stops or resets the counted variable of a handle.
 pub fn change(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
@@ -189,7 +192,7 @@ pub fn read(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Result<Ve
 }
 
 impl Handle {
-    /// Returns what was counted while the handle was started.
+    /// Returns the counts while the handle was started.
     fn counted(&self, now: &[u64]) -> Vec<u64> {
         let since = |(kept, (now, base)): (&u64, (&u64, &u64))| match self.is_started {
             true => kept.saturating_add(now.saturating_sub(*base)),

@@ -1,4 +1,4 @@
-//! The list of performance variables, and how each is read.
+//! The table of performance variables, with their read functions.
 
 use super::super::enumeration::{OCCUPANCY, THREAD_LEVEL};
 use super::{Pvar, Read};
@@ -10,14 +10,14 @@ use mpi_core::btl::Traffic;
 use mpi_core::matrix::Kind;
 use std::ffi::c_int;
 
-/// Reads a value of the engine; zero if there is none.
+/// Reads a value of the engine. Returns 0 without an engine.
 fn of_engine(look: impl FnOnce(&Engine) -> u64) -> u64 {
     let engine = state().engines().engine().try_borrow();
     let engine = engine.ok().and_then(|engine| engine.clone());
     engine.map_or(0, |engine| look(&engine))
 }
 
-/// Reads the counts of transports that count: messages accepted and delivered.
+/// Reads the message counts of transports: messages accepted and delivered.
 fn of_traffic(look: fn(u64, u64) -> u64) -> u64 {
     of_engine(|engine| match engine.pml().bml().traffic() {
         Traffic::Counted { sent, received } => look(sent, received),
@@ -25,7 +25,7 @@ fn of_traffic(look: fn(u64, u64) -> u64) -> u64 {
     })
 }
 
-/// The number of handles of a kind that the program holds.
+/// Returns a function for the number of the program's handles of one kind.
 macro_rules! handles {
     ($table:ident) => {
         || {
@@ -38,13 +38,13 @@ macro_rules! handles {
     };
 }
 
-/// Returns the item of [`OCCUPANCY`] of this process.
+/// Returns this process's item of [`OCCUPANCY`].
 fn occupancy() -> c_int {
-    // The discriminants begin with 1.
+    // The discriminants of the Rust enum begin with 1.
     of_engine(|engine| engine.waiting().occupancy() as u64) as c_int
 }
 
-/// All variables, grouped by category, categories in the order of their names.
+/// All performance variables, grouped by category. The categories are sorted by name.
 pub static PVARS: &[Pvar] = &[
     Pvar {
         name: "btl_base_foreign_processes",

@@ -1,4 +1,5 @@
-//! Jobs in virtual time: ranks that enter points and poll for notices in random order, with notices and reports on the way.
+//! Jobs in virtual time: ranks enter points and poll for notices in random order.
+//! Notices and reports wait in queues for a random number of steps.
 
 use super::*;
 use crate::points::{Points, Step};
@@ -37,7 +38,7 @@ impl Model {
         }
     }
 
-    /// The rank takes its next step, if its neighbours let it.
+    /// The rank enters its next point if no neighbour is an iteration behind.
     fn run(&mut self, rank: usize) {
         let points = &mut self.ranks[rank];
         if points.is_inside() {
@@ -51,7 +52,7 @@ impl Model {
         }
     }
 
-    /// Leaves the point if nothing holds the rank there.
+    /// Leaves the point unless the rank must hold there.
     fn leave(&mut self, rank: usize) {
         let points = &mut self.ranks[rank];
         match points.step() {
@@ -89,7 +90,7 @@ proptest! {
         mut seed in any::<u64>(),
     ) {
         let mut model = Model::new(ranks);
-        // A weight for each rank, so that some are much faster.
+        // The minimum of two random ranks makes lower ranks run more often.
         let mut next = |below: usize| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (seed >> 33) as usize % below
@@ -127,7 +128,7 @@ fn notice(actions: &Actions) -> Notice {
 fn a_passed_target_is_raised_farther_each_time() {
     let mut job = Coordinator::new(2);
     assert_eq!(notice(&job.request(false)), Notice::Ask { round: 1 });
-    // The same request.
+    // A second request during a round joins that round.
     assert_eq!(job.request(true), Actions::default());
     let round = 1;
     job.report(0, Report::Entered { round, point: 4 });
@@ -136,7 +137,7 @@ fn a_passed_target_is_raised_farther_each_time() {
     job.report(0, Report::Agreed { round, point: 10 });
     let actions = job.report(1, Report::Passed { round, point: 12 });
     assert_eq!(notice(&actions), Notice::Target { round, point: 14 });
-    // Late: an answer to the earlier target.
+    // An answer to the earlier target arrives late and is ignored.
     assert_eq!(
         job.report(0, Report::Agreed { round, point: 10 }),
         Actions::default()

@@ -1,10 +1,11 @@
-//! The words and texts that the ranks exchange while they take a checkpoint.
+//! Exchange of integers and texts between the ranks while they take a checkpoint.
 
 use mpi_engine::comm::{Comm, U64Buf};
 use mpi_types::datatype::Scratch;
 use mpi_types::error::Error;
 
-/// Sends an empty message to each other member and receives one from each: messages sent before have arrived then.
+/// Sends an empty message to each other member and receives one from each.
+/// After that, all messages that members had sent before have arrived.
 pub(super) async fn flush(comm: &Comm) -> Result<(), Error> {
     let (me, size) = (comm.rank(), comm.size());
     let conversation = comm.internal().conversation();
@@ -17,12 +18,12 @@ pub(super) async fn flush(comm: &Comm) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns a word of each member.
+/// Returns the values of `word` of all members, in rank order.
 pub(super) fn share(comm: &Comm, word: u64) -> Result<Vec<u64>, Error> {
     comm.engine().block_on(comm.internal().share(&[word]))
 }
 
-/// Returns the text of each member at rank 0, and none at the other members.
+/// Returns the texts of all members at rank 0, and an empty list at other members.
 pub(super) fn gather(comm: &Comm, text: &str) -> Result<Vec<String>, Error> {
     let lengths = share(comm, text.len() as u64)?;
     comm.engine().block_on(gather_texts(comm, text, &lengths))

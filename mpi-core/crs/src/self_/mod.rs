@@ -1,16 +1,19 @@
-//! `self`: the program saves its own state, at a point at which no message is in flight.
+//! `self`: the component with which the program saves its own state, while no message is in flight.
 //!
-//! All ranks are at the same point ([`crate::points`]). Then:
-//! 1. *flush*: each rank sends an empty message to each other rank and receives one from it. Messages of one pair do not overtake each other,
-//!    so what a rank had sent before has arrived;
-//! 2. *quiet*: each rank checks that it has no active operation, and no message that no receive has taken. If all are quiet, the messages sent
-//!    and received agree for each pair; otherwise the rank that is not quiet names the other side, and nothing is written;
-//! 3. *write*: rank 0 creates the folder of the checkpoint, and each rank writes, syncs and sums its files in a folder of its own;
-//! 4. *commit*: rank 0 collects the ranks' lists of files, writes the manifest, and renames the folder.
+//! All ranks are at the same point ([`crate::points`]). They then take these steps:
+//! 1. *flush*: each rank sends an empty message to each other rank and receives one from it.
+//!    Messages of one pair do not overtake each other, so all earlier messages have arrived.
+//! 2. *quiet*: each rank checks that it has no active operation and no unexpected message.
+//!    If all ranks are quiet, each pair has received all messages that it sent.
+//!    Otherwise a rank that is not quiet names its peer, and no rank writes a file.
+//! 3. *write*: rank 0 creates the folder of the checkpoint.
+//!    Each rank writes, syncs and checksums its files in its own folder.
+//! 4. *commit*: rank 0 collects the file lists of all ranks,
+//!    writes the manifest and renames the folder.
 //!
-//! One rank that fails in a step drops the checkpoint at all ranks, and the job goes on.
+//! If one rank fails in a step, all ranks drop the checkpoint, and the job continues.
 //!
-//! The check needs no counters of messages, so the path of a message has none.
+//! The check needs no message counters, so sends and receives do not count messages.
 
 mod gather;
 mod restore;
@@ -22,7 +25,7 @@ pub use take::{Job, Taken, take};
 use mpi_base::param::{Level, Param};
 use std::path::PathBuf;
 
-/// Set by `mpirun --checkpoint-dir`.
+/// Parameter `crs_self_dir`, set by `mpirun --checkpoint-dir`.
 pub static DIR: Param<PathBuf> = Param::new(
     "crs",
     "self",
@@ -32,7 +35,7 @@ pub static DIR: Param<PathBuf> = Param::new(
     "Folder in which the ranks write checkpoints; set by mpirun --checkpoint-dir",
 );
 
-/// Set by `mpirun --checkpoint-keep`.
+/// Parameter `crs_self_keep`, set by `mpirun --checkpoint-keep`.
 pub static KEEP: Param<u32> = Param::new(
     "crs",
     "self",
@@ -42,7 +45,7 @@ pub static KEEP: Param<u32> = Param::new(
     "Number of checkpoints that are kept; an older one is removed when a new one is complete",
 );
 
-/// Set by mpirun: the programs of the job, which each checkpoint keeps.
+/// Parameter `crs_self_job`, set by mpirun: the programs of the job, stored in each checkpoint.
 pub static JOB: Param<String> = Param::new(
     "crs",
     "self",
@@ -52,7 +55,7 @@ pub static JOB: Param<String> = Param::new(
     "The programs of the job, as a checkpoint keeps them; set by mpirun --checkpoint-dir",
 );
 
-/// Set by `mpirun --restart`.
+/// Parameter `crs_self_restart`, set by `mpirun --restart`.
 pub static RESTART: Param<PathBuf> = Param::new(
     "crs",
     "self",

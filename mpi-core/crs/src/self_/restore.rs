@@ -1,4 +1,4 @@
-//! Beginning from a checkpoint: all ranks call [`restore`] at their first point.
+//! Restart from a checkpoint: all ranks call [`restore`] at their first point.
 
 use super::gather::share;
 use crate::store::{Damage, rank_folder, read_manifest, verify};
@@ -8,20 +8,20 @@ use printable::name;
 use std::fmt;
 use std::path::Path;
 
-/// Why a rank does not begin from a checkpoint.
+/// The reasons why a rank cannot restart from a checkpoint.
 #[derive(Debug)]
 pub enum RestoreError {
-    /// The checkpoint is damaged, as this rank has found.
+    /// This rank found the checkpoint damaged.
     Damage {
         rank: u32,
         set: String,
         damage: Damage,
     },
-    /// The numbers of ranks differ.
+    /// The job has another number of ranks than the checkpoint.
     Ranks { set: String, then: u32, now: u32 },
-    /// The program's function, or the regions that it has registered.
+    /// The program's load function or a registered memory region failed.
     Load { rank: u32, why: String },
-    /// This rank is well, and this one is not.
+    /// This rank succeeded, but rank `rank` failed.
     Other { rank: usize, set: String },
 }
 
@@ -54,7 +54,8 @@ impl std::error::Error for RestoreError {}
 
 impl Failure for RestoreError {}
 
-/// Checks this rank's files of a checkpoint and lets `load` read them; fails at all ranks if it fails at one.
+/// Checks this rank's files of a checkpoint and reads them with `load`.
+/// If one rank fails, all ranks return an error.
 pub fn restore(
     comm: &Comm,
     set: &Path,
@@ -89,7 +90,7 @@ fn check(comm: &Comm, set: &Path) -> Result<(), RestoreError> {
     verify(set, &manifest, rank).map_err(damaged)
 }
 
-/// Fails at all ranks if it has failed at one.
+/// Returns an error at all ranks if `mine` is an error at one rank.
 fn agree(comm: &Comm, set: &Path, mine: Result<(), RestoreError>) -> Result<(), Error> {
     let all = share(comm, mine.is_ok().into())?;
     mine.map_err(Error::from)?;

@@ -12,37 +12,38 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-/// What a rank contributes to a checkpoint.
+/// The inputs of one rank for a checkpoint.
 pub struct Job<'a> {
-    /// All ranks of the job.
+    /// The communicator of all ranks of the job.
     pub comm: &'a Comm,
-    /// The number of the point.
+    /// The number of the point at which all ranks are.
     pub point: u64,
-    /// The folder of checkpoints, and how many are kept.
+    /// The folder of checkpoints; `keep` is the number of checkpoints to keep in it.
     pub dir: &'a Path,
     pub keep: usize,
-    /// The programs, as the launcher describes them.
+    /// The programs of the job, as the launcher describes them.
     pub programs: &'a str,
-    /// The name of this rank's host.
+    /// The host name of this rank.
     pub host: OsString,
 }
 
-/// What has become of a checkpoint, equal at all ranks.
+/// The outcome of a checkpoint, the same variant at all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// Its number and its bytes; the bytes are known to rank 0.
+    /// The number of the checkpoint, and its bytes (known to rank 0 only).
     Committed { number: u64, bytes: u64 },
-    /// Nothing is left of it; rank 0 knows why.
+    /// The checkpoint was removed; `why` is the reason at rank 0 and empty elsewhere.
     Dropped { why: String },
 }
 
-/// A word that a rank shares: it can go on, or not.
+/// The status that a rank shares: ready to continue, or failed.
 const READY: u64 = 1;
 const FAILED: u64 = 0;
 
-/// Takes a checkpoint, with the protocol at the head of this module's folder. `store` is that of rank 0, which writes the manifest.
+/// Takes a checkpoint with the protocol at the head of `self_/mod.rs`.
+/// Only rank 0 uses `store`, because rank 0 writes the manifest.
 ///
-/// `is_quiet` checks this rank; `save` writes its files into a folder. Both return the reason if they fail.
+/// `is_quiet` checks this rank; `save` writes its files. On failure both return the reason.
 pub fn take(
     job: &Job<'_>,
     store: &mut Option<Store>,
@@ -100,7 +101,8 @@ pub fn take(
     })
 }
 
-/// Agrees on whether all ranks can go on; else returns the outcome, with the sentences of the ranks that cannot.
+/// Agrees on whether all ranks can continue.
+/// Otherwise returns the outcome, with the error sentences of the ranks that failed.
 fn agree(comm: &Comm, mine: &Result<(), String>) -> Result<Option<Taken>, Error> {
     let all = share(comm, if mine.is_ok() { READY } else { FAILED })?;
     if all.iter().all(|word| *word == READY) {
@@ -112,10 +114,10 @@ fn agree(comm: &Comm, mine: &Result<(), String>) -> Result<Option<Taken>, Error>
     Ok(Some(Taken::Dropped { why }))
 }
 
-/// The number of ranks whose sentences are in the outcome.
+/// The maximum number of failed ranks whose sentences appear in the outcome.
 const NAMED: usize = 2;
 
-/// Joins the sentences of the ranks that have failed.
+/// Joins the error sentences of the failed ranks.
 fn sentences(all: &[u64], texts: &[String]) -> String {
     let failed = all.iter().zip(texts).filter(|(word, _)| **word != READY);
     let mut named: Vec<&str> = failed.map(|(_, text)| text.as_str()).collect();
@@ -126,7 +128,7 @@ fn sentences(all: &[u64], texts: &[String]) -> String {
     named.collect::<Vec<_>>().join("; ")
 }
 
-/// Writes and seals the files of this rank.
+/// Writes, syncs and checksums the files of this rank.
 fn write(
     job: &Job<'_>,
     draft: &Draft,
@@ -151,7 +153,7 @@ fn write(
     })
 }
 
-/// The host of this rank and its files, as text for rank 0.
+/// Returns this rank's host and file list as text for rank 0.
 fn listed(job: &Job<'_>, files: &[FileEntry]) -> String {
     let mut lines = vec![encode(&job.host)];
     lines.extend(files.iter().map(|file| {
@@ -166,7 +168,7 @@ fn listed(job: &Job<'_>, files: &[FileEntry]) -> String {
     lines.join("\n")
 }
 
-/// Commits the checkpoint at rank 0. Returns its bytes.
+/// Commits the checkpoint at rank 0. Returns its size in bytes.
 fn commit(
     job: &Job<'_>,
     store: &Store,

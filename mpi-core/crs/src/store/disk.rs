@@ -1,24 +1,24 @@
-//! The steps of writing, each of which a kill may follow; tests stop after any of them.
+//! The file-system operations of a store; tests simulate a kill after any of them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// What a store does to a file system.
+/// The file-system operations of a [`Store`](super::Store).
 pub trait Disk {
-    /// Creates a folder that does not exist.
+    /// Creates a folder; fails if it exists.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
-    /// Creates a file with these bytes and writes them to the medium.
+    /// Creates a file with these bytes and syncs it.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
-    /// Writes the entries of a folder to the medium.
+    /// Syncs the directory entries of a folder.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
-    /// Renames a file or a folder; replaces a file.
+    /// Renames a file or a folder; an existing file is replaced.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a folder with all that is in it.
+    /// Removes a folder and all of its contents.
     fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
-/// The file system.
+/// The real file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileSystem;
 

@@ -1,4 +1,4 @@
-//! Why a folder holds no checkpoint that can be used, or takes none; one sentence each.
+//! The reasons why a folder of checkpoints cannot be used; each displays as one sentence.
 
 use crate::description::Difference;
 use crate::manifest::ManifestError;
@@ -6,14 +6,14 @@ use printable::name;
 use std::fmt;
 use std::io;
 
-/// Why a checkpoint is not whole.
+/// The reasons why a checkpoint is not complete.
 #[derive(Debug)]
 pub enum Damage {
-    /// A job was writing it when it ended.
+    /// The job ended while it wrote this checkpoint.
     Unfinished,
     NoManifest(io::Error),
     Manifest(ManifestError),
-    /// The manifest is that of another checkpoint.
+    /// The manifest has the number of another checkpoint.
     Renamed(u64),
     NoFile {
         file: String,
@@ -49,10 +49,10 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Why a folder of checkpoints cannot be used.
+/// The reasons why a folder of checkpoints cannot be used.
 #[derive(Debug)]
 pub enum StoreError {
-    /// The folder, what was being done, and the system's reason.
+    /// A system call failed: the folder, the attempted action, and the error.
     System {
         folder: String,
         doing: &'static str,
@@ -66,14 +66,14 @@ pub enum StoreError {
         free: u64,
         last: u64,
     },
-    /// No checkpoint is whole; each with its reason.
+    /// No checkpoint is complete; `found` has the reason for each.
     NoneWhole {
         folder: String,
         found: Vec<(String, Damage)>,
     },
-    /// The checkpoint that was asked for by number.
+    /// The checkpoint that the user requested by number is not complete.
     NotWhole { set: String, damage: Damage },
-    /// The checkpoints are of another job.
+    /// The checkpoints belong to another job.
     Other { set: String, difference: Difference },
 }
 

@@ -1,10 +1,11 @@
 //! The folder of a job's checkpoints: `DIR/7` is checkpoint 7, with a file `manifest` and a folder `rank-R` for each rank.
 //!
-//! A checkpoint is written in `DIR/7.tmp`. Each file is written and synced, then the manifest is written, synced and renamed, then the folder
-//! is renamed to `DIR/7`. That last rename is the commit: a kill before it leaves the checkpoint before, and a kill after it leaves this one.
-//! Older checkpoints are renamed to `N.old` before they are removed, so that no reader takes one that is half removed.
+//! A checkpoint is written in `DIR/7.tmp`. First, all files are written and synced.
+//! Then the manifest is written, synced and renamed. Then the folder is renamed to `DIR/7`.
+//! This last rename is the commit: a kill before it leaves the previous checkpoint as the newest.
+//! Older checkpoints are renamed to `N.old` before their removal, so no reader uses a partial one.
 //!
-//! Readers pass over names with an ending, and over checkpoints that are not whole ([`Damage`]). Numbers never repeat.
+//! Readers skip names with a suffix and incomplete checkpoints ([`Damage`]). Numbers never repeat.
 //! The writer holds a lock on `DIR/lock`; two jobs never write to one folder.
 
 mod disk;
@@ -27,12 +28,12 @@ const MANIFEST: &str = "manifest";
 const UNFINISHED: &str = ".tmp";
 const OUTDATED: &str = ".old";
 
-/// A folder of checkpoints.
+/// A folder of checkpoints, for reading and writing.
 #[derive(Debug)]
 pub struct Store<D: Disk = FileSystem> {
     dir: PathBuf,
     disk: D,
-    /// Held while this process may write.
+    /// The file `DIR/lock`, locked while this process may write.
     lock: Option<File>,
 }
 
@@ -40,11 +41,11 @@ pub struct Store<D: Disk = FileSystem> {
 #[derive(Debug)]
 pub struct Draft {
     pub number: u64,
-    /// The folder, until it is committed.
+    /// The folder `DIR/N.tmp`, which is renamed at the commit.
     pub folder: PathBuf,
 }
 
-/// A whole checkpoint, and what was passed over to find it.
+/// A complete checkpoint, and the checkpoints skipped in the search for it.
 #[derive(Debug)]
 pub struct Found {
     pub folder: PathBuf,
@@ -53,7 +54,7 @@ pub struct Found {
 }
 
 impl Store {
-    /// The checkpoints in a folder, which may not exist yet.
+    /// Opens a folder of checkpoints, which need not exist yet.
     pub fn new(dir: &Path) -> Store {
         Store::on(dir, FileSystem)
     }
@@ -65,7 +66,7 @@ pub fn rank_folder(set: &Path, rank: u32) -> PathBuf {
 }
 
 impl<D: Disk> Store<D> {
-    /// As [`Store::new`], on another disk.
+    /// Opens a folder like [`Store::new`], with another implementation of [`Disk`].
     pub fn on(dir: &Path, disk: D) -> Store<D> {
         Store {
             dir: dir.to_owned(),
@@ -83,7 +84,8 @@ impl<D: Disk> Store<D> {
         }
     }
 
-    /// Returns the names in the folder, each as a number and an ending, the highest first; other names are no checkpoints.
+    /// Returns the checkpoints in the folder as number and suffix, the highest number first.
+    /// Other names in the folder are ignored.
     fn names(&self) -> io::Result<Vec<(u64, String)>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.dir)? {
@@ -99,7 +101,7 @@ impl<D: Disk> Store<D> {
         Ok(names)
     }
 
-    /// Returns the newest whole checkpoint.
+    /// Returns the newest complete checkpoint.
     pub fn newest(&self) -> Result<Found, StoreError> {
         let names = self.names().map_err(self.failed("read"))?;
         let mut skipped = Vec::new();
@@ -129,7 +131,7 @@ impl<D: Disk> Store<D> {
         })
     }
 
-    /// Returns one checkpoint; no other replaces it if it is not whole.
+    /// Returns the checkpoint with this number. Fails if that checkpoint is not complete.
     pub fn numbered(&self, number: u64) -> Result<Found, StoreError> {
         let folder = self.dir.join(number.to_string());
         match self.read(number) {
@@ -145,7 +147,7 @@ impl<D: Disk> Store<D> {
         }
     }
 
-    /// Reads the manifest of a checkpoint, and checks that all files are there with their lengths.
+    /// Reads the manifest of a checkpoint, and checks the existence and length of all files.
     fn read(&self, number: u64) -> Result<Manifest, Damage> {
         let set = self.dir.join(number.to_string());
         let manifest = read_manifest(&set)?;
@@ -170,7 +172,8 @@ impl<D: Disk> Store<D> {
         Ok(manifest)
     }
 
-    /// Checks before a job starts that the folder takes its checkpoints: it can be written to, and those in it are of the same job.
+    /// Checks before the start of a job that it can write its checkpoints to this folder.
+    /// The checkpoints in the folder must belong to the same job.
     pub fn admit(&self, job: &Description) -> Result<(), StoreError> {
         fs::create_dir_all(&self.dir).map_err(self.failed("made"))?;
         let probe = self
@@ -188,7 +191,8 @@ impl<D: Disk> Store<D> {
         }
     }
 
-    /// Begins the next checkpoint: takes the lock, removes what earlier writers have left, and creates its folder.
+    /// Begins the next checkpoint: takes the lock, removes incomplete or outdated checkpoints,
+    /// and creates the folder of the new one.
     pub fn begin(&mut self) -> Result<Draft, StoreError> {
         self.take_lock()?;
         let names = self.names().map_err(self.failed("read"))?;
@@ -220,7 +224,7 @@ impl<D: Disk> Store<D> {
         Ok(())
     }
 
-    /// Checks that a checkpoint as long as the last one would fit.
+    /// Checks that the file system has space for a checkpoint of the same size as the last one.
     fn check_space(&self, names: &[(u64, String)]) -> Result<(), StoreError> {
         let last = names.iter().find(|(_, ending)| ending.is_empty());
         let last =
@@ -242,7 +246,8 @@ impl<D: Disk> Store<D> {
         }
     }
 
-    /// Commits a checkpoint whose files are written and synced, and removes all but the newest `keep`. Returns its folder.
+    /// Commits a checkpoint whose files are written and synced. Returns its folder.
+    /// Then removes all but the newest `keep` checkpoints.
     pub fn commit(
         &self,
         draft: &Draft,
@@ -252,7 +257,7 @@ impl<D: Disk> Store<D> {
         let set = self.dir.join(draft.number.to_string());
         let written = self.write(draft, manifest, &set);
         written.map_err(self.failed("written to"))?;
-        // The checkpoint is taken; what cannot be removed now is removed at the next one.
+        // The checkpoint is committed. The next checkpoint retries a failed removal.
         let _ = self.prune(keep);
         Ok(set)
     }
@@ -267,7 +272,7 @@ impl<D: Disk> Store<D> {
         disk.sync_folder(&self.dir)
     }
 
-    /// Removes the checkpoints that are older than the newest `keep`.
+    /// Removes all but the newest `keep` checkpoints.
     fn prune(&self, keep: usize) -> io::Result<()> {
         let names = self.names()?.into_iter();
         let whole = names.filter(|(_, ending)| ending.is_empty());
@@ -280,15 +285,15 @@ impl<D: Disk> Store<D> {
         Ok(())
     }
 
-    /// Removes a checkpoint that is not committed.
+    /// Removes an uncommitted checkpoint.
     pub fn discard(&self, draft: &Draft) {
-        // What is left of it is passed over by readers and removed at the next checkpoint.
+        // Readers skip a partial removal, and the next call of `begin` completes it.
         let _ = self.disk.remove(&draft.folder);
     }
 }
 
 impl Found {
-    /// Checks that the checkpoint is of this job.
+    /// Checks that the checkpoint belongs to this job.
     pub fn fits(&self, job: &Description) -> Result<(), StoreError> {
         match self.manifest.job.difference(job) {
             Some(difference) => Err(StoreError::Other {
@@ -306,7 +311,7 @@ pub fn read_manifest(set: &Path) -> Result<Manifest, Damage> {
     Manifest::read(&bytes).map_err(Damage::Manifest)
 }
 
-/// Checks the contents of a rank's files.
+/// Checks the length and CRC-32 of each file of a rank.
 pub fn verify(set: &Path, manifest: &Manifest, rank: u32) -> Result<(), Damage> {
     for file in manifest.files.iter().filter(|file| file.rank == rank) {
         let shown = || format!("rank-{rank}/{}", file.name.to_string_lossy());
@@ -329,7 +334,7 @@ pub fn verify(set: &Path, manifest: &Manifest, rank: u32) -> Result<(), Damage> 
     Ok(())
 }
 
-/// Syncs all files in a rank's folder and the folders themselves, and returns the files with their checksums.
+/// Syncs all files and folders in a rank's folder. Returns the files with their CRC-32s.
 pub fn seal(folder: &Path, rank: u32) -> io::Result<Vec<FileEntry>> {
     let (mut files, mut open) = (Vec::new(), vec![OsString::new()]);
     while let Some(below) = open.pop() {

@@ -1,10 +1,10 @@
-//! A kill at each step of writing, damaged checkpoints, and folders that do not fit.
+//! Tests with a kill at each step of writing, damaged checkpoints, and folders of another job.
 
 use super::*;
 use crate::manifest::tests::example;
 use std::cell::Cell;
 
-/// A disk on which nothing happens after a number of steps, as after a kill.
+/// A disk on which each operation fails after a number of steps, as after a kill.
 struct Killed<'a> {
     left: &'a Cell<usize>,
 }
@@ -27,7 +27,7 @@ impl Disk for Killed<'_> {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        // The kill may come in the middle of the bytes.
+        // The kill can happen between the two halves of the bytes.
         self.step(|| fs::write(path, &bytes[..bytes.len() / 2]))?;
         self.step(|| FileSystem.write(path, bytes))
     }
@@ -42,14 +42,14 @@ impl Disk for Killed<'_> {
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         if self.left.get() == 1 {
-            // The kill comes when a part is removed.
+            // The kill happens during the removal, after the manifest is removed.
             let _ = fs::remove_file(path.join(MANIFEST));
         }
         self.step(|| FileSystem.remove(path))
     }
 }
 
-/// Takes a checkpoint whose files hold its number; returns the number if it was committed.
+/// Takes a checkpoint whose files contain its number. Returns the number if it was committed.
 fn take<D: Disk>(store: &mut Store<D>, keep: usize) -> Option<u64> {
     let draft = store.begin().ok()?;
     let mut files = Vec::new();
@@ -90,7 +90,7 @@ fn a_kill_at_any_step_leaves_the_last_checkpoint_or_the_new_one_whole() {
         assert!(taken.is_none() || number == 3, "{steps} steps");
         assert_eq!(contents(&found), number.to_string());
         verify(&found.folder, &found.manifest, 1).unwrap();
-        // The next job goes on from there, with a number of its own.
+        // The next job starts from there and uses a new number.
         let mut next = Store::new(folder.path());
         let taken_next = take(&mut next, 2).unwrap();
         assert!(taken_next > number, "{taken_next} after {number}");
@@ -134,7 +134,7 @@ fn a_checkpoint_that_is_not_whole_is_passed_over_with_its_reason() {
             "3: its manifest is damaged",
         ]
     );
-    // One that is asked for by its number has no replacement.
+    // A checkpoint that is requested by number is not replaced by an older one.
     let error = store.numbered(5).unwrap_err().to_string();
     assert!(
         error.ends_with("/5 is not complete: its file rank-1/data has 6 bytes and had 1"),

@@ -1,11 +1,11 @@
-//! The bitmap of touched bytes of a part, and its stretches of ones.
+//! The bitmap of the used bytes in a part of the file, and its ranges of set bits.
 
 use std::ops::Range;
 
-/// Bits in a word of the bitmap.
+/// The number of bits in a word of the bitmap.
 pub(crate) const BITS: usize = 64;
 
-/// Calls `each` with the maximal stretches of ones, until it fails.
+/// Calls `each` with the maximal ranges of set bits. Stops if `each` fails.
 pub(crate) fn stretches<E>(
     words: impl IntoIterator<Item = u64>,
     mut each: impl FnMut(Range<usize>) -> Result<(), E>,
@@ -47,12 +47,12 @@ pub(crate) fn stretches<E>(
     }
 }
 
-/// Number, bytes and span of the stretches of a part, without a list of them.
+/// A summary of the ranges of a part, without a list: their number, bytes and span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub count: usize,
     pub bytes: usize,
-    /// From the start of the first stretch to the end of the last.
+    /// The range from the start of the first range to the end of the last.
     pub span: Range<usize>,
 }
 
@@ -66,7 +66,7 @@ impl Summary {
         self.span.end = range.end;
     }
 
-    /// Returns the stretch if there is exactly one.
+    /// Returns the range if there is exactly one.
     pub fn only(&self) -> Option<Range<usize>> {
         (self.count == 1).then(|| self.span.clone())
     }

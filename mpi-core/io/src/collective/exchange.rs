@@ -1,6 +1,7 @@
 //! Concurrent nonblocking messages of a collective access.
 //!
-//! Guarantee: when a [`Exchange`] is done or dropped, none of its messages accesses memory any more, even after an error.
+//! Guarantee: after [`Exchange::done`] or a drop, no message of the exchange accesses memory,
+//! even after an error.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -12,7 +13,7 @@ use crate::request::Req;
 
 const TAG: i32 = 1;
 
-/// Messages in flight.
+/// A set of messages in flight.
 pub(crate) struct Exchange<'c> {
     comm: &'c Comm,
     /// The sender and the request of each expected message.
@@ -32,9 +33,10 @@ impl<'c> Exchange<'c> {
     /// Starts to receive a message of at most `len` bytes from a rank.
     ///
     /// # Safety
-    /// `dest` has `len` bytes, which no other code uses until this post is done or dropped.
+    /// `dest` has `len` bytes, which no other code uses until this exchange is done or dropped.
     pub unsafe fn expect(&mut self, from: usize, dest: *mut u8, len: usize) -> Result<(), Error> {
-        // SAFETY: `dest` has `len` bytes for this post alone, by this function's contract; `done` and `drop` wait for the request.
+        // SAFETY: `dest` has `len` bytes that only this exchange uses, by this function's contract.
+        // `done` and `drop` wait for the request.
         let buf = unsafe { RecvBuf::new(dest, len as i64, Named::BYTE.into()) };
         let req = self.comm.p2p().irecv(buf, from as i32, TAG)?;
         self.coming.push((from, req));
@@ -44,7 +46,7 @@ impl<'c> Exchange<'c> {
     /// Starts to send a message to a rank.
     ///
     /// # Safety
-    /// The data do not change until this post is done or dropped.
+    /// The data do not change until this exchange is done or dropped.
     pub unsafe fn send(&mut self, to: usize, data: &[u8]) -> Result<(), Error> {
         // SAFETY: the data stay unchanged by this function's contract; `done` and `drop` wait for the request.
         let buf = unsafe { SendBuf::new(data.as_ptr(), data.len() as i64, Named::BYTE.into()) };
@@ -54,7 +56,7 @@ impl<'c> Exchange<'c> {
         Ok(())
     }
 
-    /// Waits for all messages. Returns sender and bytes of each received one, in the order in which they were expected.
+    /// Waits for all messages. Returns sender and length of each received one, in `expect` order.
     pub fn done(mut self) -> Result<Vec<(usize, usize)>, Error> {
         self.wait()
     }
@@ -79,7 +81,7 @@ impl<'c> Exchange<'c> {
 
 impl Drop for Exchange<'_> {
     fn drop(&mut self) {
-        // A caller that drops the post without `done` has failed already.
+        // A caller that drops the exchange without `done` has another error to report.
         let _ = self.wait();
     }
 }

@@ -1,20 +1,21 @@
-//! The encoding of the marked ranges of a part in a message: a list of stretches or a bitmap.
+//! The encoding of the marked ranges of a part in a message: a list of ranges or a bitmap.
 //!
-//! A message begins with a word. Either it is [`MAP`] and the bitmap of the part follows, or it is a number of stretches, each of which follows as
-//! offset in the part and length, in four bytes each. The shorter form is used, so the encoding never takes more than an eighth of the part.
-//! Ranges beyond the part, or beyond the end of the message, are ignored.
+//! The first word of a message is [`MAP`], followed by the bitmap of the part,
+//! or a number of ranges. Each range follows as offset in the part and length, 4 bytes each.
+//! The shorter form is used, so the encoding never takes more than an eighth of the part.
+//! The decoder ignores ranges beyond the part or beyond the end of the message.
 #![allow(unsafe_code)]
 
 use super::bitmap::{BITS, Summary, stretches};
 use super::shm_buffer::ShmBuffer;
 use std::ops::Range;
 
-/// In place of the number of stretches: a bitmap follows.
+/// The first word of a message with a bitmap, instead of a number of ranges.
 const MAP: u64 = u64::MAX;
 
 const WORD: usize = 8;
 
-/// Encodes what is marked; empty if nothing is.
+/// Encodes the marked ranges of a buffer. Returns an empty message if there are none.
 pub(crate) fn encode(buffer: &ShmBuffer<'_>, summary: &Summary) -> Vec<u8> {
     if summary.count == 0 {
         return Vec::new();
@@ -48,7 +49,8 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 impl<'m> Extents<'m> {
-    /// Decodes the ranges of a message about a part of `part` bytes. Returns them and the rest of the message, the data.
+    /// Decodes the ranges of a message for a part of `part` bytes.
+    /// Returns them and the rest of the message, which is the data.
     pub fn read(message: &'m [u8], part: usize) -> (Extents<'m>, &'m [u8]) {
         let (first, rest) = message.split_at_checked(WORD).unwrap_or((&[], &[]));
         let is_map = !first.is_empty() && word(first) == MAP;
@@ -66,7 +68,7 @@ impl<'m> Extents<'m> {
         (extents, data)
     }
 
-    /// Calls `each` with the stretches, in order, until it returns false.
+    /// Calls `each` with the ranges, in order. Stops when `each` returns false.
     pub fn each(&self, mut each: impl FnMut(Range<usize>) -> bool) {
         let mut words = self.extents.chunks_exact(WORD).map(word);
         let mut go_on = |range: Range<usize>| match each(range) {
@@ -112,7 +114,7 @@ mod tests {
         all
     }
 
-    /// A message that names these stretches.
+    /// Returns a message with these ranges.
     fn about(ranges: &[Range<usize>]) -> Vec<u8> {
         let mut memory = vec![0u64; len_of(PART) / 8 + 1];
         // SAFETY: the memory is the test's and has `len_of(PART)` bytes.

@@ -1,16 +1,16 @@
-//! Collective buffering: aggregators read and write long ranges of the file for all members whose pieces interleave.
+//! Collective buffering: aggregators perform interleaved accesses by long reads and writes.
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`plan`] | the decisions that all members make alike |
+//! | [`plan`] | the agreement of the members on the form of an access |
 //! | [`node_map`] | the map of members to nodes |
 //! | [`two_phase`] | two-phase collective I/O by messages |
 //! | [`shm_aggregation`] | two-phase collective I/O through shared memory of a node |
 //! | [`shm_buffer`] | the buffer of one aggregator in shared memory |
 //! | [`two_level`] | aggregation between nodes, after each node has merged its pieces |
 //! | [`piece_iter`] | iteration over the pieces of a member in a round |
-//! | [`bitmap`] | the bitmap of touched bytes |
-//! | [`extent_codec`] | the encoding of the touched ranges in a message |
+//! | [`bitmap`] | the bitmap of the used bytes in a part of the file |
+//! | [`extent_codec`] | the encoding of the used ranges in a message |
 //! | [`exchange`] | concurrent nonblocking messages of a collective access |
 
 mod bitmap;

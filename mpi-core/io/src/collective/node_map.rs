@@ -1,37 +1,41 @@
-//! The map of the members of a file to nodes, as far as collective accesses need it; exchanged once, when the file is opened.
+//! The map of the members of a file to nodes, summarised for collective accesses.
+//! The members exchange it once, when they open the file.
 
-/// Words that each member contributes.
+/// The number of words that each member contributes.
 pub(crate) const WORDS: usize = 3;
 
-/// Maximum bytes of a leader's buffers for accesses between nodes, two buffers per aggregator.
+/// The maximum size in bytes of a leader's buffers for accesses between nodes.
+/// A leader has two buffers per aggregator.
 const MEMORY: i64 = 64 << 20;
 
-/// The bytes of the file that an aggregator handles in a round where all members share memory.
+/// The bytes of the file that an aggregator handles in a round, if all members share memory.
 ///
-/// A round costs one barrier of the node there, so a buffer need not be long; a short one stays in the caches,
-/// and the pages of longer ones cost more than the copies where a program opens a file for a single access.
+/// A round then costs one barrier of the node, so a buffer may be short,
+/// and a short one stays cached. If a program opens a file for a single access,
+/// the pages of a longer buffer cost more than the copies.
 const STAGED: i64 = 512 << 10;
 
-/// The map of the members to nodes, summarised.
+/// The summary of the map of members to nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeMap {
     nodes: u32,
-    /// Whether two-level aggregation applies: several nodes, at least one with several members, and all may share memory within their node.
+    /// True if two-level aggregation applies: all members may share memory within their node,
+    /// there are several nodes, and at least one node has several members.
     levels: bool,
-    /// Whether all members may share memory within their node.
+    /// True if all members may share memory within their node.
     shares: bool,
     /// The number of cores of rank 0's host.
     cores: u32,
 }
 
 impl NodeMap {
-    /// Returns a member's words: its node, whether it may share memory within the node, the cores of its host.
+    /// Returns a member's words: its node, 1 if it may share memory, and its host's cores.
     pub fn words(node: u64, shares: bool) -> [u64; WORDS] {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         [node, shares.into(), cores as u64]
     }
 
-    /// Evaluates the words of all members, by rank.
+    /// Evaluates the words of all members, in rank order.
     pub fn of(told: &[[u64; WORDS]]) -> NodeMap {
         let mut nodes: Vec<u64> = told.iter().map(|words| words[0]).collect();
         nodes.sort_unstable();
@@ -50,12 +54,12 @@ impl NodeMap {
         self.nodes > 1
     }
 
-    /// Returns true if accesses are merged on each node before data go to other nodes.
+    /// Returns true if each node merges its accesses before it sends data to other nodes.
     pub fn has_levels(&self) -> bool {
         self.levels
     }
 
-    /// Returns the default number of aggregators: the number of cores or of nodes, whichever is greater.
+    /// Returns the default number of aggregators: max(cores, nodes).
     pub fn usual_aggregators(&self) -> u32 {
         self.cores.max(self.nodes)
     }
@@ -69,7 +73,7 @@ impl NodeMap {
         .max(1)
     }
 
-    /// Returns the bytes of the file that each aggregator handles in a round.
+    /// Returns the number of bytes of the file that each aggregator handles in a round.
     pub fn part(&self, aggregators: u32, wanted: i64) -> i64 {
         match self.levels {
             true => wanted.min((MEMORY / 2 / i64::from(aggregators)).max(64 << 10)),
@@ -110,7 +114,7 @@ mod tests {
         assert_eq!(wide.part(1000, 4 << 20), 64 << 10);
         let one = node_map(&[1, 1, 1], 1);
         assert_eq!((one.usual_aggregators(), one.aggregators(3)), (2, 3));
-        // Where members share memory a buffer is short; a hint may make it shorter.
+        // If members share memory, a buffer is short, and a hint can make it shorter.
         assert_eq!(one.part(2, 4 << 20), STAGED);
         assert_eq!(one.part(2, 64 << 10), 64 << 10);
         let apart = node_map(&[1, 1, 1], 0);

@@ -1,13 +1,14 @@
-//! Iteration over the pieces of a rank in a round of a collective access, and the transfer of their bytes from and to the program's buffer.
+//! Iteration over the pieces of a rank in a round of a collective access.
+//! Also transfers their bytes from and to the program's buffer.
 //!
-//! The runs of a view are iterated, never listed, and noncontiguous memory is packed in stretches of [`PACKED`] bytes,
-//! so the memory does not depend on the number of pieces.
+//! The runs of a view are iterated, never listed. Noncontiguous memory is packed in blocks of
+//! [`PACKED`] bytes. So the memory use does not depend on the number of pieces.
 
 use super::plan::Plan;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::view::View;
 
-/// Maximum bytes of noncontiguous memory that are packed at a time.
+/// The maximum number of bytes of noncontiguous memory that are packed at a time.
 const PACKED: usize = 64 << 10;
 
 /// The location of a piece: the aggregator, the offset in its part, and its length.
@@ -17,9 +18,9 @@ pub(crate) struct Piece {
     pub len: usize,
 }
 
-/// Iterates over the rank's runs in a round from byte `done` of its access on, and advances `done`.
-/// Calls `short` with each piece and its position in the access;
-/// runs of `min_long` bytes or more go to `long` whole, as file offset, length and position.
+/// Iterates over the rank's runs in a round, from byte `done` of its access; advances `done`.
+/// Calls `short` with each piece and its position in the access.
+/// Calls `long` with each run of at least `min_long` bytes: file offset, length and position.
 pub(crate) fn for_each_piece(
     plan: &Plan,
     (view, from, len): (&View, i64, i64),
@@ -36,7 +37,7 @@ pub(crate) fn for_each_piece(
     let fresh = *done;
     view.runs(from + fresh, len - fresh, |run| {
         let (mut offset, mut left) = (run.offset, run.len);
-        // A run that an earlier round has split continues at the round boundary as the kind it was.
+        // An earlier round splits only short runs, so the rest of a split run is short too.
         if left >= min_long && offset < end {
             long(offset, left, *done);
             *done += left;
@@ -60,7 +61,7 @@ pub(crate) fn for_each_piece(
     });
 }
 
-/// The bytes of a send buffer in stream order, packed in stretches if it is noncontiguous.
+/// The bytes of a send buffer in stream order. Noncontiguous buffers are packed in blocks.
 pub(crate) struct Source<'a> {
     buf: &'a SendBuf,
     packed: Vec<u8>,
@@ -76,7 +77,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Passes `len` bytes from `at` on to `each`, in pieces.
+    /// Passes `len` bytes from `at` on to `each`, in one or more blocks.
     pub(crate) fn bytes(&mut self, mut at: i64, mut len: usize, mut each: impl FnMut(&[u8])) {
         if let Some(all) = self.buf.contiguous() {
             each(all.get(at as usize..at as usize + len).unwrap_or(&[]));
@@ -102,7 +103,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Stores bytes into a receive buffer in stream order, in stretches if it is noncontiguous.
+/// Stores bytes into a receive buffer in stream order, in blocks if it is noncontiguous.
 pub(crate) struct Sink<'a> {
     buf: &'a mut RecvBuf,
     packed: Vec<u8>,
@@ -118,7 +119,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Returns the memory if it is contiguous.
+    /// Returns the program's memory if it is contiguous.
     pub(crate) fn contiguous(&mut self) -> Option<&mut [u8]> {
         self.buf.contiguous()
     }

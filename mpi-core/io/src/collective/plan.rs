@@ -1,9 +1,10 @@
-//! The plan of a collective access: decisions that all members make alike, from facts that they have exchanged.
+//! The plan of a collective access: all members derive the same decisions from exchanged facts.
 //!
-//! Protocol: a member whose access is empty or one contiguous run performs it itself before the exchange and reports success or its
-//! error class; so does a member that has failed. The other members report the extent of their access. If all members are done, the
-//! collective access is complete; otherwise the members with an access left perform it individually or by a plan, and all members
-//! agree a second time.
+//! Protocol: a member with an empty access or one contiguous run performs it before the exchange.
+//! It reports success or its error class in the exchange;
+//! a failed member reports its error class too. Each other member reports the extent of its access.
+//! If all members are done, the collective access is complete.
+//! Otherwise the rest runs individually or by a plan, and all members agree a second time.
 
 use super::node_map::NodeMap;
 use crate::Error;
@@ -12,11 +13,11 @@ use crate::error::{IoError, class_number};
 use crate::hints::{Switch, Tuning};
 use crate::view::View;
 
-/// Mean run length from which each rank may as well perform its own access.
+/// The mean run length in bytes from which individual accesses are as fast as aggregation.
 pub(crate) const LONG: i64 = 256 << 10;
 
-/// The same for reads by members of one node, which share the page cache:
-/// an aggregator would only add a copy.
+/// The same limit for reads by members of one node. They share the page cache,
+/// so an aggregator would only add a copy.
 const LONG_READ: i64 = 4 << 10;
 
 /// The plan of a collective access, equal at all members.
@@ -24,34 +25,34 @@ pub(crate) struct Plan {
     low: i64,
     high: i64,
     aggregators: u32,
-    /// The bytes of the file that an aggregator handles in a round.
+    /// The number of bytes of the file that an aggregator handles in a round.
     part: i64,
 }
 
-/// How the access continues after the exchange.
+/// The continuation of the access after the exchange.
 pub(crate) enum Decision {
-    /// All members are done; the outcome of each rank, as the class of its error or 0.
+    /// All members are done. For each rank: the class of its error, or 0.
     Over(Vec<u64>),
-    /// Each rank that is not done performs its own access.
+    /// Each rank that is not done performs its own access individually.
     Each,
     Together(Plan),
 }
 
-/// Words that each rank contributes: its state ([`said`]), first byte in the file, end, bytes, runs,
-/// and whether its runs only go forward.
+/// The number of words that each rank contributes: state ([`state_of`]), first byte in the file,
+/// end, bytes, runs, and 1 if its file offsets only increase.
 const FACTS: usize = 6;
 
-/// State of a rank that is not done.
+/// The state of a rank that is not done.
 const TO_DO: u64 = 0;
 
-/// Returns the state: 1 plus the class of its error if the rank is done.
+/// Returns the state of a rank: 1 plus the class of its error if the rank is done, else [`TO_DO`].
 fn state_of(done: Option<&Result<i64, IoError>>) -> u64 {
     done.map_or(TO_DO, |done| 1 + class_number(done))
 }
 
 impl Plan {
-    /// Exchanges the extent and the state of each member's access. Returns a plan for the remaining accesses if aggregation pays off.
-    /// Collective.
+    /// Exchanges the extent and the state of each member's access; collective.
+    /// Returns a plan for the remaining accesses if aggregation is faster or a hint requires it.
     pub fn agree(
         comm: &Comm,
         (wanted, tuning, node_map, writes): (Switch, &Tuning, &NodeMap, bool),
@@ -86,9 +87,9 @@ impl Plan {
         let high = busy.iter().map(|rank| rank[1]).max().unwrap_or(0);
         let spans: i64 = busy.iter().map(|rank| rank[1] - rank[0]).sum();
         let [bytes, runs] = [2, 3].map(|which| busy.iter().map(|rank| rank[which]).sum::<i64>());
-        // Ranks whose spans do not overlap do not interleave.
+        // If the ranks' spans do not overlap, their accesses do not interleave.
         let interleaved = spans > high - low;
-        // A nearly empty stretch is not worth reading or assembling.
+        // Aggregation does not pay off for a range with less than 1/16 of its bytes accessed.
         let dense = bytes >= (high - low) / 16;
         let long = match writes || node_map.spans_nodes() {
             true => LONG,
@@ -114,12 +115,12 @@ impl Plan {
         self.aggregators
     }
 
-    /// The bytes of the file that an aggregator handles in a round.
+    /// Returns the number of bytes of the file that an aggregator handles in a round.
     pub fn part_bytes(&self) -> i64 {
         self.part
     }
 
-    /// The end of the file range that all members touch.
+    /// Returns the end of the file range that the members access.
     pub fn high(&self) -> i64 {
         self.high
     }

@@ -1,21 +1,25 @@
-//! Two-phase collective I/O through memory that the ranks of a node share, without messages and without lists of pieces.
+//! Two-phase collective I/O through shared memory of a node, without messages and lists of pieces.
 //!
-//! Each aggregator has two buffers ([`ShmBuffer`]), each for one [`Plan::part`] of the file, in a window of shared memory.
-//! Round r of a write: every rank copies its pieces directly from user memory into buffer r mod 2 of the aggregators
-//! and marks the touched bytes; barrier; the aggregators write the marked bytes and clear the marks, while the
-//! others already copy into the other buffers. A read is the mirror image: the aggregators read ahead into one buffer while all ranks copy
-//! their pieces out of the other.
+//! Each aggregator has two buffers ([`ShmBuffer`]) in a window of shared memory.
+//! A buffer holds one [`Plan::part`] of the file.
+//! Round r of a write: every rank copies its pieces to buffers r mod 2, and marks the copied bytes.
+//! After a barrier, the aggregators write the marked bytes and clear the marks.
+//! Meanwhile the other ranks copy into the other buffers.
+//! A read works in the opposite direction: the aggregators read ahead into one buffer,
+//! while all ranks copy their pieces out of the other one.
 //!
-//! One barrier per round is enough: buffer r mod 2 is used again in round r + 2, whose copying begins after barrier r + 1,
-//! which an aggregator enters only after it has written round r.
+//! One barrier per round is enough: buffer r mod 2 is used again after barrier r + 1.
+//! An aggregator enters barrier r + 1 only after it has written round r.
 //!
-//! With members on several nodes, the leader of each node holds the buffers of all aggregators, and exchanges data with the other leaders
-//! between two barriers of the node ([`TwoLevel`]). A read then marks its requested bytes one round ahead.
+//! With members on several nodes, the leader of each node holds the buffers of all aggregators.
+//! It exchanges data with the other leaders between two barriers of the node ([`TwoLevel`]).
+//! A read then marks its requested bytes one round ahead.
 //!
-//! Runs of [`LONG`](super::plan::LONG) bytes or more move directly between user memory and the file: copying them twice costs more than a system call.
-//! A write leaves them unmarked, so the aggregators do not write these bytes.
+//! Runs of at least [`LONG`](super::plan::LONG) bytes bypass the buffers,
+//! because copying them twice costs more than a system call.
+//! A write does not mark these runs, so the aggregators do not write them.
 //!
-//! Every rank enters every barrier, even with no data or after an error, so no rank waits for one that has given up.
+//! Every rank enters every barrier, even after an error, so no rank waits indefinitely.
 #![allow(unsafe_code)]
 
 use super::node_map::NodeMap;
@@ -35,15 +39,15 @@ use crate::view::View;
 /// The buffers of all aggregators, in memory that all members of a node share.
 pub(crate) struct ShmBuffers {
     win: Win,
-    /// The address of each aggregator's two buffers.
+    /// The address of the two buffers of each aggregator.
     bases: Vec<*mut u8>,
     part: usize,
     two_level: Option<TwoLevel>,
 }
 
 impl ShmBuffers {
-    /// Makes the buffers; collective. Returns `None` if windows must not be accessed directly, the node's memory is exhausted,
-    /// or each of several nodes has only one member.
+    /// Creates the buffers; collective. Returns `None` if windows must not be accessed directly,
+    /// if the node's memory is exhausted, or if each of several nodes has only one member.
     pub fn new(comm: &Comm, node_map: &NodeMap, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         match node_map.has_levels() {
             true => ShmBuffers::of_leaders(comm, plan),
@@ -66,10 +70,10 @@ impl ShmBuffers {
         Win::new(comm, &spec)
     }
 
-    /// Makes the buffers on one node: each aggregator holds its own.
+    /// Creates the buffers on one node: each aggregator allocates its own.
     fn of_aggregators(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
-        // If all members are on the node of one member, they are on the node of each.
+        // If one member has all members on its node, every member finds the same.
         let all_here = engine.place().members_here(comm.group()).count() == comm.size() as usize;
         if !all_here || !is_direct_allowed(engine.params()) {
             return Ok(None);
@@ -77,7 +81,7 @@ impl ShmBuffers {
         let part = rounded(plan.part_bytes());
         let aggregates = comm.rank() < plan.aggregators();
         let size = if aggregates { 2 * len_of(part) } else { 0 };
-        // All members succeed or none does; after a failure messages are used.
+        // All members succeed or none does. After a failure the members use messages.
         let Ok(win) = ShmBuffers::window(comm, size) else {
             return Ok(None);
         };
@@ -107,7 +111,8 @@ impl ShmBuffers {
         buffers.unless_failed(met).map(Some)
     }
 
-    /// Returns the buffers, or discards them after an error of a later step, since other members may have them.
+    /// Returns the buffers. If a later step failed, discards them instead,
+    /// since other members may have them.
     fn unless_failed(self, outcome: Result<(), Error>) -> Result<ShmBuffers, Error> {
         match outcome {
             Ok(()) => Ok(self),
@@ -118,7 +123,7 @@ impl ShmBuffers {
         }
     }
 
-    /// Makes the buffers on several nodes: each leader holds those of all aggregators.
+    /// Creates the buffers on several nodes: each leader allocates those of all aggregators.
     fn of_leaders(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
         let nodes = engine.block_on(comm.internal().share(&[engine.place().node_id()]))?;
@@ -142,7 +147,7 @@ impl ShmBuffers {
                 two_level: Some(two_level),
             })
         });
-        // The memory of one node may be exhausted; then all use messages.
+        // If the memory of one node is exhausted, all nodes use messages.
         let all = engine.block_on(comm.internal().share(&[made.is_some().into()]));
         let Some(buffers) = made else {
             return all.map(|_| None);
@@ -166,13 +171,14 @@ impl ShmBuffers {
         (0..2).for_each(|round| self.buffer(aggregator, round).clear());
     }
 
-    /// Returns true if the buffers fit a plan.
+    /// Returns true if the buffers have the size and number that a plan needs.
     pub fn suit(&self, plan: &Plan) -> bool {
         self.bases.len() == plan.aggregators() as usize && self.part == rounded(plan.part_bytes())
     }
 
-    /// Frees the buffers in the middle of an access; collective. In a fault-tolerant run each member discards them on its own,
-    /// since a member at which an earlier step failed because of a death does not take part.
+    /// Frees the buffers during an access; collective.
+    /// In a fault-tolerant run each member discards them without communication,
+    /// since a member that failed in an earlier step because of a death does not participate.
     pub fn give_back(&self) -> Result<(), Error> {
         match self.win.engine().is_fault_tolerant() {
             true => {
@@ -200,8 +206,8 @@ impl ShmBuffers {
     pub(crate) fn buffer(&self, aggregator: usize, round: i64) -> ShmBuffer<'_> {
         let offset = (round % 2) as usize * len_of(self.part);
         let base = self.bases[aggregator].wrapping_add(offset);
-        // SAFETY: each aggregator has two buffers of `len_of(part)` bytes in the window, which lives as long as the buffers
-        // and is aligned to 64 bytes; only buffers access it.
+        // SAFETY: each aggregator has two buffers of `len_of(part)` bytes in the window.
+        // The window lives as long as `self`, aligned to 64 bytes. Only `ShmBuffer`s access it.
         unsafe { ShmBuffer::new(base, self.part) }
     }
 }
@@ -261,7 +267,8 @@ pub(crate) fn write(
     Ok(outcome)
 }
 
-/// Reads the data of a round into the buffers. The inner error is that of this rank, which reads nothing more after one.
+/// Reads the data of a round into the buffers.
+/// The inner error is that of this rank, which reads no more data after an error.
 fn fetch(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
@@ -296,7 +303,7 @@ pub(crate) fn read(
     let mut outcome = Ok(());
     let mut sink = Sink::new(buf);
     let about = (view, from, len);
-    // With several nodes the marks are the requested bytes; on one node the aggregators read their whole parts.
+    // With several nodes, ranks mark their requests. On one node aggregators read whole parts.
     let mut asked = 0;
     let mut want = |round: i64| {
         let mark = |piece: Piece, _: i64| {

@@ -1,7 +1,8 @@
-//! The buffer of one aggregator in a collective access, in shared memory: a part of the file and a bitmap of the bytes that were touched.
+//! The shared-memory buffer of one aggregator: a part of the file, and a bitmap of its used bytes.
 //!
-//! Ranks copy their pieces to the right offset and mark them; after a barrier the aggregator processes the marked ranges.
-//! Every access is bounds-checked: nothing is written or read outside of the part.
+//! Ranks copy their pieces to the matching offset and mark them.
+//! After a barrier the aggregator processes the marked ranges.
+//! All accesses are bounds-checked: none reads or writes outside of the part.
 #![allow(unsafe_code)]
 
 use super::bitmap::{BITS, Summary, stretches};
@@ -13,7 +14,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// Bytes of the header before each buffer; it holds the file offset at which the read bytes end.
+/// The size in bytes of the header before each buffer.
+/// The header has the file offset at which the read data end.
 const HEAD: usize = 64;
 
 /// One buffer of one aggregator, in memory that lives for `'a`.
@@ -24,21 +26,22 @@ pub(crate) struct ShmBuffer<'a> {
     memory: PhantomData<&'a [u8]>,
 }
 
-/// Returns the bytes of memory of a buffer for `part` bytes of the file.
+/// Returns the memory size in bytes of a buffer for `part` bytes of the file.
 pub(crate) fn len_of(part: usize) -> usize {
     HEAD + part + part / 8
 }
 
-/// Rounds up to a multiple of the bits in a word of the bitmap.
+/// Rounds `part` up to a multiple of the bits in a word of the bitmap.
 pub(crate) fn rounded(part: i64) -> usize {
     (part as usize).next_multiple_of(BITS)
 }
 
 impl<'a> ShmBuffer<'a> {
-    /// Makes the buffer in the memory from `base` on.
+    /// Creates the buffer in the memory from `base` on.
     ///
     /// # Safety
-    /// The [`len_of`] bytes from `base` on are valid memory during `'a`, aligned to eight bytes, and accessed through buffers only.
+    /// The [`len_of`] bytes from `base` on are valid memory during `'a`, aligned to 8 bytes.
+    /// They are only accessed through values of this type.
     pub(crate) unsafe fn new(base: *mut u8, part: usize) -> ShmBuffer<'a> {
         ShmBuffer {
             base,
@@ -52,7 +55,7 @@ impl<'a> ShmBuffer<'a> {
         unsafe { &*self.base.cast::<AtomicI64>() }
     }
 
-    /// Returns the file offset at which the read bytes end.
+    /// Returns the file offset at which the read data end.
     pub(crate) fn end(&self) -> i64 {
         self.end_word().load(Relaxed)
     }
@@ -67,20 +70,21 @@ impl<'a> ShmBuffer<'a> {
         unsafe { std::slice::from_raw_parts(at.cast::<AtomicU64>(), self.part / BITS) }
     }
 
-    /// Copies bytes to an offset of the part.
+    /// Copies `data` to offset `at` of the part.
     pub(crate) fn put(&self, at: usize, data: &[u8]) {
         if at > self.part || data.len() > self.part - at {
             return;
         }
-        // SAFETY: the range was checked to be inside the part. Other ranks may copy to the same bytes if the program writes overlapping
-        // pieces; each byte then has the value of one of them, which the standard allows.
+        // SAFETY: the range was checked to be inside the part. Other ranks may copy to the same
+        // bytes if the program writes overlapping pieces.
+        // Each byte then has one of the values, as the standard allows.
         unsafe {
             let to = self.base.add(HEAD + at);
             std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len());
         }
     }
 
-    /// Returns bytes of the part: for its aggregator, or for all members while none writes them.
+    /// Returns bytes of the part, to its aggregator, or to any member while no member writes them.
     pub(crate) fn bytes(&self, range: Range<usize>) -> &'a [u8] {
         let end = range.end.min(self.part);
         let begin = range.start.min(end);
@@ -88,9 +92,10 @@ impl<'a> ShmBuffer<'a> {
         unsafe { std::slice::from_raw_parts(self.base.add(HEAD + begin), end - begin) }
     }
 
-    /// Returns the first bytes of the part, for the aggregator that fills them from the file.
+    /// Returns the first `len` bytes of the part; the aggregator fills them from the file.
     pub(crate) fn up_to(&mut self, len: usize) -> &mut [u8] {
-        // SAFETY: the range is clamped to the part, and between two barriers of a round only its aggregator accesses it.
+        // SAFETY: the range is clamped to the part; between two barriers only the aggregator
+        // accesses the buffer.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(HEAD), len.min(self.part)) }
     }
 
@@ -106,7 +111,7 @@ impl<'a> ShmBuffer<'a> {
             marks[first].fetch_or(head & tail, Relaxed);
             return;
         }
-        // Other members do not touch these whole words, or set them to all ones, too.
+        // Other members do not change these whole words, or set them to all ones, too.
         match range.start % BITS {
             0 => marks[first].store(!0, Relaxed),
             _ => drop(marks[first].fetch_or(head, Relaxed)),
@@ -124,7 +129,7 @@ impl<'a> ShmBuffer<'a> {
         self.marks().iter().map(|word| word.load(Relaxed))
     }
 
-    /// Calls `each` with the maximal marked stretches, until it fails.
+    /// Calls `each` with the maximal marked ranges. Stops if `each` fails.
     pub(crate) fn marked<E>(
         &self,
         each: impl FnMut(Range<usize>) -> Result<(), E>,
@@ -132,7 +137,7 @@ impl<'a> ShmBuffer<'a> {
         stretches(self.words(), each)
     }
 
-    /// Calls `each` with the maximal marked stretches.
+    /// Calls `each` with the maximal marked ranges.
     pub(crate) fn each_marked(&self, mut each: impl FnMut(Range<usize>)) {
         let never = self.marked(|range| -> Result<(), Infallible> {
             each(range);
@@ -149,12 +154,13 @@ impl<'a> ShmBuffer<'a> {
         summary
     }
 
-    /// Returns the number of file bytes that the buffer holds.
+    /// Returns the number of bytes of the file that the buffer holds.
     pub(crate) fn part(&self) -> usize {
         self.part
     }
 
-    /// Writes the marked ranges to the file, at offset `base` for the buffer's first byte, and clears the marks.
+    /// Writes the marked ranges to the file and clears the marks.
+    /// `base` is the file offset of the buffer's first byte.
     pub(crate) fn write_out(&self, disk: &Disk, base: i64) -> Result<(), IoError> {
         let written = self.marked(|range| {
             let at = base + range.start as i64;
@@ -173,10 +179,10 @@ impl<'a> ShmBuffer<'a> {
 mod tests {
     use super::*;
 
-    /// A buffer in memory of the test.
+    /// Returns a buffer in the memory of a test.
     fn buffer(memory: &mut [u64], part: usize) -> ShmBuffer<'_> {
         assert!(memory.len() * 8 >= len_of(part));
-        // SAFETY: the memory is the test's, and the assertion checks its length.
+        // SAFETY: the test owns the memory, and the assertion checks its length.
         unsafe { ShmBuffer::new(memory.as_mut_ptr().cast(), part) }
     }
 

@@ -1,14 +1,19 @@
-//! Two-level aggregation of collective accesses over several nodes with several members each: each node merges its pieces in shared memory,
-//! and one rank per node, the leader, sends them on (Q. Kang, S. Lee, K. Hou, R. Ross, A. Agrawal, A. Choudhary, W. Liao,
-//! "Improving MPI collective I/O for high volume non-contiguous requests with intra-node aggregation", TPDS 2020).
+//! Two-level aggregation of collective accesses, for several nodes with several members each.
+//! Each node merges its pieces in shared memory. One rank per node, the leader, exchanges them
+//! with other nodes (Q. Kang, S. Lee, K. Hou, R. Ross, A. Agrawal, A. Choudhary, W. Liao,
+//! "Improving MPI collective I/O for high volume non-contiguous requests
+//! with intra-node aggregation", TPDS 2020).
 //!
-//! Each leader holds buffers for all aggregators ([`super::shm_aggregation`]), into which the members of the node copy their pieces and mark them.
-//! After a barrier of the node, the leader sends each aggregator the stretches that are marked in its buffer; adjacent pieces of a node
-//! have become one stretch. Aggregators are leaders; each copies received stretches into its own buffer and writes what is marked there.
-//! For a read the marks are the requested bytes, and the replies go into the buffers, from which the members copy.
+//! Each leader holds buffers for all aggregators ([`super::shm_aggregation`]).
+//! The members of the node copy their pieces into them and mark the pieces.
+//! After a barrier of the node, the leader sends each aggregator the marked ranges of its buffer.
+//! Adjacent pieces of a node have become one range. Aggregators are leaders.
+//! Each aggregator copies received ranges into its own buffer and writes the marked bytes.
+//! For a read, the marks are the requested bytes. The replies go into the buffers,
+//! and the members copy from there.
 //!
-//! A single stretch is sent from buffer to buffer in place; several are encoded as a list or a bitmap ([`super::extent_codec`]), so the memory does not
-//! depend on the number of pieces.
+//! A single range is sent from buffer to buffer in place. Several ranges are encoded as a list or
+//! a bitmap ([`super::extent_codec`]). So the memory use does not depend on the number of pieces.
 #![allow(unsafe_code)]
 
 use super::bitmap::Summary;
@@ -25,15 +30,15 @@ use crate::error::IoError;
 use crate::group::Group;
 use std::ops::Range;
 
-/// The two communicators derived from a file's.
+/// The two communicators derived from the communicator of a file.
 pub(crate) struct TwoLevel {
     local: Comm,
-    /// At leaders: the leaders of all nodes, in the order of their ranks.
+    /// At leaders: the communicator of the leaders of all nodes, in rank order.
     leaders: Option<Comm>,
 }
 
 impl TwoLevel {
-    /// Makes the communicators; collective. `nodes` is the node of each member.
+    /// Creates the communicators; collective. `nodes` has the node of each member.
     pub fn new(comm: &Comm, nodes: &[u64]) -> Result<Option<TwoLevel>, Error> {
         let here = nodes.get(comm.rank() as usize).copied();
         let ranks = (0..).zip(nodes);
@@ -50,21 +55,22 @@ impl TwoLevel {
                 .block_on(comm.constructors().create_for_steps(group))
         };
         let local = block_on(&neighbours);
-        // Also if the first has failed: the leaders of other nodes wait for this one.
+        // Needed even if the first has failed: leaders of other nodes wait for it.
         let leaders = block_on(&leading);
         Ok(match (local?, leaders?) {
             (Some(local), leaders) => Some(TwoLevel { local, leaders }),
-            // A rank is in the group of its own node.
+            // Every rank is in the group of its own node, so this case cannot happen.
             (None, _) => None,
         })
     }
 
-    /// The communicator of this node's members; the leader is rank 0.
+    /// Returns the communicator of this node's members; its rank 0 is the leader.
     pub fn local(&self) -> &Comm {
         &self.local
     }
 
-    /// Sends each aggregator this node's data of a round, and writes the received data. The inner error is that of this rank.
+    /// Sends each aggregator this node's data of a round,
+    /// and writes the data that this rank receives. The inner error is that of this rank.
     pub fn write_out<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
@@ -94,7 +100,8 @@ impl TwoLevel {
         Ok(outcome)
     }
 
-    /// Lets the aggregators read what is marked in a round, and copies the replies to the marked bytes. The inner error is that of this rank.
+    /// The aggregators read the bytes that are marked in a round.
+    /// The replies are copied to the marked bytes. The inner error is that of this rank.
     pub fn fetch<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
@@ -138,7 +145,7 @@ impl TwoLevel {
             let answer = |extents: &Extents<'_>| Answer::of(&buffer(me), extents, end);
             answers = asked.iter().map(answer).collect();
         }
-        // A single stretch is received directly into the buffer.
+        // A single range is received directly into the buffer.
         let dest = |(from, summary): (usize, &Summary)| match summary.count {
             0 | 1 => Vec::new(),
             _ if from == me => Vec::new(),
@@ -155,13 +162,14 @@ impl TwoLevel {
                 Some(range) => &mut buffer.up_to(range.end)[range.start..],
                 None => &mut dest[..],
             };
-            // SAFETY: until `post.done` below (or its drop) returns, nothing else touches `dest`: it is a `Vec` of its own, or a part of the buffer,
-            // which belongs to the leader until the next barrier of the node.
+            // SAFETY: no other code uses `dest` until `exchange.done` below (or its drop) returns.
+            // `dest` is a separate `Vec`, or a part of the buffer; until the node's next barrier
+            // only the leader uses the buffer.
             unsafe { exchange.expect(from, dest.as_mut_ptr(), dest.len())? };
         }
         for (to, answer) in answers.iter().enumerate() {
             if to != me && !come[to].is_empty() {
-                // SAFETY: neither the answer nor the buffer changes until `post.done` below (or its drop) returns.
+                // SAFETY: the answer and the buffer stay unchanged until `exchange.done` returns.
                 unsafe { exchange.send(to, answer.bytes())? };
             }
         }
@@ -179,7 +187,7 @@ impl TwoLevel {
     }
 }
 
-/// Returns the file offset of an offset in a part; saturates at the maximum.
+/// Returns the file offset of offset `place` in a part; saturates at the maximum.
 fn in_file(base: i64, place: usize) -> i64 {
     i64::try_from(place).map_or(i64::MAX, |place| base.saturating_add(place))
 }
@@ -191,7 +199,7 @@ enum Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Collects the requested bytes from a buffer that is valid up to `end`.
+    /// Collects the requested bytes from a buffer whose contents are valid up to `end`.
     fn of(buffer: &ShmBuffer<'a>, extents: &Extents<'_>, end: usize) -> Answer<'a> {
         let there = |range: &Range<usize>| buffer.bytes(range.start..range.end.min(end));
         let summary = extents.summary();
@@ -214,7 +222,8 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Reads the requested bytes of a part into its buffer, by one read. Returns the offset in the part where the file ends.
+/// Reads the requested bytes of a part into its buffer, by one call of `read_all`.
+/// Returns the offset in the part at which the file ends.
 fn read_in(
     disk: &Disk,
     buffer: &mut ShmBuffer<'_>,
@@ -233,14 +242,14 @@ fn read_in(
     }
 }
 
-/// Returns the message with the marked ranges and their bytes; empty if nothing is marked.
+/// Returns a message with the marked ranges and their bytes; empty if there are no marks.
 fn merged(buffer: &ShmBuffer<'_>) -> Vec<u8> {
     let mut message = encode(buffer, &buffer.summary());
     buffer.each_marked(|range| message.extend_from_slice(buffer.bytes(range)));
     message
 }
 
-/// Copies the content of a message into the buffer of its part, and marks it.
+/// Copies the data of a message into the buffer of its part, and marks them.
 fn take_in(buffer: &ShmBuffer<'_>, message: &[u8]) {
     let (extents, mut data) = Extents::read(message, buffer.part());
     extents.each(|range| {
@@ -254,7 +263,7 @@ fn take_in(buffer: &ShmBuffer<'_>, message: &[u8]) {
     });
 }
 
-/// Copies bytes of the file to the marked ranges. Returns the offset in the part where they end.
+/// Copies file data to the marked ranges. Returns the offset in the part at which the data end.
 fn put_back(buffer: &ShmBuffer<'_>, mut data: &[u8]) -> usize {
     let ends = buffer.marked(|range| {
         let there = data.len().min(range.len());
@@ -278,7 +287,7 @@ mod tests {
 
     fn with_buffer(test: impl FnOnce(ShmBuffer<'_>)) {
         let mut memory = vec![0u64; len_of(PART) / 8 + 1];
-        // SAFETY: the memory is the test's and has `len_of(PART)` bytes.
+        // SAFETY: the test owns the memory, which has `len_of(PART)` bytes.
         test(unsafe { ShmBuffer::new(memory.as_mut_ptr().cast(), PART) });
     }
 

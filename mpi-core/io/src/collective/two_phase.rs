@@ -1,17 +1,22 @@
-//! Two-phase collective I/O by messages: a few ranks, the aggregators, read and write long stretches for all ranks whose pieces interleave
+//! Two-phase collective I/O by messages: a few ranks, the aggregators, read and write long ranges
+//! for all ranks with interleaved pieces
 //! (R. Thakur, W. Gropp, E. Lusk, "Data sieving and collective I/O in ROMIO", Frontiers '99).
 //!
-//! Protocol, in rounds. The file range that all members touch is split into windows, and each window into one part
-//! per aggregator, of `cb_buffer_size` bytes. In each round every rank sends each aggregator its pieces in that aggregator's part
-//! (offsets and lengths, and for a write the data); message sizes are exchanged before, so empty messages are not sent.
-//! For a write, an aggregator assembles the pieces and writes the covered bytes, without the gaps. For a read, it reads the requested range
-//! and sends each rank its bytes, up to the end of the file.
+//! Protocol, in rounds: the file range that the members access is split into windows.
+//! Each window is split into one part of `cb_buffer_size` bytes per aggregator.
+//! In each round every rank sends each aggregator its pieces in the aggregator's part:
+//! offsets and lengths, and for a write the data.
+//! Message sizes are exchanged before, so empty messages are not sent.
+//! For a write, an aggregator assembles the pieces and writes the covered bytes, without the gaps.
+//! For a read, it reads the requested range and sends each rank its bytes until the end of file.
 //!
-//! Every rank takes part in every round, even with no data or after an error, so no rank waits for one that has given up.
-//! Members on one node use shared memory instead ([`super::shm_aggregation`]); where several nodes have several members
-//! each, the same messages go between the nodes' leaders, with the pieces merged in their memory ([`crate::across`]).
+//! Every rank participates in every round, even after an error, so no rank waits indefinitely.
+//! Members on one node use shared memory instead ([`super::shm_aggregation`]).
+//! On several nodes with several members each, only the leaders exchange these messages,
+//! after they have merged the pieces of their node ([`super::two_level`]).
 //!
-//! All decisions follow from facts that all members share. Memory is bounded by the parts, independent of the number of pieces.
+//! All decisions follow from facts that all members share.
+//! The memory use is bounded by the parts, independent of the number of pieces.
 #![allow(unsafe_code)]
 
 use super::exchange::Exchange;
@@ -35,7 +40,7 @@ struct Piece {
     at: i64,
 }
 
-/// Returns the pieces of one rank in a round, by aggregator, and advances `done`, the number of bytes handled so far.
+/// Returns the pieces of one rank in a round, by aggregator. Advances `done` by their bytes.
 fn pieces(plan: &Plan, part: (&View, i64, i64), round: i64, done: &mut i64) -> Vec<Vec<Piece>> {
     let mut parts = vec![Vec::new(); plan.aggregators() as usize];
     let short = |piece: InPart, at| {
@@ -46,7 +51,7 @@ fn pieces(plan: &Plan, part: (&View, i64, i64), round: i64, done: &mut i64) -> V
             at,
         });
     };
-    // No run is too long for messages.
+    // With `i64::MAX` as limit, all runs use messages.
     for_each_piece(plan, part, round, (done, i64::MAX), short, |_, _, _| {});
     parts
 }
@@ -57,7 +62,7 @@ fn put_words(message: &mut Vec<u8>, words: [i64; 2]) {
         .for_each(|word| message.extend_from_slice(&word.to_le_bytes()));
 }
 
-/// Encodes the number of pieces, then offsets and lengths.
+/// Encodes the number of pieces, then their offsets and lengths.
 fn heads(pieces: &[Piece]) -> Vec<u8> {
     let mut message = Vec::with_capacity(WORD * (1 + 2 * pieces.len()));
     message.extend_from_slice(&(pieces.len() as u64).to_le_bytes());
@@ -86,7 +91,7 @@ fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8])
     (named.filter(fits).collect(), data)
 }
 
-/// Sends each aggregator its message. Returns to an aggregator the messages of all ranks.
+/// Sends each aggregator its message. At an aggregator, returns the messages of all ranks.
 pub(crate) fn exchange(
     comm: &Comm,
     plan: &Plan,
@@ -109,21 +114,22 @@ pub(crate) fn exchange(
             .collect();
         for (rank, dest) in come.iter_mut().enumerate() {
             if rank != me && !dest.is_empty() {
-                // SAFETY: `dest` is a `Vec` of its own that nothing touches until `post.done` below (or its drop) returns.
+                // SAFETY: no other code uses `dest`, a separate `Vec`,
+                // until `exchange.done` below (or its drop) returns.
                 unsafe { exchange.expect(rank, dest.as_mut_ptr(), dest.len())? };
             }
         }
     }
     for (to, message) in messages.iter().enumerate() {
         if to != me && !message.is_empty() {
-            // SAFETY: `messages` does not change until `post.done` below (or its drop) returns.
+            // SAFETY: `messages` stays unchanged until `exchange.done` below (or its drop) returns.
             unsafe { exchange.send(to, message)? };
         }
     }
     exchange.done().map(|_| come)
 }
 
-/// Returns the covered ranges, sorted and merged where they touch.
+/// Returns the covered ranges, sorted. Overlapping and adjacent ranges are merged.
 fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     pieces.sort_unstable();
     let mut stretches: Vec<(i64, i64)> = Vec::new();
@@ -155,7 +161,7 @@ pub(crate) fn write(
                 true => Vec::new(),
                 false => heads(pieces),
             };
-            // The pieces of a part are consecutive in the stream.
+            // The pieces of a part are contiguous in the stream.
             let begin = message.len();
             let len: i64 = pieces.iter().map(|piece| piece.len).sum();
             message.resize(begin + len as usize, 0);
@@ -175,7 +181,7 @@ pub(crate) fn write(
     Ok(outcome)
 }
 
-/// Assembles the pieces of all ranks and writes the covered ranges.
+/// Assembles the pieces of all ranks, and writes the covered ranges to the file.
 fn assemble(
     disk: &Disk,
     part: (i64, i64),
@@ -229,11 +235,12 @@ pub(crate) fn read(
     Ok(outcome.map(|()| filled))
 }
 
-/// By aggregator, the bytes of the rank's pieces, up to the end of the file.
+/// For each aggregator, the bytes of the rank's pieces, up to the end of the file.
 type Answers = Vec<Vec<u8>>;
 
-/// Requests pieces from the aggregators and serves the requests to this rank. Returns the bytes of each aggregator's pieces, up to the end of the file.
-/// The inner error is that of this rank's own read; ranks that requested it get nothing.
+/// Requests pieces from the aggregators and serves the requests to this rank.
+/// Returns the bytes of each aggregator's pieces, up to the end of the file.
+/// The inner error is that of this rank's own read. Ranks that requested its data get none.
 fn asked(
     comm: &Comm,
     plan: &Plan,
@@ -297,7 +304,8 @@ fn answered(
     answers: Vec<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let me = comm.rank() as usize;
-    // Every rank shares the aggregators to which it has sent a request, so that each aggregator knows which ranks expect a reply.
+    // Every rank shares the aggregators to which it has sent a request.
+    // So each aggregator knows the ranks that expect a reply.
     let asked: Vec<u64> = mine
         .iter()
         .map(|pieces| u64::from(!pieces.is_empty()))
@@ -310,13 +318,14 @@ fn answered(
     let mut exchange = Exchange::new(comm);
     for (from, dest) in dests.iter_mut().enumerate() {
         if from != me && !dest.is_empty() {
-            // SAFETY: `dest` is a `Vec` of its own that nothing touches until `post.done` below (or its drop) returns.
+            // SAFETY: no other code uses `dest`, a separate `Vec`,
+            // until `exchange.done` below (or its drop) returns.
             unsafe { exchange.expect(from, dest.as_mut_ptr(), dest.len())? };
         }
     }
     for (to, answer) in answers.iter().enumerate() {
         if to != me && all[to * mine.len() + me] == 1 {
-            // SAFETY: `answers` does not change until `post.done` below (or its drop) returns.
+            // SAFETY: `answers` stays unchanged until `exchange.done` below (or its drop) returns.
             unsafe { exchange.send(to, answer)? };
         }
     }

@@ -1,6 +1,7 @@
 //! Accumulate, get-accumulate, fetch-and-op, compare-and-swap (MPI 5.0, section 12.3.4).
 //!
-//! Elements are updated in packed order, each in one atomic step. A get form reads and updates in that same step; with `MPI_NO_OP` it only reads.
+//! Elements are updated in packed order, each by one atomic step. A get form reads the old value
+//! in the same step; with `MPI_NO_OP` it only reads.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -16,25 +17,26 @@ use crate::state::target::Target;
 use crate::target_args::TargetArgs;
 use crate::win::Win;
 
-/// The longest element that the fast path accesses.
+/// The maximum size in bytes of an element on the fast path.
 const LONGEST_PLAIN: usize = 16;
 
 impl Win {
-    /// Returns its accumulates.
+    /// Returns the accumulate operations of this window.
     #[inline(always)]
     pub fn accumulates(&self) -> Accumulates<'_> {
         Accumulates { win: self }
     }
 }
 
-/// The accumulates of a window.
+/// The accumulate operations of a window.
 #[derive(Clone, Copy)]
 pub struct Accumulates<'a> {
     win: &'a Win,
 }
 
 impl<'a> Accumulates<'a> {
-    /// Returns the operator on the basic type of the target's elements, or an error if it is not allowed on windows.
+    /// Returns the operator for the basic type of the target's elements.
+    /// Fails if MPI does not allow the operator on windows.
     fn combine(self, call: &str, op: &Op, datatype: &Datatype) -> Result<Combine, Error> {
         let Op::Predefined(op) = op else {
             let sentence = format!(
@@ -60,12 +62,12 @@ impl<'a> Accumulates<'a> {
         self.win.state().last_combine().find(op, named)
     }
 
-    /// Checks that the elements of both sides have the same basic type.
+    /// Checks that `datatype` has the same basic type as the target's elements.
     fn check_alike(self, call: &str, combine: &Combine, datatype: &Datatype) -> Result<(), Error> {
         let kind = |named: Named| named.info().kind;
         match datatype.basic_element() {
             Some(named) if kind(named) == kind(combine.named()) => Ok(()),
-            // A datatype without elements fits every type.
+            // A datatype without elements is compatible with every type.
             None if datatype.size() == 0 => Ok(()),
             _ => {
                 let sentence = format!(
@@ -79,7 +81,7 @@ impl<'a> Accumulates<'a> {
         }
     }
 
-    /// `MPI_Accumulate`.
+    /// Implements `MPI_Accumulate`.
     pub fn accumulate(
         self,
         origin: &SendBuf,
@@ -145,7 +147,7 @@ impl<'a> Accumulates<'a> {
         }
     }
 
-    /// `MPI_Get_accumulate`. Returns a request if the result has not arrived yet.
+    /// Implements `MPI_Get_accumulate`. Returns a request if the result has not arrived yet.
     pub fn get_accumulate(
         self,
         origin: &SendBuf,
@@ -219,11 +221,12 @@ impl<'a> Accumulates<'a> {
         }
     }
 
-    /// `MPI_Fetch_and_op`, fast path: one aligned element of at most 16 bytes in mapped memory, in an epoch that is open.
+    /// `MPI_Fetch_and_op`, fast path: an aligned element of at most 16 bytes, mapped, in an epoch.
     /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// # Safety
-    /// Both pointers lead to an element of `named`. `origin` may be anything for operators that read no origin, and `result` may be null.
+    /// `origin` and `result` point to an element of `named`. `result` may be null.
+    /// `origin` may be any pointer if the operator reads no origin.
     #[inline]
     pub unsafe fn fetch_and_op_plain(
         self,
@@ -251,10 +254,11 @@ impl<'a> Accumulates<'a> {
         unsafe { self.fetch_and_op_element((origin, result), named, op, (rank, disp)) }
     }
 
-    /// The same for all types and operators, once a general call has cached the operator.
+    /// Fetch-and-op, second fast path: all types and operators.
+    /// Requires that a general call has cached the operator.
     ///
     /// # Safety
-    /// As [`Accumulates::fetch_and_op_plain`].
+    /// The contract is that of [`Accumulates::fetch_and_op_plain`].
     #[inline(never)]
     unsafe fn fetch_and_op_element(
         self,
@@ -276,7 +280,7 @@ impl<'a> Accumulates<'a> {
         }
         let input = match op {
             Predefined::NoOp => &[][..],
-            // SAFETY: `origin` leads to an element of `size` bytes by this function's contract, as the operator reads it.
+            // SAFETY: `origin` points to an element of `size` bytes by this function's contract, as the operator reads it.
             _ => unsafe { std::slice::from_raw_parts(origin, size) },
         };
         let mut old = [0; LONGEST_PLAIN];
@@ -297,11 +301,12 @@ impl<'a> Accumulates<'a> {
         true
     }
 
-    /// `MPI_Accumulate`, fast path: contiguous aligned elements of one basic type in mapped memory, in an epoch that is open, once a general call has cached the operator.
+    /// `MPI_Accumulate`, fast path: contiguous aligned elements of one basic type in mapped memory,
+    /// in an open epoch, after a general call has cached the operator.
     /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// # Safety
-    /// `origin` leads to `count` contiguous elements of `named`.
+    /// `origin` points to `count` contiguous elements of `named`.
     #[inline]
     pub unsafe fn accumulate_plain(
         self,
@@ -326,17 +331,18 @@ impl<'a> Accumulates<'a> {
         self.win.state().epochs().order.has_stored();
         let memory = self.plain_memory(target, at);
         let run = std::iter::once(Run::new(0, len as i64));
-        // SAFETY: `plain_address` checked that the elements are inside the window; `origin` leads to `len` bytes by this function's contract.
+        // SAFETY: `plain_address` checked that the elements are inside the window; `origin` points to `len` bytes by this function's contract.
         let done = unsafe {
             let input = std::slice::from_raw_parts(origin, len);
             combine.run(&memory, run, input, None)
         };
-        // Memory that is mapped is always reached.
+        // An update of mapped memory cannot fail.
         debug_assert!(done.is_ok());
         true
     }
 
-    /// Runs `update`, which updates one element by an atomic instruction, while updates take locks.
+    /// Runs `update` under the stripe lock, while updates of this memory take locks.
+    /// `update` updates one element by an atomic instruction.
     #[cold]
     fn update_under_lock(
         self,
@@ -348,7 +354,7 @@ impl<'a> Accumulates<'a> {
         memory.exclude(1, &memory.span(0..size as i64), &mut |_| update());
     }
 
-    /// `MPI_Fetch_and_op`.
+    /// Implements `MPI_Fetch_and_op`.
     pub fn fetch_and_op(
         self,
         origin: &SendBuf,
@@ -371,14 +377,14 @@ impl<'a> Accumulates<'a> {
         Ok(())
     }
 
-    /// Releases the request of an access that no call will wait for; the access continues.
+    /// Releases the request of an access that no call waits for; the access continues.
     pub fn give_up(self, req: Option<Req>) {
         if let Some(req) = req {
             self.win.service().detach(&req);
         }
     }
 
-    /// `MPI_Compare_and_swap`.
+    /// Implements `MPI_Compare_and_swap`.
     pub fn compare_and_swap(
         self,
         [origin, compare]: [&SendBuf; 2],

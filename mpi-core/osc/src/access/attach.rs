@@ -1,12 +1,14 @@
-//! Memory attached to dynamic windows, without a limit on how much or how often (MPI 5.0, section 12.2.4).
+//! Memory attached to dynamic windows, of any size and number of regions (MPI 5.0, section 12.2.4).
 //!
-//! Each member keeps its regions by address and publishes them in a table in its arena for the other members on the node:
-//! four words for each region, in any order. The head in its control words holds the table's offset and a version,
-//! which is odd while the owner changes it. A reader copies the table, reads the version again (a seqlock), and sorts its copy by address,
-//! so attaching and detaching are local, and readers take no lock.
-//! Attaching writes one entry after the last one, and detaching moves the last entry into the gap.
-//! Only a full table is replaced, by one of twice its size, so n attachments write at most 3n entries.
-//! Values that were read are checked before use, since another process wrote them.
+//! Each member keeps its regions by address. It also publishes them in a table in its arena
+//! for the other members on the node: 4 words for each region, in any order.
+//! The head in the member's control words has the table's offset and a version.
+//! The version is odd while the owner changes the table.
+//! A reader copies the table, reads the version again (a seqlock) and sorts its copy by address.
+//! So attach and detach are local, and readers take no lock.
+//! An attach writes one entry after the last one. A detach moves the last entry into the gap.
+//! A full table is replaced by one of twice the size, so n attachments write at most 3n entries.
+//! A reader checks all values before use, since another process wrote them.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -24,21 +26,22 @@ use mpi_base::yield_now::Backoff;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The capacity of the first table, in regions.
+/// The number of regions that the first table can hold.
 const FIRST_CAPACITY: usize = 16;
 
-/// Words for each region: address, length, its offset in the node's memory or 0, and whether other members can map it.
+/// The number of words per region: address, length, offset in the node's memory or 0,
+/// and 1 if other members can map the region.
 const EACH: usize = 4;
 
 impl Win {
-    /// Returns the memory attached to it.
+    /// Returns the operations on memory attached to this window.
     #[inline(always)]
     pub fn attached(&self) -> AttachedMemory<'_> {
         AttachedMemory { win: self }
     }
 }
 
-/// The memory that is attached to a dynamic window.
+/// The operations on memory attached to a dynamic window.
 #[derive(Clone, Copy)]
 pub struct AttachedMemory<'a> {
     win: &'a Win,
@@ -58,7 +61,7 @@ impl<'a> AttachedMemory<'a> {
         }
     }
 
-    /// `MPI_Win_attach`.
+    /// Implements `MPI_Win_attach`.
     pub fn attach(self, base: *mut u8, size: u64) -> Result<(), Error> {
         self.only_dynamic("MPI_Win_attach")?;
         let address = base.expose_provenance() as u64;
@@ -92,14 +95,15 @@ impl<'a> AttachedMemory<'a> {
             }
         };
         if !self.publish(entry) {
-            // It is the last entry, so no other entry moves, and the published count never included it.
+            // The new region is the last entry, so its removal moves no other entry.
+            // The published count never included it.
             self.win.state().attached_cache().remove(address);
             return Err(bad("this rank's part of the node's memory is full".into()));
         }
         Ok(())
     }
 
-    /// `MPI_Win_detach`.
+    /// Implements `MPI_Win_detach`.
     pub fn detach(self, base: *const u8) -> Result<(), Error> {
         self.only_dynamic("MPI_Win_detach")?;
         let address = base.expose_provenance() as u64;
@@ -111,12 +115,13 @@ impl<'a> AttachedMemory<'a> {
             );
             return Err(OscError::new(OscClass::Attach, sentence).into());
         };
-        // The table never grows by a removal.
+        // A removal never needs a larger table, so `publish` succeeds.
         self.publish(entry);
         Ok(())
     }
 
-    /// Publishes a changed entry and the number of regions for the other members on the node. Returns false if there is no memory for it.
+    /// Publishes a changed entry and the number of regions to the other members on the node.
+    /// Returns false if the arena has no memory for a larger table.
     fn publish(self, entry: Entry) -> bool {
         let count = self.win.state().attached_cache().count_own();
         let (mut place, mut capacity) = self.win.state().attached_cache().table();
@@ -163,13 +168,13 @@ impl<'a> AttachedMemory<'a> {
         true
     }
 
-    /// Returns the regions of another member on this node.
+    /// Returns the attached regions of another member on this node, sorted by address.
     fn regions(self, target: &Target, head: &Head) -> Option<Rc<[Region]>> {
         let mut backoff = Backoff::new();
         loop {
             let version = head.version.load(Ordering::Acquire);
             if version % 2 == 1 {
-                // A member that has died while it changed its table leaves the version odd.
+                // A member that died while it changed its table leaves the version odd.
                 if self.win.is_broken() {
                     return None;
                 }
@@ -227,7 +232,7 @@ impl<'a> AttachedMemory<'a> {
         }
     }
 
-    /// Returns the location of an access to attached memory.
+    /// Returns the location of an access to attached memory at the target.
     pub(crate) fn locate(
         self,
         target: &'a Target,
@@ -269,7 +274,7 @@ impl<'a> AttachedMemory<'a> {
             let all = region.address..region.address.checked_add(region.len)?;
             let index = target.here.filter(|_| region.is_mappable)?;
             let first = self.win.state().mapped().region(index, all, &range)?;
-            // The data may begin before or after the address that the access names.
+            // The data can begin before or after the address in the displacement argument.
             Some(first.wrapping_offset((span.start as isize).wrapping_neg()))
         };
         let reach = match target.route {
@@ -298,7 +303,7 @@ impl<'a> AttachedMemory<'a> {
         }))
     }
 
-    /// Returns true if another member shares this node's memory.
+    /// Returns true if another member of this window shares this node's memory.
     fn has_neighbours(self) -> bool {
         let me = self.win.rank();
         let mut all = self.win.state().targets().iter();
@@ -315,7 +320,9 @@ impl<'a> AttachedMemory<'a> {
         OscError::new(OscClass::Attach, sentence)
     }
 
-    /// Returns this process's memory that a message names: all of `range`, which is offsets into its window or addresses in a dynamic window.
+    /// Returns this process's memory for `range` of a received message.
+    /// `range` has offsets into the window,
+    /// or addresses in a dynamic window. Fails if the window does not contain all of `range`.
     pub(crate) fn own_memory(self, range: &Range<u64>) -> Result<Memory<'a>, OscError> {
         let me = &self.win.state().targets()[self.win.rank() as usize];
         if self.win.flavor() == Flavor::Dynamic {

@@ -1,6 +1,6 @@
-//! The target location of an access, and the checks at the origin.
+//! The location of an access at the target, and the checks of the origin.
 //!
-//! The origin checks the epoch and the range here; [`Accesses::target`] checks the rank before.
+//! This module checks the epoch and the range; [`Accesses::target`] has checked the rank before.
 
 use crate::Error;
 use crate::access::TargetLocation;
@@ -13,14 +13,14 @@ use crate::win::Win;
 use std::ops::Range;
 
 impl Win {
-    /// Returns its accesses.
+    /// Returns the put and get operations of this window.
     #[inline(always)]
     pub fn accesses(&self) -> Accesses<'_> {
         Accesses { win: self }
     }
 }
 
-/// The accesses of a window: put and get, and the location of every access.
+/// The put and get operations of a window, and the location of all accesses.
 #[derive(Clone, Copy)]
 pub struct Accesses<'a> {
     win: &'a Win,
@@ -31,7 +31,7 @@ impl<'a> Accesses<'a> {
         self.win
     }
 
-    /// Checks that the target may be accessed now.
+    /// Checks that the current epoch allows an access to the target.
     #[inline]
     pub(crate) fn check_access(self, target: &Target) -> Result<(), OscError> {
         match self.may_access(target) {
@@ -58,7 +58,8 @@ impl<'a> Accesses<'a> {
         OscError::new(OscClass::Sync, sentence)
     }
 
-    /// Returns the location of `count` elements at displacement `disp`, if the window holds all of them.
+    /// Returns the location of `count` elements at displacement `disp`.
+    /// Fails if the window does not contain all of them.
     pub(crate) fn locate(
         self,
         target: &'a Target,
@@ -66,7 +67,7 @@ impl<'a> Accesses<'a> {
         count: i64,
         datatype: &Datatype,
     ) -> Result<TargetLocation<'a>, Error> {
-        // The caller may store there, and the next flush must order that.
+        // The caller may store to this location, and the next flush must order the store.
         self.win.state().epochs().order.has_stored();
         let span = datatype.span(count);
         if self.win.flavor() == Flavor::Dynamic {
@@ -92,7 +93,8 @@ impl<'a> Accesses<'a> {
         })
     }
 
-    /// Returns the byte offset of a displacement, if the bytes `span` around it are inside the target's window.
+    /// Returns the byte offset of a displacement.
+    /// Fails if the bytes `span` relative to the offset are not inside the target's window.
     fn offset(self, target: &Target, disp: i64, span: &Range<i64>) -> Result<i64, OscError> {
         let offset = disp.checked_mul(target.unit as i64);
         let inside = |offset: i64| {
@@ -121,7 +123,8 @@ impl<'a> Accesses<'a> {
         OscError::new(OscClass::Range, sentence)
     }
 
-    /// Returns the address of `len` contiguous bytes at a displacement, for the fast path: mapped memory in an epoch.
+    /// Fast path: returns the address of `len` contiguous bytes at a displacement.
+    /// Returns `None` unless the memory is mapped and an epoch allows the access.
     #[inline]
     pub(crate) fn plain_address(
         self,
@@ -142,7 +145,7 @@ impl<'a> Accesses<'a> {
         }
         let offset = u64::try_from(disp).ok()?.checked_mul(target.unit)?;
         let end = offset.checked_add(len as u64)?;
-        // A dynamic window has size 0.
+        // A dynamic window has size 0, so the fast path never applies to it.
         (end <= target.size).then(|| (target.plain.wrapping_add(offset as usize), target))
     }
 }

@@ -1,11 +1,11 @@
-//! Accesses to a member's window: their location at the target, and the operations.
+//! Accesses to a member's window: the location at the target, and the operations.
 //!
 //! | file | subject |
 //! |---|---|
 //! | [`location`] | the target location of an access, and the checks at the origin |
 //! | [`transfer`] | put and get |
 //! | [`accumulate`] | accumulate, get-accumulate, fetch-and-op, compare-and-swap |
-//! | [`attach`] | attaching memory to dynamic windows, and finding it |
+//! | [`attach`] | attached memory of dynamic windows: attach, detach, lookup |
 
 mod accumulate;
 mod attach;
@@ -16,8 +16,9 @@ use crate::direct::apply::Memory;
 
 /// The location of an access at the target.
 pub(crate) enum TargetLocation<'a> {
-    /// Memory that is reached directly; it starts where displacement and datatype start.
+    /// Memory that this process accesses directly. It starts at the displacement of the access.
     Direct(Memory<'a>),
-    /// Memory that is reached by messages: an offset into the target's window, or an address in a dynamic window.
+    /// Memory that the target accesses on receipt of messages:
+    /// an offset into the target's window, or an address in a dynamic window.
     Message(u64),
 }

@@ -1,4 +1,4 @@
-//! Put and get.
+//! The operations put and get.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -17,7 +17,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 impl<'a> Accesses<'a> {
-    /// `MPI_Put`, fast path: contiguous bytes to mapped memory in an epoch. Returns false, without any effect, if one of these conditions does not hold.
+    /// `MPI_Put`, fast path: contiguous bytes to mapped memory in an open epoch.
+    /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// Aligned words of 1, 2, 4 and 8 bytes are stored atomically.
     #[inline]
@@ -73,7 +74,7 @@ impl<'a> Accesses<'a> {
         true
     }
 
-    /// `MPI_Put`; the origin buffer may be reused when it returns.
+    /// `MPI_Put`. The program may reuse the origin buffer after the return.
     pub fn put(self, origin: &SendBuf, target_args: TargetArgs<'_>) -> Result<(), Error> {
         let Some(target) = self.win().target(target_args.rank)? else {
             return Ok(());
@@ -107,7 +108,8 @@ impl<'a> Accesses<'a> {
                     let remote = regions(&memory, &target_args, bytes);
                     let local = runs::of_send(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
-                        // SAFETY: the maker of the buffer guaranteed the data of its elements (`SendBuf::new`), and the runs cover these data only.
+                        // SAFETY: the runs cover only elements, which are readable by the contract
+                        // of `SendBuf::new`.
                         unsafe { std::slice::from_raw_parts(start, run.len as usize) }
                     });
                     let done = cma::write_all(remote, local, pid);
@@ -125,7 +127,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// `MPI_Get`. Returns a request if the data have not arrived yet.
+    /// Implements `MPI_Get`. Returns a request if the data have not arrived yet.
     pub fn get(
         self,
         origin: &mut RecvBuf,
@@ -163,7 +165,8 @@ impl<'a> Accesses<'a> {
                     let remote = regions(&memory, &target_args, bytes);
                     let local = runs::of_recv(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
-                        // SAFETY: the maker of the buffer guaranteed its elements and exclusive use (`RecvBuf::new`); the runs cover these data only, and slices of cells may overlap.
+                        // SAFETY: the runs cover only elements, for exclusive use by the contract
+                        // of `RecvBuf::new`; slices of cells may overlap.
                         unsafe { std::slice::from_raw_parts(start.cast(), run.len as usize) }
                     });
                     let done = cma::read_all(remote, local, pid);
@@ -184,7 +187,8 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// `MPI_Rget`: as [`Self::get`], but the end of its request also ends the access (MPI 5.0, section 12.3.5), so no later one conflicts with it.
+    /// `MPI_Rget`: a get whose request also completes the access (MPI 5.0, section 12.3.5).
+    /// So no later access conflicts with it.
     pub fn get_on_request(
         self,
         origin: &mut RecvBuf,
@@ -200,7 +204,7 @@ impl<'a> Accesses<'a> {
         Ok(req)
     }
 
-    /// Checks that the target elements have space for `bytes` bytes.
+    /// Checks that the target elements can hold `bytes` bytes.
     pub(crate) fn check_lengths(
         self,
         call: &str,
@@ -246,7 +250,7 @@ impl<'a> Accesses<'a> {
     }
 }
 
-/// Returns the regions of the target process that hold the first `bytes` packed bytes of an access.
+/// Returns the regions of the target's address space that hold the first `bytes` packed bytes.
 fn regions<'a>(
     memory: &Memory<'_>,
     target_args: &TargetArgs<'a>,

@@ -1,7 +1,8 @@
-//! The accesses by the network that have not ended, of all windows of a process.
+//! The active network accesses of all windows of a process.
 //!
-//! The network may use the memory of an access until it has ended, also after the loss of the target; its library then ends it soon.
-//! An access that the library does not end is given up after [`GIVEN_UP`].
+//! The network may use the memory of an access until the access ends,
+//! also after the target is lost. The network's library normally ends such an access soon.
+//! Otherwise the access is cancelled after [`GIVEN_UP`].
 
 use crate::btl::{Btl, ProcId};
 use crate::win::WeakWin;
@@ -9,20 +10,20 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// How long an access to a lost target is waited for.
+/// The time after which an access to a lost target is cancelled.
 const GIVEN_UP: Duration = Duration::from_secs(2);
 
-/// What an access was for.
+/// The operation that an access belongs to.
 pub(crate) enum Purpose {
-    /// A put; its data, unless they are in the origin's buffer.
+    /// A put, with a copy of its data unless the network reads the origin's buffer.
     Put(#[allow(dead_code)] Option<Box<[u8]>>),
-    /// A get; the token of its fetch.
+    /// A get, with the token of its [`Fetch`](super::Fetch).
     Get(u64),
-    /// The end of all puts to a target.
+    /// A flush of all puts to a target.
     Flush,
 }
 
-/// An access that has not ended.
+/// A network access that has not ended.
 pub(crate) struct Active {
     pub win: WeakWin,
     pub rank: u32,
@@ -52,7 +53,7 @@ impl Active {
         }
     }
 
-    /// Returns whether the access has succeeded, if it has ended.
+    /// Returns `Some(success)` if the access has ended.
     fn outcome(&self, is_lost: bool) -> Option<bool> {
         let Some(memory) = self.btl.capabilities().remote_memory else {
             return Some(false);
@@ -72,7 +73,7 @@ impl Active {
     }
 }
 
-/// The accesses that have not ended.
+/// All network accesses of this process that have not ended.
 #[derive(Default)]
 pub(crate) struct AllActive(RefCell<Vec<Active>>);
 
@@ -85,26 +86,26 @@ impl AllActive {
         self.0.borrow_mut().push(active);
     }
 
-    /// Returns true if an access with this number has not ended.
+    /// Returns true if the access with this number is still active.
     pub fn has(&self, btl: &Rc<dyn Btl>, number: u64) -> bool {
         let all = self.0.borrow();
         let mut all = all.iter();
         all.any(|active| active.number == number && Rc::ptr_eq(&active.btl, btl))
     }
 
-    /// Returns true if the get with this token has not ended.
+    /// Returns true if the get with this token is still active.
     pub fn has_token(&self, token: u64) -> bool {
         let all = self.0.borrow();
         let mut all = all.iter();
         all.any(|active| matches!(active.purpose, Purpose::Get(known) if known == token))
     }
 
-    /// Returns true if an access to one of the processes that `is_lost` names has not ended.
+    /// Returns true if an access to a process for which `is_lost` is true is still active.
     pub fn has_to(&self, is_lost: impl Fn(ProcId) -> bool) -> bool {
         self.0.borrow().iter().any(|active| is_lost(active.proc))
     }
 
-    /// Takes the accesses that have ended, with their success.
+    /// Removes and returns the ended accesses, each with its success.
     pub fn take_ended(&self, is_lost: impl Fn(ProcId) -> bool) -> Vec<(Active, bool)> {
         let mut ended = Vec::new();
         for active in self.0.take() {

@@ -1,8 +1,10 @@
-//! Messages for windows that this process has not made yet or has freed.
+//! Messages for windows that this process has not created yet or has freed.
 //!
-//! A member that has made a window may use it at once, while another member is still making it.
-//! Messages for an unknown context id wait until this process has made that window, in order of arrival.
-//! A window that this process has freed, or failed to make, does not exist: accesses to it are refused with an error text, so that the origin does not wait indefinitely.
+//! A member may use a window as soon as its own creation call returns.
+//! Another member may still be creating the window at that time.
+//! Messages for an unknown context id are queued in order of arrival until the window exists here.
+//! If this process has freed the window or failed to create it,
+//! it refuses accesses with an error text, so that the origin does not wait indefinitely.
 
 use super::Service;
 use super::serve::refusal;
@@ -12,16 +14,16 @@ use crate::error::{OscClass, OscError};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 
-/// Maximum bytes of messages that wait for windows.
+/// The maximum total cost in bytes of queued messages.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Accounted cost of a message in addition to its payload, in bytes.
+/// The accounted cost of a queued message in addition to its payload, in bytes.
 const COST: usize = 64;
 
 /// The number of freed windows whose context ids are remembered.
 const MOST_GONE: usize = 1024;
 
-/// A received message.
+/// A received message for a window that does not exist here.
 pub(crate) struct Message {
     pub from: ProcId,
     pub am: Am,
@@ -43,7 +45,8 @@ pub(crate) struct Early {
 }
 
 impl Early {
-    /// Keeps a message for a window that may be made later. Returns false if that window was freed, or the limit is reached.
+    /// Queues a message for a window that this process may create later.
+    /// Returns false if that window was freed, or if the byte limit is reached.
     fn keep(&self, message: Message) -> bool {
         let (window, bytes) = (message.header[0], self.bytes.get() + message.cost());
         if bytes > MOST_BYTES || self.gone.borrow().contains(&window) {
@@ -55,7 +58,7 @@ impl Early {
         true
     }
 
-    /// Takes the messages that wait for a window.
+    /// Removes and returns the queued messages for a window.
     pub fn take(&self, window: u64) -> Vec<Message> {
         let messages = self.waiting.borrow_mut().remove(&window);
         let messages = messages.unwrap_or_default();
@@ -74,7 +77,8 @@ impl Early {
 }
 
 impl Service {
-    /// Records that this process has freed a window, or failed to make it; accesses to it are refused from now on.
+    /// Records that this process has freed a window or failed to create it.
+    /// All later accesses to the window are refused.
     pub(crate) fn forget_window(&self, window: u64) {
         self.early.add_gone(window);
         for message in self.early.take(window) {
@@ -82,7 +86,7 @@ impl Service {
         }
     }
 
-    /// Handles a message for an unknown window: keeps it until the window is made, or refuses it.
+    /// Handles a message for an unknown window: queues it for a later window, or refuses it.
     #[cold]
     pub(crate) fn serve_without_window(
         &self,

@@ -1,15 +1,19 @@
 //! The component `am`: one-sided communication by active messages, over any transport.
 //!
 //! The origin splits an access into messages that list runs of the target's window ([`wire`]).
-//! The target serves each message on arrival, in whatever MPI call it is, for any of its windows.
-//! Transports deliver in order, so a message that follows an access finds it complete:
-//! a flush is a request and its reply, and a completion only has to be sent last.
+//! The target serves each message on arrival, inside any MPI call and for any of its windows.
+//! Transports deliver in order, so all earlier accesses of the origin are complete
+//! when the target serves a message. Hence a flush is one request and one reply,
+//! and the origin sends a completion as its last message.
 //!
-//! No received value is trusted: a window is looked up by its context id, a reply by index and generation of the fetch that waits for it,
-//! and memory by offsets that the target checks. An invalid access is refused with an error text, which the origin reports at its next flush.
-//! A message for a window that the target has not made yet waits for it; a message for a freed window is refused ([`early`]).
+//! Received values are not trusted. The context id of a message selects the window.
+//! Index and generation in a reply select the fetch, and the target checks all memory offsets.
+//! An invalid access is refused with an error text; the origin reports it at its next flush.
+//! A message for a window that the target has not created yet is queued;
+//! a message for a freed window is refused ([`early`]).
 //!
-//! Every member of this process's windows has a [`RemoteMember`](crate::state::remote_members::RemoteMember), although few of them ever get messages. A [`Peer`] is a process that messages are sent to.
+//! Each member of a window has a [`RemoteMember`](crate::state::remote_members::RemoteMember),
+//! although most members never get messages. A [`Peer`] exists for each process that gets messages.
 
 pub(crate) mod active;
 mod early;
@@ -33,16 +37,16 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-/// Maximum bytes that are queued for one process; above it the origin of an access waits.
+/// Flow control of sends: an access waits while its target has more queued bytes than this.
 const QUEUED: usize = 4 << 20;
-/// Maximum bytes that are requested from one member and have not arrived.
+/// Flow control of gets: the maximum number of requested bytes that one member has not sent yet.
 const ASKED: u64 = 8 << 20;
 
-/// A process that messages are sent to.
+/// The connection to a process that gets messages.
 pub(crate) struct Peer {
     btl: Rc<dyn Btl>,
     endpoint: Endpoint,
-    /// The maximum payload in bytes.
+    /// The maximum payload of a message in bytes.
     max: usize,
     queue: RefCell<VecDeque<Message>>,
     queued: Cell<usize>,
@@ -64,7 +68,7 @@ struct Message {
     payload: Vec<u8>,
 }
 
-/// The pending reply of an access: data that have not arrived yet.
+/// A fetch: a buffer and the number of bytes that have not arrived yet.
 struct Fetch {
     win: WeakWin,
     rank: u32,
@@ -74,7 +78,7 @@ struct Fetch {
     req: Option<Req>,
 }
 
-/// A member on another node that waits for this process's lock.
+/// A queued lock request of a member on another node, for this process's memory.
 struct Waiting {
     win: WeakWin,
     index: usize,
@@ -82,7 +86,7 @@ struct Waiting {
     ticket: Ticket,
 }
 
-/// The pending replies, by index and generation.
+/// The fetches that have not ended, by index and generation.
 #[derive(Default)]
 struct Fetches {
     slots: Vec<(u32, Option<Fetch>)>,
@@ -108,7 +112,7 @@ impl Fetches {
     fn remove(&mut self, token: u64) -> Option<Fetch> {
         self.get(token)?;
         let slot = self.slots.get_mut(token as u32 as usize)?;
-        // Generation 0 is never assigned, so token 0 means "no reply".
+        // Generation 0 is never assigned, so token 0 can mean "no reply requested".
         slot.0 = slot.0.wrapping_add(1).max(1);
         self.free.push(token as u32);
         slot.1.take()
@@ -132,17 +136,17 @@ pub struct Service {
     fetches: RefCell<Fetches>,
     active: AllActive,
     waiting: RefCell<Vec<Waiting>>,
-    /// Whether this service is registered for `turn`.
+    /// True while the progress engine calls `turn` of this service.
     turning: Cell<bool>,
     lost: RefCell<HashMap<ProcId, String>>,
-    /// The number of malformed messages.
+    /// The number of malformed messages received.
     protocol_errors: Cell<u64>,
-    /// Whether this service is registered as the handler of its messages.
+    /// True after this service has been registered as the handler of OSC messages.
     is_registered: Cell<bool>,
 }
 
 impl Service {
-    /// Returns the service of this process; the first window creates it.
+    /// Returns the active-message service of this process. The first call creates it.
     pub fn of(engine: &Engine) -> Rc<Service> {
         let service = engine.extension(|| Service {
             engine: engine.downgrade(),
@@ -214,7 +218,8 @@ impl Service {
     /// Sends a message now, or queues it until the transport has space.
     fn send(&self, proc: ProcId, am: Am, header: Header, payload: Vec<u8>) -> Result<(), OscError> {
         if self.is_lost(proc) {
-            // Accesses that wait for a reply have failed already (`lose`); a message queued for a dead process would stay forever.
+            // `lose` has failed the accesses that wait for a reply.
+            // A message queued for a dead process would never leave the queue.
             return Ok(());
         }
         let peer = self.peer(proc)?;
@@ -225,7 +230,7 @@ impl Service {
             {
                 Ok(()) => return Ok(()),
                 Err(SendError::WouldBlock) => {}
-                // `lose` fails the accesses that wait for a reply.
+                // `lose` fails all accesses that wait for a reply of this peer.
                 Err(SendError::PeerGone) => {
                     self.lose(proc, "the peer has ended");
                     return Ok(());
@@ -254,7 +259,7 @@ impl Service {
         }
     }
 
-    /// Sends queued messages. Returns true if any was sent.
+    /// Sends queued messages. Returns true if it has sent at least one.
     fn drain(&self) -> bool {
         let peers: Vec<(ProcId, Rc<Peer>)> = {
             let peers = self.peers.borrow();
@@ -291,7 +296,7 @@ impl Service {
         peers.values().any(|peer| !peer.queue.borrow().is_empty())
     }
 
-    /// Ends a fetch, with success or an error.
+    /// Completes a fetch with success or an error.
     pub(crate) fn finish(&self, token: u64, outcome: Result<(), OscError>) {
         let Some(fetch) = self.fetches.borrow_mut().remove(token) else {
             return;
@@ -312,7 +317,7 @@ impl Service {
         requests.nudge();
     }
 
-    /// Releases the request: no call will wait for it.
+    /// Releases a request that no call waits for. The access itself continues.
     pub(crate) fn detach(&self, req: &Req) {
         {
             let mut fetches = self.fetches.borrow_mut();
@@ -326,14 +331,14 @@ impl Service {
         }
     }
 
-    /// Records that a peer is unreachable and fails what waits for it.
+    /// Records that a peer is unreachable and fails the accesses that wait for its replies.
     pub(crate) fn lose(&self, proc: ProcId, why: &str) {
         {
             let mut lost = self.lost.borrow_mut();
             lost.entry(proc).or_insert_with(|| why.to_owned());
         }
         let mut tokens = self.fetches.borrow().tokens(|fetch| fetch.proc == proc);
-        // The network may still write to their buffers.
+        // Fetches by the network stay active: the network may still write to their buffers.
         tokens.retain(|token| !self.active.has_token(*token));
         for token in tokens {
             let sentence = format!("data from job rank {proc} cannot come any more: {why}");
@@ -345,12 +350,12 @@ impl Service {
         }
     }
 
-    /// The accesses by the network that have not ended.
+    /// Returns the network accesses that have not ended.
     pub(crate) fn active(&self) -> &AllActive {
         &self.active
     }
 
-    /// Adds an access by the network, which is asked for its end in each turn.
+    /// Adds a network access. Each call of `turn` tests whether it has ended.
     pub(crate) fn add_active(&self, active: Active) {
         self.active.add(active);
         self.ask_for_turns();
@@ -377,7 +382,7 @@ impl Service {
         (token, req)
     }
 
-    /// Returns a request for an access that is incomplete when its call returns.
+    /// Creates the request of an access that is incomplete when its call returns.
     fn begin(&self, engine: &Engine) -> Req {
         engine.pml().requests().begin(Body::Idle)
     }
@@ -415,7 +420,7 @@ impl AmHandler for Service {
             let win = waiting.win.upgrade();
             win.is_some_and(|win| win.state().control().admits(waiting.index, waiting.ticket))
         });
-        // Of a lost peer no event may wake this process.
+        // No event reports the end of an access to a lost peer, so the process must keep polling.
         is_granted || self.active.has_to(|proc| self.is_lost(proc))
     }
 }
@@ -427,7 +432,7 @@ impl Win {
 }
 
 impl Service {
-    /// Starts to serve messages for a window, first those that arrived before it was made.
+    /// Starts to serve messages for a window, first the messages queued before its creation.
     pub(crate) fn register(&self, win: &Win) {
         self.windows.borrow_mut().insert(win.id(), win.downgrade());
         for message in self.early.take(win.id()) {
@@ -435,7 +440,7 @@ impl Service {
         }
     }
 
-    /// Stops serving messages for a window.
+    /// Stops serving messages for a window. Later accesses to it are refused.
     pub(crate) fn unregister(&self, win: &Win) {
         self.windows.borrow_mut().remove(&win.id());
         self.forget_window(win.id());

@@ -1,4 +1,4 @@
-//! The origin's side of active messages: accesses become messages; waits for replies.
+//! The origin's side of active messages: requests for accesses, and waits for replies.
 
 use super::super::runs;
 use super::super::target_args::TargetArgs;
@@ -17,18 +17,18 @@ use crate::state::target::Target;
 use mpi_base::state::WindowNeed;
 use mpi_base::window::{Mode, has_reached};
 
-/// Bytes of the two words before the runs of a message.
+/// The size in bytes of the two words before the runs of a message.
 const FRONT: usize = 2 * size_of::<u64>();
 
 impl Win {
-    /// Returns its accesses by messages.
+    /// Returns the operations of this window that use active messages.
     #[inline(always)]
     pub(crate) fn messages(&self) -> OriginMessages<'_> {
         OriginMessages { win: self }
     }
 }
 
-/// The accesses and requests of a window that go by messages.
+/// The accesses and lock requests of a window that use active messages.
 #[derive(Clone, Copy)]
 pub(crate) struct OriginMessages<'a> {
     win: &'a Win,
@@ -39,7 +39,7 @@ impl<'a> OriginMessages<'a> {
         self.win.state().remote().of(target.rank)
     }
 
-    /// Sends a message to a member; waits first while more than `QUEUED` bytes are queued for it.
+    /// Sends a message to a member; waits first while it has more than `QUEUED` queued bytes.
     fn send_to(
         self,
         target: &Target,
@@ -100,7 +100,7 @@ impl<'a> OriginMessages<'a> {
         })
     }
 
-    /// Flow control of gets: waits while the member still owes more than `ASKED` bytes.
+    /// Flow control of gets: waits while more than `ASKED` requested bytes have not arrived.
     fn wait_for_replies(self, target: &Target) -> Result<(), Error> {
         let remote = self.remote(target);
         if remote.due.get() <= ASKED {
@@ -146,7 +146,8 @@ impl<'a> OriginMessages<'a> {
         self.wait_for_replies(target)?;
         let runs = runs::of(target_args.datatype, target_args.count, bytes);
         let (token, req) = self.expect(target, origin, bytes as u64);
-        // The request carries runs only and the reply data only, so an access is split only where the list of runs is long.
+        // A get request has runs but no data, and its reply has data but no runs.
+        // So a get is split only if its list of runs is long.
         let budget = self.budget(target)?;
         let outcome = wire::pieces(runs, at, 1, budget, |piece| {
             let mut payload = Vec::with_capacity(FRONT + piece.runs.len());
@@ -157,7 +158,7 @@ impl<'a> OriginMessages<'a> {
         self.unless_failed(token, req, outcome)
     }
 
-    /// Returns the request, or cancels the fetch if its message could not be sent.
+    /// Returns the request of a fetch. If its message could not be sent, cancels the fetch instead.
     fn unless_failed(
         self,
         token: u64,
@@ -245,7 +246,7 @@ impl<'a> OriginMessages<'a> {
         Ok(())
     }
 
-    /// Waits until all accesses to a member, or to all members, are complete at the target and at the origin.
+    /// Waits until all accesses to one or all members are complete at the target and at the origin.
     pub(crate) fn flush(self, only: Option<&Target>) -> Result<(), Error> {
         if self.win.state().remote().is_idle() {
             return Ok(());
@@ -291,7 +292,7 @@ impl<'a> OriginMessages<'a> {
         outcome
     }
 
-    /// Ends a flush of a member; fails if an access was refused.
+    /// Completes a member's flush. Fails if the member has refused an access since the last one.
     fn end(self, remote: &RemoteMember) -> Result<(), Error> {
         self.win.state().remote().ends(remote);
         match remote.refused.take() {
@@ -314,7 +315,8 @@ impl<'a> OriginMessages<'a> {
         match remote.lock_refused.take() {
             None => Ok(()),
             Some(refused) => {
-                // A refused request gets no grant: count it as answered, so the next grant belongs to the next request.
+                // A refused request gets no grant: it is removed from `wanted`,
+                // so the next grant belongs to the next request.
                 remote.wanted.set(remote.granted.get());
                 Err(refused.into())
             }
@@ -333,14 +335,14 @@ impl<'a> OriginMessages<'a> {
         self.send_to(target, wire::COMPLETE, [self.win.id(), 0], Vec::new())
     }
 
-    /// Handles the refusal of a lock.
+    /// Handles the message with which a member refuses a lock request.
     pub(crate) fn on_lock_refused(self, rank: u32, error: OscError) {
         let remote = self.win.state().remote().of(rank);
         remote.lock_refused.borrow_mut().get_or_insert(error);
         self.win.engine().pml().requests().nudge();
     }
 
-    /// Handles the refusal of an access.
+    /// Handles the message with which a member refuses an access.
     pub(crate) fn on_refusal(self, rank: u32, class: OscClass, sentence: String) {
         let remote = self.win.state().remote().of(rank);
         let error = OscError::new(class, sentence);

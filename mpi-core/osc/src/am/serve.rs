@@ -1,6 +1,7 @@
-//! The target's side of active messages: checks and executes requests; and the origin's handling of replies.
+//! The target's side of active messages: executes requests. Also handles replies at the origin.
 //!
-//! All of this runs inside progress, in whatever MPI call this process is. Nothing blocks except on a stripe lock, which is held briefly.
+//! All of this runs inside progress, in any MPI call of this process.
+//! The only blocking operation is a stripe lock, which its holder keeps briefly.
 #![allow(unsafe_code)]
 
 use super::super::win::Win;
@@ -12,11 +13,11 @@ use crate::direct::apply::{self, Reach};
 use crate::error::{OscClass, OscError};
 use mpi_base::window::Mode;
 
-/// Returns the payload of [`wire::REFUSED`].
+/// Returns the payload of a [`wire::REFUSED`] message.
 pub(crate) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
     let mut payload = Vec::new();
     put_word(&mut payload, token);
-    // A message could carry any error text of this library; longer texts are cut here.
+    // Error texts are cut to this length in bytes.
     const LONGEST: usize = 1000;
     let mut end = error.sentence.len().min(LONGEST);
     while !error.sentence.is_char_boundary(end) {
@@ -27,7 +28,7 @@ pub(crate) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
 }
 
 impl Service {
-    /// Executes the request of a message.
+    /// Executes the request in a received message.
     pub(crate) fn serve(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         if am == wire::REPLY {
             return self.on_reply(from, header, payload);
@@ -76,12 +77,12 @@ impl Service {
         self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
-    /// Sends a reply. If the receiver is unreachable, the next call that needs it reports that.
+    /// Sends a reply. The next call that needs an unreachable receiver reports it.
     pub(crate) fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
         let _ = self.send(to, am, header, payload);
     }
 
-    /// Sends the result of an access: old elements and their position, or the reason of the refusal.
+    /// Sends the result of an access: old elements and their position, or the reason for a refusal.
     fn answer(
         &self,
         win: &Win,
@@ -208,7 +209,7 @@ impl Service {
         }
     }
 
-    /// Grants the locks whose tickets are admitted. Returns true if there were any.
+    /// Grants all queued lock requests whose tickets are admitted. Returns true if it granted one.
     pub(crate) fn grant_waiting(&self) -> bool {
         let mut all = self.waiting.take();
         let before = all.len();
@@ -236,14 +237,14 @@ impl Service {
 }
 
 impl Win {
-    /// Returns how the requests of other members are executed.
+    /// Returns the handlers for requests of other members to this window.
     #[inline(always)]
     pub(crate) fn served(&self) -> ServedRequests<'_> {
         ServedRequests { win: self }
     }
 }
 
-/// The requests of other members, executed on this process's memory.
+/// The handlers for requests of other members, which access this process's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct ServedRequests<'a> {
     win: &'a Win,
@@ -279,7 +280,7 @@ impl<'a> ServedRequests<'a> {
         Ok(())
     }
 
-    /// Executes an accumulate. Returns the old elements, if they are requested, and their position.
+    /// Executes an accumulate. If `wanted`, returns old elements and their position.
     fn accumulate(
         self,
         mut payload: &[u8],

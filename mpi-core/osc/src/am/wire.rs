@@ -1,4 +1,5 @@
-//! The wire format of active messages: message types and their fields. All numbers are little-endian words of 64 bits.
+//! The wire format of active messages: message types and their fields.
+//! All numbers are little-endian 64-bit words.
 //!
 //! The first word of every header is the window's context id, except in [`REPLY`].
 
@@ -6,56 +7,62 @@ use crate::btl::{Am, Family};
 use crate::datatype::Run;
 use crate::op::{Op, Predefined};
 
-/// Data for runs of the window. Header: [window, 0]; payload: [`Runs`], then the data.
+/// Data for runs of the target's window. Header: [window, 0]; payload: [`Runs`], then the data.
 pub const PUT: Am = Family::Osc.am(0);
-/// Request for runs of the window. Header: [window, token]; payload: position of their data in the result, then [`Runs`].
+/// Request for the data in runs of the target's window. Header: [window, token];
+/// payload: position of the data in the result, then [`Runs`].
 pub const GET: Am = Family::Osc.am(1);
-/// Requested data. Header: [token, position]; payload: the data.
+/// Reply with requested data. Header: [token, position]; payload: the data.
 pub const REPLY: Am = Family::Osc.am(2);
-/// Elements to combine. Header: [window, token, or 0 if the old elements are not requested];
-/// payload: position in the result, operator and datatype, then [`Runs`], then the elements unless the operator reads none.
+/// Elements to combine with the target's.
+/// Header: [window, token]; token 0 requests no old elements.
+/// Payload: position in the result, operator and datatype, then [`Runs`],
+/// then the elements unless the operator reads none.
 pub const ACCUMULATE: Am = Family::Osc.am(3);
-/// An element to compare and replace. Header: [window, token]; payload: offset, datatype, then the element to compare with, then the new one.
+/// Compare-and-swap. Header: [window, token];
+/// payload: offset, datatype, element to compare with, new element.
 pub const SWAP: Am = Family::Osc.am(4);
-/// Request to confirm that all messages before it have been executed. Header: [window, number].
+/// Request to confirm that all earlier messages have been executed. Header: [window, number].
 pub const FLUSH: Am = Family::Osc.am(5);
-/// Reply to [`FLUSH`]: they have been executed. Header: [window, number].
+/// Reply to [`FLUSH`]: all earlier messages have been executed. Header: [window, number].
 pub const FLUSHED: Am = Family::Osc.am(6);
 /// Request for the target's lock. Header: [window, 1 if exclusive].
 pub const LOCK: Am = Family::Osc.am(7);
-/// The lock is granted. Header: [window, 0].
+/// Grant of the target's lock. Header: [window, 0].
 pub const GRANTED: Am = Family::Osc.am(8);
-/// The lock is released. Header: [window, 0].
+/// Release of the target's lock. Header: [window, 0].
 pub const UNLOCK: Am = Family::Osc.am(9);
-/// The sender has posted. Header: [window, 0].
+/// Notification that the sender has called `MPI_Win_post`. Header: [window, 0].
 pub const POST: Am = Family::Osc.am(10);
-/// The sender has completed. Header: [window, 0].
+/// Notification that the sender has called `MPI_Win_complete`. Header: [window, 0].
 pub const COMPLETE: Am = Family::Osc.am(11);
-/// An access was refused. Header: [window, class]; payload: the token of the request, [`LOCK_TOKEN`] or 0, then an error text.
+/// Refusal of an access or a lock. Header: [window, error class];
+/// payload: the token of the request, [`LOCK_TOKEN`] or 0, then an error text.
 pub const REFUSED: Am = Family::Osc.am(12);
 
-/// The token of a refused lock. No fetch has it, since fetch indices are smaller.
+/// The token of a refused lock request. No fetch has this token, since fetch indices are smaller.
 pub const LOCK_TOKEN: u64 = u64::MAX;
 
-/// Bytes of a run on the wire, and of the row count before the runs.
+/// `RUN`: bytes of a run on the wire. `COUNT`: bytes of the row count before the runs.
 pub const RUN: usize = 16;
 pub const COUNT: usize = 8;
 
-/// Flag in the length of a row: its stride and its number of runs follow.
+/// Flag in the length of a row: the stride and the number of runs follow.
 const SEVERAL: u64 = 1 << 63;
 
 pub fn put_word(to: &mut Vec<u8>, word: u64) {
     to.extend_from_slice(&word.to_le_bytes());
 }
 
-/// Takes a word from the front of a payload.
+/// Removes and returns the first word of a payload.
 pub fn take_word(from: &mut &[u8]) -> Option<u64> {
     let (word, rest) = from.split_first_chunk()?;
     *from = rest;
     Some(u64::from_le_bytes(*word))
 }
 
-/// Runs of equal length at a constant stride that do not overlap, as vectors and arrays have them. Encoded, a row takes the space of two single runs.
+/// Runs of equal length at a constant stride that do not overlap, as in vector datatypes.
+/// An encoded row takes the space of two single runs.
 #[derive(Clone, Copy)]
 struct Row {
     at: u64,
@@ -90,7 +97,7 @@ impl Row {
         true
     }
 
-    /// Bytes of this row on the wire.
+    /// Returns the number of bytes of this row on the wire.
     fn cost(&self) -> usize {
         match self.count {
             1 => RUN,
@@ -110,7 +117,7 @@ impl Row {
         }
     }
 
-    /// Takes a row from the front of a payload; `None` if its runs overlap or its end overflows.
+    /// Decodes a row. Returns `None` if its runs overlap or its end overflows.
     fn take(from: &mut &[u8]) -> Option<Row> {
         let (at, len) = (take_word(from)?, take_word(from)?);
         let row = match len & SEVERAL {
@@ -133,14 +140,15 @@ impl Row {
     }
 }
 
-/// The runs of a window in a message: number of rows, then each row; a single run is an offset and a length.
+/// The list of runs in a message. Encoding: the number of rows, then each row.
+/// A row of a single run is an offset and a length.
 pub struct Runs {
     rows: Vec<Row>,
     bytes: u64,
 }
 
 impl Runs {
-    /// Takes the runs from the front of a payload.
+    /// Decodes a list of runs from the front of a payload.
     pub fn take(from: &mut &[u8]) -> Option<Runs> {
         let count = usize::try_from(take_word(from)?).ok()?;
         if count > from.len() / RUN {
@@ -156,7 +164,7 @@ impl Runs {
         Some(Runs { rows, bytes })
     }
 
-    /// The number of rows; for [`crate::fuzz`].
+    /// Returns the number of rows, for [`crate::fuzz`].
     #[cfg(any(test, fuzzing))]
     pub fn rows(&self) -> usize {
         self.rows.len()
@@ -166,14 +174,14 @@ impl Runs {
         self.bytes
     }
 
-    /// Returns the range from the lowest byte to the end of the highest.
+    /// Returns the range from the lowest byte to the end of the highest run.
     pub fn span(&self) -> std::ops::Range<u64> {
         let lowest = self.rows.iter().map(|row| row.at).min().unwrap_or(0);
         let highest = self.rows.iter().filter_map(Row::end).max();
         lowest..highest.unwrap_or(lowest)
     }
 
-    /// Returns the runs with offsets relative to `start`.
+    /// Returns all runs, with offsets relative to `start`.
     pub fn from(&self, start: u64) -> impl Iterator<Item = Run> + '_ {
         self.rows.iter().flat_map(move |row| {
             let first = row.at - start;
@@ -182,14 +190,15 @@ impl Runs {
     }
 }
 
-/// The content of one message: encoded runs, which hold the packed bytes from `position` on.
+/// The contents of one message: encoded runs, for the packed bytes from `position` on.
 pub struct Piece {
     pub position: u64,
     pub bytes: usize,
     pub runs: Vec<u8>,
 }
 
-/// Splits runs into pieces of whole elements of `size` bytes, each, with its encoded runs, of at most `budget` bytes.
+/// Splits runs into pieces of whole elements of `size` bytes.
+/// A piece and its encoded runs have at most `budget` bytes.
 pub fn pieces(
     runs: impl Iterator<Item = Run>,
     at: u64,
@@ -252,12 +261,12 @@ pub fn pieces(
     }
 }
 
-/// An operator and a datatype in one word.
+/// Encodes an operator and a datatype handle in one word.
 pub fn operation(op: Predefined, handle: u32) -> u64 {
     (op as u64) << 32 | u64::from(handle)
 }
 
-/// Decodes both; `None` if either number is unknown.
+/// Decodes an operator and a datatype handle. Returns `None` if the operator is unknown.
 pub fn read_operation(word: u64) -> Option<(Predefined, usize)> {
     match Op::predefined((word >> 32) as usize)? {
         Op::Predefined(op) => Some((op, word as u32 as usize)),
@@ -277,7 +286,7 @@ mod tests {
             size in 1usize..9,
             budget in 80usize..400,
         ) {
-            // Runs of whole elements, in ascending order with holes between them.
+            // Generates runs of whole elements, in ascending order with gaps of 3 bytes.
             let mut offset = 5;
             let runs: Vec<Run> = lens.iter().map(|len| {
                 let run = Run::new(offset, len * size as i64);

@@ -1,13 +1,17 @@
 //! Accumulate operations: one operator on elements of one basic type in a member's window.
 //!
-//! Elements of 1, 2, 4 or 8 bytes at a multiple of their size are updated by one atomic instruction or a compare-and-swap loop,
-//! and so are those of 16 bytes (complex numbers and long doubles) if the processor has a 16-byte compare-and-swap.
-//! Many of them are updated by a pass of plain loads and stores that excludes all other updates ([`crate::state::exclusion`]).
-//! All other elements, and all memory that some member can reach only by `process_vm_readv` and `process_vm_writev`, are updated under the lock of their stripe.
-//! `MPI_BYTE` elements are updated under the lock too, so that a structure sent as bytes changes as a whole as far as it is in one stripe.
+//! Elements of 1, 2, 4 or 8 bytes at a multiple of their size use one atomic instruction
+//! or a compare-and-swap loop. So do elements of 16 bytes (complex numbers and long doubles),
+//! if the processor has a 16-byte compare-and-swap.
+//! A long access updates such elements by a pass of plain loads and stores,
+//! which excludes all other updates ([`crate::state::exclusion`]).
+//! All other elements are updated under the lock of their stripe. So is memory that some member
+//! can reach only by `process_vm_readv` and `process_vm_writev`.
+//! `MPI_BYTE` elements use the lock too,
+//! so a structure sent as bytes changes as a whole inside a stripe.
 //! The standard requires atomicity only per byte.
-//! The choice depends on the element's address at its owner, its size, the kind of memory and the processor,
-//! which is the same for all members that reach the memory directly; so all routes to an element choose the same.
+//! The choice depends on the element's address at its owner and size, on memory and processor.
+//! These are equal for all members with direct access, so all of them choose the same method.
 #![allow(unsafe_code)]
 
 #[cfg(test)]
@@ -27,29 +31,30 @@ use std::ops::Range;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
-/// The longest element: a long double and an index, with the holes between them.
+/// The maximum element size in bytes: a long double and an index, with the padding between them.
 const LONGEST: usize = 32;
 
-/// Memory of a target, as this process reaches it; `address` is its start in the owner's address space.
+/// Memory of a target; `address` is its start in the owner's address space.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory<'a> {
     pub reach: Reach,
     pub address: u64,
     pub stripes: &'a [Stripe],
-    /// How updates that atomic instructions can make exclude each other.
+    /// The method by which updates with atomic instructions exclude each other.
     pub exclusion: Exclusion<'a>,
-    /// The node of the processes that hold stripes; in some tests there is only one process.
+    /// The node of the processes that hold stripe locks; `None` in tests with one process.
     pub node: Option<&'a Node>,
-    /// Whether every update takes a stripe lock.
+    /// True if every update takes a stripe lock.
     pub locked: bool,
 }
 
-/// How memory is reached.
+/// The method by which this process accesses the memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Reach {
-    /// Mapped into this process.
+    /// The memory is mapped into this process at this address.
     Here(*mut u8),
-    /// By `process_vm_readv` and `process_vm_writev` of this process id; the kernel checks the addresses.
+    /// The kernel copies the memory of this process id,
+    /// by `process_vm_readv` and `process_vm_writev`. The kernel checks the addresses.
     Process(u32),
 }
 
@@ -80,7 +85,7 @@ impl Memory<'_> {
     }
 
     /// # Safety
-    /// As [`Combine::run`].
+    /// The contract is that of [`Combine::run`].
     unsafe fn read(&self, offset: i64, bytes: &mut [u8]) -> Result<(), CmaError> {
         match self.reach {
             Reach::Here(base) => {
@@ -94,7 +99,7 @@ impl Memory<'_> {
     }
 
     /// # Safety
-    /// As [`Combine::run`].
+    /// The contract is that of [`Combine::run`].
     unsafe fn write(&self, offset: i64, bytes: &[u8]) -> Result<(), CmaError> {
         match self.reach {
             Reach::Here(base) => {
@@ -108,23 +113,23 @@ impl Memory<'_> {
     }
 }
 
-/// An operator on a basic type, looked up once.
+/// An operator for a basic type, prepared for many elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Combine {
     op: Predefined,
     named: Named,
     dense: Option<DenseOp>,
     size: usize,
-    /// Whether the packed bytes of an element are always contiguous.
+    /// True if the packed bytes of an element are always contiguous.
     is_contiguous: bool,
-    /// The fast form of the operator on a word, if there is one.
+    /// The fast implementation of the operator on a word, if it exists.
     native: Option<Native>,
 }
 
 #[derive(Clone, Copy)]
 enum Native {
     Alone(Instruction),
-    /// Sums of reals: no atomic instruction adds them, so a compare-and-swap loop with an inlined addition.
+    /// Sums of reals have no atomic instruction: a compare-and-swap loop with an inlined addition.
     AddF32,
     AddF64,
 }
@@ -159,12 +164,12 @@ impl Combine {
         self.named
     }
 
-    /// Packed size of an element in bytes.
+    /// Returns the packed size of an element in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// `inout = input op inout` on whole packed elements.
+    /// Computes `inout = input op inout` on whole packed elements.
     fn combine(&self, input: &[u8], inout: &mut [u8]) {
         match (self.op, &self.dense) {
             (Predefined::NoOp, _) => {}
@@ -179,7 +184,7 @@ impl Combine {
         }
     }
 
-    /// `inout = input op inout` for one element whose layout in memory has holes.
+    /// Computes `inout = input op inout` for one element with padding in its memory layout.
     fn combine_with_holes(&self, input: &[u8], inout: &mut [u8]) {
         let datatype = Datatype::from(self.named);
         let mut memory = [[0u8; LONGEST]; 2];
@@ -193,17 +198,18 @@ impl Combine {
         };
         first.unpack_at(0, input);
         second.unpack_at(0, inout);
-        // Both have the type that the operator was checked for.
+        // Both buffers have the type for which `Combine::new` checked the operator.
         let _ = Op::Predefined(self.op).apply(&first.as_send(), &mut second);
         second.as_send().pack_at(0, inout);
     }
 
-    /// Updates the elements in `runs`, in packed order, with those of `input`; `result` gets the old elements.
+    /// Updates the elements in `runs`, in packed order, with the elements of `input`.
+    /// `result` gets the old elements.
     ///
-    /// `input` may be empty for operators that read none; otherwise the update stops at the end of `input`.
+    /// `input` may be empty if the operator reads none; else the update stops at its end.
     ///
     /// # Safety
-    /// If the memory is mapped here, all runs are inside it.
+    /// If the memory is mapped in this process, all runs are inside the mapping.
     pub unsafe fn run(
         &self,
         memory: &Memory<'_>,
@@ -248,25 +254,26 @@ impl Combine {
         Ok(())
     }
 
-    /// Returns true if atomic instructions can update all elements of this type in mapped memory, if they are aligned.
+    /// Returns true if atomic instructions can update aligned elements of this type.
     pub fn is_native(&self) -> bool {
         is_atomic(self.named, false, 0) && self.is_contiguous
     }
 
-    /// Returns true if an element at `address` is updated by atomic instructions alone.
+    /// Returns true if atomic instructions alone update an element at `address`.
     #[inline]
     pub fn is_atomic(&self, locked: bool, address: u64) -> bool {
         is_atomic(self.named, locked, address)
     }
 
-    /// Returns how many bytes of a run are updated at once: all whole elements, or under a lock those in one stripe.
+    /// Returns the number of bytes of a run to update in one step.
+    /// Without a lock these are all whole elements; under a lock, the elements in one stripe.
     fn chunk(&self, memory: &Memory<'_>, run: Run) -> i64 {
         let address = memory.address(run.offset);
         let size = self.size as i64;
         let block = match (self.is_atomic(memory.locked, address), memory.exclusion) {
             (false, _) => STRIPE_BYTES,
             (true, Exclusion::Guarded(..)) => BLOCK,
-            // At the end of a run that is shorter than an element, the rest of the run.
+            // A run can be shorter than an element; the step is then the whole run.
             (true, _) => return (run.len / size * size).max(size.min(run.len)),
         };
         let in_stripe = (block - address % block) as i64;
@@ -275,7 +282,7 @@ impl Combine {
     }
 
     /// # Safety
-    /// As [`Combine::run`].
+    /// The contract is that of [`Combine::run`].
     unsafe fn contiguous(
         &self,
         memory: &Memory<'_>,
@@ -302,7 +309,7 @@ impl Combine {
             });
             return Ok(());
         }
-        // Most updates under a lock are of one element.
+        // Most updates under a lock have one element.
         match len {
             // SAFETY: the `len` bytes at `offset` are inside the memory by this function's contract.
             0..=LONGEST => unsafe {
@@ -316,10 +323,10 @@ impl Combine {
         }
     }
 
-    /// Updates the elements in one stripe under its lock, in a local buffer.
+    /// Updates the elements in one stripe under its lock, through a local buffer.
     ///
     /// # Safety
-    /// As [`Combine::run`].
+    /// The contract is that of [`Combine::run`].
     unsafe fn under_lock(
         &self,
         memory: &Memory<'_>,
@@ -346,7 +353,7 @@ impl Combine {
     /// Updates consecutive elements by atomic instructions.
     ///
     /// # Safety
-    /// As [`Combine::atomic`], for `count` elements.
+    /// The contract is that of [`Combine::atomic`], for each of `count` elements.
     #[inline]
     unsafe fn atomics(&self, at: *mut u8, count: usize, input: &[u8], mut old: Option<&mut [u8]>) {
         for (i, start) in (0..count).map(|i| (i, i * self.size)) {
@@ -361,7 +368,7 @@ impl Combine {
     /// Updates consecutive elements by plain loads and stores.
     ///
     /// # Safety
-    /// `count` elements at `at` are in mapped memory, and no other process updates them meanwhile.
+    /// `count` elements at `at` are in mapped memory; no other process updates them meanwhile.
     unsafe fn pass(&self, at: *mut u8, count: usize, input: &[u8], old: Option<&mut [u8]>) {
         let len = count * self.size;
         if let Some(old) = old {
@@ -379,15 +386,17 @@ impl Combine {
             false => Cow::from(input),
         };
         // SAFETY: the elements are mapped by this function's contract, no other process updates them, and `input` is elsewhere.
-        // Other accesses of the program to them meanwhile are conflicting ones, for which the standard gives no result.
+        // Other concurrent accesses of the program conflict, and the standard leaves the result undefined.
         let inout = unsafe { std::slice::from_raw_parts_mut(at, len) };
         self.combine(&input, inout);
     }
 
-    /// Updates the elements in packed bytes `range` of a buffer of mapped memory whose runs are short, as one: they are packed, combined, and unpacked.
+    /// Updates the elements in packed bytes `range` of `there`,
+    /// a buffer with short runs in mapped memory.
+    /// A pass packs them, combines them and unpacks the result.
     ///
     /// # Safety
-    /// The elements of `there` are inside the memory, which is mapped, and their addresses are multiples of their size.
+    /// The elements of `there` are inside the mapped memory, at multiples of their size.
     pub unsafe fn gathered(
         &self,
         memory: &Memory<'_>,
@@ -427,7 +436,7 @@ impl Combine {
     }
 
     /// # Safety
-    /// As [`Combine::run`].
+    /// The contract is that of [`Combine::run`].
     unsafe fn fragments(
         &self,
         memory: &Memory<'_>,
@@ -456,7 +465,7 @@ impl Combine {
         })
     }
 
-    /// Returns the new value of an element.
+    /// Returns the new value of an element: `input op now`.
     #[inline(always)]
     fn next<const N: usize>(&self, mut now: [u8; N], input: &[u8]) -> [u8; N] {
         macro_rules! add {
@@ -479,12 +488,12 @@ impl Combine {
     /// Updates one element by atomic instructions.
     ///
     /// # Safety
-    /// `at` leads to an element for which [`is_atomic`] is true.
+    /// `at` points to an element for which [`is_atomic`] is true.
     #[inline]
     pub unsafe fn atomic(&self, at: *mut u8, input: &[u8], old: Option<&mut [u8]>) {
         macro_rules! word {
             ($t:ty, $atomic:ty) => {{
-                // SAFETY: `at` leads to an aligned element of this size by this function's contract.
+                // SAFETY: `at` points to an aligned element of this size by this function's contract.
                 let word = unsafe { <$atomic>::from_ptr(at.cast()) };
                 let given = input.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
                 let before = match self.native {
@@ -516,14 +525,16 @@ impl Combine {
     }
 }
 
-/// Returns true if an element of this type at `address` is updated by atomic instructions alone, in memory that is not `locked`.
+/// Returns true if atomic instructions alone update an element of this type at `address`.
+/// `locked` is true if every update of the memory takes a lock.
 #[inline]
 pub(crate) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
     let info = named.info();
     !locked
         && match info.size {
             1 | 2 | 4 | 8 => true,
-            // Without the instruction, `portable_atomic` takes a lock of this process, which does not exclude other processes.
+            // Without the instruction, `portable_atomic` takes a process-local lock.
+            // Such a lock does not exclude other processes.
             16 => AtomicU128::is_lock_free(),
             _ => false,
         }
@@ -532,7 +543,7 @@ pub(crate) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
         && address.is_multiple_of(info.size as u64)
 }
 
-/// Returns bytes `range` of the input and of the result; `None` at the end of the input.
+/// Returns bytes `range` of the input and of the result. Returns `None` at the end of the input.
 #[allow(clippy::type_complexity)]
 fn part<'a, 'b>(
     result: &'b mut Option<&mut [u8]>,
@@ -551,7 +562,7 @@ fn part<'a, 'b>(
     Some((input, old))
 }
 
-/// An element whose packed bytes are in several runs: a value, a hole, an index.
+/// An element whose packed bytes are in several runs: a value, padding, an index.
 #[derive(Default)]
 struct Gathered {
     runs: [Fragment; 2],
@@ -566,10 +577,10 @@ struct Fragment {
 }
 
 impl Gathered {
-    /// Takes the missing bytes of an element from the front of a run. Returns their number.
+    /// Adds an element's missing bytes from the front of a run. Returns their number.
     fn take(&mut self, run: Run, size: i64) -> i64 {
         let len = run.len.min(size - self.bytes);
-        // No predefined type has elements of more than two runs; an excess run replaces the last.
+        // No predefined type has elements of more than two runs; a third would replace the second.
         let last = self.count.min(self.runs.len() - 1);
         self.runs[last] = Fragment {
             offset: run.offset,
@@ -594,10 +605,12 @@ impl Gathered {
     }
 }
 
-/// Compares an element with `compare` and replaces it by `new` if they are equal; `old` gets the old value.
+/// Compares an element with `compare`. If they are equal, replaces the element by `new`.
+/// `old` gets the previous value.
 ///
 /// # Safety
-/// If the memory is mapped here, an element of type `named` at its start is inside it. All three slices have the length of the element.
+/// If the memory is mapped in this process, it starts with an element of type `named`.
+/// All three slices have the length of the element.
 #[inline]
 pub(crate) unsafe fn compare_and_swap(
     memory: &Memory<'_>,
@@ -631,12 +644,12 @@ pub(crate) unsafe fn compare_and_swap(
 /// Compares and swaps an element by one atomic instruction.
 ///
 /// # Safety
-/// `at` leads to an element for which [`is_atomic`] is true. All three slices have its length.
+/// `at` points to an element for which [`is_atomic`] is true. All three slices have its length.
 #[inline(always)]
 pub(crate) unsafe fn swap_word(at: *mut u8, [compare, new]: [&[u8]; 2], old: &mut [u8]) {
     macro_rules! word {
         ($t:ty, $atomic:ty) => {{
-            // SAFETY: `at` leads to an aligned element of this size by this function's contract.
+            // SAFETY: `at` points to an aligned element of this size by this function's contract.
             let word = unsafe { <$atomic>::from_ptr(at.cast()) };
             let value = |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
             let before = word.compare_exchange(value(compare), value(new), AcqRel, Acquire);
@@ -652,7 +665,7 @@ pub(crate) unsafe fn swap_word(at: *mut u8, [compare, new]: [&[u8]; 2], old: &mu
     }
 }
 
-/// Returns the packed bytes of a buffer, in place if they are contiguous.
+/// Returns the packed bytes of a buffer; borrows them if they are contiguous.
 pub(crate) fn packed(buf: &SendBuf) -> Cow<'_, [u8]> {
     match buf.contiguous() {
         Some(all) => all.into(),

@@ -1,4 +1,4 @@
-//! The operator and the basic type that were combined last on a window, with what was computed for them.
+//! A cache of one entry: the last pair of operator and basic type on a window, with its functions.
 
 use crate::Error;
 use crate::datatype::Named;
@@ -7,7 +7,7 @@ use crate::direct::word::Word;
 use crate::op::Predefined;
 use std::cell::Cell;
 
-/// The last pair; a program combines with the same pair again and again.
+/// The cache of the last pair. Most programs accumulate with the same pair repeatedly.
 #[derive(Default)]
 pub(crate) struct LastCombine {
     combine: Cell<Option<Combine>>,
@@ -15,14 +15,14 @@ pub(crate) struct LastCombine {
 }
 
 impl LastCombine {
-    /// Returns the pair's function if it is the last one.
+    /// Returns the cached function if it belongs to this pair.
     #[inline]
     pub fn get(&self, op: Predefined, named: Named) -> Option<Combine> {
         let combine = self.combine.get();
         combine.filter(|combine| combine.op() == op && combine.named() == named)
     }
 
-    /// Returns the pair's function, which becomes the last one.
+    /// Returns the function for this pair and caches it.
     pub fn find(&self, op: Predefined, named: Named) -> Result<Combine, Error> {
         if let Some(combine) = self.get(op, named) {
             return Ok(combine);
@@ -33,7 +33,8 @@ impl LastCombine {
         Ok(combine)
     }
 
-    /// Returns the atomic instruction of the last pair, if the processor has one; the caller compares the pair.
+    /// Returns the atomic instruction of the cached pair, if the processor has one.
+    /// The caller must compare the pair.
     #[inline(always)]
     pub fn word(&self) -> Option<Word> {
         self.word.get()

@@ -1,15 +1,19 @@
-//! Memory of other members outside of the arenas, mapped through XPMEM: memory of `MPI_Win_create` and `MPI_Win_attach`.
+//! Memory of other members outside of the arenas, mapped through XPMEM.
+//! This is memory of `MPI_Win_create` and `MPI_Win_attach`.
 //!
-//! **`MPI_Win_create`.** Each member on the node offers its memory if mapping it cannot fault, and maps what the others offer.
-//! Then all report whether they succeeded. The mappings are used only if every member of the node could map every offer,
-//! since all members must agree whether accumulates to a member's memory use atomic instructions or a lock.
+//! **`MPI_Win_create`.** Each member on the node offers its memory if mapping it cannot fault.
+//! Each member maps the offers of the others and reports whether it succeeded.
+//! The mappings are used only if every member of the node has mapped every offer,
+//! since all members must agree whether accumulates use atomic instructions or a lock.
 //!
-//! **Dynamic windows.** A region is mapped at the first access to it and kept until no region begins at its address.
-//! The members do not agree on anything here, so accumulates to attached memory always take the lock.
+//! **Dynamic windows.** A region is mapped at the first access.
+//! The mapping is kept until no region begins at its address.
+//! The members make no agreement, so accumulates to attached memory always take the lock.
 //!
-//! The kernel copies what is not mapped, as it does without the device. `MPI_Win_shared_query` returns no pointers to this memory,
+//! The kernel copies memory that is not mapped, also without the device.
+//! `MPI_Win_shared_query` returns no pointers to mapped memory,
 //! since the kernel refuses such mappings in `process_vm_readv` and `process_vm_writev`.
-//! In fault-tolerant runs nothing is mapped: a survivor that touches the memory of a dead process would be killed too.
+//! Fault-tolerant runs map nothing: an access to a dead process's memory kills the survivor.
 
 mod mapper;
 #[cfg(test)]
@@ -27,7 +31,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Whether XPMEM is used.
+/// Parameter `osc_direct_xpmem`: enables XPMEM for window memory.
 pub static XPMEM: Param<bool> = Param::new(
     "osc",
     "direct",
@@ -39,7 +43,7 @@ pub static XPMEM: Param<bool> = Param::new(
 
 /// Returns the mapping service, or the reason why this process does not use it.
 fn mapper(engine: &Engine) -> Result<Mapper, String> {
-    // An invalid value is reported when the process starts.
+    // Startup has already reported an invalid value.
     if !engine.params().get(&XPMEM).unwrap_or(false) {
         return Err("osc_direct_xpmem is false".into());
     }
@@ -61,7 +65,8 @@ pub fn explain(engine: &Engine) -> String {
     }
 }
 
-/// Returns what this process offers to the others for a window: its XPMEM name, or 0. `part` is the memory of `MPI_Win_create`.
+/// Returns this process's offer for a window: its XPMEM name, or 0 for no offer.
+/// `part` is the memory of `MPI_Win_create`.
 pub(crate) fn offer(engine: &Engine, part: Option<Range<u64>>) -> u64 {
     if part.as_ref().is_some_and(Range::is_empty) {
         return 0;
@@ -72,7 +77,7 @@ pub(crate) fn offer(engine: &Engine, part: Option<Range<u64>>) -> u64 {
     }
 }
 
-/// A member's offer: its XPMEM name and its memory.
+/// A member's offer: its XPMEM name, and the address and length of its memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Offer {
     pub name: u64,
@@ -80,26 +85,26 @@ pub(crate) struct Offer {
     pub len: u64,
 }
 
-/// The mappings of the members on this node, by their indices.
+/// The mappings of the memory of members on this node, by member index.
 pub(crate) struct Mapped {
     parts: Vec<Part>,
-    /// Whether all members on this node have mapped all offers of a created window.
+    /// True if all members on this node have mapped all offers of a created window.
     agreed: bool,
-    /// Whether other members can map what this process attaches.
+    /// True if other members can map memory that this process attaches.
     offers: bool,
 }
 
 enum Part {
-    /// Nothing is mapped, or the member is this process.
+    /// No mapping: the member offered nothing, or it is this process.
     Nothing,
-    /// The memory of `MPI_Win_create`.
+    /// A mapping of the member's memory of `MPI_Win_create`.
     Whole(#[allow(dead_code)] Mapping, *mut u8),
-    /// The memory that is attached to a dynamic window.
+    /// Mappings of the member's memory attached to a dynamic window.
     Regions(Regions),
 }
 
 impl Mapped {
-    /// Maps what the members of a window offer; collective. `here` are the ranks on this node.
+    /// Maps the offers of the members of a window; collective. `here` lists the ranks on this node.
     pub async fn new(
         engine: &Engine,
         comm: &Comm,
@@ -138,12 +143,12 @@ impl Mapped {
         Ok(mapped)
     }
 
-    /// Returns true if all members on the node map the memory of the member with this name.
+    /// Returns true if all members on the node have mapped the memory offered under this name.
     pub fn is_direct(&self, name: u64) -> bool {
         self.agreed && name != 0
     }
 
-    /// Returns true if other members can map memory of this process that is attached now.
+    /// Returns true if other members can map this newly attached memory of this process.
     pub fn may_offer(&self, address: u64, len: u64) -> bool {
         let end = address.checked_add(len).filter(|_| self.offers);
         end.is_some_and(|end| xpmem::is_mappable(address..end))
@@ -157,7 +162,9 @@ impl Mapped {
         }
     }
 
-    /// Returns the local address of `range` of the member at `index`; `range` is inside its attached `region`, which is mapped on the first access.
+    /// Returns the local address of `range` of the member at `index`.
+    /// The first access maps the region.
+    /// `range` must be inside `region`, an attached region of that member.
     pub fn region(&self, index: usize, region: Range<u64>, range: &Range<u64>) -> Option<*mut u8> {
         match self.parts.get(index)? {
             Part::Regions(regions) => regions.at(region, range),
@@ -165,7 +172,8 @@ impl Mapped {
         }
     }
 
-    /// Handles a changed table of the member at `index`: unmaps regions for whose first address `begins` is false.
+    /// Unmaps the regions of the member at `index` whose start address is no longer attached.
+    /// `begins` returns true if an attached region begins at the address.
     pub fn keep(&self, index: usize, begins: impl Fn(u64) -> bool) {
         if let Some(Part::Regions(regions)) = self.parts.get(index) {
             regions.keep(begins);
@@ -184,12 +192,12 @@ fn whole(engine: &Engine, offer: Offer) -> Option<Part> {
     Some(Part::Whole(piece, start))
 }
 
-/// The mappings of one member's attached memory; each is made at the first access.
+/// The mappings of one member's attached memory. The first access to a region maps it.
 struct Regions {
     permit: MapPermit,
-    /// Mappings by their first address.
+    /// The mappings by start address.
     known: RefCell<BTreeMap<u64, Mapping>>,
-    /// Whether a mapping was refused; then no other is tried.
+    /// True after a mapping was refused; then no further mapping is tried.
     is_refused: Cell<bool>,
 }
 
@@ -225,7 +233,8 @@ impl Regions {
         }
     }
 
-    /// Unmaps regions that no longer begin at their address, so that the last mapping before an address is the one that holds it.
+    /// Unmaps regions for whose start address `begins` is false.
+    /// So the last mapping at or before an address is the one that contains the address.
     fn keep(&self, begins: impl Fn(u64) -> bool) {
         let mut known = self.known.borrow_mut();
         known.retain(|start, _| begins(*start));

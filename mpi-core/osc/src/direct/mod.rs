@@ -1,11 +1,11 @@
-//! The component `direct`: memory of this node, which the origin reaches itself.
+//! The component `direct`: accesses of the origin to memory of this node, without the target.
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`apply`] | one operator on elements in memory, atomically |
-//! | [`pieces`] | long accumulates, piece by piece |
-//! | [`last_combine`] | the operator and the type that were combined last |
-//! | [`word`] | one operator on one word by one atomic instruction |
+//! | [`apply`] | atomic update of elements in memory by one operator |
+//! | [`pieces`] | long accumulates, split into pieces |
+//! | [`last_combine`] | cache of the last operator and type |
+//! | [`word`] | update of one word by one atomic instruction |
 //! | [`mapped`] | memory outside of the arenas, mapped by XPMEM |
 
 pub(crate) mod apply;

@@ -1,4 +1,5 @@
-//! Accumulates on memory that this process reaches, piece by piece, so that buffers with gaps need no packed copy of all their elements.
+//! Accumulates on directly accessible memory, split into pieces.
+//! So buffers with gaps need no packed copy of all of their elements.
 #![allow(unsafe_code)]
 
 use crate::datatype::{RecvBuf, SendBuf};
@@ -9,7 +10,7 @@ use crate::state::exclusion::{BLOCK, Exclusion};
 use crate::target_args::TargetArgs;
 use mpi_base::cma::CmaError;
 
-/// The buffers of the origin; `result` is that of a get form.
+/// The origin's buffers; `result` is the result buffer of a get form.
 pub(crate) struct Buffers<'a> {
     pub origin: &'a SendBuf,
     pub result: Option<&'a mut RecvBuf>,
@@ -18,7 +19,7 @@ pub(crate) struct Buffers<'a> {
 /// Updates the first `bytes` packed bytes of the target's elements.
 ///
 /// # Safety
-/// If the memory is mapped here, all elements of the target are inside it.
+/// If the memory is mapped in this process, all elements of the target are inside the mapping.
 pub(crate) unsafe fn update(
     combine: &Combine,
     memory: &Memory<'_>,
@@ -38,7 +39,8 @@ pub(crate) unsafe fn update(
         !is_whole || result.bytes() < bytes
     });
     let mut there = gathering(combine, memory, target);
-    // Elements that atomic instructions cannot update change together as far as one lock covers them, so they are not split into pieces.
+    // Elements without atomic instructions change together if one lock covers them.
+    // So they are not split into pieces.
     let splits = combine.is_native() && (whole_origin.is_none() || has_gaps || there.is_some());
     let piece = match splits {
         true => BLOCK as i64 / size * size,
@@ -93,7 +95,7 @@ pub(crate) unsafe fn update(
     Ok(())
 }
 
-/// Returns the target's elements as a buffer, if they have gaps and a pass can update all of them.
+/// Returns the target's elements as a buffer, if they have gaps and a pass can update them all.
 fn gathering(combine: &Combine, memory: &Memory<'_>, target: &TargetArgs<'_>) -> Option<RecvBuf> {
     let Reach::Here(base) = memory.reach else {
         return None;

@@ -1,13 +1,15 @@
-//! Accumulates on one word of 4 or 8 bytes by one atomic instruction: the counters, flags and queues of programs.
+//! Accumulates on one word of 4 or 8 bytes by one atomic instruction.
+//! Programs use them for counters, flags and queues.
 //!
-//! This is the fast path of what [`crate::direct::apply`] does for all types and operators, with the same [`Instruction`]s.
+//! The fast path for such words; [`crate::direct::apply`] handles all types and operators
+//! with the same [`Instruction`]s.
 #![allow(unsafe_code)]
 
 use crate::datatype::{Kind, Named};
 use crate::op::Predefined;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// An operator on words of a type for which the processor has an atomic instruction.
+/// An operator on words of a type, if the processor has an atomic instruction for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Word {
     op: Predefined,
@@ -28,7 +30,7 @@ pub(crate) enum Instruction {
 }
 
 impl Instruction {
-    /// Returns the instruction that applies the operator to elements of this kind.
+    /// Returns the atomic instruction for the operator on elements of this kind.
     pub fn of(op: Predefined, kind: Kind) -> Option<Instruction> {
         let is_integer = matches!(
             kind,
@@ -46,7 +48,7 @@ impl Instruction {
     }
 }
 
-/// Runs an [`Instruction`] on an atomic integer of any size. Evaluates to the old value.
+/// Runs an [`Instruction`] on an atomic integer of any size and returns the old value.
 macro_rules! instruct {
     ($instruction:expr, $word:expr, $given:expr) => {{
         use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -63,7 +65,7 @@ macro_rules! instruct {
 pub(crate) use instruct;
 
 impl Word {
-    /// Returns `None` if there is no such instruction.
+    /// Returns `None` if the processor has no atomic instruction for this operator and type.
     pub fn new(op: Predefined, named: Named) -> Option<Word> {
         let info = named.info();
         let is_whole = matches!(info.size, 4 | 8) && info.size == info.extent;
@@ -81,18 +83,19 @@ impl Word {
         self.op == op && self.named == named
     }
 
-    /// Size of a word in bytes.
+    /// Returns the size of a word in bytes.
     #[inline(always)]
     pub fn size(&self) -> usize {
         if self.is_long { 8 } else { 4 }
     }
 
-    /// Combines the word at `at` with the one at `origin` and stores the old value to `result`, unless that is null.
+    /// Combines the word at `at` with that at `origin`; stores the old one to `result` unless null.
     /// Returns false, without any effect, if the word is not aligned.
     ///
     /// # Safety
-    /// A word at `at` is accessed by atomic instructions only; there is a word at `origin`, unless the operator reads none,
-    /// and space for a word at `result`, unless it is null. The last two need not be aligned.
+    /// All accesses to the word at `at` use atomic instructions.
+    /// `origin` points to a word, unless the operator reads none.
+    /// `result` is null or points to space for a word. `origin` and `result` may be unaligned.
     #[inline(always)]
     pub unsafe fn apply(&self, at: *mut u8, origin: *const u8, result: *mut u8) -> bool {
         if !at.addr().is_multiple_of(self.size()) {
@@ -152,13 +155,13 @@ mod tests {
                 std::ptr::from_mut(&mut target_args),
                 std::ptr::from_ref(&given),
             );
-            // SAFETY: all three pointers lead to locals of eight bytes.
+            // SAFETY: all three pointers point to locals of eight bytes.
             let done = unsafe { word.apply(at.cast(), from.cast(), (&raw mut old).cast()) };
             assert!(done && target_args == wanted && old == before, "{op:?}");
         }
         let word = Word::new(Predefined::Sum, Named::INT32).expect("a word");
         let mut two = [u32::MAX, 7];
-        // SAFETY: the pointers lead to words of four bytes; the carry out of the first does not touch the second.
+        // SAFETY: the pointers point to words of four bytes; the carry out of the first does not touch the second.
         let done = unsafe {
             word.apply(
                 two.as_mut_ptr().cast(),

@@ -1,4 +1,4 @@
-//! The registration of a window's memory, and the exchange of keys.
+//! The registration of a window's memory with a network, and the exchange of keys.
 
 #![allow(unsafe_code)]
 
@@ -10,13 +10,14 @@ use crate::engine::Engine;
 use crate::state::registration::{Keys, Registration};
 use std::rc::Rc;
 
-/// Longest key in bytes.
+/// The maximum length of a key in bytes.
 const LONGEST: usize = 1024;
 
-/// Registers a window's memory, if one network with registered memory reaches all members that are not in `here`.
+/// Registers a window's memory with the network that reaches all members outside of `here`.
+/// Returns `None` unless one such network exists and supports remote memory access.
 ///
 /// # Safety
-/// As for [`Registration::of`].
+/// The contract is that of [`Registration::of`].
 pub(crate) unsafe fn register(
     engine: &Engine,
     comm: &Comm,
@@ -29,7 +30,8 @@ pub(crate) unsafe fn register(
     (registration.key().len() <= LONGEST).then_some(registration)
 }
 
-/// Returns the transport to all members that are not in `here`, if there are such, it is the same for all, and it can access their memory.
+/// Returns the transport to all members that are not in `here`. Returns `None` if there are no such
+/// members, if they have different transports, or if a transport cannot access remote memory.
 fn network_of(engine: &Engine, comm: &Comm, here: &[(u32, u32)]) -> Option<Rc<dyn Btl>> {
     let service = Service::of(engine);
     let mut found: Option<Rc<dyn Btl>> = None;
@@ -46,7 +48,8 @@ fn network_of(engine: &Engine, comm: &Comm, here: &[(u32, u32)]) -> Option<Rc<dy
     found
 }
 
-/// Exchanges the keys of all members, if all have registered their memory with the same network; `words` are theirs ([`Registration::word`]).
+/// Exchanges the keys of all members, if all have registered their memory with the same network.
+/// `words` has the [`Registration::word`] of each member.
 pub(crate) async fn exchange(
     comm: &Comm,
     mine: Option<&Registration>,
@@ -58,7 +61,7 @@ pub(crate) async fn exchange(
         .iter()
         .all(|word| *word != 0 && name(word) == name(&words[0]));
     let longest = lengths().max().unwrap_or(0);
-    // All members have read the same words, so all leave here, or none.
+    // All members have read the same words, so all return here or none does.
     let (true, Some(mine), 1..=LONGEST) = (agreed, mine, longest) else {
         return Ok(None);
     };

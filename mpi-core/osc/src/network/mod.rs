@@ -1,19 +1,24 @@
-//! The component `network`: put and get by the network itself, without the processor of the target.
+//! The component `network`: put and get by the network itself, without the target's processor.
 //!
-//! It serves members on other nodes if the memory of every member is registered: a window has one protocol for each pair, agreed on when it is made.
-//! The members register their memory, exchange the keys, and withdraw them after the fence of `MPI_Win_free`, when no access is active any more.
-//! Epochs stay as they are: the origin accesses after it has a lock, a post or a fence of the target, so no access comes early.
+//! It serves members on other nodes if the memory of every member is registered.
+//! Window creation agrees on one protocol for each pair of members.
+//! The members register their memory and exchange keys. They withdraw the keys after the fence of
+//! `MPI_Win_free`, when no access is active.
+//! Epochs do not change: the origin accesses only after a lock, a post or a fence of the target.
 //!
-//! Accumulates stay messages: the atomic operations of a network and those of a processor do not exclude each other,
-//! and members on the target's node use its processor.
-//! So do accesses with several runs at the target, which one message carries together, and dynamic windows, whose memory is attached later.
+//! Accumulates stay messages, since the atomic operations of a network and of a processor
+//! do not exclude each other, and members on the target's node use its processor.
+//! Accesses with several runs at the target also stay messages,
+//! because one message carries all runs.
+//! So do accesses to dynamic windows, whose memory is attached later.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `keys` | the registration and the exchange of keys |
 //! | `origin` | put, get and flush of a window |
 //!
-//! The registration and the keys are values of `state`; the accesses that have not ended are part of the service of `am`, which asks for their ends.
+//! The registration and the keys are in `state`.
+//! The service of `am` has the list of active accesses and tests whether they have ended.
 
 pub(crate) mod keys;
 mod origin;

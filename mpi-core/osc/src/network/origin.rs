@@ -1,4 +1,4 @@
-//! The origin's side: put, get and flush of a window by the network.
+//! The origin's side of network access: put, get and flush of a window.
 
 #![allow(unsafe_code)]
 
@@ -17,11 +17,11 @@ use crate::win::Win;
 use mpi_base::state::WindowNeed;
 use std::rc::Rc;
 
-/// Data of at most this length are copied, so that the call returns before the network has read them.
+/// Data up to this length in bytes are copied, so a put returns before the network has read them.
 const COPIED: usize = 64 << 10;
 
 impl Win {
-    /// Returns its accesses by the network; `None` if it has none.
+    /// Returns the network operations of this window, or `None` if its memory is not registered.
     #[inline]
     pub(crate) fn network(&self) -> Option<NetworkAccesses<'_>> {
         let keys = self.state().keys()?;
@@ -29,14 +29,14 @@ impl Win {
     }
 }
 
-/// The accesses of a window by the network.
+/// The put, get and flush of a window by the network.
 #[derive(Clone, Copy)]
 pub(crate) struct NetworkAccesses<'a> {
     win: &'a Win,
     keys: &'a Keys,
 }
 
-/// What an access needs: the target's process and key, the offset of its first byte, and its length.
+/// The parameters of an access: service, target process, key, offset and length in bytes.
 struct Way<'a> {
     service: Rc<Service>,
     peer: Rc<Peer>,
@@ -50,7 +50,8 @@ impl<'a> NetworkAccesses<'a> {
         self.win.state().remote().of(target.rank)
     }
 
-    /// Returns the way to the first `bytes` bytes of a target's elements; `None` if they are in several runs.
+    /// Returns the parameters for the first `bytes` bytes of a target's elements.
+    /// Returns `None` if the bytes are in several runs.
     fn way(
         self,
         target: &Target,
@@ -74,7 +75,8 @@ impl<'a> NetworkAccesses<'a> {
         })
     }
 
-    /// Starts an access; waits while the network has no space. Returns false if the network refuses it.
+    /// Starts an access; waits while the network has no space for it.
+    /// Returns `None` if the network refuses the access.
     fn start(
         self,
         target: &Target,
@@ -106,7 +108,7 @@ impl<'a> NetworkAccesses<'a> {
                 Err(GetError::Busy) => {
                     self.win.engine().poll_once();
                 }
-                // The launcher or the transport reports the loss.
+                // The next iteration fails, because the target is now recorded as lost.
                 Err(GetError::PeerGone) => {
                     service.lose(target.proc, "the peer has ended");
                 }
@@ -115,7 +117,8 @@ impl<'a> NetworkAccesses<'a> {
         }
     }
 
-    /// Starts a put; the origin buffer may be reused when it returns. Returns false if the access must go by messages.
+    /// Starts a put; the program may reuse the origin buffer after the return.
+    /// Returns false if the access must use messages.
     pub fn put(
         self,
         target: &Target,
@@ -149,7 +152,8 @@ impl<'a> NetworkAccesses<'a> {
                 len: way.len as u64,
             },
         };
-        // SAFETY: the data are in the copy, which is kept with the access until it has ended, or in the origin buffer, and then this function waits.
+        // SAFETY: the data are in `copy`, which lives in the active access until it has ended,
+        // or in the origin buffer; in that case this function waits for the end of the access.
         let begin = |memory: &dyn RemoteMemory, to| unsafe { memory.write(to, span) };
         let Some(number) = self.start(target, &way.peer, Purpose::Put(copy), begin)? else {
             return Ok(false);
@@ -161,7 +165,7 @@ impl<'a> NetworkAccesses<'a> {
         Ok(true)
     }
 
-    /// Starts a get. Returns its request, or nothing if the access must go by messages.
+    /// Starts a get. Returns its request, or `None` if the access must use messages.
     pub fn get(
         self,
         target: &Target,
@@ -185,7 +189,8 @@ impl<'a> NetworkAccesses<'a> {
             },
         };
         let (token, req) = way.service.expect_from_network(self.win, target, origin);
-        // SAFETY: only this access uses the origin buffer until its epoch ends, which waits for it, also after the loss of the target.
+        // SAFETY: only this access uses the origin buffer until the epoch ends.
+        // The end of the epoch waits for the access, also if the target is lost.
         let begin = |memory: &dyn RemoteMemory, from| unsafe { memory.read(from, span) };
         match self.start(target, &way.peer, Purpose::Get(token), begin) {
             Ok(Some(_)) => Ok(Some(req)),
@@ -197,7 +202,7 @@ impl<'a> NetworkAccesses<'a> {
         }
     }
 
-    /// Waits until the accesses to these members are complete at the target and at the origin.
+    /// Waits until all network accesses to these members are complete at target and origin.
     pub fn flush(self, targets: &[&Target]) -> Result<(), Error> {
         let used = |target: &&&Target| self.remote(target).network.is_used.get();
         let targets: Vec<&Target> = targets.iter().filter(used).copied().collect();
@@ -224,7 +229,7 @@ impl<'a> NetworkAccesses<'a> {
         outcome
     }
 
-    /// Waits for accesses, which end also if their target is lost.
+    /// Waits until `is_over` returns true. Accesses to a lost target end too.
     fn wait(self, target: &Target, is_over: impl Fn() -> bool) {
         if !is_over() {
             let publish = || self.win.waits().publish_wait(target, WindowNeed::Answer);
@@ -232,7 +237,7 @@ impl<'a> NetworkAccesses<'a> {
         }
     }
 
-    /// Returns the error of an access that the network has begun and not completed.
+    /// Returns the error for a network access that has started but failed.
     fn failed(self, target: &Target) -> OscError {
         let sentence = format!(
             "the network has not completed accesses of rank {} to the memory of rank {} through {}",
@@ -245,7 +250,7 @@ impl<'a> NetworkAccesses<'a> {
 }
 
 impl Service {
-    /// Ends the accesses by the network that have ended. Returns true if any has.
+    /// Completes all network accesses that have ended. Returns true if there was at least one.
     #[cold]
     pub(crate) fn end_by_network(&self) -> bool {
         let ended = self.active().take_ended(|proc| self.is_lost(proc));
@@ -285,7 +290,7 @@ impl Service {
         moved
     }
 
-    /// Returns true if an access has not ended.
+    /// Returns true if the network access with this number has not ended.
     pub(crate) fn is_active(&self, btl: &Rc<dyn Btl>, number: u64) -> bool {
         self.active().has(btl, number)
     }

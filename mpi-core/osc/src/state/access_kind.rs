@@ -1,8 +1,8 @@
-//! The kind of an access, which decides the accesses that it conflicts with.
+//! The kind of an access; two kinds determine whether overlapping accesses conflict.
 
 use crate::datatype::Kind;
 
-/// The kind of an access: what it does to the target's memory.
+/// The kind of an access: its effect on the target's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessKind {
     Write,

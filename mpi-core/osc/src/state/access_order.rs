@@ -1,8 +1,9 @@
-//! The order of accesses to one member in a recorded or replayed run: a counter of drawn turns and one of ended turns.
+//! The order of accesses to one member in a recorded or replayed run: counters of turns.
+//! One counter counts drawn turns, the other one completed turns.
 
 use mpi_base::atomic::{AtomicU32, Ordering};
 
-/// The counters of one member; zeroed memory is the initial state.
+/// The turn counters of one member; zeroed memory is the initial state.
 #[repr(C, align(64))]
 pub(crate) struct AccessOrder {
     next: AtomicU32,
@@ -21,17 +22,17 @@ impl AccessOrder {
     }
 }
 
-/// A turn in progress; dropping it lets the next begin.
+/// A turn in progress. Dropping it starts the next turn.
 #[must_use]
 pub(crate) struct OrderedAccess<'a>(Option<&'a AccessOrder>);
 
 impl<'a> OrderedAccess<'a> {
-    /// Begins the turn that is due.
+    /// Begins a turn that is due.
     pub fn begin(access_order: &'a AccessOrder) -> OrderedAccess<'a> {
         OrderedAccess(Some(access_order))
     }
 
-    /// Returns a turn that orders nothing: the run is not recorded, or the member is on another node.
+    /// Returns a turn without an effect: the run is not recorded, or the member is on another node.
     pub fn free() -> OrderedAccess<'a> {
         OrderedAccess(None)
     }

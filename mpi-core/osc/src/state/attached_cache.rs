@@ -1,4 +1,5 @@
-//! The attached memory of a dynamic window as one process knows it: its own regions, and cached copies of the other members' tables.
+//! The attached memory of a dynamic window that is known to one process.
+//! These are its own regions, and cached copies of the other members' tables.
 
 use mpi_base::node::{ShmBlock, ShmOffset};
 use std::cell::RefCell;
@@ -6,29 +7,29 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// An attached region; the address is that at its owner.
+/// An attached region; `address` is valid in the owner's address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     pub address: u64,
     pub len: u64,
     pub place: u64,
-    /// Whether other members can map it although it is outside of the arenas; see [`crate::direct::mapped`].
+    /// True if other members can map the region through XPMEM ([`crate::direct::mapped`]).
     pub is_mappable: bool,
 }
 
-/// The attached memory that this process knows.
+/// The attached memory known to this process.
 pub(crate) struct AttachedCache {
     own: RefCell<Own>,
-    /// The published table of this process's regions, and the number of regions that fit into it.
+    /// The published table of this process's regions, and its capacity in regions.
     table: RefCell<(Option<ShmBlock>, usize)>,
-    /// The cached regions of each member, and their version.
+    /// For each member: the version of its table, and its cached regions.
     known: RefCell<Vec<(u64, Rc<[Region]>)>>,
 }
 
 /// This process's own regions.
 #[derive(Default)]
 struct Own {
-    /// Each region by its address, and its entry in the published table.
+    /// The regions by address, each with the index of its entry in the published table.
     regions: BTreeMap<u64, (Region, usize)>,
     /// The address of the region in each entry of the published table.
     entries: Vec<u64>,
@@ -38,7 +39,7 @@ struct Own {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub index: usize,
-    /// Its new contents; `None` if it was the last one and has been removed.
+    /// The new contents; `None` if the last entry has been removed.
     pub region: Option<Region>,
 }
 
@@ -51,7 +52,7 @@ impl AttachedCache {
         }
     }
 
-    /// Adds a region of this process as the last entry. If it overlaps an attached region, returns that one as the error.
+    /// Adds a region as the last entry. Fails with an overlapping region, if any.
     pub fn insert(&self, region: Region) -> Result<Entry, Region> {
         let mut own = self.own.borrow_mut();
         let before = own
@@ -72,7 +73,8 @@ impl AttachedCache {
         })
     }
 
-    /// Removes this process's region that begins at an address; the last entry moves into its place. Returns the changed entry.
+    /// Removes this process's region that begins at an address,
+    /// and moves the last entry into its slot. Returns the changed entry.
     pub fn remove(&self, address: u64) -> Option<Entry> {
         let mut own = self.own.borrow_mut();
         let (_, index) = own.regions.remove(&address)?;
@@ -91,39 +93,39 @@ impl AttachedCache {
         self.own.borrow().entries.len()
     }
 
-    /// Returns this process's regions in the order of the table's entries.
+    /// Returns this process's regions in the order of the published table.
     pub fn all_own(&self) -> Vec<Region> {
         let own = self.own.borrow();
         let region = |address| own.regions.get(address).map(|(region, _)| *region);
         own.entries.iter().filter_map(region).collect()
     }
 
-    /// Returns the place of the published table and the number of regions that fit into it.
+    /// Returns the offset of the published table and its capacity in regions.
     pub fn table(&self) -> (ShmOffset, usize) {
         let table = self.table.borrow();
         let place = table.0.as_ref().map_or(ShmOffset(0), ShmBlock::place);
         (place, table.1)
     }
 
-    /// Replaces the published table of this process's regions by one with space for `capacity` regions.
+    /// Replaces the published table of this process's regions by one with this capacity in regions.
     pub fn set_table(&self, table: ShmBlock, capacity: usize) {
-        // A rank that still reads the old table finds a different version afterwards.
+        // A rank that still reads the old table then finds a different version and retries.
         drop(self.table.replace((Some(table), capacity)));
     }
 
-    /// Returns the cached regions of a member, if they have this version.
+    /// Returns the cached regions of a member if their version is `version`.
     pub fn of_member(&self, rank: u32, version: u64) -> Option<Rc<[Region]>> {
         let known = self.known.borrow();
         let (at, regions) = &known[rank as usize];
         (*at == version).then(|| regions.clone())
     }
 
-    /// Caches the regions of a member at this version.
+    /// Stores the regions of a member with their version in the cache.
     pub fn remember(&self, rank: u32, version: u64, regions: Rc<[Region]>) {
         self.known.borrow_mut()[rank as usize] = (version, regions);
     }
 
-    /// Returns this process's region that holds all of `range`, or several adjacent ones joined.
+    /// Returns this process's region that contains `range`, or the union of adjacent regions.
     pub fn own(&self, range: &Range<u64>) -> Option<Region> {
         let own = self.own.borrow();
         let (first, _) = own.regions.range(..=range.start).next_back()?;
@@ -134,7 +136,8 @@ impl AttachedCache {
     }
 }
 
-/// Joins the first region with adjacent ones until they hold `range`; `None` if they do not.
+/// Joins the first region with adjacent regions until the union contains `range`.
+/// Returns `None` if no such union exists.
 pub(crate) fn joined(regions: impl Iterator<Item = Region>, range: &Range<u64>) -> Option<Region> {
     let mut regions = regions;
     let mut whole = regions.next()?;
@@ -177,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// A reader that applies each changed entry and the count has all regions, each once.
+        /// A reader that applies each changed entry and the count has each region exactly once.
         #[test]
         fn the_changed_entries_alone_keep_a_copy_complete(
             steps in proptest::collection::vec((any::<bool>(), 0..40_u64), 0..200),

@@ -1,12 +1,13 @@
-//! The control words of a window on one node, as one of its members sees them.
+//! The control words of a window in shared memory, for all members on one node.
 //!
-//! Each member has a block in its own arena. Its layout depends on the number of members on the node and in the window:
+//! Each member has a block in its own arena.
+//! Its layout depends on the number of members on the node and in the window:
 //!
 //! ```text
 //! lock | announcements of exclusive locks | stripes | mode of updates | flag of updates | head of the table of attached memory | arrivals | turns | one line per writer | slots of waiters
 //! ```
 //!
-//! Guarantee: every word is an atomic; a value that is read is compared or checked, never used as a pointer.
+//! Guarantee: every word is an atomic. Values read are compared or checked, never used as pointers.
 
 #![allow(unsafe_code)]
 
@@ -21,14 +22,14 @@ use mpi_base::window::{
     Announced, Arrivals, Line, Lock, Mode, Stripe, Ticket, UpdateMode, Updating,
 };
 
-/// The number of stripe locks: how many locked updates of one member's memory can run concurrently.
+/// The number of stripe locks, which limits concurrent locked updates of a member's memory.
 pub(crate) const STRIPES: usize = 8;
-/// Bytes of contiguous memory under one stripe lock.
+/// The length in bytes of contiguous memory under one stripe lock.
 pub(crate) const STRIPE_BYTES: u64 = 4096;
 
 const LINE: usize = 64;
 
-/// The location of a member's table of attached memory; see [`crate::access::attach`].
+/// The published location of a member's table of attached memory; see [`crate::access::attach`].
 #[repr(C, align(64))]
 pub(crate) struct Head {
     /// Odd while the owner changes the other fields.
@@ -43,7 +44,7 @@ unsafe impl Shared for Head {}
 // SAFETY: the struct holds atomics only.
 unsafe impl Shared for AccessOrder {}
 
-/// Offsets and lengths of the parts of a block.
+/// The size of the variable parts of a block: members on the node, and slots of waiters.
 #[derive(Clone, Copy)]
 struct Parts {
     here: usize,
@@ -94,9 +95,9 @@ pub(crate) struct MemberWords {
     lines: Held<[Line]>,
     slots: Held<[AtomicU32]>,
     inbox: Held<Inbox>,
-    /// The member's rank on the node.
+    /// The member's rank among the processes of the node.
     pub place: u32,
-    /// Its rank in the window.
+    /// The member's rank in the window.
     pub rank: u32,
 }
 
@@ -139,14 +140,14 @@ impl MemberWords {
 
 /// The control words of all members on this node.
 pub(crate) struct Control {
-    /// The members on this node, by rank.
+    /// The words of each member on this node, by rank.
     here: Vec<MemberWords>,
-    /// The index of this process among them.
+    /// The index of this process in `here`.
     me: usize,
 }
 
 impl Control {
-    /// Finds the words of all members on this node, given the rank, the rank on the node and the block of each.
+    /// Locates the words of all members: their rank, rank on the node and block are given.
     pub fn find(
         engine: &Engine,
         members: &[(u32, u32, ShmOffset)],
@@ -193,7 +194,8 @@ impl Control {
         &self.here[self.me]
     }
 
-    /// Notifies member `index` of a post or a completion: `tell` changes this process's cache line in that member's control words.
+    /// Notifies member `index` of a post or a completion.
+    /// `tell` changes this process's cache line in the control words of the member.
     pub fn tell(&self, index: usize, tell: impl FnOnce(&Line)) {
         let words = &self.here[index];
         tell(&words.lines[self.me]);
@@ -207,7 +209,7 @@ impl Control {
         self.mine().arrivals.are_in(missing)
     }
 
-    /// Returns the line that member `index` writes to this process.
+    /// Returns the line that member `index` writes for this process.
     pub fn line_from(&self, index: usize) -> &Line {
         &self.mine().lines[index]
     }
@@ -216,7 +218,8 @@ impl Control {
         &self.here[0].announced
     }
 
-    /// Draws a ticket for the lock of member `index`, for this process or for a member on another node that asked by a message.
+    /// Draws a ticket for the lock of member `index`. The ticket is for this process,
+    /// or for a member on another node that requested the lock by a message.
     pub fn draw(&self, index: usize, mode: Mode) -> Ticket {
         if mode == Mode::Exclusive {
             self.announced().announce();
@@ -232,7 +235,8 @@ impl Control {
         ticket
     }
 
-    /// Returns true if a ticket may enter: its number is due, and, for an exclusive one, no member holds a lock of all.
+    /// Returns true if a ticket may enter: its number is due. An exclusive ticket also requires
+    /// that no member holds the lock of all.
     #[inline]
     pub fn admits(&self, index: usize, ticket: Ticket) -> bool {
         self.here[index].lock.admits(ticket)
@@ -245,7 +249,7 @@ impl Control {
         all.any(|(index, words)| words.lines[index].holds_all())
     }
 
-    /// Enters the lock with an admitted ticket.
+    /// Acquires the lock with an admitted ticket.
     #[inline]
     pub fn enter(&self, index: usize, ticket: Ticket) {
         if self.here[index].lock.enter(ticket, self.mine().place) {
@@ -284,13 +288,13 @@ impl Control {
     pub fn hold_all(&self) -> bool {
         let holds = self.mine().lines[self.me].hold_all(self.announced());
         if !holds {
-            // The flag was up for a moment, and a waiting member may have polled it then.
+            // The flag was raised for a moment; a waiting member may have polled it then.
             self.here.iter().for_each(MemberWords::ring);
         }
         holds
     }
 
-    /// Releases the lock of all members.
+    /// Releases the lock of all members that [`Control::hold_all`] has taken.
     #[inline]
     pub fn release_all(&self) {
         if self.mine().lines[self.me].release_all(self.announced()) {
@@ -298,7 +302,8 @@ impl Control {
         }
     }
 
-    /// Returns the member that holds the lock of member `index` exclusively, or has locked all members; for reports.
+    /// Returns the member that holds the lock of member `index` exclusively,
+    /// or the lock of all members. Only used for reports.
     pub fn holder(&self, index: usize) -> Option<&MemberWords> {
         let exclusive = self.here[index].lock.holder();
         let place = exclusive.and_then(|place| self.here.iter().find(|w| w.place == place));

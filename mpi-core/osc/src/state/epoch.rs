@@ -1,6 +1,6 @@
-//! Epochs: the accesses that are allowed now (MPI 5.0, section 12.5), as a window's state at one process.
+//! Epochs (MPI 5.0, section 12.5): the accesses that a process may make to a window now.
 //!
-//! [`crate::sync::active`] and [`crate::sync::passive`] begin and end them.
+//! [`crate::sync::active`] and [`crate::sync::passive`] begin and end the epochs.
 
 use mpi_base::window::{AccessOrder, Awaited};
 use std::cell::{Cell, RefCell};
@@ -18,11 +18,11 @@ pub struct Assert {
 pub(crate) enum Access {
     #[default]
     None,
-    /// Between fences.
+    /// Between two calls of `MPI_Win_fence`.
     Fence,
-    /// From start to complete.
+    /// Between `MPI_Win_start` and `MPI_Win_complete`.
     Start,
-    /// Locks of this number of members.
+    /// This number of members is locked by `MPI_Win_lock`.
     Locks(u32),
     LockAll,
 }
@@ -31,19 +31,19 @@ pub(crate) enum Access {
 #[derive(Default)]
 pub(crate) struct Epochs {
     access: Cell<Access>,
-    /// Whether every member may be accessed.
+    /// True if the epoch allows accesses to every member.
     open: Cell<bool>,
-    /// Ranks of the group that was started.
+    /// The ranks of the group of `MPI_Win_start`.
     started: RefCell<Vec<u32>>,
-    /// Ranks of the group that the window is exposed to.
+    /// The ranks of the group of `MPI_Win_post`, while the window is exposed.
     exposed: RefCell<Option<Vec<u32>>>,
-    /// By rank: the numbers of the posts and completions that the next epochs wait for.
+    /// By rank: the numbers of the next awaited post and completion.
     awaited: RefCell<Vec<Awaited>>,
-    /// Whether the lock of all is held as a flag, not as a ticket of each member.
+    /// True if the lock of all is held by a flag; false if it is held by a ticket of each member.
     pub(crate) by_flag: Cell<bool>,
-    /// The accesses that the next flush must order.
+    /// The kinds of accesses that the next flush must order.
     pub(crate) order: AccessOrder,
-    /// The number of flushes that had nothing to wait for.
+    /// The number of flushes that did not have to wait.
     pub(crate) flushes: Cell<u32>,
 }
 
@@ -68,7 +68,7 @@ impl Epochs {
         matches!(self.access(), Access::Locks(_) | Access::LockAll)
     }
 
-    /// Returns true if the window is exposed.
+    /// Returns true if the window is exposed by `MPI_Win_post`.
     pub fn is_exposed(&self) -> bool {
         self.exposed.borrow().is_some()
     }
@@ -89,12 +89,12 @@ impl Epochs {
         self.set(Access::Start);
     }
 
-    /// Takes the ranks of the access epoch that ends.
+    /// Returns the ranks of the access epoch that ends, and clears them.
     pub fn take_started(&self) -> Vec<u32> {
         self.started.take()
     }
 
-    /// Creates the counters for `members` members, once.
+    /// Creates the counters for `members` members at the first call.
     pub fn prepare_counters(&self, members: usize) {
         let mut awaited = self.awaited.borrow_mut();
         if awaited.is_empty() {
@@ -107,7 +107,7 @@ impl Epochs {
         self.awaited.borrow_mut()[rank as usize].start();
     }
 
-    /// Returns what this process awaits of a member.
+    /// Returns the awaited post and completion of a member.
     pub fn awaited(&self, rank: u32) -> Awaited {
         self.awaited.borrow()[rank as usize]
     }
@@ -120,7 +120,7 @@ impl Epochs {
         }
     }
 
-    /// Returns why the window cannot be freed, if an epoch is open.
+    /// Returns the reason why the window cannot be freed, if an epoch is open.
     pub fn what_is_open(&self) -> Option<&'static str> {
         match self.access() {
             Access::None | Access::Fence if self.is_exposed() => {
@@ -133,7 +133,7 @@ impl Epochs {
         }
     }
 
-    /// Describes the epoch, for error texts.
+    /// Describes the current access epoch for error texts.
     pub fn describe(&self) -> &'static str {
         match self.access() {
             Access::None => "no access epoch is open",

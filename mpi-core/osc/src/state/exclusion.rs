@@ -1,9 +1,12 @@
-//! Mutual exclusion of the updates of one member's memory: atomic instructions, or passes under the locks of stripes.
+//! Mutual exclusion of updates of one member's memory.
+//! An update uses atomic instructions, or a pass of plain loads and stores under stripe locks.
 //!
-//! The protocol is [`mpi_base::window`]'s; this file decides when the mode changes.
-//! A change to stripes costs a system call that interrupts all cores of the job, some microseconds.
-//! It is made once this process has updated as many elements by atomic instructions as cost about that much more than by a pass,
-//! and the change back once as many short updates in a row as cost that much more under a lock. So both ways cost at most about twice the better one.
+//! [`mpi_base::window`] has the protocol; this file decides when the mode changes.
+//! A change to stripes costs a system call that interrupts all cores for some microseconds.
+//! A process makes it after [`ELEMENTS_BEFORE_STRIPES`] element updates by atomic instructions.
+//! The extra time of these updates then equals about the cost of the change.
+//! By the same rule, [`SHORTS_BEFORE_ATOMICS`] consecutive short updates change the mode back.
+//! So either mode costs at most about twice the time of the better one.
 
 #[cfg(test)]
 mod tests;
@@ -17,30 +20,33 @@ use std::ops::Range;
 
 /// Bytes of contiguous memory under one stripe lock, for elements that atomic instructions can update.
 ///
-/// A lock takes some ten nanoseconds, and a pass over this many bytes more than two hundred.
+/// A lock takes about 10 ns, and a pass over this number of bytes more than 200 ns.
 pub(crate) const BLOCK: u64 = 16 * 1024;
 
-/// Accesses of at most this number of elements are short: by atomic instructions they cost no more than by a pass under a lock.
+/// The maximum number of elements of a short access.
+/// Atomic instructions for a short access cost no more than a pass under a lock.
 const SHORT: usize = 4;
 
-/// Elements that long accesses update by atomic instructions, at 4 ns or more each, before the mode changes to stripes.
+/// The number of elements that long accesses update
+/// by atomic instructions before a change to stripes. Each costs at least 4 ns.
 const ELEMENTS_BEFORE_STRIPES: u32 = 512;
 
-/// Short updates in a row under one stripe, which cost some 20 ns more than by an atomic instruction, before the mode changes to atomics.
+/// The number of consecutive short updates under one stripe lock before a change to atomics.
+/// Each costs about 20 ns more than an atomic instruction.
 const SHORTS_BEFORE_ATOMICS: u32 = 128;
 
-/// The exclusion state for one member's memory, as seen by this process.
+/// The exclusion state of one member's memory at this process.
 pub(crate) struct Guard {
     mode: Held<UpdateMode>,
     updating: Held<Updating>,
-    /// The member's index among those on this node.
+    /// The member's index among the members on this node.
     number: u32,
-    /// Elements of long accesses that this process has updated by atomic instructions since the last change.
+    /// Elements that long accesses have updated by atomic instructions since the last change.
     by_atomics: Cell<u32>,
 }
 
 impl Guard {
-    /// Returns the exclusion state (update mode and flag) of the memory of member `index`.
+    /// Returns the exclusion state (update mode and flag) for the memory of member `index`.
     pub fn new(control: &Control, index: usize) -> Guard {
         Guard {
             mode: control.of(index).update_mode.clone(),
@@ -50,14 +56,15 @@ impl Guard {
         }
     }
 
-    /// Runs `update`, which updates elements by atomic instructions, unless updates of this memory take locks now.
-    /// Returns true if it has run.
+    /// Runs `update`, which uses atomic instructions, unless updates of this memory take locks now.
+    /// Returns true if `update` has run.
     #[inline(always)]
     pub fn atomically(&self, update: impl FnOnce()) -> bool {
         self.updating.atomically(&self.mode, self.number, update)
     }
 
-    /// Raises this process's flag. Returns true if the caller may update elements by atomic instructions until it calls [`Guard::end`], which it does in any case.
+    /// Raises this process's flag. Returns true if the caller may use atomic instructions until
+    /// [`Guard::end`]. The caller must call `end` in both cases.
     #[inline(always)]
     pub fn begin(&self) -> bool {
         self.updating.begin(&self.mode, self.number)
@@ -69,7 +76,7 @@ impl Guard {
         self.updating.end();
     }
 
-    /// Returns true if an access of `elements` elements that finds the mode with atomics should change it.
+    /// Returns true if an access of `elements` elements should change the mode to stripes.
     fn wants_stripes(&self, elements: usize) -> bool {
         let before = self.by_atomics.get();
         if elements <= SHORT || before == u32::MAX {
@@ -82,28 +89,29 @@ impl Guard {
     }
 }
 
-/// How an update that excludes all others of its elements is made.
+/// The method of an update that excludes all other updates of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Each element by an atomic instruction.
+    /// Each element is updated by an atomic instruction.
     Atomics,
-    /// By plain loads and stores: no other member updates these elements meanwhile.
+    /// Plain loads and stores update the elements. No other member updates them meanwhile.
     Pass,
 }
 
-/// The exclusion of other updates of one member's memory, as an access uses it.
+/// The method by which an access excludes other updates of one member's memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Exclusion<'a> {
-    /// Atomic instructions only.
+    /// All updates use atomic instructions.
     Atomics,
-    /// No other process updates the memory now.
+    /// No other process updates the memory during the access.
     Alone,
-    /// Other processes update the memory too.
+    /// Other processes may update the memory; a guard selects atomic instructions or stripe locks.
     Guarded(&'a Guard, &'a Control),
 }
 
 impl Exclusion<'_> {
-    /// Updates `elements` elements in the bytes `span` of the owner's address space. `update` is run once.
+    /// Updates `elements` elements in the bytes `span` of the owner's address space.
+    /// Calls `update` exactly once.
     pub fn run(
         self,
         (stripes, node): (&[Stripe], Option<&Node>),
@@ -123,10 +131,10 @@ impl Exclusion<'_> {
         let me = node.map_or(0, Node::rank);
         let has_ended = |place| node.is_some_and(|node| node.processes().has_ended(place));
         let first = span.start / BLOCK;
-        // At least one block, also for an access of no elements.
+        // An access of no elements counts as one block.
         let blocks = (span.end.saturating_sub(1) / BLOCK).saturating_sub(first);
         let wanted = |stripe: usize| {
-            // The number of blocks from the first one to the next block of this stripe.
+            // The number of blocks from `first` to the next block of this stripe.
             let distance = (stripe as u64).wrapping_sub(first) % STRIPES as u64;
             distance <= blocks
         };
@@ -158,16 +166,16 @@ impl Exclusion<'_> {
             let mut polls = 0;
             let is_raised = || is_raised(control.all(), guard.number, node, &mut polls);
             if !guard.mode.change_to_stripes(is_raised) {
-                // The system refuses what the change needs.
+                // The system refuses the change; this process never tries it again.
                 guard.by_atomics.set(u32::MAX);
             }
         }
     }
 }
 
-/// Returns true while the flag of a living member is up.
+/// Returns true while the flag of a living member is raised.
 fn is_raised(members: &[MemberWords], number: u32, node: Option<&Node>, polls: &mut u32) -> bool {
-    /// Polls before each yield, and before each test whether the members live.
+    /// The number of polls between yields, and between tests for dead members.
     const POLLS: u32 = 64;
     *polls += 1;
     let is_late = (*polls).is_multiple_of(POLLS);

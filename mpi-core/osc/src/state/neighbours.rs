@@ -1,15 +1,19 @@
-//! Tables in shared memory of the incomplete accesses of each member on this node, for `osc_base_check`.
+//! Shared-memory tables of the incomplete accesses of members on this node, for `osc_base_check`.
 //!
-//! Each member that checks has a table of its incomplete accesses in its own arena; only it writes the table, and all members on the node read it.
-//! Slots are reused in turn, so the oldest accesses are forgotten when there are more than slots.
+//! Each member that checks has a table of its incomplete accesses in its own arena.
+//! Only this member writes its table. All members on the node read it.
+//! Slots are reused in turn, so a full table drops its oldest accesses.
 //!
-//! Guarantee: of two concurrent accesses that conflict, at least one finds the other while both are in the tables;
-//! and an access that is found was not complete (by a flush, the end of an epoch or a fence) when the other began.
-//! An access of an earlier phase between two fences counts as complete, even before its origin has removed it from the table.
+//! Guarantee: of two concurrent accesses that conflict, at least one finds the other while both are
+//! in the tables. An access that is found was not complete when the other access began; a flush,
+//! the end of an epoch or a fence completes it. An access from before a fence counts as complete,
+//! even before its origin has removed it from the table.
 //!
-//! SYNC POINT `neighbours.seen`: a member writes its slot before it reads the others' slots, with a sequentially consistent fence between, on both sides.
-//! A slot's stamp is 0 while the slot is empty or being written; a copy is valid if the stamp was the same before and after.
-//! Values that were read are compared, never used as pointers.
+//! SYNC POINT `neighbours.seen`: a member writes its slot before it reads the other members' slots.
+//! A sequentially consistent fence separates the two steps at each member.
+//! A slot's stamp is 0 while the slot is empty or being written.
+//! A copy is valid if the stamp was equal before and after the copy.
+//! The values read from a slot are compared, never used as pointers.
 
 #![allow(unsafe_code)]
 
@@ -21,10 +25,10 @@ use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-/// Slots of each member's table.
+/// The number of slots in each member's table.
 const CELLS: usize = 512;
 
-/// The access calls; a slot holds the index.
+/// The names of the access calls. A slot holds an index into this list.
 const CALLS: [&str; 5] = [
     "MPI_Put",
     "MPI_Get",
@@ -36,7 +40,7 @@ const CALLS: [&str; 5] = [
 #[repr(C, align(64))]
 pub(crate) struct Slot {
     stamp: AtomicU64,
-    /// The target's rank; in the upper half the index of the call.
+    /// The target's rank; the upper half is an index into `CALLS`.
     whom: AtomicU64,
     kind: AtomicU64,
     from: AtomicU64,
@@ -47,7 +51,7 @@ pub(crate) struct Slot {
 // SAFETY: the struct holds atomics only.
 unsafe impl Shared for Slot {}
 
-/// An access to bytes of one target; `phase` is the number of fences before it.
+/// An access to bytes of one target. `phase` is the number of fences before the access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Doing {
     pub call: &'static str,
@@ -57,7 +61,7 @@ pub(crate) struct Doing {
     pub phase: u64,
 }
 
-/// An access of another member that conflicts.
+/// An access of another member that conflicts with an access of this process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Clash {
     pub origin: u32,
@@ -65,7 +69,7 @@ pub(crate) struct Clash {
     pub bytes: Range<i64>,
 }
 
-/// Encodes the kind of an access: equal words are accesses that may overlap, except two writes.
+/// Encodes the kind of an access. Accesses with equal words may overlap, except two writes.
 fn word(kind: AccessKind) -> u64 {
     const WRITE: u64 = 1;
     const READ: u64 = 2;
@@ -73,7 +77,7 @@ fn word(kind: AccessKind) -> u64 {
         AccessKind::Write => WRITE,
         AccessKind::Read => READ,
         AccessKind::Update(kind) => {
-            // All members run the same library, so the hashes agree. Kinds whose hashes collide are taken for equal.
+            // All members run the same library, so hashes agree. Equal hashes count as equal kinds.
             let mut hasher = DefaultHasher::new();
             kind.hash(&mut hasher);
             hasher.finish() | 1 << 63
@@ -90,7 +94,7 @@ pub(crate) fn take(node: &Node) -> Option<ShmBlock> {
     node.alloc_large(CELLS * size_of::<Slot>(), align_of::<Slot>())
 }
 
-/// All tables on this node.
+/// All tables on this node: this process's own and those of the other members.
 pub(crate) struct Neighbours {
     mine: Held<[Slot]>,
     _block: ShmBlock,
@@ -100,7 +104,7 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    /// `block` is this process's table; `others` are the rank and the offset of each other table.
+    /// Opens the tables: `block` is this process's, `others` have the rank and offset of each.
     pub fn new(
         node: &Node,
         block: ShmBlock,
@@ -118,7 +122,7 @@ impl Neighbours {
         })
     }
 
-    /// Records an access, and searches the other tables for one that conflicts with it.
+    /// Records an access. Returns an access in the other tables that conflicts with it.
     pub fn begin(&self, doing: &Doing) -> Option<Clash> {
         let at = self.next.get();
         self.next.set((at + 1) % CELLS);
@@ -138,7 +142,7 @@ impl Neighbours {
         fence(Ordering::SeqCst);
         let clash = self.clash(doing);
         if clash.is_some() {
-            // The access is refused, so it must not conflict with any other.
+            // A refused access must not conflict with later ones, so its slot is cleared.
             slot.stamp.store(0, Ordering::SeqCst);
         }
         clash
@@ -168,7 +172,7 @@ impl Neighbours {
         self.others.iter().find_map(slots)
     }
 
-    /// Removes this process's accesses to one target, or to all targets: they are complete.
+    /// Removes this process's accesses to one target, or to all targets, after they are complete.
     pub fn end(&self, only: Option<u32>) {
         for slot in self.mine.iter() {
             let target = slot.whom.load(Ordering::Relaxed) as u32;
@@ -180,7 +184,7 @@ impl Neighbours {
     }
 }
 
-/// The content of another member's slot.
+/// A copy of another member's slot.
 struct Seen {
     call: &'static str,
     target: u32,

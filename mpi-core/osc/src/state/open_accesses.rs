@@ -1,4 +1,4 @@
-//! The incomplete accesses of this process and of the other members on its node, for the parameter `osc_base_check`.
+//! Incomplete accesses of this process and of members on its node, for `osc_base_check`.
 
 use crate::state::access_kind::AccessKind;
 use crate::state::neighbours::{Doing, Neighbours};
@@ -7,7 +7,7 @@ use mpi_base::param::{Level, Param};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
-/// Whether conflicting accesses are detected.
+/// Parameter `osc_base_check`: enables the detection of conflicting accesses.
 pub static CHECK: Param<bool> = Param::new(
     "osc",
     "base",
@@ -17,7 +17,7 @@ pub static CHECK: Param<bool> = Param::new(
     "Whether conflicting one-sided accesses are an error: accesses of one rank within an epoch, and concurrent accesses of ranks on one node",
 );
 
-/// Maximum number of runs that are remembered for each target; beyond it the oldest are forgotten.
+/// The maximum number of recorded runs for each target; beyond it the oldest runs are dropped.
 const MOST: usize = 4096;
 
 struct Access {
@@ -29,13 +29,13 @@ struct Access {
 /// An incomplete access that conflicts with a new one.
 pub(crate) struct Conflict {
     pub call: &'static str,
-    /// The bytes that both accesses touch.
+    /// The bytes in which both accesses overlap.
     pub bytes: Range<i64>,
-    /// The rank of the other process; none if both accesses are of this process.
+    /// The rank of the other process; `None` if both accesses are from this process.
     pub origin: Option<u32>,
 }
 
-/// The incomplete accesses; empty without `osc_base_check`.
+/// The incomplete accesses of a window; empty without `osc_base_check`.
 pub(crate) struct OpenAccesses(Option<Known>);
 
 struct Known {
@@ -43,7 +43,7 @@ struct Known {
     own: RefCell<Vec<Vec<Access>>>,
     /// Incomplete accesses of the other members on this node.
     neighbours: Option<Neighbours>,
-    /// The number of fences so far.
+    /// The number of fences on this window so far.
     phase: Cell<u64>,
 }
 
@@ -60,7 +60,7 @@ impl OpenAccesses {
         self.0.is_some()
     }
 
-    /// Removes the accesses to one target, or to all targets: they are complete.
+    /// Removes the accesses to one target, or to all targets, after they are complete.
     pub fn forget(&self, only: Option<&Target>) {
         let Some(known) = &self.0 else { return };
         let mut own = known.own.borrow_mut();
@@ -83,7 +83,7 @@ impl OpenAccesses {
             .map_or(0, Vec::len)
     }
 
-    /// Removes the accesses of this process to a rank that have begun since there were `count` of them.
+    /// Removes all but the first `count` accesses of this process to a rank.
     pub fn forget_since(&self, target: i32, count: usize) {
         let Some(known) = &self.0 else { return };
         let mut own = known.own.borrow_mut();
@@ -93,14 +93,15 @@ impl OpenAccesses {
         }
     }
 
-    /// Ends a fence: all accesses before it are complete at all members.
+    /// Records a fence: it completes all earlier accesses at all members.
     pub fn forget_phase(&self) {
         if let Some(known) = &self.0 {
             known.phase.set(known.phase.get() + 1);
             self.forget(None);
         }
     }
-    /// Records an access to these bytes of a target's window, or returns the incomplete access that conflicts with it.
+    /// Records an access to these bytes of a target's window.
+    /// Fails with the incomplete access that conflicts with it.
     pub fn begin(
         &self,
         (call, kind): (&'static str, AccessKind),
@@ -126,7 +127,8 @@ impl OpenAccesses {
 }
 
 impl Known {
-    /// Adds one run of an access. It is compared with the first `before` entries of this process and with the accesses of other members.
+    /// Adds one run of an access unless it conflicts with an earlier access.
+    /// The check covers the first `before` accesses of this process, and all of other members.
     fn add(
         &self,
         known: &mut Vec<Access>,
@@ -159,7 +161,7 @@ impl Known {
                 origin: Some(other.origin),
             });
         }
-        // An equal access to bytes that an incomplete one covers finds no conflict that the first does not find.
+        // If an equal access covers these bytes, a second entry would find no further conflicts.
         let is_covered = known[..before].iter().any(|old| {
             old.call == call
                 && old.kind == kind

@@ -6,25 +6,25 @@ use crate::btl::{Btl, Exposed, Region, Rights};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// This process's part: the network of all members on other nodes, and the registration of the window's memory with it.
+/// The network to all members on other nodes, and this process's memory registered with it.
 pub(crate) struct Registration {
     btl: Rc<dyn Btl>,
-    /// `None` if the window has no memory here.
+    /// The registered memory; `None` if this process has no memory in the window.
     exposed: Option<Exposed>,
     is_withdrawn: Cell<bool>,
 }
 
 impl Registration {
-    /// Registers a window's memory; `None` if the network cannot.
+    /// Registers a window's memory. Returns `None` if the network cannot register it.
     ///
     /// # Safety
-    /// The memory stays until [`Registration::withdraw`], or the value is dropped before it.
+    /// The memory stays allocated until [`Registration::withdraw`] or the drop of the value.
     pub unsafe fn of(btl: Rc<dyn Btl>, memory: Region) -> Option<Registration> {
         let exposed = match memory.len {
             0 => None,
             _ => {
                 let network = btl.capabilities().remote_memory?;
-                // SAFETY: the caller promises that the memory stays.
+                // SAFETY: the memory stays allocated by this function's contract.
                 Some(unsafe { network.expose(memory, Rights::ReadWrite) }?)
             }
         };
@@ -35,19 +35,19 @@ impl Registration {
         })
     }
 
-    /// Returns the key for the other members; empty if the window has no memory here.
+    /// Returns the key for the other members; empty if this process has no memory in the window.
     pub fn key(&self) -> &[u8] {
         self.exposed.as_ref().map_or(&[], |exposed| &exposed.key)
     }
 
-    /// Returns the word that all members compare: the length of the key and the network's name; never 0.
+    /// Returns the word for comparison: key length and hash of the network's name; never 0.
     pub fn word(&self) -> u64 {
         let name = self.btl.info().name.bytes();
         let hash = name.fold(1u32, |hash, byte| hash.wrapping_mul(31) ^ u32::from(byte));
         u64::from(hash | 1) << 32 | self.key().len() as u64
     }
 
-    /// Ends the registration: no member accesses the memory any more.
+    /// Ends the registration. The caller guarantees that no member accesses the memory any more.
     pub fn withdraw(&self) {
         if let (Some(exposed), false) = (&self.exposed, self.is_withdrawn.replace(true))
             && let Some(memory) = self.btl.capabilities().remote_memory

@@ -1,51 +1,51 @@
-//! The state of a window for its members on other nodes: counters of requests and replies.
+//! The state of a window for members that get messages: counters of requests and replies.
 
 use crate::error::OscError;
 use mpi_base::window::Mode;
 use std::cell::{Cell, RefCell};
 
-/// The state of a window for its members on other nodes.
+/// The states of all members that get messages.
 pub(crate) struct RemoteMembers {
     members: Box<[RemoteMember]>,
-    /// The number of members with accesses that no flush has completed.
+    /// The number of members with accesses that no flush has completed yet.
     busy: Cell<u32>,
 }
 
-/// The state of accesses to one member by the network.
+/// The state of network accesses to one member.
 #[derive(Default)]
 pub(crate) struct ByNetwork {
-    /// Whether there were accesses that no flush has completed.
+    /// True if there were accesses since the last flush.
     pub is_used: Cell<bool>,
     /// The number of accesses that have not ended.
     pub active: Cell<u32>,
-    /// Whether a put has ended whose data may not be in place.
+    /// True if a put has ended whose data may not have reached the target's memory.
     pub has_put: Cell<bool>,
 }
 
-/// The state of one member that is reached by messages.
+/// The state of one member that gets messages.
 #[derive(Default)]
 pub(crate) struct RemoteMember {
-    /// The number of its posts and completions.
+    /// The numbers of posts and completions that the member has sent.
     pub posts: Cell<u32>,
     pub completions: Cell<u32>,
-    /// Whether there were accesses that no flush has completed.
+    /// True if there were accesses since the last flush.
     pub(crate) sent: Cell<bool>,
-    /// Whether one of them was a message.
+    /// True if at least one of these accesses used messages.
     pub(crate) by_message: Cell<bool>,
     pub(crate) network: ByNetwork,
-    /// The numbers of the last flush that was requested and of the last that was answered.
+    /// The number of the last requested flush, and of the last answered flush.
     pub(crate) asked: Cell<u32>,
     pub(crate) answered: Cell<u32>,
-    /// Bytes of replies that it still owes.
+    /// The number of requested bytes that have not arrived yet.
     pub(crate) due: Cell<u64>,
-    /// The number of locks that it has granted, and that were requested.
+    /// The numbers of granted and of requested locks of the member, for this process.
     pub(crate) granted: Cell<u32>,
     pub(crate) wanted: Cell<u32>,
-    /// The lock of this process that it holds.
+    /// The lock mode in which the member holds this process's lock.
     pub(crate) holds: Cell<Option<Mode>>,
-    /// The error with which it refused its lock.
+    /// The error with which the member refused this process's lock request.
     pub(crate) lock_refused: RefCell<Option<OscError>>,
-    /// The first access that it has refused since the last flush.
+    /// The first error with which the member refused an access since the last flush.
     pub(crate) refused: RefCell<Option<OscError>>,
 }
 
@@ -61,19 +61,19 @@ impl RemoteMembers {
         &self.members[rank as usize]
     }
 
-    /// Returns true if no member has incomplete accesses by messages.
+    /// Returns true if no member has accesses that a flush must complete.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.busy.get() == 0
     }
 
-    /// Marks a member as having incomplete accesses by messages.
+    /// Records that a member has incomplete accesses by messages.
     pub(crate) fn begins(&self, remote: &RemoteMember) {
         remote.by_message.set(true);
         self.is_busy(remote);
     }
 
-    /// Counts an access by the network.
+    /// Counts a network access to a member.
     pub(crate) fn begins_by_network(&self, remote: &RemoteMember) {
         remote.network.is_used.set(true);
         remote.network.active.set(remote.network.active.get() + 1);
@@ -86,7 +86,7 @@ impl RemoteMembers {
         }
     }
 
-    /// Marks the accesses to a member as complete.
+    /// Records that all accesses to a member are complete.
     pub(crate) fn ends(&self, remote: &RemoteMember) {
         if remote.sent.replace(false) {
             self.busy.set(self.busy.get() - 1);

@@ -1,10 +1,14 @@
 //! Active target synchronisation: fence, and post, start, complete, wait (MPI 5.0, section 12.5).
 //!
-//! **Fence** completes this process's accesses and then runs a barrier. With both `MPI_MODE_NOPRECEDE` and `MPI_MODE_NOSUCCEED` the barrier is left out.
-//! With `MPI_MODE_NOPRECEDE` alone the barrier remains: what the target stored before its fence must be visible to the accesses after this process's fence.
+//! **Fence** completes this process's accesses and then runs a barrier.
+//! With both `MPI_MODE_NOPRECEDE` and `MPI_MODE_NOSUCCEED` there is no barrier.
+//! With `MPI_MODE_NOPRECEDE` alone the barrier remains: stores of the target before its fence
+//! must be visible to accesses after this process's fence.
 //!
-//! **Post, start, complete, wait**: each pair of members has a counter of posts and one of completions, which only grow. A post that arrives early is counted and found later.
-//! For members on this node the counters are words in shared memory ([`crate::state::control`]); a member on another node increments them by a message.
+//! **Post, start, complete, wait**: each pair of members has counters of posts and completions.
+//! The counters only grow, so an early post is counted and found later.
+//! For members on this node the counters are words in shared memory ([`crate::state::control`]).
+//! A member on another node increments them by a message.
 
 use crate::Error;
 use crate::coll::Call;
@@ -17,7 +21,7 @@ use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::WindowNeed;
 
 impl Win {
-    /// Returns its active target synchronisation.
+    /// Returns the active target synchronisation of this window.
     #[inline(always)]
     pub fn active(&self) -> ActiveSync<'_> {
         ActiveSync { win: self }
@@ -31,7 +35,7 @@ pub struct ActiveSync<'a> {
 }
 
 impl<'a> ActiveSync<'a> {
-    /// `MPI_Win_fence`.
+    /// Implements `MPI_Win_fence`.
     pub fn fence(self, assert: Assert) -> Result<(), Error> {
         let epochs = self.win.state().epochs();
         match epochs.access() {
@@ -61,7 +65,7 @@ impl<'a> ActiveSync<'a> {
         outcome
     }
 
-    /// Translates a group into ranks of the window; an error if one is not a member.
+    /// Translates a group into ranks of the window. Fails if a process is not a member.
     fn of_group(self, call: &str, group: &Group) -> Result<Vec<u32>, Error> {
         let mut ranks = Vec::with_capacity(group.size() as usize);
         for proc in group.iter() {
@@ -78,7 +82,7 @@ impl<'a> ActiveSync<'a> {
         Ok(ranks)
     }
 
-    /// `MPI_Win_post`: members of `group` may access this process's memory.
+    /// `MPI_Win_post`: allows the members of `group` to access this process's memory.
     pub fn post(self, group: &Group, assert: Assert) -> Result<(), Error> {
         let _ = assert;
         let epochs = self.win.state().epochs();
@@ -137,7 +141,7 @@ impl<'a> ActiveSync<'a> {
         }
     }
 
-    /// `MPI_Win_start`: begins an access epoch to the members of `group`, after they have posted.
+    /// `MPI_Win_start`: waits for posts of all members of `group`, then begins an access epoch.
     pub fn start(self, group: &Group, assert: Assert) -> Result<(), Error> {
         let epochs = self.win.state().epochs();
         match epochs.access() {
@@ -149,7 +153,7 @@ impl<'a> ActiveSync<'a> {
         for rank in &ranks {
             epochs.await_post(*rank);
         }
-        // With `MPI_MODE_NOCHECK` the program guarantees that they have posted.
+        // With `MPI_MODE_NOCHECK` the program guarantees that all members have posted.
         if !assert.nocheck {
             self.wait_for_all(("MPI_Win_start", WindowNeed::Post), &ranks, |target| {
                 self.win
@@ -213,7 +217,7 @@ impl<'a> ActiveSync<'a> {
         outcome
     }
 
-    /// `MPI_Win_wait`: ends the exposure epoch when all of its origins have completed.
+    /// `MPI_Win_wait`: ends the exposure epoch after all of its origins have completed.
     pub fn wait(self) -> Result<(), Error> {
         let Some(ranks) = self.win.state().epochs().take_exposed() else {
             return Err(self
@@ -237,7 +241,7 @@ impl<'a> ActiveSync<'a> {
             .has_completed(completed)
     }
 
-    /// `MPI_Win_test`: as [`ActiveSync::wait`], but returns false instead of waiting.
+    /// `MPI_Win_test`: the same as [`ActiveSync::wait`], but returns false instead of waiting.
     pub fn test(self) -> Result<bool, Error> {
         match self.win.engine().script() {
             Some(script) => self.win.recorded().test_scripted(script),

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`active`] | fence, post, start, complete, wait |
 //! | [`passive`] | locks and flushes |
-//! | [`wait`] | waiting for another member |
+//! | [`wait`] | waits for an action of another member |
 
 mod active;
 mod passive;

@@ -1,8 +1,11 @@
 //! Passive target synchronisation: locks, flushes and `MPI_Win_sync` (MPI 5.0, sections 12.5.3 and 12.5.4).
 //!
-//! The lock of a member on this node is taken in its control words ([`crate::state::control`]): one or two atomic instructions without contention.
-//! `MPI_Win_lock_all` raises one flag. While an exclusive lock is announced or requested from another node, it takes a shared lock of each member instead.
-//! A member on another node is locked by a message and its reply; `MPI_Win_lock_all` sends the message at the first access to that member.
+//! The lock of a member on this node is in its control words ([`crate::state::control`]).
+//! Without contention, a lock takes one or two atomic instructions.
+//! `MPI_Win_lock_all` raises one flag.
+//! It takes a shared lock of each member instead while an exclusive lock is announced.
+//! A message and its reply lock a member on another node.
+//! `MPI_Win_lock_all` sends this message at the first access to that member.
 
 use crate::Error;
 use crate::error::{OscClass, OscError};
@@ -14,11 +17,11 @@ use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::WindowNeed;
 use mpi_base::window::Mode;
 
-/// One flush out of this many polls for messages, since a poll costs as much as a few accesses.
+/// One in this number of flushes polls for messages, since a poll costs as much as a few accesses.
 const FLUSHES: u32 = 64;
 
 impl Win {
-    /// Returns its passive target synchronisation.
+    /// Returns the passive target synchronisation of this window.
     #[inline(always)]
     pub fn passive(&self) -> PassiveSync<'_> {
         PassiveSync { win: self }
@@ -40,12 +43,12 @@ impl<'a> PassiveSync<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_lock`.
+    /// Implements `MPI_Win_lock`.
     pub fn lock(self, mode: Mode, rank: i32, assert: Assert) -> Result<(), Error> {
         const CALL: &str = "MPI_Win_lock";
         let epochs = self.win.state().epochs();
         let before = match epochs.access() {
-            // A fence with no accesses after it begins no epoch that a lock would conflict with.
+            // After a fence without accesses, no epoch is open that conflicts with a lock.
             Access::None | Access::Fence => 0,
             Access::Locks(n) => n,
             _ => return Err(self.win.misfit(CALL, epochs.describe())),
@@ -73,7 +76,7 @@ impl<'a> PassiveSync<'a> {
         target.held.set(held);
         epochs.set(Access::Locks(before + 1));
         if held == Held::Unchecked {
-            // MPI_Win_lock acts as a memory barrier; taking no lock needs one here.
+            // MPI_Win_lock acts as a memory barrier; without a lock, this fence provides it.
             fence(Ordering::SeqCst);
         }
         Ok(())
@@ -104,7 +107,7 @@ impl<'a> PassiveSync<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_unlock`.
+    /// Implements `MPI_Win_unlock`.
     pub fn unlock(self, rank: i32) -> Result<(), Error> {
         const CALL: &str = "MPI_Win_unlock";
         let Some(target) = self.win.target(rank)? else {
@@ -131,7 +134,7 @@ impl<'a> PassiveSync<'a> {
         outcome.and(released)
     }
 
-    /// `MPI_Win_lock_all`.
+    /// Implements `MPI_Win_lock_all`.
     pub fn lock_all(self, assert: Assert) -> Result<(), Error> {
         const CALL: &str = "MPI_Win_lock_all";
         let epochs = self.win.state().epochs();
@@ -161,7 +164,7 @@ impl<'a> PassiveSync<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_unlock_all`.
+    /// Implements `MPI_Win_unlock_all`.
     pub fn unlock_all(self) -> Result<(), Error> {
         let epochs = self.win.state().epochs();
         if epochs.access() != Access::LockAll {
@@ -185,7 +188,7 @@ impl<'a> PassiveSync<'a> {
         outcome
     }
 
-    /// Takes the lock of a member on another node that `MPI_Win_lock_all` covers, before the first access to it.
+    /// Locks a member on another node before the first access to it under `MPI_Win_lock_all`.
     #[inline]
     pub(crate) fn lock_before_message(self, target: &Target) -> Result<(), Error> {
         let covered = self.win.state().epochs().access() == Access::LockAll;
@@ -196,8 +199,9 @@ impl<'a> PassiveSync<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_flush`, fast path: every access is complete when its call returns, and no trace or check is on. It makes no call.
-    /// Returns false, without any effect, if there is more to do.
+    /// `MPI_Win_flush`, fast path, inlined completely. It applies if all accesses are complete
+    /// when their calls return, and if no trace and no conflict check is enabled.
+    /// Returns false, without any effect, if one of these conditions does not hold.
     #[inline(always)]
     pub fn flush_plain(self, rank: i32) -> bool {
         let target = usize::try_from(rank)
@@ -252,7 +256,7 @@ impl<'a> PassiveSync<'a> {
         Ok(())
     }
 
-    /// `MPI_Win_flush_local`: waits until they are complete at the origin.
+    /// `MPI_Win_flush_local`: waits until accesses to a rank are complete at the origin.
     pub fn flush_local(self, rank: i32) -> Result<(), Error> {
         self.flush_for("MPI_Win_flush_local", rank)
     }
@@ -276,7 +280,8 @@ impl<'a> PassiveSync<'a> {
         self.win.messages().flush(Some(target))
     }
 
-    /// Polls in one of `FLUSHES` calls although no message of this process needs it: a program may flush in a loop until a peer responds.
+    /// Polls in one of `FLUSHES` calls, although no message of this process requires it.
+    /// A program may flush in a loop until a peer responds.
     #[inline]
     fn progress_now_and_then(self) {
         let flushes = self.win.state().epochs().flushes.get().wrapping_add(1);
@@ -286,14 +291,14 @@ impl<'a> PassiveSync<'a> {
         }
     }
 
-    /// `MPI_Win_flush_all`.
+    /// Implements `MPI_Win_flush_all`.
     pub fn flush_all(self) -> Result<(), Error> {
         self.flush_all_for("MPI_Win_flush_all")?;
         self.win.state().open_accesses().forget(None);
         Ok(())
     }
 
-    /// `MPI_Win_flush_local_all`.
+    /// Implements `MPI_Win_flush_local_all`.
     pub fn flush_local_all(self) -> Result<(), Error> {
         self.flush_all_for("MPI_Win_flush_local_all")
     }
@@ -309,13 +314,14 @@ impl<'a> PassiveSync<'a> {
     pub fn sync(self) {
         fence(Ordering::SeqCst);
         self.win.engine().progress();
-        // Programs call it in a loop until another process has stored a value; that process may need this core.
+        // Programs call this in a loop until another process has stored a value.
+        // That process may need this core.
         if self.win.engine().waiting().is_oversubscribed() {
             self.win.engine().waiting().give_core_away();
         }
     }
 
-    /// Checks that a request-based access is allowed.
+    /// Checks that the current epoch allows a request-based access.
     pub fn check(self, call: &str, rank: i32) -> Result<(), OscError> {
         if self.win.state().epochs().is_passive() || rank == PROC_NULL {
             return Ok(());
@@ -328,7 +334,7 @@ impl<'a> PassiveSync<'a> {
         Err(OscError::new(OscClass::Sync, sentence))
     }
 
-    /// Returns true if this process holds the lock of a member, alone or by `MPI_Win_lock_all`.
+    /// Returns true if this process holds a member's lock by `MPI_Win_lock` or `_lock_all`.
     fn holds(self, target: &Target) -> bool {
         self.win.state().epochs().access() == Access::LockAll || target.held.get() != Held::Nothing
     }

@@ -1,4 +1,4 @@
-//! Waits for an action of another member of a window, and reports them on the state page.
+//! Waits for an action of another member of a window. The state page shows each wait.
 
 use crate::Error;
 use crate::error::{OscClass, OscError};
@@ -8,24 +8,25 @@ use mpi_base::state::{About, AboutWindow, WindowNeed};
 use std::cell::Cell;
 
 impl Win {
-    /// Returns its waits for another member.
+    /// Returns the wait operations of this window.
     #[inline(always)]
     pub(crate) fn waits(&self) -> Waits<'_> {
         Waits { win: self }
     }
 }
 
-/// The waits of a window for another member.
+/// The wait operations of a window.
 #[derive(Clone, Copy)]
 pub(crate) struct Waits<'a> {
     win: &'a Win,
 }
 
 impl<'a> Waits<'a> {
-    /// Waits for an action of member `whom`. Fails if the member becomes unreachable or the window is broken.
+    /// Waits for an action of member `whom`. Fails if it is unreachable or the window is broken.
     ///
-    /// The wait succeeds if `done` was true at any poll, even if it is false at the next: a member in `MPI_Win_lock_all` raises its flag
-    /// before it sees the announced exclusive lock and lowers it again, and no exclusive lock is admitted while the flag is up.
+    /// The wait succeeds if `done` was true at any poll, even if `done` is false at the next poll.
+    /// This can happen with `MPI_Win_lock_all`: a member raises its flag, then finds the announced
+    /// exclusive lock and lowers the flag. No exclusive lock is admitted while the flag is raised.
     pub(crate) fn wait_for(
         self,
         (call, need): (&str, WindowNeed),
@@ -67,7 +68,8 @@ impl<'a> Waits<'a> {
         OscError::new(OscClass::Gone, sentence).into()
     }
 
-    /// Publishes on the state page the member that this process waits for, and the member that can end the wait, as far as this node knows it.
+    /// Publishes on the state page the member that this process waits for.
+    /// Also publishes the member that can end the wait, if that member is known on this node.
     #[cold]
     pub(crate) fn publish_wait(self, whom: &Target, need: WindowNeed) {
         let control = self.win.state().control();

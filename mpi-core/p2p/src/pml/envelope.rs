@@ -64,12 +64,12 @@ impl Context {
         Context(number << PLANE_BITS)
     }
 
-    /// The lowest number of a communicator with members of several jobs; lower numbers are of communicators within one job.
+    /// The lowest number of a communicator with members of several jobs; lower numbers belong to communicators within one job.
     ///
     /// Ranks repeat in several jobs, so these numbers do not contain the chooser's rank; they are drawn at random from 2^60.
     pub const FIRST_RANDOM: u64 = 1 << (63 - PLANE_BITS);
 
-    /// Returns true if it is the context of a communicator with members of several jobs.
+    /// Returns true for the context of a communicator with members of several jobs.
     pub fn is_random(self) -> bool {
         self.number() >= Context::FIRST_RANDOM
     }
@@ -101,10 +101,10 @@ impl Context {
 
 /// The communication modes (MPI 5.0, section 3.4) that differ on the wire.
 ///
-/// A buffered send is a standard send of a private copy, and a ready send is a standard send.
+/// A buffered send is a standard send of a private copy, and a ready send is sent like a standard send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Standard,
-    /// Completes only after the receive has started.
+    /// The send completes only after the receive has started.
     Synchronous,
 }

@@ -6,7 +6,7 @@ use mpi_types::status::{ANY_TAG, Status};
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a point-to-point operation failed.
+/// The reason why a point-to-point operation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PmlError {
     /// The message is longer than the receive buffer.
@@ -27,7 +27,7 @@ pub enum PmlError {
         sent: Box<str>,
         expected: Box<str>,
     },
-    /// No BTL reaches the peer; one reason from each.
+    /// No BTL reaches the peer; `reasons` contains one reason from each BTL.
     Unreachable { peer: ProcId, reasons: String },
     /// The peer ended while the operation needed it.
     PeerGone {
@@ -37,7 +37,7 @@ pub enum PmlError {
         /// The transport's reason, if it reported one.
         why: Option<Arc<str>>,
     },
-    /// A receive or probe waits for a message, and every process that could send it is lost; the transports' reasons.
+    /// A receive or probe waits for a message, and every process that could send it is lost; `lost` contains the transports' reasons.
     NoSender { tag: i32, lost: Vec<Arc<str>> },
 }
 

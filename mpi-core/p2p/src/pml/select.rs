@@ -26,7 +26,7 @@ pub static SELECTION: Param<Selection> = Param::selection(
     "Messaging layers that may be used; the first available one is used; empty: all",
 );
 
-/// Why no messaging layer was selected.
+/// The reason why no messaging layer was selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectError {
     Param(ParamError),

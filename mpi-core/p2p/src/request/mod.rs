@@ -50,7 +50,7 @@ pub enum Body {
 enum State {
     Running,
     Well,
-    /// Completed successfully, and nothing in it must be dropped before the cell is reused: a short receive, the most common case, or a collective.
+    /// Completed successfully, and the cell owns no value that must be dropped before it is reused: a short receive, the most common case, or a collective.
     Light,
     Failed,
     /// Still active, but the waiting thread must receive an error before it continues; see [`Table::interrupt`].
@@ -93,12 +93,12 @@ impl Request {
         self.state.get() == State::Interrupted
     }
 
-    /// Returns true if the operation has ended, so that nothing will complete it any more.
+    /// Returns true if the operation has ended, so that no code will complete it any more.
     pub fn has_ended(&self) -> bool {
         !matches!(self.state.get(), State::Running | State::Interrupted)
     }
 
-    /// Returns true if the request has no error and its body owns nothing that must be dropped before the request is reused.
+    /// Returns true if the request has no error and its body owns no value that must be dropped before the request is reused.
     #[inline]
     fn is_light(&self) -> bool {
         let body = match &*self.body.borrow() {
@@ -127,13 +127,13 @@ impl Request {
         self.status.set(status);
     }
 
-    /// Returns its index in the table, which never changes.
+    /// Returns the request's index in the table, which never changes.
     #[inline]
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// Returns the generation, which counts how often its cell has been returned.
+    /// Returns the generation, which counts how often the request's cell has been returned.
     #[inline]
     pub fn generation(&self) -> u32 {
         self.generation.get()
@@ -178,7 +178,7 @@ impl Table {
         req
     }
 
-    /// As [`Table::begin`] for a receive, which reuses as much as possible of the cell's previous receive.
+    /// Takes a request for a receive from the pool, like [`Table::begin`], and reuses as much as possible of the cell's previous receive.
     #[inline(always)]
     pub(crate) fn begin_recv(
         &self,
@@ -280,7 +280,7 @@ impl Table {
         self.nudge();
     }
 
-    /// As [`Table::complete_ok`], for a receive whose body is light, or a request whose body was taken.
+    /// Completes an operation like [`Table::complete_ok`], for a receive whose body is light, or a request whose body was taken.
     #[inline]
     pub fn complete_light(&self, req: &Request) {
         if req.is_interrupted() {
@@ -307,7 +307,7 @@ impl Table {
         }
     }
 
-    /// Sets the error with which the operation will complete, whatever its own result is.
+    /// Sets the error with which the operation will complete, regardless of its own result.
     pub fn doom(&self, req: &Request, error: Error) {
         *req.error.borrow_mut() = Some(error);
     }
@@ -349,7 +349,7 @@ impl Table {
         let status = req.status.get();
         let held = self.retire(req);
         drop(all);
-        // It may be the last reference to a communicator, whose drop accesses this table.
+        // `held` may be the last reference to a communicator, whose drop accesses this table.
         drop(held);
         Some(status)
     }

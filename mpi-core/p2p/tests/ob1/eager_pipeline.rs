@@ -170,7 +170,7 @@ fn unasked(engine: &Engine, messages: u32) -> u32 {
     unasked_of(engine, messages, &Named::BYTE.into(), 40_000)
 }
 
-/// As [`unasked`], for messages of `count` elements.
+/// Returns the number of messages of `count` elements that use the eager pipeline.
 fn unasked_of(engine: &Engine, messages: u32, datatype: &Datatype, count: i64) -> u32 {
     datatype.commit().expect("a type");
     let data = Scratch::new(count, datatype).expect("memory");

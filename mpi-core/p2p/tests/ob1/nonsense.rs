@@ -8,7 +8,7 @@ use mpi_core::pml::testing::wire;
 use mpi_core::testing::Job;
 use proptest::prelude::*;
 
-/// A word of a header or a payload: a small number, a request of this process, or anything.
+/// A word of a header or a payload: a small number, a request of this process, or an arbitrary value.
 fn word(own: u64) -> impl Strategy<Value = u64> {
     prop_oneof![
         0..5_u64,

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever a peer sends: messages of others continue to arrive, and nothing waits for a peer that has been declared lost.
+    /// Whatever a peer sends: messages of other peers continue to arrive, and no operation waits for a peer that has been declared lost.
     #[test]
     fn malformed_messages_of_a_peer_are_harmless(
         said in prop::collection::vec(

@@ -1,7 +1,7 @@
 //! Subarray and distributed array types, built from the simpler constructors (MPI 5.0, sections 5.1.3 and 5.1.4).
 //!
-//! Both build one dimension after another, the fastest first, then shift the result to its offset in the array and give
-//! it the extent of the array, so that successive elements are successive arrays.
+//! Both constructors build one dimension after another, from the fastest on. Then they shift the result to its offset in the array
+//! and set the extent to that of the array, so that successive elements are successive arrays.
 
 use super::Datatype;
 use super::construct::{Made, same_length};
@@ -29,7 +29,7 @@ impl Order {
 /// The distribution of one dimension of a distributed array; an argument `None` is `MPI_DISTRIBUTE_DFLT_DARG`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Distribution {
-    /// Not distributed; the argument is only kept for `MPI_Type_get_contents`.
+    /// The dimension is not distributed; the argument is kept only for `MPI_Type_get_contents`.
     None(Option<i64>),
     Block(Option<i64>),
     Cyclic(Option<i64>),

@@ -1,11 +1,11 @@
 //! Lower bound, upper bound and extent (MPI 5.0, section 5.1.6).
 //!
-//! If a type or one of its components is resized, only the markers count;
+//! If a type or one of its components is resized, only the markers define the bounds;
 //! otherwise the extent is padded to the strictest alignment of the basic types.
 //!
 //! The padding of a component belongs to the component, as in MPICH and Open MPI: the type ends after the padding of its last component.
-//! If displacements are multiples of the alignment, an extent computed from the type map would be the same. Otherwise that extent would be smaller
-//! than the components, too small for a program that rebuilds the type from its components (NumPy's structures).
+//! If displacements are multiples of the alignment, an extent computed from the type map has the same value. Otherwise that extent is smaller than the
+//! components: it is too small for a program that rebuilds the type from its components (NumPy's structures).
 
 use std::ops::Range;
 
@@ -75,7 +75,7 @@ impl Bounds {
         }
     }
 
-    /// Includes a placement; `None` on overflow.
+    /// Extends the bounds by a placement of `child`. Returns `None` on overflow.
     pub fn include(&mut self, p: &Placement<'_>, child: &Bounds, extent: i64) -> Option<()> {
         if p.count == 0 || p.reps == 0 {
             return Some(());

@@ -39,8 +39,8 @@ impl SendBuf {
     /// `count` elements at `ptr`, the buffer address in the sense of MPI (data may be before it).
     ///
     /// # Safety
-    /// Until the operation that uses the buffer is complete, all data of the `count` elements must be readable and
-    /// no code may write it.
+    /// Until the operation that uses the buffer is complete, the data of all `count` elements must be readable,
+    /// and no code may write these data.
     #[inline]
     pub unsafe fn new(ptr: *const u8, count: i64, datatype: Datatype) -> SendBuf {
         SendBuf {
@@ -80,7 +80,7 @@ impl SendBuf {
         self.datatype.contiguous_bytes(self.count).is_some()
     }
 
-    /// Copies packed bytes from `at` on to `out`. Returns their number.
+    /// Copies packed bytes, from position `at` on, to `out`. Returns the number of copied bytes.
     #[inline]
     pub fn pack_at(&self, at: i64, out: &mut [u8]) -> usize {
         if let Some(all) = self.contiguous() {
@@ -129,8 +129,8 @@ impl RecvBuf {
     /// `count` elements at `ptr`, the buffer address in the sense of MPI (data may be before it).
     ///
     /// # Safety
-    /// Until the operation that uses the buffer is complete, all data of the `count` elements must be writable and
-    /// no other code may use it.
+    /// Until the operation that uses the buffer is complete, the data of all `count` elements must be writable,
+    /// and no other code may use these data.
     #[inline]
     pub unsafe fn new(ptr: *mut u8, count: i64, datatype: Datatype) -> RecvBuf {
         RecvBuf {
@@ -180,7 +180,7 @@ impl RecvBuf {
         })
     }
 
-    /// Copies `input` to packed bytes from `at` on. Returns the number of bytes that fit.
+    /// Copies `input` to the packed bytes from position `at` on. Returns the number of bytes that fit.
     #[inline]
     pub fn unpack_at(&mut self, at: i64, input: &[u8]) -> usize {
         if let Some(all) = self.contiguous() {
@@ -231,7 +231,7 @@ impl RecvBuf {
         })
     }
 
-    /// Returns the same data as a send buffer, to send on what was received.
+    /// Returns a send buffer over the same data, to forward received data.
     #[inline]
     pub fn as_send(&self) -> SendBuf {
         SendBuf {
@@ -243,7 +243,7 @@ impl RecvBuf {
     }
 }
 
-/// The methods of both buffers.
+/// The methods that [`SendBuf`] and [`RecvBuf`] have in common.
 macro_rules! common {
     ($buf:ident, $pointer:ty) => {
         impl $buf {
@@ -285,8 +285,8 @@ macro_rules! common {
                 }
             }
 
-            /// Returns true if all data are in few long runs, so that packing them costs no more than copying them:
-            /// for callers whose cost per run is higher than that of copying a short run.
+            /// Returns true if all data are in few long runs, so that packing them costs no more than copying them.
+            /// This check is for callers whose cost per run exceeds the cost of copying a short run.
             #[inline]
             pub fn is_in_runs(&self) -> bool {
                 self.datatype.contiguous_bytes(self.count).is_some() || self.has_long_runs()

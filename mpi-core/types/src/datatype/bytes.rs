@@ -17,7 +17,7 @@ impl RecvBytes {
     /// `len` bytes at `ptr`.
     ///
     /// # Safety
-    /// Until the operation that uses them is complete, all of them must be writable and no other code may use them.
+    /// Until the operation that uses the buffer is complete, all `len` bytes must be writable, and no other code may use them.
     #[inline]
     pub unsafe fn new(ptr: *mut u8, len: usize) -> RecvBytes {
         RecvBytes { ptr, len }
@@ -80,7 +80,7 @@ impl RecvBytes {
 
 impl From<RecvBytes> for RecvBuf {
     fn from(bytes: RecvBytes) -> RecvBuf {
-        // SAFETY: the same bytes, whose validity the caller of `RecvBytes::new` guaranteed.
+        // SAFETY: the new buffer covers the bytes whose validity the caller of `RecvBytes::new` guaranteed.
         unsafe { RecvBuf::new(bytes.ptr, bytes.len as i64, Named::BYTE.into()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Constructors of derived datatypes: a type keeps its constructor's arguments; everything else is a fold over its *placements*.
+//! Constructors of derived datatypes: a type stores its constructor's arguments; all other properties are computed from its *placements*.
 //!
 //! A constructor only defines the displacements of blocks of older types ([`Derived::placements`]).
 //! Bounds, size, normal form, element counts and signatures are each one pass over these placements.
@@ -115,7 +115,7 @@ impl<'a> Placement<'a> {
 }
 
 impl Derived {
-    /// Calls `f` for each placement in the order of the type map, until it returns `None`.
+    /// Calls `f` for each placement in the order of the type map, until `f` returns `None`.
     pub fn placements<'a>(&'a self, mut f: impl FnMut(Placement<'a>) -> Option<()>) -> Option<()> {
         let child = self.lowered.as_ref().or(self.types.first());
         let Some(child) = child else {
@@ -221,7 +221,7 @@ impl Derived {
 
     /// Returns the normal form; computes it if the type was never committed.
     ///
-    /// A type that `commit` rejects as too irregular has an empty normal form, so using it all the same transfers no data.
+    /// A type that `commit` rejects as too irregular has an empty normal form, so an operation with such a type transfers no data.
     #[inline]
     pub fn layout(&self) -> &Layout {
         self.layout

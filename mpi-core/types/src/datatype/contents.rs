@@ -2,7 +2,7 @@
 //!
 //! The order of the arguments is the standard's.
 //! For a type made by a large-count form (`_c`) counts and displacements are returned as counts;
-//! for a type made by the ordinary form, as integers and addresses.
+//! for a type made by the ordinary form, they are returned as integers and addresses.
 
 use super::arrays::{Distribution, Order};
 use super::construct::{Derived, Made};
@@ -100,7 +100,7 @@ impl Order {
         }
     }
 
-    /// Returns the order of a value of `MPI_ORDER_*`.
+    /// Converts a value of `MPI_ORDER_*` to an [`Order`].
     pub fn from_value(value: i64) -> Option<Order> {
         match value {
             ORDER_C => Some(Order::C),
@@ -120,7 +120,7 @@ impl Distribution {
         (value, argument.unwrap_or(DISTRIBUTE_DFLT_DARG))
     }
 
-    /// Returns the distribution of a value of `MPI_DISTRIBUTE_*` and its argument.
+    /// Converts a value of `MPI_DISTRIBUTE_*` and its argument to a [`Distribution`].
     pub fn from_values(distribution: i64, argument: i64) -> Option<Distribution> {
         let argument = (argument != DISTRIBUTE_DFLT_DARG).then_some(argument);
         match distribution {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::normalise::MAX_RUNS;
 
-/// Why a datatype cannot be made or committed.
+/// The reason why a datatype cannot be created or committed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TypeError {
     /// A count or block length below zero.
@@ -25,11 +25,11 @@ pub enum TypeError {
         value: i64,
         limit: i64,
     },
-    /// The process grid of a darray has another size than its group.
+    /// The size of the process grid of a darray differs from the size of its group.
     Grid { processes: i64, grid: i64 },
     /// The rank given to a darray is not one of its processes.
     Rank { rank: i64, processes: i64 },
-    /// Fortran has no kind with that many digits or that range.
+    /// Fortran has no kind with the requested digits or range.
     NoKind {
         combiner: &'static str,
         asked: String,

@@ -1,8 +1,8 @@
 //! The data representation `external32` (MPI 5.0, section 14.5.2): big-endian, IEEE numbers, the same sizes on every machine.
 //!
-//! Packed data are basic elements in the order of the type map, in this representation as in the native one.
+//! Packed data are basic elements in the order of the type map, in `external32` as in the native representation.
 //! So the engine packs natively, and each basic element is converted between the packed bytes and the caller's bytes:
-//! most are byte-swapped, `long` and `wchar_t` change their length, and `long double` becomes IEEE binary128.
+//! most elements are byte-swapped, `long` and `wchar_t` change their length, and `long double` becomes IEEE binary128.
 //! Truncated integers keep their less significant bytes, as the standard requires.
 
 use super::buf::{RecvBuf, SendBuf};
@@ -13,7 +13,7 @@ use super::{Datatype, Repr};
 /// The conversion of one basic element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum How {
-    /// Byte-swapped.
+    /// The bytes are swapped.
     Turned,
     /// An integer of another length; the flag is true if it is signed.
     Resized { signed: bool },
@@ -50,7 +50,7 @@ impl Format {
         }
     }
 
-    /// Converts native bytes to external ones; both slices have the lengths of this format.
+    /// Converts native bytes to external bytes; both slices have the lengths of this format.
     fn to_external(self, native: &[u8], external: &mut [u8]) {
         match self.how {
             How::Turned => turned(native, external),
@@ -63,7 +63,7 @@ impl Format {
         }
     }
 
-    /// Converts external bytes to native ones.
+    /// Converts external bytes to native bytes.
     fn to_native(self, external: &[u8], native: &mut [u8]) {
         match self.how {
             How::Turned => turned(external, native),
@@ -152,7 +152,7 @@ fn from_quad(external: &[u8]) -> [u8; 16] {
 fn formats(named: Named) -> (Format, Option<Format>, i64) {
     let one = |format| (format, None, 1);
     match (named, named.info().kind) {
-        // The three types whose length in this representation differs from the native one.
+        // The three types whose length in `external32` differs from the native length.
         (Named::LONG, _) => one(Format::resized(Scalar::I64, 4, true)),
         (Named::UNSIGNED_LONG, _) => one(Format::resized(Scalar::U64, 4, false)),
         (Named::WCHAR, _) => one(Format::resized(Scalar::U32, 2, false)),

@@ -1,7 +1,7 @@
 //! Datatypes of Fortran kinds, selected by precision and range (MPI 5.0, section 19.1.9).
 //!
-//! They are unnamed predefined types: committed from the start, never freed, and valid for the operators.
-//! But they have an envelope, so they are represented like derived types, with one basic element.
+//! Types of Fortran kinds are unnamed predefined types: committed from the start, never freed, and valid for the operators.
+//! However, these types have an envelope, so they are represented like derived types, with one basic element.
 
 use super::construct::Made;
 use super::contents::Combiner;
@@ -107,7 +107,7 @@ pub fn integer(r: i64) -> Result<Datatype, TypeError> {
 }
 
 impl Datatype {
-    /// Returns the arguments of its selection, if it is a type of a Fortran kind.
+    /// Returns the arguments that selected this type, if it is a type of a Fortran kind.
     pub fn fortran_kind(&self) -> Option<&FortranKind> {
         match &self.0 {
             Repr::Named(_) => None,

@@ -5,7 +5,7 @@
 //! A long list of runs of one to three numbers each is split into units of one length.
 //! The count of a message is one more loop, which [`Shape`] adds as the outermost.
 //!
-//! After OPAL's optimised description and yaksa's nested vectors.
+//! The normal form follows OPAL's optimised description and yaksa's nested vectors.
 //! A packed position is located by division, and within irregular runs by a search in their prefix sums.
 
 use std::ops::Range;
@@ -59,9 +59,9 @@ pub struct Layout {
     starts: Vec<i64>,
     /// The length of each run, if all are equal.
     len: i64,
-    /// Innermost first.
+    /// The loops around the body, innermost first.
     loops: Vec<Loop>,
-    /// Packed bytes of the body.
+    /// The number of packed bytes of the body.
     bytes: i64,
     /// The number of runs over all loops.
     runs: i64,
@@ -109,7 +109,7 @@ impl Layout {
         }
     }
 
-    /// Innermost first.
+    /// Returns the loops around the body, innermost first.
     pub fn loops(&self) -> &[Loop] {
         &self.loops
     }
@@ -195,12 +195,12 @@ pub struct Body<'a> {
     pub starts: &'a [i64],
     /// The length of each run; valid only if `starts` is empty.
     len: i64,
-    /// Packed bytes.
+    /// The number of packed bytes of all runs.
     pub bytes: i64,
 }
 
 impl<'a> Body<'a> {
-    /// Two runs of different lengths; `starts` as in the field.
+    /// Returns a body of two runs of different lengths; `starts` has the form of [`Body::starts`].
     pub const fn two_of(offsets: &'a [i64; 2], starts: &'a [i64; 3]) -> Body<'a> {
         Body {
             offsets,
@@ -210,7 +210,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Runs at `offsets`, each `len` bytes long.
+    /// Returns a body of runs at `offsets`, each `len` bytes long.
     pub const fn uniform_of(offsets: &'a [i64], len: i64) -> Body<'a> {
         Body {
             offsets,
@@ -283,9 +283,9 @@ impl<'a> Body<'a> {
 #[derive(Clone, Copy)]
 pub struct Shape<'a> {
     pub body: Body<'a>,
-    /// Innermost first; unused loops have count 1.
+    /// The loops, innermost first; unused loops have count 1.
     pub loops: [Loop; MAX_LOOPS + 1],
-    /// Packed bytes of all elements.
+    /// The number of packed bytes of all elements.
     pub total: i64,
 }
 
@@ -295,7 +295,7 @@ const ONCE: Loop = Loop {
 };
 
 impl<'a> Shape<'a> {
-    /// `count` elements, `extent` apart, each of them `body` inside the loops `inner`.
+    /// Returns the shape of `count` elements, `extent` apart, each of them `body` inside the loops `inner`.
     #[inline(always)]
     pub fn new(body: Body<'a>, inner: &[Loop], extent: i64, count: i64) -> Shape<'a> {
         let count = count.max(0);

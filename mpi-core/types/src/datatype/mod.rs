@@ -88,7 +88,7 @@ impl Datatype {
         Named::from_handle(handle).map(Datatype::from)
     }
 
-    /// Returns the predefined datatype, if it is one.
+    /// Returns the predefined datatype, if this type is predefined.
     #[inline]
     pub fn as_named(&self) -> Option<Named> {
         match &self.0 {
@@ -97,7 +97,7 @@ impl Datatype {
         }
     }
 
-    /// Returns the predefined datatype of its elements: a type of a Fortran kind is equivalent to the predefined type of its size.
+    /// Returns the predefined datatype with the same elements: a type of a Fortran kind is equivalent to the predefined type of its size.
     #[inline]
     pub fn as_basic(&self) -> Option<Named> {
         match &self.0 {
@@ -106,7 +106,7 @@ impl Datatype {
         }
     }
 
-    /// Returns true if both are the same datatype, not just equal ones.
+    /// Returns true if both values refer to the same datatype object, not only to equal datatypes.
     pub fn same(&self, other: &Datatype) -> bool {
         match (&self.0, &other.0) {
             (Repr::Named(a), Repr::Named(b)) => a == b,

@@ -30,7 +30,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Returns the bytes in memory; also the alignment, for every scalar of the x86-64 and AArch64 ABIs.
+    /// Returns the size in bytes, which is also the alignment of every scalar in the x86-64 and AArch64 ABIs.
     pub const fn size(self) -> i64 {
         use Scalar::*;
         match self {
@@ -100,7 +100,7 @@ pub struct Named(u8);
 /// The properties of a predefined datatype.
 #[derive(Debug)]
 pub struct Info {
-    /// The value of its handle in the standard ABI.
+    /// The value of the datatype's handle in the standard ABI.
     pub handle: u32,
     pub name: &'static str,
     pub kind: Kind,
@@ -166,7 +166,7 @@ impl Named {
             .map_or(0, |size| usize::from(*size))
     }
 
-    /// Returns its properties.
+    /// Returns the properties of this predefined datatype.
     #[inline]
     pub fn info(self) -> &'static Info {
         &TABLE[self.0 as usize]

@@ -16,7 +16,7 @@ pub struct TooManyRuns;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
     runs: Vec<Run>,
-    /// Innermost first.
+    /// The loops around the runs, innermost first.
     loops: Vec<Loop>,
 }
 

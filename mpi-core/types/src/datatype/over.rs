@@ -7,7 +7,7 @@ use super::error::TypeError;
 use super::named::Named;
 use super::{Datatype, Repr, arrays};
 
-/// Returns this datatype with each predefined type replaced by `basic` of it.
+/// Returns this datatype with each predefined type `t` replaced by `basic(t)`.
 pub fn over<E: From<TypeError>>(
     datatype: &Datatype,
     basic: &mut dyn FnMut(Named) -> Result<Datatype, E>,
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::datatype::{Order, external_bytes};
 
-    /// Four bytes in place of each basic type.
+    /// Returns the datatype with four bytes for each basic type.
     fn shrunk(datatype: &Datatype) -> Datatype {
         let made = over(datatype, &mut |_| {
             Datatype::contiguous(4, &Named::BYTE.into())

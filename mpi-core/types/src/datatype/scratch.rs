@@ -58,7 +58,7 @@ impl Drop for Block {
 ///
 /// The block starts at the lowest byte of data of all elements, so a lower bound wastes no memory:
 /// element 0 is at offset `-span.start` in the block, which is `-true_lb` for the usual positive extent.
-/// The methods take ranges of elements, so an algorithm need not handle this.
+/// The methods take ranges of elements, so an algorithm need not know the offset of element 0.
 ///
 /// Buffers of one scratch follow MPI's rule for buffers: while one operation writes data, no other uses them.
 #[derive(Clone)]
@@ -113,7 +113,7 @@ impl Scratch {
         self.count
     }
 
-    /// Returns the datatype for which it was allocated.
+    /// Returns the datatype for which the memory was allocated.
     pub fn datatype(&self) -> &Datatype {
         &self.datatype
     }

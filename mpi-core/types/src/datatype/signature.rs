@@ -1,14 +1,14 @@
 //! Type signatures: the basic types of a datatype in order, without displacements.
 //!
-//! They serve two purposes.
-//! *How many basic elements are in a number of bytes?* (`MPI_Get_elements`): a walk over the placements,
-//! which skips whole ones by division.
-//! *Are two signatures equal?*: a composable hash. A signature of `n` elements with
-//! hash `h`, followed by one of `m` elements with hash `g`, has `n + m` elements and the hash `h * B^m + g`
-//! modulo 2^61 - 1 (Karp and Rabin), so `contiguous(4, INT)` and four `INT`s agree, and repetition costs a logarithm.
+//! Signatures serve two purposes.
+//! *How many basic elements are in a number of bytes?* (`MPI_Get_elements`): a walk over the placements counts the elements,
+//! and skips whole placements by division.
+//! *Are two signatures equal?*: a composable hash is compared. A signature of `n` elements with hash `h`, followed by a signature
+//! of `m` elements with hash `g`, has `n + m` elements and the hash `h * B^m + g` modulo 2^61 - 1 (Karp and Rabin).
+//! So `contiguous(4, INT)` and four `INT`s have equal hashes, and the hash of n repetitions takes O(log n) steps.
 //!
 //! Basic types are compared by format, not by name: `MPI_INT` and `MPI_INT32_T` agree.
-//! A pair type has two basic elements, as the structure in the standard's definition.
+//! A pair type has two basic elements, like the structure in the standard's definition.
 
 use super::construct::Derived;
 use super::named::{Kind, Named, Scalar};

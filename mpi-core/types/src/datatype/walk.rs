@@ -36,7 +36,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// The range is clamped to the shape.
+    /// Creates a walk over the packed bytes `range`, which is clamped to the shape.
     pub fn new(shape: Shape<'a>, range: Range<i64>) -> Walk<'a> {
         let start = range.start.max(0);
         let left = range.end.min(shape.total) - start;
@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A part of a run: the rest of it, or of the range.
+    /// Returns a part of a run, up to the end of the run or of the range.
     fn part_of_run(&mut self, run: Run) -> Piece<'a> {
         let len = (run.len - self.place.skip).min(self.left);
         let offset = self.place.base + run.offset + self.place.skip;
@@ -107,7 +107,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whole repetitions of a body of one run: of the two innermost loops, or a part of the innermost.
+    /// Returns whole repetitions of a body of one run: of the two innermost loops, or a part of the innermost loop.
     #[inline]
     fn grid(&mut self, run: Run) -> Piece<'a> {
         let [inner, outer, ..] = self.shape.loops;
@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whole repetitions of a body of several runs.
+    /// Returns whole repetitions of a body of several runs.
     fn bodies(&mut self) -> Piece<'a> {
         let body = self.shape.body;
         let count = self.repetitions(0, body.bytes);

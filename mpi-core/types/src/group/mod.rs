@@ -40,7 +40,7 @@ pub enum Comparison {
     Unequal,
 }
 
-/// Why a group could not be made.
+/// The reason why a group could not be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupError {
     /// A rank outside `0..size`.
@@ -172,7 +172,7 @@ impl Group {
         }
     }
 
-    /// Iterates over the job ranks of its members, in the order of their ranks in the group.
+    /// Iterates over the job ranks of the members, in the order of their ranks in the group.
     pub fn iter(&self) -> impl Iterator<Item = ProcId> + '_ {
         (0..self.size()).filter_map(|r| self.proc(r))
     }

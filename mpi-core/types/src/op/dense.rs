@@ -41,7 +41,7 @@ impl DenseOp {
         inout.with(|inout| self.combine(input, inout));
     }
 
-    /// As [`DenseOp::apply`], for memory of the library.
+    /// Combines the operands like [`DenseOp::apply`], with the result in memory of the library.
     #[inline]
     pub fn combine(&self, input: &[u8], inout: &mut [u8]) {
         self.kernel.run_dense(input, inout, self.size);

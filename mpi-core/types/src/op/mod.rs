@@ -151,7 +151,7 @@ impl Op {
         Predefined::BY_HANDLE.get(handle)?.map(Op::Predefined)
     }
 
-    /// Makes an operator that calls `function`, which must combine `len` elements at its two pointers and access nothing else.
+    /// Creates an operator that calls `function`, which must combine `len` elements at its two pointers and access no other memory.
     pub fn user(
         function: impl Fn(*const u8, *mut u8, i64, &Datatype) + 'static,
         commutes: bool,

@@ -9,9 +9,9 @@
 //! | MAXLOC, MINLOC | pairs |
 //!
 //! The standard's table does not define logical operators on `MPI_AINT`, `MPI_OFFSET` and `MPI_COUNT`.
-//! Open MPI and MPICH both allow them, and programs use them, so they are allowed here, too.
+//! Open MPI and MPICH allow these operators, and programs use them, so this table allows them, too.
 //! All operators of C integers are allowed on `MPI_CHAR`, as on C's `char`.
-//! Combinations beyond the table that only one of the two allows (logical operators on floating point) are errors.
+//! Combinations beyond the table that only one of Open MPI and MPICH allows (logical operators on floating point) are errors.
 
 use half::f16;
 

@@ -1,7 +1,7 @@
 //! `MPI_Dims_create`: factorises the number of processes into the extents of a grid (MPI 5.0, section 8.5.2).
 //!
-//! The standard requires extents "as close to each other as possible". Here that means: the difference between the largest and the smallest is minimal,
-//! and among these, the surface of the boxes of a grid, which neighbours exchange, is minimal (the sum of 1/extent).
+//! The standard requires extents "as close to each other as possible". Here the difference between the largest and the smallest extent is minimal.
+//! Among all choices with this difference, the surface that neighbours exchange is minimal (the sum of 1/extent).
 
 /// Returns `k` factors of `n`, the largest first and as close to each other as possible.
 pub fn balanced(n: u32, k: usize) -> Vec<u32> {

@@ -100,7 +100,7 @@ impl DistGraph {
         DistGraph::of_ends(rank, edges, edges, weighted)
     }
 
-    /// The same for edges that both ends have given: `into` by their destinations, `out` by their sources.
+    /// Returns the edges of a process from edges that both ends have given: `into` by their destinations, `out` by their sources.
     pub fn of_ends(rank: u32, into: &[Edge], out: &[Edge], weighted: bool) -> DistGraph {
         let into: Vec<_> = into.iter().filter(|e| e.1 == rank).collect();
         let out: Vec<_> = out.iter().filter(|e| e.0 == rank).collect();

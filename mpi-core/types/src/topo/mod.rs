@@ -26,7 +26,7 @@ pub enum Topology {
     DistGraph(DistGraph),
 }
 
-/// Why a topology cannot be made, or a query has no result.
+/// The reason why a topology cannot be created, or a query has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopoError {
     /// A dimension is not positive.

@@ -2,9 +2,9 @@
 //!
 //! Buffers have a block for each neighbour, in the order of the topology's queries. The block for a neighbour beyond an open end of a grid is not accessed.
 //! One process may be a neighbour several times.
-//! Messages between two processes match in the order in which they are sent, so the receiver only has to process its blocks in the sender's order:
-//! in a graph the n-th edge to a process matches the n-th edge from it; in a grid a message sent to the lower neighbour arrives there as the message
-//! of the upper neighbour, which makes a difference in rings of one or two processes.
+//! Messages between two processes match in the order in which they are sent, so the receiver only has to process its blocks in the sender's order.
+//! In a graph, the n-th edge to a process matches the n-th edge from that process.
+//! In a grid, a message to the lower neighbour arrives as the message of the upper neighbour; this rule matters in rings of one or two processes.
 
 use super::{Cart, DistGraph, Graph, TopoError, Topology};
 

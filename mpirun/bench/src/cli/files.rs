@@ -1,4 +1,4 @@
-//! The options of `io`.
+//! Options of the benchmark `io`.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub struct FileOptions {
 }
 
 impl FileOptions {
-    /// Returns these options as arguments for the ranks; the folder is made absolute on this host.
+    /// Returns these options as command-line arguments for the ranks, with an absolute folder.
     pub fn arguments(&self) -> Vec<String> {
         let pattern = self.pattern.to_possible_value();
         let pattern = pattern.map_or_else(String::new, |value| value.get_name().to_owned());
@@ -42,7 +42,7 @@ impl FileOptions {
     }
 }
 
-/// What the ranks write and read; the sizes are what it says.
+/// The access pattern of the ranks; each pattern has its own meaning of the sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
     /// Each rank's part is contiguous: four accesses of the size at explicit offsets

@@ -1,4 +1,4 @@
-//! A rank of `mpi-bench endings`: waits for a message that never arrives; rank 1 leaves in the requested way.
+//! Rank of `mpi-bench endings`: waits for a message that no rank sends; rank 1 ends as requested.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use super::watch::Folder;
 use crate::mpi::{Library, LoadError, MpiError, World};
 
-/// How the rank leaves.
+/// The way in which rank 1 ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LeaveMode {
     /// It does not leave
@@ -53,13 +53,13 @@ pub struct Leave {
     folder: PathBuf,
 }
 
-/// The reason why a rank did not reach its receive.
+/// The reason why a rank failed before or at its receive.
 #[derive(Debug)]
 pub enum LeaveError {
     Load(LoadError),
     Mpi(MpiError),
     Note(std::io::Error),
-    /// A message has arrived that no rank sends.
+    /// A message arrived, although no rank sends one.
     Woken,
 }
 
@@ -76,13 +76,14 @@ impl fmt::Display for LeaveError {
 
 impl std::error::Error for LeaveError {}
 
-/// Runs one rank; it returns only on an error.
+/// Runs one rank; returns only on an error.
 pub fn leave(task: &Leave) -> Result<(), LeaveError> {
     let library = Library::load(&task.lib).map_err(LeaveError::Load)?;
     let (world, _) = library.init(false).map_err(LeaveError::Mpi)?;
     let folder = Folder::at(&task.folder);
     if task.mode == LeaveMode::Fork {
-        // The child keeps the rank's standard output and error open and outlives the rank, unless a launcher kills it.
+        // The child keeps the rank's standard output and error open.
+        // It outlives the rank unless a launcher kills it.
         let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
         let child = child.map_err(LeaveError::Note)?.id();
         folder
@@ -116,7 +117,7 @@ fn go(world: &World<'_>, mode: LeaveMode) {
         LeaveMode::Quiet => world.exit_now(0),
         LeaveMode::Abort => world.abort(42),
         LeaveMode::Segv => loop {
-            // Rust's handler for stack overflows catches the first one and uninstalls itself.
+            // Rust's handler for stack overflows catches the first signal and uninstalls itself.
             let _ = kill_process(getpid(), Signal::SEGV);
         },
         LeaveMode::Wait | LeaveMode::Deaf | LeaveMode::Fork => {}

@@ -1,12 +1,12 @@
-//! `mpi-bench endings`: the time that a job takes to end after a failure or a signal, and what it leaves behind.
+//! `mpi-bench endings`: the time that a job takes to end after a fault, and what it leaves behind.
 //!
-//! Every row of the table is a [`Deed`]: ranks of this same program (`leave`) wait for a message that never arrives,
-//! then one of them leaves, or is killed, or the launcher gets a signal.
-//! The figure is the time from the deed to the moment when the launcher has ended *and* no process of the job lives;
-//! the process that does the deed writes the time of the monotonic clock into the job's private folder just before.
-//! Counted afterwards: processes of the job, files in its temporary folder, new files in `/dev/shm`.
+//! Every table row is a fault ([`Deed`]): a rank ends or is killed, or the launcher gets a signal.
+//! Before the fault, ranks of this same program (`leave`) wait for a message that no rank sends.
+//! The figure is the time from the fault until launcher *and* all processes of the job have ended.
+//! The process that causes the fault first writes its monotonic time to the job's private folder.
+//! Remains are processes of the job, files in its temporary folder, and new files in `/dev/shm`.
 //!
-//! Other programs may create files in `/dev/shm` meanwhile; `unshare -m` with a fresh tmpfs there excludes them.
+//! Other programs may create files in `/dev/shm`; `unshare -m` with a fresh tmpfs excludes them.
 
 mod leave;
 mod watch;
@@ -28,29 +28,29 @@ use crate::versus;
 use leave::LeaveMode;
 use watch::Folder;
 
-/// A launcher that needs longer than this hangs.
+/// The time after which a launcher counts as hanging.
 const HANGS: Duration = Duration::from_secs(4);
 
-/// Processes that outlive the launcher by this time count as left behind.
+/// The time after the launcher's end at which remaining processes count as left behind.
 const STAYS: Duration = Duration::from_secs(1);
 
-/// The wait before the deed, after which all ranks sleep in their receive, as in a job that has run for a while.
+/// The wait before the fault, after which all ranks sleep in their receive.
 const ASLEEP: Duration = Duration::from_millis(60);
 
-/// The source of the end of a job.
+/// The process at which the fault occurs.
 #[derive(Clone, Copy, Debug)]
 enum From {
-    /// The rank itself.
+    /// Rank 1 ends by itself.
     Within,
-    /// A signal to one rank.
+    /// One rank gets a signal.
     Rank(Signal),
-    /// A signal to the launcher alone.
+    /// Only the launcher gets a signal.
     Launcher(Signal),
-    /// The effect of Ctrl-C in a terminal: this number of signals to the whole foreground group.
+    /// As after Ctrl-C, this number of signals goes to the whole foreground process group.
     Terminal(u32),
 }
 
-/// A row of the table.
+/// A row of the table: one fault.
 struct Deed {
     what: &'static str,
     mode: LeaveMode,
@@ -118,7 +118,7 @@ const fn deed(what: &'static str, mode: LeaveMode, from: From) -> Deed {
     Deed { what, mode, from }
 }
 
-/// The reason why nothing could be measured.
+/// The reason why the measurement failed.
 #[derive(Debug)]
 pub enum EndingsError {
     NoOwnLibrary(find::NotFound),
@@ -146,10 +146,11 @@ impl fmt::Display for EndingsError {
 
 impl std::error::Error for EndingsError {}
 
-/// The observed end of one job.
+/// The observations of one job's end.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Milliseconds from the deed until launcher and ranks have ended; `None` if the launcher hangs or a process stays.
+    /// Milliseconds from the fault until launcher and ranks have ended.
+    /// `None` means that the launcher hangs or a process remains.
     gone: Option<f64>,
     hangs: bool,
     status: Option<i32>,
@@ -183,7 +184,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let [plain] = AS_IT_COMES;
     let mut command = one.launch(plain, options.ranks(), &options.our_arg);
     if deed.mode == LeaveMode::Deaf {
-        // Ignored signals stay ignored over exec.
+        // A signal that is ignored stays ignored over exec.
         command.args(["/bin/sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]);
     }
     command
@@ -207,7 +208,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let done = commit(deed, &folder, &pids, group);
     let hearing = std::time::Instant::now();
     let outcome = running.wait_while(|_| hearing.elapsed() < HANGS);
-    // If a rank does the deed, its note may arrive late.
+    // If a rank causes the fault, its note may arrive late.
     let done = done.or_else(|| folder.deed_done());
     pids.extend(folder.children());
     let left = watch::living_after(&pids, STAYS);
@@ -226,10 +227,10 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     Ok(seen)
 }
 
-/// Does the deed, unless a rank does it; returns its time.
+/// Causes the fault, unless a rank causes it; returns its time.
 fn commit(deed: &Deed, folder: &Folder, pids: &[i32], group: Option<Pid>) -> Option<f64> {
     let at = now_ms();
-    // A process that has already ended needs no signal.
+    // A failure to send is ignored: a process that has already ended needs no signal.
     match deed.from {
         From::Within => {
             folder.let_go();
@@ -256,7 +257,7 @@ fn commit(deed: &Deed, folder: &Folder, pids: &[i32], group: Option<Pid>) -> Opt
     Some(at)
 }
 
-/// Formats a cell as "12 ms, 137": the median, the exit status, and what was left.
+/// Formats a table cell such as "12 ms, 137": the median, the exit status, and the remains.
 fn spell(seen: &[Seen]) -> String {
     let mut times: Vec<f64> = seen.iter().filter_map(|seen| seen.gone).collect();
     times.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
-//! Notes between ranks and their watcher, as files in a private folder, and the search for what a job leaves behind.
+//! Notes between ranks and their observer, as files in a private folder; search for remains.
 //!
-//! The notes are files because a launcher that is being killed may lose the ranks' output.
+//! The notes are files, since a launcher that is being killed may lose the ranks' output.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,10 +12,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::now_ms;
 
-/// The files of one job: `ready.RANK` and `child.RANK` contain a pid, a rank leaves when `go` exists, and `deed` contains the time at which it left.
+/// The notes of one job.
+/// `ready.RANK` and `child.RANK` contain a pid. The file `go` lets rank 1 end.
+/// `deed` contains the time of the fault.
 pub struct Folder {
     path: PathBuf,
-    /// Removes the folder when the watcher's value is dropped.
+    /// The temporary folder, which is removed when the observer's value is dropped.
     _own: Option<tempfile::TempDir>,
 }
 
@@ -30,7 +32,7 @@ impl Folder {
         })
     }
 
-    /// Opens a rank's view of the folder.
+    /// Opens the folder in a rank; the rank does not remove the folder.
     pub fn at(path: &Path) -> Folder {
         Folder {
             path: path.to_owned(),
@@ -47,7 +49,7 @@ impl Folder {
         self.path.join("tmp")
     }
 
-    /// Writes a note atomically, as other processes read at any time.
+    /// Writes a note atomically, since other processes read it at any time.
     fn note(&self, name: &str, text: &str) -> io::Result<()> {
         let fresh = self.path.join(format!(".{name}.{}", std::process::id()));
         fs::write(&fresh, text)?;
@@ -67,7 +69,7 @@ impl Folder {
     }
 
     pub fn let_go(&self) {
-        // A rank that never gets this note shows up as a launcher that hangs.
+        // If this fails, the rank does not end, and the launcher counts as hanging.
         let _ = self.note("go", "");
     }
 
@@ -83,7 +85,7 @@ impl Folder {
         self.read("deed")
     }
 
-    /// Returns the pids of all ranks, in rank order, as soon as all are ready.
+    /// Waits until all ranks are ready; returns their pids in rank order.
     pub fn await_ranks(&self, ranks: u32, limit: Duration) -> Option<Vec<i32>> {
         let begin = Instant::now();
         loop {
@@ -97,7 +99,7 @@ impl Folder {
         }
     }
 
-    /// Returns the children that ranks have started.
+    /// Returns the pids of the children that ranks have started.
     pub fn children(&self) -> Vec<i32> {
         let names = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -113,13 +115,13 @@ impl Folder {
     }
 }
 
-/// Returns the names in `/dev/shm`.
+/// Returns the file names in `/dev/shm`.
 pub fn segments() -> BTreeSet<std::ffi::OsString> {
     let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name()).collect()
 }
 
-/// Returns the processes that still live after `limit`; returns at once when none is left.
+/// Returns the processes that are still alive after `limit`; returns early if none is alive.
 pub fn living_after(pids: &[i32], limit: Duration) -> Vec<i32> {
     let begin = Instant::now();
     loop {
@@ -131,9 +133,9 @@ pub fn living_after(pids: &[i32], limit: Duration) -> Vec<i32> {
     }
 }
 
-/// Returns true if a process runs; a zombie does not.
+/// Returns true if a process is alive; a zombie is not.
 fn lives(pid: i32) -> bool {
-    // The state is the first word after the name, which is in parentheses (proc_pid_stat(5)).
+    // The state is the first word after the name in parentheses (proc_pid_stat(5)).
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .ok()
         .and_then(|stat| {
@@ -143,7 +145,7 @@ fn lives(pid: i32) -> bool {
         .unwrap_or(false)
 }
 
-/// Kills what a launcher has left.
+/// Kills the processes that a launcher has left behind.
 pub fn end(pids: &[i32]) {
     for pid in pids.iter().filter_map(|&pid| Pid::from_raw(pid)) {
         let _ = kill_process(pid, Signal::KILL);

@@ -1,23 +1,23 @@
-//! What chose the algorithms of a communicator's calls, read from the lines of `mpirun --explain`.
+//! Parser of `mpirun --explain` output: the chosen components and algorithms of each collective.
 
 use std::collections::BTreeMap;
 
 use super::ways::Call;
 
-/// The start of the lines about collectives of the world.
+/// The prefix of the lines about collectives on MPI_COMM_WORLD.
 const LINE: &str = "explain: coll on MPI_COMM_WORLD: ";
 
-/// The components that serve each call, and how each of them does it.
+/// The components that serve each call, and their algorithms.
 #[derive(Debug, Default)]
 pub struct Choices {
-    /// By call: the components in the order in which they are asked.
+    /// For each call its components, in the order in which the library tries them.
     chains: BTreeMap<String, Vec<String>>,
-    /// By component and call.
+    /// The algorithm of each component for each call.
     algorithms: BTreeMap<(String, String), String>,
 }
 
 impl Choices {
-    /// Reads all that a job printed; lines of other subjects are skipped.
+    /// Parses the output of a job; lines about other subjects are skipped.
     pub fn read(explained: &str) -> Choices {
         let mut choices = Choices::default();
         for line in explained.lines().filter_map(|line| line.strip_prefix(LINE)) {

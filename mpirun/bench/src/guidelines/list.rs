@@ -1,25 +1,25 @@
-//! The guidelines.
+//! List of the performance guidelines.
 
 use std::fmt;
 
 use super::ways::Call;
 
-/// The size of a call's block, in terms of the size `n` of a row and the number of ranks `p`.
+/// The block size of a call, as a function of the row's size `n` and the number of ranks `p`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bytes {
-    /// `n`
+    /// The row's size, `n` bytes
     Row,
-    /// `n / p`
+    /// The share of one rank, `n / p` bytes
     Share,
-    /// `n * p`
+    /// The blocks of all ranks, `n * p` bytes
     All,
-    /// The next larger size of the run.
+    /// The next larger size of the run
     Next,
 }
 
 use Bytes::{All, Next, Row, Share};
 
-/// One guideline: the left way must not be slower than the right one.
+/// A guideline: the calls on the left must not be slower than the calls on the right.
 #[derive(Clone, Copy, Debug)]
 pub struct Guideline {
     left: (Call, Bytes),
@@ -33,7 +33,9 @@ const fn than(left: Call, right: &'static [(Call, Bytes)]) -> Guideline {
     }
 }
 
-/// All guidelines: another way to the same result, the plain form for a form with counts of its own, the blocking form for a nonblocking one, and more bytes.
+/// All guidelines.
+/// The right side is another way to the same result, the plain form of a call with counts,
+/// the blocking form of a nonblocking call, or the same call with more bytes.
 pub const GUIDELINES: [Guideline; 40] = {
     use Call::*;
     [
@@ -81,14 +83,15 @@ pub const GUIDELINES: [Guideline; 40] = {
 };
 
 impl Guideline {
-    /// Returns the calls of both sides with the bytes of their blocks; `None` if the row's size does not fit the guideline.
+    /// Returns the calls of both sides with their block sizes in bytes.
+    /// Returns `None` if the row's size does not fit the guideline.
     pub fn sides(
         &self,
         size: usize,
         next: Option<usize>,
         ranks: usize,
     ) -> Option<[Vec<(Call, usize)>; 2]> {
-        /// Reductions are of numbers of four bytes, and a block has at least one.
+        /// The element size in bytes; a block has at least one element.
         const NUMBER: usize = size_of::<f32>();
         let bytes = |what: Bytes| match what {
             Row => Some(size),
@@ -109,7 +112,7 @@ impl Guideline {
         Some([side(&[self.left])?, side(self.right)?])
     }
 
-    /// Returns the calls of both sides, each once.
+    /// Returns the calls of both sides, without duplicates.
     pub fn calls(&self) -> Vec<Call> {
         let mut calls = vec![self.left.0];
         for (call, _) in self.right {

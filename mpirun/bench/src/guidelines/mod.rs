@@ -1,13 +1,16 @@
-//! `mpi-bench guidelines`: whether a library's collectives keep the self-consistency guidelines of the literature.
+//! `mpi-bench guidelines`: check of the self-consistency guidelines for collectives.
 //!
-//! A guideline names two ways to the same result, and one of them must not be slower: no program should gain by writing `MPI_Allreduce`
-//! as a reduction and a broadcast (J. L. Träff, W. D. Gropp, R. Thakur, "Self-consistent MPI performance guidelines", IEEE TPDS 21(5), 2010).
-//! As in PGMPI (S. Hunold, A. Carpen-Amarie, "Autotuning MPI collectives using performance guidelines", HPCAsia 2018) both ways are run in
-//! one job, in turns, and their medians are compared; as in ReproMPI the time of a way is that of its slowest rank.
+//! A guideline names two ways to the same result, of which the left must not be slower.
+//! Example: no program should gain by replacing `MPI_Allreduce` by a reduction and a broadcast.
+//! Source: J. L. Träff, W. D. Gropp, R. Thakur, "Self-consistent MPI performance guidelines",
+//! IEEE TPDS 21(5), 2010.
+//! Both ways alternate in one job, and their medians are compared as in PGMPI. Source: S. Hunold,
+//! A. Carpen-Amarie, "Autotuning MPI collectives using performance guidelines", HPCAsia 2018.
+//! The time of a way is that of its slowest rank, as in ReproMPI.
 //!
-//! A violated guideline is printed with both times and with what chose the algorithm on each side: the components and algorithms of the
-//! calls, as `mpirun --explain` prints them for the communicator of the same job ([`choices`]).
-//! It is a report, not a test: the exit status does not depend on the times.
+//! The report lists each violated guideline with both times and the algorithms of all its calls.
+//! The algorithms come from the `mpirun --explain` output of the same job ([`choices`]).
+//! The report is not a test: the exit status does not depend on the times.
 
 mod choices;
 mod list;
@@ -30,13 +33,13 @@ use choices::Choices;
 use list::{GUIDELINES, Guideline};
 use ways::{Call, Memory};
 
-/// A way that is slower than the other by more than this factor violates the guideline.
+/// The ratio of the left time to the right time above which a guideline is violated.
 const LIMIT: f64 = 1.1;
 
-/// A row is left out if the blocks of all ranks have more bytes than this: every rank has two such buffers.
+/// The maximum size of all ranks' blocks in bytes; every rank has two such buffers.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Turns of both ways, unless the command line says more.
+/// The minimum number of rounds; the command line may request more.
 const LEAST_TURNS: u32 = 3;
 
 /// The reason why no guideline was checked.
@@ -57,7 +60,7 @@ impl fmt::Display for GuidelinesError {
 
 impl std::error::Error for GuidelinesError {}
 
-/// The two times of a guideline at one size, in microseconds.
+/// The times of both sides of a guideline at one size, in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Comparison {
     guideline: String,
@@ -72,25 +75,25 @@ impl Comparison {
     }
 }
 
-/// What rank 0 of a job prints.
+/// The JSON output of rank 0.
 #[derive(Debug, Serialize, Deserialize)]
 struct Compared {
     library: String,
     comparisons: Vec<Comparison>,
 }
 
-/// A line of the report in JSON.
+/// A line of the report in JSON format.
 #[derive(Serialize)]
 struct Line<'a> {
     ranks: u32,
     #[serde(flatten)]
     comparison: &'a Comparison,
     violated: bool,
-    /// The choices for the calls on both sides; empty if the guideline is kept.
+    /// The chosen algorithms of the calls on both sides; empty if the guideline is met.
     chosen: Vec<String>,
 }
 
-/// Starts a job for each number of ranks and prints the report.
+/// Runs a job for each number of ranks and prints the report.
 pub fn run(options: &Options) -> Result<(), GuidelinesError> {
     let folder = own_library(options).map_err(GuidelinesError::NoOwnLibrary)?;
     let ours = Installation::at(&folder).map_err(GuidelinesError::Launcher)?;
@@ -109,13 +112,13 @@ pub fn run(options: &Options) -> Result<(), GuidelinesError> {
             true => json(ranks, &compared, &choices),
             false => text(ranks, &compared, &choices),
         };
-        // A closed pipe is no error: its reader does not want the report any more.
+        // A closed stdout pipe is not an error.
         let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
     }
     Ok(())
 }
 
-/// Returns the arguments of the ranks.
+/// Returns the command-line arguments of the ranks.
 fn arguments(options: &Options) -> Vec<String> {
     let mut arguments = vec!["compare".to_owned()];
     let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
@@ -135,7 +138,7 @@ fn default_sizes() -> Sizes {
     Sizes(powers_of_two(8, 1 << 20).0.into_iter().step_by(2).collect())
 }
 
-/// Compares as one rank of a job; rank 0 prints the times.
+/// Runs all comparisons as one rank of a job; rank 0 prints the times.
 pub fn compare(options: &Options, world: &World<'_>) -> Result<(), MpiError> {
     pace::keep_busy(world, options.settle)?;
     let ranks = usize::try_from(world.size()).unwrap_or(1);
@@ -163,20 +166,20 @@ pub fn compare(options: &Options, world: &World<'_>) -> Result<(), MpiError> {
             library: world.version(),
             comparisons,
         };
-        // A struct of strings and numbers always has a JSON form.
+        // The conversion of strings and numbers to JSON cannot fail.
         println!("{}", serde_json::to_string(&compared).unwrap_or_default());
     }
     Ok(())
 }
 
-/// Runs both ways in turns. Returns the medians of their times, the same on every rank.
+/// Measures both sides alternately; returns the medians, which are the same on every rank.
 fn times(
     options: &Options,
     world: &World<'_>,
     memory: &mut Memory,
     sides: [Vec<(Call, usize)>; 2],
 ) -> Result<[f64; 2], MpiError> {
-    /// Iterations of one turn.
+    /// The number of iterations in one round.
     const ITERATIONS: u64 = 20;
     let turns = options.rounds.max(LEAST_TURNS);
     let pace = Pace {
@@ -250,13 +253,13 @@ fn json(ranks: u32, compared: &Compared, choices: &Choices) -> String {
                 false => Vec::new(),
             },
         };
-        // A struct of strings and numbers always has a JSON form.
+        // The conversion of strings and numbers to JSON cannot fail.
         serde_json::to_string(&line).unwrap_or_default() + "\n"
     });
     lines.collect()
 }
 
-/// Returns what chose the algorithms of both sides, one call in each line.
+/// Returns the chosen algorithms of both sides, one line for each call.
 fn chosen(comparison: &Comparison, choices: &Choices) -> Vec<String> {
     let guideline = GUIDELINES
         .iter()

@@ -1,4 +1,4 @@
-//! The ways to a result: sequences of collective calls on the same buffers.
+//! Sequences of collective calls that lead to the same result, on the same buffers.
 
 use std::fmt;
 
@@ -59,7 +59,7 @@ impl Call {
         }
     }
 
-    /// Returns the name of the call whose algorithms serve it: that of the blocking form.
+    /// Returns the name of the blocking form, whose algorithms also serve the nonblocking form.
     pub fn served_as(self) -> &'static str {
         match self {
             Call::Ibarrier => "barrier",
@@ -79,7 +79,7 @@ impl fmt::Display for Call {
     }
 }
 
-/// The buffers of all calls of one size.
+/// The buffers that the calls of one size use.
 pub struct Memory {
     sent: Buffer,
     received: Buffer,
@@ -87,7 +87,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Buffers of `size` bytes for each rank.
+    /// Creates buffers with a block of `size` bytes for each rank.
     pub fn new(world: &World<'_>, size: usize) -> Memory {
         let ranks = usize::try_from(world.size()).unwrap_or(1);
         Memory {
@@ -97,7 +97,7 @@ impl Memory {
         }
     }
 
-    /// Runs calls one after the other, each with blocks of its own size.
+    /// Executes the calls one after the other, each with its own block size.
     pub fn run(&mut self, world: &World<'_>, calls: &[(Call, usize)]) -> Result<(), MpiError> {
         calls
             .iter()

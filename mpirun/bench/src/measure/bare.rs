@@ -1,10 +1,13 @@
-//! A barrier without MPI among the same processes: one counter in shared memory, as the lower bound for `MPI_Barrier`.
+//! Barrier without MPI, as a lower bound for `MPI_Barrier`: one counter in shared memory.
 //!
-//! Every rank increments the counter and polls until the sum is complete; if cores are oversubscribed it yields its core between polls.
-//! Each rank must be switched in once, so no software barrier can be much faster there; the difference is the cost of the library.
+//! Every rank increments the counter and polls until the sum is complete.
+//! If cores are oversubscribed, a rank yields its core between polls.
+//! Each rank must then be switched in once, so no software barrier is much faster.
+//! The difference to `MPI_Barrier` is the cost of the library.
 //!
-//! Rank 0 creates the memory and broadcasts its pid and descriptor; the others open that through `/proc`.
-//! If one of them cannot, because it is on another machine or lacks the permission, no figure is printed.
+//! Rank 0 creates the memory and broadcasts its pid and descriptor.
+//! The other ranks open the memory through `/proc`.
+//! If a rank cannot, because it is on another machine or lacks permission, no figure is printed.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -15,10 +18,10 @@ use mpi_base::mem::{Segment, memfd};
 
 use crate::mpi::{Combine, MpiError, World};
 
-/// The distance between the count and the token, in bytes.
+/// The distance between the counter and the token in bytes.
 const LINE: usize = 128;
 
-/// A barrier of all ranks.
+/// A shared-memory barrier of all ranks.
 pub struct Bare {
     segment: Segment,
     ranks: u64,
@@ -27,7 +30,7 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// Creates a barrier; `None` on all ranks if one of them cannot map the memory.
+    /// Creates a barrier; returns `None` on all ranks if one of them cannot map the memory.
     pub fn new(world: &World<'_>) -> Result<Option<Bare>, MpiError> {
         let own = (world.rank() == 0).then(make).flatten();
         let fd = own.as_ref().map_or(0, |(fd, _)| fd.as_raw_fd() as u64);
@@ -40,7 +43,7 @@ impl Bare {
             there == Some(token) && token != 0
         });
         let here = if segment.is_some() { 1.0 } else { 0.0 };
-        // Rank 0 keeps the descriptor open until all ranks have opened it.
+        // This reduction also keeps rank 0's descriptor open until all ranks have opened it.
         let everywhere = world.collectives().combine(here, Combine::Min)? > 0.5;
         let ranks = u64::try_from(world.size()).unwrap_or(1);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -52,7 +55,7 @@ impl Bare {
         }))
     }
 
-    /// Returns the time of `times` barriers.
+    /// Executes `times` barriers; returns their total time.
     pub fn run(&mut self, times: u64) -> Duration {
         let Some(count) = self.segment.at::<AtomicU64>(0) else {
             return Duration::ZERO;
@@ -75,7 +78,7 @@ impl Bare {
     }
 }
 
-/// Creates memory with a token, which lets a rank detect that the descriptor is one of another machine.
+/// Creates the memory with a token, by which a rank detects a descriptor of another machine.
 fn make() -> Option<(OwnedFd, u64)> {
     let fd = memfd("bare barrier", 2 * LINE as u64).ok()?;
     let segment = Segment::map(&fd, 2 * LINE).ok()?;

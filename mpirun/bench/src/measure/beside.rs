@@ -1,7 +1,8 @@
 //! Operations beside processes that compute, and operations of ranks that compute themselves.
 //!
-//! With `-n` or `--vs`, `mpi-bench` runs one busy loop for each core meanwhile ([`crate::load`]); as a rank it measures beside whatever runs there.
-//! A row's figure is the time of one operation at the slowest rank, operations back to back.
+//! With `-n` or `--vs`, `mpi-bench` runs one busy loop on each core ([`crate::load`]).
+//! As a rank it measures beside the present load.
+//! A row's figure is the average time of an operation at the slowest rank, measured back to back.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use crate::mpi::{Combine, Flights, MpiError, World};
 use crate::pace::Pace;
 use crate::row::Row;
 
-/// The rows, in the order in which they are measured; ping-pongs are round trips of ranks 0 and 1.
+/// The rows in order of measurement; a ping-pong is a round trip between ranks 0 and 1.
 pub const ROWS: &[&str] = &[
     "ping-pong 8",
     "ping-pong 64 KiB",
@@ -22,11 +23,11 @@ pub const ROWS: &[&str] = &[
     "200 us of work and an allreduce",
 ];
 
-/// The number of messages in the row of sends, and the length of each.
+/// The number of messages in the row "64 sends of 1 KiB"; `MESSAGE` is the length of each in bytes.
 const WINDOW: usize = 64;
 const MESSAGE: usize = 1 << 10;
 
-/// A rank's own work between two operations.
+/// The time for which a rank computes between two operations.
 const WORK: Duration = Duration::from_micros(200);
 
 const DATA: i32 = 1;
@@ -50,7 +51,7 @@ pub fn row(world: &World<'_>, index: usize, pace: Pace) -> Result<Row, MpiError>
     })
 }
 
-/// One operation of all ranks.
+/// A function that executes one operation of all ranks.
 type Operation<'a> = Box<dyn FnMut() -> Result<(), MpiError> + 'a>;
 
 fn operation<'a>(world: &'a World<'_>, index: usize) -> Operation<'a> {
@@ -107,7 +108,7 @@ fn alltoall<'a>(world: &'a World<'_>, size: usize) -> Operation<'a> {
     })
 }
 
-/// Messages from rank 0 to rank 1, all in flight together, and an answer.
+/// Returns the operation: many messages in flight from rank 0 to rank 1, and one answer.
 fn sends<'a>(world: &'a World<'_>) -> Operation<'a> {
     let mut data = Buffer::new(MESSAGE, b'a');
     let mut flights = Flights::new(WINDOW, MESSAGE);

@@ -1,8 +1,9 @@
-//! Collectives: `osu_barrier`, `osu_allreduce`, `osu_bcast` and others, their nonblocking forms, and `osu_init`.
+//! Collectives (`osu_barrier`, `osu_allreduce` and others), nonblocking forms, and `osu_init`.
 //!
-//! As in the OSU loops each call is timed by itself and followed by an untimed barrier, so that one operation's stragglers do not
-//! delay the next.
-//! A rank's figure is its average over the iterations; the table shows average, minimum and maximum over the ranks.
+//! As in the OSU loops each call is timed separately and followed by an untimed barrier.
+//! So the late ranks of one operation do not delay the next operation.
+//! A rank's figure is its average over the iterations.
+//! The table shows the average, minimum and maximum over the ranks.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +13,9 @@ use crate::mpi::{Collectives, Combine, MpiError, World};
 use crate::pace::Pace;
 use crate::row::Row;
 
-/// Times operations of all ranks back to back; `ranks` is printed as the row's size.
+/// Times operations of all ranks back to back; `ranks` becomes the row's size.
 ///
-/// For operations that synchronise all ranks anyway: a barrier between two would be part of the figure.
+/// Used for operations that synchronise all ranks: an additional barrier would add to the figure.
 pub fn in_a_row<'w>(
     world: &'w World<'w>,
     ranks: usize,
@@ -24,12 +25,13 @@ pub fn in_a_row<'w>(
     beside(world, ranks, pace, operation, None)
 }
 
-/// Times `MPI_Barrier`, and beside it a bare barrier.
+/// Times `MPI_Barrier`, and the barrier without MPI for comparison.
 pub fn barrier(world: &World<'_>, ranks: usize, pace: Pace) -> Result<Row, MpiError> {
     beside(world, ranks, pace, Collectives::barrier, Bare::new(world)?)
 }
 
-/// Runs half of the bare barriers before the operation and half after, since the scheduler migrates ranks meanwhile.
+/// Times an operation, with half of the bare barriers before it and half after it.
+/// So migrations of ranks by the scheduler affect both figures alike.
 fn beside<'w>(
     world: &'w World<'w>,
     ranks: usize,
@@ -67,10 +69,10 @@ pub fn bcast<'w>(
     separated(world, size, pace, || operation(&all, data.bytes_mut(), 0))
 }
 
-/// An operation that sends a block of `size` bytes from each rank and receives a block from each.
+/// A collective that sends blocks of one buffer and receives blocks into another.
 type Blocks<'w> = fn(&Collectives<'w>, &[u8], &mut [u8]) -> Result<(), MpiError>;
 
-/// The number of blocks in a buffer of an operation.
+/// The number of blocks in a buffer of a collective.
 #[derive(Clone, Copy)]
 pub enum BlockCount {
     One,
@@ -86,7 +88,7 @@ impl BlockCount {
     }
 }
 
-/// Times any operation that reads one buffer and writes another.
+/// Times a collective that reads one buffer and writes another.
 pub fn blocks<'w>(
     world: &'w World<'w>,
     operation: Blocks<'w>,
@@ -102,7 +104,8 @@ pub fn blocks<'w>(
     })
 }
 
-/// Measures how much of a nonblocking sum overlaps with as much computation as the sum alone takes, in percent, as `osu_iallreduce`.
+/// Measures the overlap of a nonblocking sum with computation in percent, as `osu_iallreduce`.
+/// The computation takes as long as the sum alone.
 pub fn overlap(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let sent = Buffer::new(size, 1);
     let mut received = Buffer::new(size, 0);
@@ -128,12 +131,12 @@ pub fn overlap(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiErr
     })
 }
 
-/// The time of `MPI_Init`, in milliseconds.
+/// Returns the row for the time of `MPI_Init`, in milliseconds.
 pub fn start(world: &World<'_>, ranks: usize, took: Duration) -> Result<Row, MpiError> {
     across(world, ranks, took.as_secs_f64() * 1e3)
 }
 
-/// Times each operation by itself, with a barrier after it.
+/// Times each operation separately, with an untimed barrier after each.
 fn separated(
     world: &World<'_>,
     size: usize,
@@ -157,7 +160,7 @@ fn separated(
     spread(world, size, iterations, took)
 }
 
-/// The ranks' averages, in microseconds.
+/// Returns the row for the ranks' averages, in microseconds.
 fn spread(
     world: &World<'_>,
     size: usize,
@@ -171,7 +174,7 @@ fn spread(
     })
 }
 
-/// Combines one figure of each rank into a row.
+/// Combines one figure of each rank to a row.
 pub fn across(world: &World<'_>, size: usize, figure: f64) -> Result<Row, MpiError> {
     Ok(Row {
         size,

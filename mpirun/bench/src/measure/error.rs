@@ -1,4 +1,4 @@
-//! Errors of a measurement.
+//! Error type of the measurements.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use crate::benchmark::Benchmark;
 use crate::cli::Pattern;
 use crate::mpi::MpiError;
 
-/// The reason why nothing could be measured.
+/// The reason why a measurement failed.
 #[derive(Debug)]
 pub enum MeasureError {
-    /// The loop is defined for another number of ranks.
+    /// The benchmark requires another number of ranks.
     Ranks {
         benchmark: Benchmark,
         needed: i32,
         given: i32,
     },
-    /// The loop is defined for pairs.
+    /// The benchmark requires an even number of ranks.
     Odd { benchmark: Benchmark, given: i32 },
-    /// The operations need a second rank.
+    /// The benchmark requires at least two ranks.
     Alone { benchmark: Benchmark },
     /// The library does not grant `MPI_THREAD_MULTIPLE`.
     Threads,
-    /// A system call without MPI failed.
+    /// A file access without MPI failed.
     Plain(std::io::Error),
-    /// The data read differ from the data written.
+    /// The data that were read differ from the data written.
     Differs { pattern: Pattern, size: usize },
     /// An MPI function returned an error.
     Mpi(MpiError),

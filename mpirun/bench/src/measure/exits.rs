@@ -1,8 +1,8 @@
-//! Exit skew of `MPI_Barrier`: how long after the first rank the last one leaves.
+//! Exit skew of `MPI_Barrier`: the time from the first rank's exit to the last rank's exit.
 //!
-//! Each rank computes for a random time before each barrier, so the last arrival is at another rank each time.
-//! Ranks of one host have one clock. For others rank 0 queries the clock of each rank before and after the barriers, as ReproMPI and
-//! the traces do; the last row states by how much a difference of two clocks may be wrong.
+//! Each rank computes for a random time before each barrier, so the last rank to arrive varies.
+//! Ranks on one host share a clock. For other hosts, rank 0 reads each clock before and after the
+//! barriers, as ReproMPI does. The last row states the maximum error of a clock difference.
 
 use mpi_base::clock::now_ns;
 use mpi_base::random::SplitMix64;
@@ -15,18 +15,19 @@ use crate::mpi::{Combine, MpiError, World};
 use crate::pace::Pace;
 use crate::row::Row;
 
-/// The rows; a row's size is its place here.
+/// The rows; a row's size is its index here.
 pub const ROWS: &[&str] = &["median", "90 %", "99 %", "largest", "clocks, +-"];
 
-/// Maximum time that a rank computes before a barrier.
+/// The maximum time in nanoseconds for which a rank computes before a barrier.
 const WORK_NS: u64 = 10_000;
 
-/// Number of queries of a clock in a row.
+/// The number of successive readings of a clock.
 const QUESTIONS: u32 = 64;
 
 const TAG: i32 = 9;
 
-/// Measures the distribution; every rank gets the same rows. With `estimate` the clocks are queried although all ranks have one clock.
+/// Measures the distribution of the exit skew; every rank gets the same rows.
+/// With `estimate`, clocks are read by messages although all ranks share one clock.
 pub fn rows(world: &World<'_>, pace: Pace, estimate: bool) -> Result<Vec<Row>, MpiError> {
     let mut random = SplitMix64(u64::try_from(world.rank()).unwrap_or(0) + 1);
     let mut computed_barrier = || {
@@ -72,7 +73,7 @@ pub fn rows(world: &World<'_>, pace: Pace, estimate: bool) -> Result<Vec<Row>, M
     figures.into_iter().enumerate().map(row).collect()
 }
 
-/// Returns true if all ranks read the same monotonic clock: that of one boot and one time namespace.
+/// Returns true if all ranks have the same monotonic clock: the same boot and time namespace.
 fn have_one_clock(world: &World<'_>) -> Result<bool, MpiError> {
     let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::metadata("/proc/self/ns/time").map_or(0, |about| about.ino());
@@ -84,7 +85,7 @@ fn have_one_clock(world: &World<'_>) -> Result<bool, MpiError> {
     Ok(world.collectives().combine(vote, Combine::Min)? > 0.5)
 }
 
-/// Lets rank 0 query the clocks of all others, one after the other.
+/// Reads the clocks of all other ranks from rank 0, one rank after the other.
 fn compare(world: &World<'_>, clocks: &mut [Clock]) -> Result<(), MpiError> {
     let mut word = [0; 8];
     if world.rank() == 0 {
@@ -106,7 +107,7 @@ fn compare(world: &World<'_>, clocks: &mut [Clock]) -> Result<(), MpiError> {
     world.barrier()
 }
 
-/// Returns the exits of all ranks, at rank 0.
+/// Gathers the exit times of all ranks at rank 0.
 fn gathered(world: &World<'_>, own: &[u64]) -> Result<Option<Vec<Vec<u64>>>, MpiError> {
     let bytes: Vec<u8> = own.iter().flat_map(|at| at.to_ne_bytes()).collect();
     let ranks = usize::try_from(world.size()).unwrap_or(1);

@@ -1,6 +1,7 @@
-//! A farm: rank 0 hands out tasks one at a time, and the other ranks compute.
+//! Task farm: rank 0 hands out tasks one at a time, and the other ranks compute.
 //!
-//! With one rank more than cores, the manager shares a core with a worker, so every task costs at least two switches of the core.
+//! If there is one rank more than cores, rank 0 shares a core with a worker.
+//! Every task then costs at least two context switches.
 //! The figure is the share of the cores' time that was spent in tasks.
 
 use std::time::{Duration, Instant};
@@ -14,11 +15,11 @@ use crate::row::Row;
 
 const ASK: i32 = 1;
 const TASK: i32 = 2;
-/// The manager's answers.
+/// The answers of rank 0 to a request for work.
 const WORK: u8 = 1;
 const END: u8 = 0;
 
-/// Hands out tasks of `micros` for the time of a row; the row's size is `micros`.
+/// Hands out tasks of `micros` microseconds for the time of a row; `micros` becomes the row's size.
 pub fn row(world: &World<'_>, micros: usize, pace: Pace) -> Result<Row, MpiError> {
     let task = Duration::from_micros(micros as u64);
     world.barrier()?;
@@ -36,14 +37,14 @@ pub fn row(world: &World<'_>, micros: usize, pace: Pace) -> Result<Row, MpiError
     let share = 100.0 * tasks as f64 * task.as_secs_f64() / (took.as_secs_f64() * cores as f64);
     Ok(Row {
         size: micros,
-        // The other ranks have done no bookkeeping: their share is 0.
+        // Only rank 0 has computed a share; it is 0 at the other ranks.
         avg: world.collectives().combine(share, Combine::Max)?,
         iterations: tasks,
         ..Row::default()
     })
 }
 
-/// Answers requests for work, whichever worker sends them, until the time is over; returns the number of tasks.
+/// Answers requests for work of any worker until the time is over; returns the number of tasks.
 fn manage(world: &World<'_>, budget: Duration) -> Result<u64, MpiError> {
     let (begin, mut working, mut tasks) = (Instant::now(), world.size() - 1, 0);
     while working > 0 {
@@ -77,7 +78,8 @@ fn work(world: &World<'_>, task: Duration) -> Result<(), MpiError> {
     }
 }
 
-/// The time that this thread has computed; a task takes longer by the clock while another process has the core.
+/// Returns the CPU time of this thread.
+/// By a wall clock a task would take longer while another process has the core.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(

@@ -1,10 +1,11 @@
-//! Files: the patterns of IOR's easy and hard runs, of mpi-tile-io, of FLASH's checkpoints, and of logs at the shared pointer.
+//! File I/O patterns: IOR easy and hard, mpi-tile-io, FLASH checkpoints, shared-pointer logs.
 //!
-//! Each write iteration begins with an empty file, as in programs, so the kernel allocates all pages anew; truncating it is not timed.
-//! An iteration lasts from a barrier to the next one, since the slowest rank determines when a file is complete.
-//! With `--plain` every second iteration moves the same number of bytes by `pwrite` or `pread`, each rank in its own range of a second
-//! file.
-//! The first iteration of a row is read back and compared, in every mode.
+//! Each write iteration begins with an empty file, so the kernel allocates all pages anew.
+//! The truncation of the file is not timed.
+//! An iteration lasts from one barrier to the next: the slowest rank completes the file.
+//! With `--plain`, every second iteration moves the same number of bytes by `pwrite` or `pread`.
+//! Each rank then uses its own range of a second file.
+//! The first iteration of a row is always read back and compared.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -20,17 +21,17 @@ use crate::pace::Pace;
 use crate::row::Row;
 use crate::sizes::Sizes;
 
-/// Accesses of `easy` and `own`.
+/// The number of accesses of the patterns `easy` and `own`.
 const BLOCKS: usize = 4;
-/// Pieces of `hard`, and records of `shared` and `records`.
+/// The number of pieces of `hard`, and of records of `shared` and `records`.
 const PIECES: usize = 64;
-/// Bytes of a rank in `strided`.
+/// The number of bytes of each rank in `strided`.
 const STRIDED: usize = 4 << 20;
-/// Arrays of `checkpoint`.
+/// The number of arrays of `checkpoint`.
 const ARRAYS: usize = 9;
-/// Ghost cells at each edge of a tile.
+/// The number of ghost cells at each edge of a tile.
 const GHOSTS: usize = 2;
-/// The maximum number of bytes of a plain call.
+/// The maximum number of bytes of one `pwrite` or `pread` call.
 const PLAIN: usize = 4 << 20;
 
 pub fn default_sizes(pattern: Pattern) -> Sizes {
@@ -44,7 +45,7 @@ pub fn default_sizes(pattern: Pattern) -> Sizes {
     })
 }
 
-/// The names of the row's files, which are removed at its end in any case.
+/// The names of a row's files; dropping this value removes the files.
 struct Names {
     mpi: PathBuf,
     plain: PathBuf,
@@ -53,7 +54,7 @@ struct Names {
 
 impl Names {
     fn new(options: &FileOptions, world: &World<'_>, own: bool) -> Result<Names, MpiError> {
-        // Rank 0's pid distinguishes two jobs in one folder.
+        // Rank 0's pid distinguishes the files of two jobs in one folder.
         let job = world.bcast_number(std::process::id().into())?;
         let suffix = match own {
             true => format!(".{}", world.rank()),
@@ -82,24 +83,24 @@ impl Drop for Names {
     }
 }
 
-/// A pattern ready to run.
+/// A pattern with its open file.
 struct Task<'a> {
     world: &'a World<'a>,
     file: OpenFile<'a>,
     pattern: Pattern,
     size: usize,
-    /// The tile without its ghost cells, as a datatype of the memory.
+    /// The datatype of the tile in memory, without its ghost cells.
     inside: Option<FileType<'a>>,
 }
 
-/// Returns the rows and columns of the ranks' grid, as square as possible.
+/// Returns the number of rows and columns of the ranks' grid, as square as possible.
 fn grid(ranks: usize) -> [usize; 2] {
     let rows = (1..=ranks).filter(|n| ranks.is_multiple_of(*n) && n * n <= ranks);
     let rows = rows.max().unwrap_or(1);
     [rows, ranks / rows]
 }
 
-/// Returns the bytes that a rank moves in an iteration, and the bytes of its buffer.
+/// Returns the number of bytes that a rank moves in an iteration, and its buffer size in bytes.
 fn bytes(pattern: Pattern, size: usize) -> (usize, usize) {
     let moved = match pattern {
         Pattern::Easy | Pattern::Own => BLOCKS * size,
@@ -151,7 +152,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// Returns the accesses of an iteration: a range of the buffer and the target of each.
+    /// Returns the accesses of an iteration: ranges of the buffer with their file positions.
     fn accesses(&self) -> Vec<(std::ops::Range<usize>, Calls)> {
         let (rank, ranks) = ranks(self.world);
         let size = self.size;
@@ -189,7 +190,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// Prepares the file for an iteration.
+    /// Prepares an iteration: truncates the file before writes, and rewinds the shared pointer.
     fn prepare(&self, reads: bool) -> Result<(), MpiError> {
         if !reads {
             self.file.set_size(0)?;
@@ -200,13 +201,13 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    /// Reads the file back; returns true if the data are those written, as far as an order is defined.
+    /// Reads the file back; returns true if it contains the written data.
     fn is_right(&self, data: &[u8]) -> Result<bool, MpiError> {
         self.prepare(true)?;
         let mut back = Buffer::new(data.len(), 0);
         self.read(back.bytes_mut())?;
         let same = match (self.pattern, self.size) {
-            // The order of the ranks' records is undefined.
+            // The order of the ranks' records at the shared pointer is undefined.
             (Pattern::Shared, _) => back.bytes().iter().all(|byte| *byte != 0),
             (Pattern::Tile, size) => {
                 let row = (size + 2 * GHOSTS) * size_of::<f64>();
@@ -232,11 +233,11 @@ fn ranks(world: &World<'_>) -> (usize, usize) {
     (number(world.rank()), number(world.size()))
 }
 
-/// The same bytes without MPI.
+/// Access to the same number of bytes without MPI.
 struct Plain {
     file: File,
     at: u64,
-    /// The number of bytes of a call.
+    /// The number of bytes of one call.
     call: usize,
     cuts: bool,
 }
@@ -295,7 +296,7 @@ impl Plain {
     }
 }
 
-/// Makes the outcomes uniform: a rank that failed alone would leave the others waiting.
+/// Combines the outcomes of all ranks, since a rank that fails alone would block the others.
 fn all<T>(world: &World<'_>, outcome: std::io::Result<T>) -> Result<T, MeasureError> {
     let failed = f64::from(u8::from(outcome.is_err()));
     match (outcome, world.collectives().combine(failed, Combine::Max)?) {
@@ -307,7 +308,7 @@ fn all<T>(world: &World<'_>, outcome: std::io::Result<T>) -> Result<T, MeasureEr
     }
 }
 
-/// Times `act` from a barrier to the next one.
+/// Times `act`, from one barrier to the next.
 fn timed<E>(
     world: &World<'_>,
     act: impl FnOnce() -> Result<(), E>,
@@ -319,7 +320,7 @@ fn timed<E>(
     Ok((outcome, begin.elapsed()))
 }
 
-/// Measures one row of `io`, in MB/s of all ranks together.
+/// Measures one row of `io`: the bandwidth of all ranks together in MB/s.
 pub fn row(
     options: &FileOptions,
     world: &World<'_>,
@@ -333,7 +334,7 @@ pub fn row(
     let mut data = Buffer::new(room, 0);
     let salt = world.rank().unsigned_abs().wrapping_mul(31);
     for (at, byte) in (0u32..).zip(data.bytes_mut()) {
-        // Never zero, which is the value of holes.
+        // No byte is zero, since zero is the value of holes in a file.
         *byte = (at.wrapping_mul(7).wrapping_add(at >> 8).wrapping_add(salt) % 251) as u8 + 1;
     }
     task.prepare(false)?;
@@ -400,7 +401,7 @@ pub fn row(
     })
 }
 
-/// Measures one row of `open`, in microseconds.
+/// Measures one row of `open`: the time of opening and closing, in microseconds.
 pub fn open(
     options: &FileOptions,
     world: &World<'_>,

@@ -1,9 +1,9 @@
 //! First uses: the time of the first, and mostly the second, operation of each kind in a job.
 //!
-//! Programs do most things a few times, so what a library sets up at an operation's first use is a part of its time.
-//! Every row is one call, made after a barrier; its figure is the time of the slowest rank.
-//! Only the first barrier has none before it, so its figure is that of the rank that arrives last.
-//! A job gives one sample for each row. With `--vs` every round of every library is a job of its own.
+//! Programs execute most operations only a few times, so set-up at the first use matters.
+//! Every row is one call after a barrier; its figure is the time of the slowest rank.
+//! No barrier precedes the first barrier, so its figure is that of the rank that arrives last.
+//! A job gives one sample for each row. With `--vs` every round of every library is a separate job.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::cli::FileOptions;
 use crate::mpi::{Access, Calls, Combine, Duplicate, MpiError, Window, World};
 use crate::row::Row;
 
-/// The rows, in the order in which they are measured.
+/// The rows, in order of measurement.
 pub const ROWS: &[&str] = &[
     "first barrier",
     "second barrier",
@@ -57,21 +57,21 @@ pub const ROWS: &[&str] = &[
     "second file closed",
 ];
 
-/// Bytes of a rank in a collective write, in interleaved pieces of [`PIECE`].
+/// The bytes of each rank in a collective write, in interleaved pieces of [`PIECE`] bytes.
 const WRITTEN: usize = 8 << 20;
 const PIECE: usize = 1 << 10;
 
-/// The longest message.
+/// The length of the longest message in bytes.
 const LONGEST: usize = 4 << 20;
 
-/// The times of this rank, in the order of [`ROWS`].
+/// The times that this rank has measured so far, in the order of [`ROWS`].
 struct Stopwatch<'w, 'a> {
     world: &'w World<'a>,
     micros: Vec<f64>,
 }
 
 impl Stopwatch<'_, '_> {
-    /// Times one call after a barrier.
+    /// Times one call, after a barrier.
     fn time<T>(&mut self, call: impl FnOnce() -> Result<T, MpiError>) -> Result<T, MpiError> {
         self.world.barrier()?;
         self.time_at_once(call)
@@ -88,7 +88,7 @@ impl Stopwatch<'_, '_> {
     }
 }
 
-/// Measures all rows; `sent` and the other buffers are touched before, so that only the library's pages are new.
+/// Measures all rows; all buffers are written before, so that only the library's own pages are new.
 pub fn rows(options: &FileOptions, world: &World<'_>) -> Result<Vec<Row>, MpiError> {
     let ranks = usize::try_from(world.size()).unwrap_or(1);
     let longest = LONGEST.max(ranks * (64 << 10)).max(WRITTEN);
@@ -110,7 +110,8 @@ pub fn rows(options: &FileOptions, world: &World<'_>) -> Result<Vec<Row>, MpiErr
         .collect()
 }
 
-/// The figure of a row: the time of the slowest rank, or for the first barrier that of the rank that arrived last.
+/// Returns a row with the time of the slowest rank.
+/// The row of the first barrier has the time of the last rank to arrive.
 fn row(world: &World<'_>, size: usize, took: f64) -> Result<Row, MpiError> {
     let which = match size {
         0 => Combine::Min,
@@ -199,7 +200,7 @@ fn windows(watch: &mut Stopwatch<'_, '_>, scratch: &mut [u8]) -> Result<(), MpiE
     watch.time(|| window.free())
 }
 
-/// Removes a file at the end of the measurement in any case.
+/// The path of a file that is removed when this value is dropped.
 struct Removed(Option<PathBuf>);
 
 impl Drop for Removed {
@@ -216,7 +217,7 @@ fn files(
     data: &[u8],
 ) -> Result<(), MpiError> {
     let world = watch.world;
-    // Rank 0's pid distinguishes two jobs in one folder.
+    // Rank 0's pid distinguishes the files of two jobs in one folder.
     let job = world.bcast_number(std::process::id().into())?;
     let path = |which: u32| {
         options

@@ -1,9 +1,10 @@
-//! The memory of a running job: each rank after `MPI_Init` and a barrier, and the launcher.
+//! Memory of a running job: of each rank after `MPI_Init` and a barrier, and of the launcher.
 //!
-//! The figures are proportional set sizes (`Pss` of `/proc/PID/smaps_rollup`): each process is charged its share of a shared page,
-//! so the sum over all processes is the memory that the job takes from the machine.
-//! The memory of this program itself is included, the same for every library.
-//! A job runs much longer than it starts, so every process has [`SETTLING`] to release memory that only the start needed.
+//! The figures are proportional set sizes (`Pss` of `/proc/PID/smaps_rollup`).
+//! Each process is charged its share of a shared page, so the sum is the job's memory use.
+//! The memory of this program is included and is the same for every library.
+//! A job runs much longer than its start takes.
+//! So every process has the time [`SETTLING`] to release memory that only the start needed.
 
 use super::collective::across;
 use crate::mpi::{MpiError, World};
@@ -21,7 +22,7 @@ pub fn of_ranks(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     across(world, ranks, kib)
 }
 
-/// Measures the memory of the processes between rank 0 and the process that started the launcher, in KiB.
+/// Measures the launcher's processes between rank 0 and the process that started them, in KiB.
 pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     stand(world)?;
     let kib = match world.rank() {
@@ -29,7 +30,7 @@ pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
         _ => 0.0,
     };
     world.barrier()?;
-    // Only rank 0 has a figure; the other ranks contribute none.
+    // Only rank 0 has a figure; the other ranks contribute 0.
     let row = across(world, ranks, kib)?;
     Ok(Row {
         avg: row.max.unwrap_or_default(),
@@ -39,14 +40,16 @@ pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     })
 }
 
-/// Waits until all ranks have communicated before any measures; the caller's next barrier keeps all ranks until each has measured.
+/// Waits until all ranks have communicated and released memory.
+/// The caller's next barrier keeps all ranks alive until each has measured.
 fn stand(world: &World<'_>) -> Result<(), MpiError> {
     world.barrier()?;
     std::thread::sleep(SETTLING);
     world.barrier()
 }
 
-/// Returns this process's ancestors up to the next one that runs this program too, or only the parent if none does.
+/// Returns this process's ancestors up to the next one with the same program.
+/// If there is no such ancestor, returns only the parent.
 fn launchers() -> Vec<String> {
     let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     let ours = program("self");
@@ -75,7 +78,7 @@ fn pss_kib(pid: &str) -> Option<f64> {
     field(&rollup, "Pss:")?.parse().ok()
 }
 
-/// Returns the first word after a name at the start of a line.
+/// Returns the word that follows a name at the start of a line.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()

@@ -1,4 +1,4 @@
-//! The measurements: the loop, sizes and iterations of each benchmark.
+//! Measurement of each benchmark: its loop, sizes and iterations.
 
 mod bare;
 pub mod beside;
@@ -25,10 +25,11 @@ use crate::pace::{self, Pace};
 use crate::row::Row;
 use crate::sizes::{Sizes, powers_of_two};
 
-/// Larger messages are sent less often, as in the OSU benchmarks.
+/// The size in bytes above which the OSU benchmarks use fewer iterations.
 const LARGE: usize = 8192;
 
-/// Runs the benchmark; every rank gets the same rows. `init` is the time of `MPI_Init` on this rank.
+/// Runs the benchmark; every rank gets the same rows.
+/// `init` is the time of `MPI_Init` on this rank.
 pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<Row>, MeasureError> {
     let benchmark = options.benchmark;
     if benchmark.is_pairwise() && world.size() != 2 {
@@ -176,7 +177,8 @@ fn measure(
         B::Fence => windows::together(world, kind, false, pace, windows::fence),
         B::Pscw => windows::together(world, kind, false, pace, windows::epoch),
         B::Counter => windows::together(world, kind, true, pace, windows::count),
-        // Never reached for a launch, which is a program without MPI; files, first uses and exits are measured by their own modules.
+        // Only `Init` gets here: `Launch` runs a program without MPI.
+        // The other benchmarks have their own functions.
         B::Init | B::Launch | B::Io | B::Open | B::First | B::ExitSkew => {
             collective::start(world, size, init)
         }
@@ -204,17 +206,17 @@ fn default_sizes(options: &Options) -> Sizes {
     }
 }
 
-/// The OSU defaults: (warm-up, iterations) for small and for large messages.
+/// Returns the OSU defaults for a size: the number of warm-up iterations and of iterations.
 fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
     use Benchmark as B;
     let (small, large) = match benchmark {
-        // An access takes a hundredth of a message's time.
+        // An access takes about 1/100 of the time of a message.
         b if b.is_access() || matches!(b, B::Lock | B::LockAll | B::Flush) => {
             ((1_000, 100_000), (10, 1_000))
         }
         B::Io => ((2, 50), (1, 20)),
         B::ExitSkew => ((100, 10_000), (100, 10_000)),
-        // The time limit of a row ends it.
+        // The time limit of a row determines the number of iterations.
         B::Beside => ((10, 1_000_000), (10, 1_000_000)),
         b if b.is_windowed() => ((10, 100), (2, 20)),
         b if b.is_pairwise() || b == Benchmark::Multilat => ((100, 10_000), (10, 1_000)),

@@ -1,6 +1,6 @@
-//! Many pairs at once: `osu_mbw_mr` and `osu_multi_lat`; and many threads, `osu_mt_bw` in the form of a rate.
+//! Benchmarks of many pairs (`osu_mbw_mr`, `osu_multi_lat`) and threads (`osu_mt_bw` as a rate).
 //!
-//! Rank r of the first half exchanges messages with rank r of the second half.
+//! Rank r exchanges messages with rank r + n/2, for r < n/2.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ const WINDOW: usize = 64;
 const DATA: i32 = 1;
 const ACK: i32 = 101;
 
-/// Returns this rank's peer, and whether this rank begins.
+/// Returns this rank's peer, and whether this rank sends first.
 fn partner(world: &World<'_>) -> (i32, bool) {
     let half = world.size() / 2;
     match world.rank() < half {
@@ -23,7 +23,7 @@ fn partner(world: &World<'_>) -> (i32, bool) {
     }
 }
 
-/// Measures thousands of messages per second, of all pairs together.
+/// Measures the message rate of all pairs together, in thousands of messages per second.
 pub fn rate(world: &World<'_>, buffers: Buffers, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let (peer, first) = partner(world);
     let mut data = Buffer::new(buffers.memory(size, WINDOW), b'a');
@@ -45,7 +45,7 @@ pub fn rate(world: &World<'_>, buffers: Buffers, size: usize, pace: Pace) -> Res
     Ok(thousands(size, messages, slowest, iterations))
 }
 
-/// Runs one window of messages with the tags of thread `thread`, and its acknowledgement.
+/// Transfers one window of messages with tags of thread `thread`, and its acknowledgement.
 fn window(
     world: &World<'_>,
     data: &mut [u8],
@@ -63,7 +63,7 @@ fn window(
     }
 }
 
-/// Measures half a round trip of the average pair, in microseconds.
+/// Measures half a round trip, averaged over all pairs, in microseconds.
 pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiError> {
     let (peer, first) = partner(world);
     let sent = Buffer::new(size, b'a');
@@ -93,7 +93,8 @@ pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiErr
     })
 }
 
-/// Measures thousands of 8-byte messages per second between two ranks of `threads` threads each; the row's size is the number of threads.
+/// Measures the rate of 8-byte messages between two ranks of `threads` threads each.
+/// The unit is thousands of messages per second; the row's size is the number of threads.
 pub fn threads(world: &World<'_>, threads: usize, pace: Pace) -> Result<Row, MpiError> {
     let (peer, first) = partner(world);
     let windows = |n: u64| {

@@ -1,4 +1,4 @@
-//! Point-to-point between two ranks: `osu_latency`, `osu_bw` and `osu_bibw`.
+//! Point-to-point benchmarks of two ranks: `osu_latency`, `osu_bw` and `osu_bibw`.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::mpi::{Flights, MpiError, World};
 use crate::pace::Pace;
 use crate::row::Row;
 
-/// Messages in flight, as in `osu_bw`.
+/// The number of messages in flight, as in `osu_bw`.
 const WINDOW: usize = 64;
 const DATA: i32 = 1;
 const BACK: i32 = 10;
@@ -34,7 +34,7 @@ pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiErr
     Ok(one_way(size, iterations, took))
 }
 
-/// Half of an average round trip, in microseconds.
+/// Returns a row with half of an average round trip, in microseconds.
 pub fn one_way(size: usize, iterations: u64, took: Duration) -> Row {
     Row {
         size,
@@ -44,7 +44,7 @@ pub fn one_way(size: usize, iterations: u64, took: Duration) -> Row {
     }
 }
 
-/// Measures windows of messages from rank 0 to rank 1, each window acknowledged, in MB/s.
+/// Measures the bandwidth from rank 0 to rank 1 in MB/s; each window of messages is acknowledged.
 pub fn bandwidth(
     world: &World<'_>,
     buffers: Buffers,
@@ -60,7 +60,7 @@ pub fn bandwidth(
     Ok(megabytes(size, 1, iterations, took))
 }
 
-/// Measures windows in both directions at once, in MB/s of both together.
+/// Measures the bandwidth of both directions together in MB/s, with windows in both at once.
 pub fn bidirectional(
     world: &World<'_>,
     buffers: Buffers,
@@ -82,7 +82,7 @@ pub fn bidirectional(
     Ok(megabytes(size, 2, iterations, took))
 }
 
-/// Times windows of messages, each of which rank 1 acknowledges.
+/// Times windows of messages; rank 1 acknowledges each window.
 fn in_windows(
     world: &World<'_>,
     pace: Pace,
@@ -101,7 +101,7 @@ fn in_windows(
     })
 }
 
-/// Warms up, then measures on rank 0; both ranks get rank 0's figures.
+/// Runs the warm-up and the measured iterations; both ranks get rank 0's time.
 pub fn timed(
     world: &World<'_>,
     pace: Pace,

@@ -1,6 +1,6 @@
-//! Matching with long queues: a ping-pong while posted receives or unexpected messages are pending.
+//! Message matching with long queues: ping-pong beside many posted receives or unexpected messages.
 //!
-//! The row's size is the depth of the queue; the figure is half a round trip of 8 bytes, as in `latency`.
+//! The row's size is the queue's length; the figure is half a round trip of 8 bytes.
 
 use crate::measure::point_to_point::latency;
 use crate::mpi::{MpiError, World};
@@ -8,10 +8,10 @@ use crate::pace::Pace;
 use crate::row::Row;
 
 const MESSAGE: usize = 8;
-/// The first tag of the pending messages.
+/// The first tag of the messages in the queue.
 const WAITING: i32 = 1000;
 
-/// Both ranks have `depth` receives posted, each with a tag of its own that the ping-pong does not use.
+/// Measures with `depth` posted receives on both ranks, whose tags the ping-pong does not use.
 pub fn posted(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiError> {
     let peer = 1 - world.rank();
     let mut row = None;
@@ -22,7 +22,7 @@ pub fn posted(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiErr
     Ok(row.unwrap_or_default())
 }
 
-/// Both ranks have `depth` unexpected messages pending, each with a tag of its own.
+/// Measures with `depth` unexpected messages on both ranks, each with its own tag.
 pub fn unexpected(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiError> {
     let peer = 1 - world.rank();
     let tags = WAITING..WAITING + i32::try_from(depth).unwrap_or(i32::MAX - WAITING);
@@ -31,7 +31,7 @@ pub fn unexpected(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, Mp
     }
     let row = ping_pong(world, depth, pace)?;
     let mut byte = [0; MESSAGE];
-    // The last first, which is the worst order for a list.
+    // Receives the last message first, the worst order for a list.
     for tag in tags.rev() {
         world.recv(&mut byte, peer, tag)?;
     }

@@ -1,6 +1,6 @@
-//! Ping-pong of non-contiguous data, in the layouts of applications.
+//! Ping-pong of non-contiguous data, in memory layouts of applications.
 //!
-//! The row's size is the bytes of data; the figure is half a round trip, packing and unpacking included.
+//! The row's size is the number of data bytes. The figure is half a round trip with packing.
 
 use crate::measure::point_to_point::{one_way, timed};
 use crate::mpi::{Layout, MpiError, World};
@@ -9,7 +9,7 @@ use crate::row::Row;
 
 const DATA: i32 = 1;
 
-/// The layout of a message's data.
+/// A function that creates a memory layout for a number of elements.
 pub type Shape<'w> = for<'a> fn(&'a World<'w>, usize) -> Result<Layout<'a>, MpiError>;
 
 pub fn latency<'w>(

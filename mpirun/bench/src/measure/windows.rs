@@ -1,4 +1,4 @@
-//! One-sided accesses of rank 0 to rank 1, as `osu_put_latency` and related benchmarks; and of all ranks to rank 0.
+//! One-sided benchmarks, such as `osu_put_latency`: rank 0 accesses rank 1, or all access rank 0.
 
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use crate::mpi::{Access, MpiError, Window, World};
 use crate::pace::Pace;
 use crate::row::Row;
 
-/// Accesses before each flush, as in `osu_put_bw`.
+/// The number of accesses before each flush, as in `osu_put_bw`.
 const WINDOW: usize = 64;
 
-/// The shortest buffer: an operand and the value to compare with.
+/// The minimum buffer size in bytes: an operand and a comparison value.
 const SHORTEST: usize = 16;
 
 /// Times one access and its completion, in microseconds.
@@ -36,7 +36,7 @@ pub fn latency(
     let target = first.then_some(1);
     let mut body = |n: u64| {
         let (ours, result) = (&mut ours.bytes_mut()[..], &mut result.bytes_mut()[..]);
-        // Compare and swap reads its second operand after the first.
+        // Compare-and-swap reads its comparison value after the operand in the same buffer.
         let len = match access {
             Access::CompareAndSwap => ours.len(),
             _ => size,
@@ -66,7 +66,8 @@ pub fn latency(
     })
 }
 
-/// Measures groups of accesses, each group with a flush; in one direction or, with all ranks, in both, in MB/s.
+/// Measures the bandwidth of groups of accesses in MB/s, with one flush for each group.
+/// If `both`, all ranks access at once, and the figure is the sum of both directions.
 pub fn bandwidth(
     world: &World<'_>,
     kind: WindowKind,
@@ -88,7 +89,7 @@ pub fn bandwidth(
                 window.access(access, &mut ours[..size], &mut result[..size], peer, WINDOW)?;
             }
         }
-        // The clock stops when both directions are complete.
+        // The time includes the completion of both directions.
         if both { world.barrier() } else { Ok(()) }
     };
     let (iterations, took) = timed(world, pace, &mut body)?;
@@ -133,7 +134,7 @@ pub fn alone(
     })
 }
 
-/// Times an operation of all ranks at the same time, back to back, in microseconds for each of them.
+/// Times an operation that all ranks execute at the same time, back to back, in microseconds.
 pub fn together(
     world: &World<'_>,
     kind: WindowKind,
@@ -150,7 +151,7 @@ pub fn together(
     world.barrier()?;
     let begin = Instant::now();
     body(iterations)?;
-    // The last rank to end determines the time, since all contend for the same target.
+    // The slowest rank determines the time, since all ranks contend for the same target.
     world.barrier()?;
     let micros = begin.elapsed().as_secs_f64() * 1e6 / iterations as f64;
     if inside {
@@ -164,33 +165,33 @@ pub fn together(
     })
 }
 
-/// A lock, a put of eight bytes, and an unlock.
+/// Executes a lock, a put of 8 bytes, and an unlock.
 pub fn lock_and_put(window: &Window<'_>) -> Result<(), MpiError> {
     window.locked_access(Access::Put, &mut [1; 8], &mut [0; 8], 1)
 }
 
-/// A lock of all ranks and an unlock.
+/// Executes a lock of all ranks and an unlock.
 pub fn lock_all(window: &Window<'_>) -> Result<(), MpiError> {
     window.lock_all()?;
     window.unlock_all()
 }
 
-/// A flush without a preceding access.
+/// Executes a flush without a preceding access.
 pub fn flush(window: &Window<'_>) -> Result<(), MpiError> {
     window.flush(1)
 }
 
-/// A fence.
+/// Executes a fence.
 pub fn fence(window: &Window<'_>) -> Result<(), MpiError> {
     window.fence()
 }
 
-/// An epoch of all ranks for all ranks, without an access.
+/// Executes a post-start-complete-wait epoch of all ranks, without an access.
 pub fn epoch(window: &Window<'_>) -> Result<(), MpiError> {
     window.posted_access(Access::Put, &mut [], &mut [], None)
 }
 
-/// Adds one to a number of rank 0.
+/// Adds 1 to an integer at rank 0.
 pub fn count(window: &Window<'_>) -> Result<(), MpiError> {
     let (mut one, mut old) = (1u64.to_ne_bytes(), [0; 8]);
     window.access(Access::FetchAndOp, &mut one, &mut old, 0, 1)

@@ -1,9 +1,9 @@
-//! Collective operations.
+//! Blocking collective operations on MPI_COMM_WORLD.
 
 use super::{MpiError, World, check, count};
 use std::ptr;
 
-/// The operation that combines the ranks' values.
+/// The operation of a reduction.
 #[derive(Clone, Copy, Debug)]
 pub enum Combine {
     Sum,
@@ -18,7 +18,7 @@ impl World<'_> {
     }
 }
 
-/// The collective operations of all ranks; the nonblocking ones are in `started`.
+/// The blocking collectives; `started` adds the nonblocking ones.
 pub struct Collectives<'a> {
     pub(super) world: &'a World<'a>,
 }
@@ -28,10 +28,10 @@ impl Collectives<'_> {
         self.world.barrier()
     }
 
-    /// Duplicates the communicator of all ranks and frees the copy.
+    /// Duplicates MPI_COMM_WORLD and frees the duplicate.
     pub fn dup_and_free(&self) -> Result<(), MpiError> {
         let mut twin = ptr::null();
-        // SAFETY: the first call writes the handle, and the second frees it.
+        // SAFETY: MPI_Comm_dup writes the handle to a local variable, and MPI_Comm_free frees it.
         unsafe {
             check(
                 "MPI_Comm_dup",
@@ -46,17 +46,17 @@ impl Collectives<'_> {
 
     pub fn bcast(&self, data: &mut [u8], root: i32) -> Result<(), MpiError> {
         let (h, len) = (self.world.handles(), count(data.len()));
-        // SAFETY: the buffer has the given length and is exclusively borrowed until the call returns.
+        // SAFETY: the buffer has `len` bytes and is exclusively borrowed until the call returns.
         check("MPI_Bcast", unsafe {
             (self.world.call().bcast)(data.as_mut_ptr().cast(), len, h.char_, root, h.world)
         })
     }
 
-    /// Sums the `MPI_FLOAT` values that fit into the bytes.
+    /// Sums the `MPI_FLOAT` values in both buffers' common length.
     pub fn allreduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let floats = count(sent.len().min(received.len()) / size_of::<f32>());
-        // SAFETY: both buffers hold that many floats (any bytes are floats) and begin on a page, so they are aligned.
+        // SAFETY: both buffers have `floats` floats and are page-aligned; any bytes are floats.
         let code = unsafe {
             (self.world.call().allreduce)(
                 sent.as_ptr().cast(),
@@ -70,7 +70,7 @@ impl Collectives<'_> {
         check("MPI_Allreduce", code)
     }
 
-    /// Combines one number over all ranks.
+    /// Reduces one number over all ranks.
     pub fn combine(&self, value: f64, how: Combine) -> Result<f64, MpiError> {
         let h = self.world.handles();
         let op = match how {
@@ -79,7 +79,7 @@ impl Collectives<'_> {
             Combine::Max => h.max,
         };
         let mut result = 0.0;
-        // SAFETY: each pointer is to one double that lives until the call returns.
+        // SAFETY: both pointers are to local doubles that live until the call returns.
         let code = unsafe {
             (self.world.call().allreduce)(
                 (&raw const value).cast(),
@@ -94,63 +94,66 @@ impl Collectives<'_> {
         Ok(result)
     }
 
-    /// Returns the number of floats in a reduction of these buffers.
+    /// Returns the number of floats that fit into both buffers of a reduction.
     pub(super) fn floats(sent: &[u8], received: &[u8]) -> i32 {
         count(sent.len().min(received.len()) / size_of::<f32>())
     }
 
-    /// Sums floats to rank 0.
+    /// Sums floats at rank 0.
     pub fn reduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `floats` is at most what both buffers hold; they begin on a page and are borrowed until the call returns.
+        // SAFETY: both buffers have at least `floats` floats and are page-aligned.
+        // Both are borrowed until the call returns.
         check("MPI_Reduce", unsafe {
             (self.world.call().reduce)(from, to, floats, h.float, h.sum, 0, h.world)
         })
     }
 
-    /// Sums floats over the ranks up to and including each rank.
+    /// Sums floats over ranks 0 to r at each rank r.
     pub fn scan_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `floats` is at most what both buffers hold; they begin on a page and are borrowed until the call returns.
+        // SAFETY: both buffers have at least `floats` floats and are page-aligned.
+        // Both are borrowed until the call returns.
         check("MPI_Scan", unsafe {
             (self.world.call().scan)(from, to, floats, h.float, h.sum, h.world)
         })
     }
 
-    /// Sums floats over the ranks before each rank.
+    /// Sums floats over ranks 0 to r - 1 at each rank r.
     pub fn exscan_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `floats` is at most what both buffers hold; they begin on a page and are borrowed until the call returns.
+        // SAFETY: both buffers have at least `floats` floats and are page-aligned.
+        // Both are borrowed until the call returns.
         check("MPI_Exscan", unsafe {
             (self.world.call().exscan)(from, to, floats, h.float, h.sum, h.world)
         })
     }
 
-    /// Sums floats and leaves each rank its block; `sent` holds a block for each rank.
+    /// Sums floats and scatters the blocks of the sum; `sent` has one block for each rank.
     pub fn reduce_scatter_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let floats = count(self.block(sent.len()).min(received.len()) / size_of::<f32>());
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `sent` holds that many floats for each rank and `received` for one; both begin on a page.
+        // SAFETY: `sent` has `floats` floats per rank, `received` has `floats`; both are aligned.
         check("MPI_Reduce_scatter_block", unsafe {
             (self.world.call().reduce_scatter_block)(from, to, floats, h.float, h.sum, h.world)
         })
     }
 
-    /// Returns the length of a block in a buffer with one block per rank.
+    /// Returns the length of a block, in a buffer with one block for each rank.
     pub(super) fn block(&self, all: usize) -> usize {
         all / usize::try_from(self.world.size()).unwrap_or(1).max(1)
     }
 
-    /// Gathers a block from each rank to rank 0.
+    /// Gathers a block from each rank at rank 0.
     pub fn gather(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `received` holds `n` bytes for each rank and `sent` at least `n`; both are borrowed until the call returns.
+        // SAFETY: `received` has `n` bytes per rank, `sent` at least `n`; both outlive the call.
         check("MPI_Gather", unsafe {
             (self.world.call().gather)(from, n, h.char_, to, n, h.char_, 0, h.world)
         })
@@ -161,18 +164,18 @@ impl Collectives<'_> {
         let h = self.world.handles();
         let n = count(self.block(sent.len()).min(received.len()));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `sent` holds `n` bytes for each rank and `received` at least `n`; both are borrowed until the call returns.
+        // SAFETY: `sent` has `n` bytes per rank, `received` at least `n`; both outlive the call.
         check("MPI_Scatter", unsafe {
             (self.world.call().scatter)(from, n, h.char_, to, n, h.char_, 0, h.world)
         })
     }
 
-    /// Gathers a block from each rank to every rank.
+    /// Gathers a block from each rank at every rank.
     pub fn allgather(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `received` holds `n` bytes for each rank and `sent` at least `n`; both are borrowed until the call returns.
+        // SAFETY: `received` has `n` bytes per rank, `sent` at least `n`; both outlive the call.
         check("MPI_Allgather", unsafe {
             (self.world.call().allgather)(from, n, h.char_, to, n, h.char_, h.world)
         })
@@ -183,13 +186,14 @@ impl Collectives<'_> {
         let h = self.world.handles();
         let n = count(self.block(sent.len().min(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers hold `n` bytes for each rank and are borrowed until the call returns.
+        // SAFETY: both buffers have `n` bytes for each rank and are borrowed during the call.
         check("MPI_Alltoall", unsafe {
             (self.world.call().alltoall)(from, n, h.char_, to, n, h.char_, h.world)
         })
     }
 
-    /// Starts a sum of floats over all ranks, calls `meanwhile` until it returns true, with a test after each call, and waits.
+    /// Starts a sum of floats, calls `meanwhile` until it returns true, and waits for the sum.
+    /// An `MPI_Test` follows each call of `meanwhile`.
     pub fn allreduce_while(
         &self,
         sent: &[u8],
@@ -199,7 +203,7 @@ impl Collectives<'_> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let mut request = ptr::null();
-        // SAFETY: the buffers are borrowed until this function returns, and it waits for the request.
+        // SAFETY: the buffers are borrowed until this function has waited for the request.
         check("MPI_Iallreduce", unsafe {
             (self.world.call().iallreduce)(
                 from,
@@ -215,13 +219,14 @@ impl Collectives<'_> {
         let mut done = 0;
         while !meanwhile() {
             if done == 0 && tested.is_ok() {
-                // SAFETY: the request is the one just started, or null after it has completed; a null status is ignored.
+                // SAFETY: the request was started above or is null after its completion.
                 tested = check("MPI_Test", unsafe {
                     (self.world.call().test)(&raw mut request, &raw mut done, ptr::null_mut())
                 });
             }
         }
-        // SAFETY: the request is the one just started, or null after MPI_Test has completed it, which MPI_Waitall ignores.
+        // SAFETY: the request was started above, or is null after MPI_Test has completed it;
+        // MPI_Waitall ignores a null request.
         let waited = check("MPI_Waitall", unsafe {
             (self.world.call().waitall)(1, &raw mut request, ptr::null_mut())
         });

@@ -1,16 +1,16 @@
-//! A duplicate of the world, with the operations that the benchmark of first uses makes on it.
+//! Duplicate of MPI_COMM_WORLD, with the operations of the benchmark `first`.
 
 use super::{Handle, MpiError, World, check};
 use std::ptr;
 
-/// A communicator made by `MPI_Comm_dup`.
+/// A communicator that `MPI_Comm_dup` has created.
 pub struct Duplicate<'a> {
     world: &'a World<'a>,
     handle: Handle,
 }
 
 impl<'a> World<'a> {
-    /// Duplicates the world; all ranks call it.
+    /// Duplicates MPI_COMM_WORLD; all ranks must call this.
     pub fn duplicate(&'a self) -> Result<Duplicate<'a>, MpiError> {
         let mut handle = ptr::null();
         // SAFETY: `handle` is a local variable that the call writes.
@@ -29,7 +29,8 @@ impl Duplicate<'_> {
     pub fn sum(&self, value: f64) -> Result<f64, MpiError> {
         let (call, h) = (self.world.call(), self.world.handles());
         let mut sum = 0.0_f64;
-        // SAFETY: both buffers are one double each and live until the call returns; the communicator lives as long as `self`.
+        // SAFETY: both buffers are local doubles that live until the call returns.
+        // The communicator lives as long as `self`.
         check("MPI_Allreduce", unsafe {
             (call.allreduce)(
                 (&raw const value).cast(),
@@ -44,15 +45,16 @@ impl Duplicate<'_> {
     }
 
     pub fn barrier(&self) -> Result<(), MpiError> {
-        // SAFETY: the communicator lives as long as `self`.
+        // SAFETY: the communicator lives until `free` consumes `self`.
         check("MPI_Barrier", unsafe {
             (self.world.call().barrier)(self.handle)
         })
     }
 
-    /// Frees it; all ranks call it.
+    /// Frees the communicator; all ranks must call this.
     pub fn free(mut self) -> Result<(), MpiError> {
-        // SAFETY: `self` is consumed, so the communicator is not used after this call, and no operation on it is pending.
+        // SAFETY: `self` is consumed, so the communicator is not used after this call.
+        // No operation on it is pending, since all operations of this type block.
         check("MPI_Comm_free", unsafe {
             (self.world.call().comm_free)(&raw mut self.handle)
         })

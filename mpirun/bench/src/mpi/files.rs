@@ -1,11 +1,11 @@
-//! Files: opening, views and blocking accesses, so the library holds no buffer after a call.
+//! MPI files: opening, views and blocking accesses; the library uses no buffer after a call.
 
 use super::{Handle, MpiError, World, check, count};
 use std::ffi::{CString, c_int};
 use std::path::Path;
 use std::ptr;
 
-/// The constants of chapter 14 whose values differ between libraries.
+/// Constants of MPI's chapter 14 (I/O) whose values differ between libraries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileModes {
     pub create: c_int,
@@ -26,7 +26,7 @@ impl FileModes {
     };
 }
 
-/// A committed datatype of a view or of a buffer.
+/// A committed datatype of a file view or of a buffer.
 pub struct FileType<'a> {
     world: &'a World<'a>,
     handle: Handle,
@@ -34,19 +34,19 @@ pub struct FileType<'a> {
 
 impl Drop for FileType<'_> {
     fn drop(&mut self) {
-        // SAFETY: no operation that uses the datatype is pending, as all accesses block; a view keeps its own reference.
+        // SAFETY: no operation with the datatype is pending, since all accesses block.
         unsafe { (self.world.call().type_free)(&raw mut self.handle) };
     }
 }
 
-/// The calling ranks, and the position of the access.
+/// The ranks that call an access, and the position of the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
-    /// This rank by itself, at an offset.
+    /// Only this rank, at an explicit offset in bytes.
     Alone(i64),
-    /// All ranks, at an offset.
+    /// All ranks collectively, at an explicit offset in bytes.
     All(i64),
-    /// This rank by itself, at the shared pointer.
+    /// Only this rank, at the shared file pointer.
     Shared,
 }
 
@@ -57,16 +57,17 @@ pub struct OpenFile<'a> {
 }
 
 impl World<'_> {
-    /// Opens a file for reading and writing and creates it if it is missing; all ranks call, even if each opens its own.
+    /// Opens or creates a file for reading and writing; all ranks must call this.
+    /// If `own`, each rank opens a file of its own.
     pub fn open_file<'a>(&'a self, path: &Path, own: bool) -> Result<OpenFile<'a>, MpiError> {
         let (h, call) = (self.handles(), self.call());
         let path = path.as_os_str().as_encoded_bytes();
-        // A path from the command line contains no zero byte.
+        // A path from the command line contains no NUL byte.
         let path = CString::new(path).unwrap_or_default();
         let comm = if own { h.self_ } else { h.world };
         let amode = h.file.create | h.file.read_write;
         let mut handle = ptr::null();
-        // SAFETY: the path ends with a zero, and `handle` is a local variable that the call writes.
+        // SAFETY: the path ends with NUL, and `handle` is a local variable that the call writes.
         check("MPI_File_open", unsafe {
             (call.file_open)(comm, path.as_ptr(), amode, h.info_null, &raw mut handle)
         })?;
@@ -76,7 +77,8 @@ impl World<'_> {
         })
     }
 
-    /// Returns a datatype of `pieces` pieces of `len` bytes each, one in every `ranks`.
+    /// Returns a datatype of `pieces` pieces of `len` bytes.
+    /// The stride is `len` times the number of ranks.
     pub fn interleaved(&self, pieces: usize, len: usize) -> Result<FileType<'_>, MpiError> {
         let mut handle = ptr::null();
         let stride = len * usize::try_from(self.size).unwrap_or(1);
@@ -94,7 +96,8 @@ impl World<'_> {
         self.committed(handle)
     }
 
-    /// Returns a datatype of a rectangle of doubles in a larger one: `(whole, part, start)` in rows and columns.
+    /// Returns a datatype for the rectangle `part` at `start` in the array `whole` of doubles.
+    /// Each pair has the number of rows and of columns.
     pub fn rectangle(
         &self,
         whole: [usize; 2],
@@ -104,7 +107,7 @@ impl World<'_> {
         let [whole, part, start] = [whole, part, start].map(|pair| pair.map(count));
         let h = self.handles();
         let mut handle = ptr::null();
-        // SAFETY: each array has two numbers; `handle` is a local variable that the call writes.
+        // SAFETY: each array has two elements; `handle` is a local variable that the call writes.
         check("MPI_Type_create_subarray", unsafe {
             (self.call().type_create_subarray)(
                 2,
@@ -120,7 +123,7 @@ impl World<'_> {
     }
 
     fn committed(&self, mut handle: Handle) -> Result<FileType<'_>, MpiError> {
-        // SAFETY: the caller has just created the datatype.
+        // SAFETY: `handle` is a datatype that the caller has just created.
         check("MPI_Type_commit", unsafe {
             (self.call().type_commit)(&raw mut handle)
         })?;
@@ -132,16 +135,16 @@ impl World<'_> {
 }
 
 impl OpenFile<'_> {
-    /// Closes it; all ranks that opened it call.
+    /// Closes the file; all ranks that have opened it must call this.
     pub fn close(mut self) -> Result<(), MpiError> {
-        // SAFETY: `self` is consumed, so the file is open until this call and not used after it.
+        // SAFETY: `self` is consumed, so the file is open before this call and not used after it.
         check("MPI_File_close", unsafe {
             (self.world.call().file_close)(&raw mut self.handle)
         })
     }
 
     pub fn set_size(&self, bytes: i64) -> Result<(), MpiError> {
-        // SAFETY: the file is open as long as `self` exists; only `close` closes it, and consumes `self`.
+        // SAFETY: the file is open until `close` consumes `self`.
         check("MPI_File_set_size", unsafe {
             (self.world.call().file_set_size)(self.handle, bytes)
         })
@@ -149,17 +152,17 @@ impl OpenFile<'_> {
 
     pub fn rewind_shared(&self) -> Result<(), MpiError> {
         let set = self.world.handles().file.seek_set;
-        // SAFETY: the file is open as long as `self` exists; only `close` closes it, and consumes `self`.
+        // SAFETY: the file is open until `close` consumes `self`.
         check("MPI_File_seek_shared", unsafe {
             (self.world.call().file_seek_shared)(self.handle, 0, set)
         })
     }
 
-    /// Sets a view of bytes or of doubles, from byte `disp` on.
+    /// Sets a view with elements of bytes or doubles, from byte `disp`.
     pub fn set_view(&self, disp: i64, filetype: &FileType, doubles: bool) -> Result<(), MpiError> {
         let h = self.world.handles();
         let etype = if doubles { h.double } else { h.char_ };
-        // SAFETY: the file and the datatypes live until the call returns, and the name ends with a zero.
+        // SAFETY: the file and the datatypes live until the call returns; the name ends with NUL.
         check("MPI_File_set_view", unsafe {
             (self.world.call().file_set_view)(
                 self.handle,
@@ -172,7 +175,7 @@ impl OpenFile<'_> {
         })
     }
 
-    /// Writes a buffer, whole or the part that a datatype selects.
+    /// Writes a whole buffer, or the part that a datatype selects.
     pub fn write(
         &self,
         calls: Calls,
@@ -182,7 +185,7 @@ impl OpenFile<'_> {
         let (call, fh, at) = (self.world.call(), self.handle, data.as_ptr().cast());
         let (n, datatype) = self.counted(data.len(), part);
         let none = ptr::null_mut();
-        // SAFETY: the buffer covers count and datatype, and a null status is ignored.
+        // SAFETY: `counted` returns a count and datatype in the buffer; a null status is ignored.
         check("the writing of a file", unsafe {
             match calls {
                 Calls::Alone(offset) => (call.file_write_at)(fh, offset, at, n, datatype, none),
@@ -192,7 +195,7 @@ impl OpenFile<'_> {
         })
     }
 
-    /// Reads into a buffer.
+    /// Reads into a whole buffer, or into the part that a datatype selects.
     pub fn read(
         &self,
         calls: Calls,
@@ -202,7 +205,7 @@ impl OpenFile<'_> {
         let (call, fh, at) = (self.world.call(), self.handle, data.as_mut_ptr().cast());
         let (n, datatype) = self.counted(data.len(), part);
         let none = ptr::null_mut();
-        // SAFETY: the buffer covers count and datatype, and a null status is ignored.
+        // SAFETY: `counted` returns a count and datatype in the buffer; a null status is ignored.
         check("the reading of a file", unsafe {
             match calls {
                 Calls::Alone(offset) => (call.file_read_at)(fh, offset, at, n, datatype, none),

@@ -1,10 +1,10 @@
-//! Many messages in flight at once.
+//! Windows of nonblocking messages, all in flight together.
 
 use super::{Handle, MpiError, World, check, count};
 use std::ptr;
 
 impl World<'_> {
-    /// Sends one message for each request slot, all in flight together.
+    /// Sends one message for each request slot; all are in flight together.
     pub fn send_many(
         &self,
         data: &[u8],
@@ -28,7 +28,7 @@ impl World<'_> {
         self.complete(Half::Receives, &mut flights.recvs, posted)
     }
 
-    /// Exchanges messages in both directions: receives are posted first, then the sends.
+    /// Exchanges messages in both directions; all receives are posted before the sends.
     pub fn exchange_many(
         &self,
         (sent, sent_tag): (&[u8], i32),
@@ -61,7 +61,7 @@ impl World<'_> {
         let places = places(data.len(), len);
         for (number, (request, at)) in requests.iter_mut().zip(places).enumerate() {
             let message = &data[at..at + len];
-            // SAFETY: the callers of this private function complete the request before the borrow of `data` ends.
+            // SAFETY: all callers complete the request before the borrow of `data` ends.
             let code = unsafe {
                 (self.call().isend)(
                     message.as_ptr().cast(),
@@ -91,8 +91,8 @@ impl World<'_> {
         let places = places(data.len(), len);
         for (number, (request, at)) in requests.iter_mut().zip(places).enumerate() {
             let message = &mut data[at..at + len];
-            // SAFETY: the callers of this private function complete the request before the borrow of `data` ends; no code reads it
-            // meanwhile.
+            // SAFETY: all callers complete the request before the borrow of `data` ends.
+            // No code reads `data` before that.
             let code = unsafe {
                 (self.call().irecv)(
                     message.as_mut_ptr().cast(),
@@ -111,7 +111,7 @@ impl World<'_> {
         Posted::all(requests)
     }
 
-    /// Completes the requests that were posted, also after an error, since the library holds their buffers.
+    /// Completes the posted requests, also after an error, since the library uses their buffers.
     fn complete(
         &self,
         half: Half,
@@ -126,19 +126,21 @@ impl World<'_> {
         outcome
     }
 
-    /// Ends a request after an error: it is complete when the library returns, with or without a further error.
+    /// Completes a request after an error; the library then no longer uses the buffer.
     fn end(&self, half: Half, request: &mut Handle) {
-        // The message of a receive may never come. The receiver of a send cancels its own receive, or the job ends.
+        // No message may ever arrive for a receive, so it is cancelled.
+        // A send completes when its receiver cancels its own receive, or the job ends.
         if half == Half::Receives {
-            // SAFETY: the handle is that of a posted request, or null after it has completed, which is an error that changes nothing.
+            // SAFETY: the handle is a posted request, or null after its completion.
+            // The error of a null request has no effect.
             unsafe { (self.call().cancel)(request) };
         }
-        // SAFETY: the handle is that of a posted request, or null, for which the call returns at once; a null status is ignored.
+        // SAFETY: the handle is a posted request or null; the call ignores null.
         unsafe { (self.call().wait)(request, ptr::null_mut()) };
     }
 
     fn wait_all(&self, requests: &mut [Handle]) -> Result<(), MpiError> {
-        // SAFETY: isend or irecv has filled every slot that `complete` passes; null statuses are MPI_STATUSES_IGNORE.
+        // SAFETY: isend or irecv has filled every slot that `complete` passes.
         let code = unsafe {
             (self.call().waitall)(
                 count(requests.len()),
@@ -149,9 +151,9 @@ impl World<'_> {
         check("MPI_Waitall", code)
     }
 
-    /// Runs `between` while `depth` receives with unused tags are posted, and completes them afterwards.
+    /// Posts `depth` receives with unused tags, runs `between`, and then completes the receives.
     ///
-    /// Each rank then sends the messages for which its peer's receives wait.
+    /// Each rank completes its peer's receives by sending the messages after `between`.
     pub fn behind_posted(
         &self,
         depth: usize,
@@ -179,14 +181,14 @@ impl World<'_> {
     }
 }
 
-/// Sends or receives.
+/// The direction of the requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Half {
     Sends,
     Receives,
 }
 
-/// The number of requests that were posted, and the error of the call after them, or of one that followed.
+/// The number of posted requests, and the first error of a post or of a later call.
 struct Posted {
     requests: usize,
     outcome: Result<(), MpiError>,
@@ -212,18 +214,20 @@ impl Posted {
     }
 }
 
-/// Returns the offsets of a window's messages in a buffer of `memory` bytes: contiguous, and from the start again at its end.
+/// Returns the offsets of a window's messages in a buffer of `memory` bytes.
+/// Messages are contiguous; after the buffer's end, offsets start again at 0.
 fn places(memory: usize, len: usize) -> impl Iterator<Item = usize> {
     let distinct = memory.checked_div(len).unwrap_or(1).max(1);
     (0..distinct).cycle().map(move |nth| nth * len)
 }
 
-/// Request slots, kept between windows so that the loop allocates nothing.
+/// Request slots that windows reuse, so that the loop allocates nothing.
 ///
-/// Each call passes the memory for the messages of a window: either of the length of one message, which all messages share, as in the OSU loops,
-/// or of the length of all messages, so that each has memory of its own.
+/// Each call passes the memory for the messages of a window.
+/// Memory of one message's length is shared by all messages, as in the OSU loops.
+/// Memory of all messages' length gives each message its own part.
 pub struct Flights {
-    /// The length of a message.
+    /// The length of a message in bytes.
     len: usize,
     sends: Vec<Handle>,
     recvs: Vec<Handle>,
@@ -248,13 +252,13 @@ mod tests {
     use std::ffi::{c_int, c_void};
 
     thread_local! {
-        /// The calls until one fails.
+        /// The number of calls that succeed before one fails.
         static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
-        /// The requests that the library holds.
+        /// The number of incomplete requests in the library.
         static HELD: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Returns 0, and an error code at the call that is to fail.
+    /// Returns 0, or an error code at the call that must fail.
     fn code() -> c_int {
         let left = LEFT.get();
         LEFT.set(left.wrapping_sub(1));
@@ -265,7 +269,7 @@ mod tests {
         let code = code();
         if code == 0 {
             HELD.set(HELD.get() + 1);
-            // SAFETY: the slot is one of the caller's vector.
+            // SAFETY: the pointer is to an element of the caller's vector.
             unsafe { *request = ptr::without_provenance(1) };
         }
         code
@@ -307,7 +311,7 @@ mod tests {
     }
 
     unsafe extern "C" fn wait(request: *mut Handle, _: *mut c_void) -> c_int {
-        // SAFETY: the slot is one of the caller's vector.
+        // SAFETY: the pointer is to an element of the caller's vector.
         if !std::mem::replace(unsafe { &mut *request }, ptr::null()).is_null() {
             HELD.set(HELD.get() - 1);
         }
@@ -318,7 +322,7 @@ mod tests {
     unsafe extern "C" fn waitall(n: c_int, requests: *mut Handle, status: *mut c_void) -> c_int {
         let code = code();
         for at in (0..n as usize).filter(|_| code == 0) {
-            // SAFETY: the caller has passed the length of its vector.
+            // SAFETY: `at` is less than `n`, the length of the caller's vector.
             unsafe { wait(requests.add(at), status) };
         }
         code

@@ -1,22 +1,23 @@
-//! Non-contiguous messages: small versions of the layouts of DDTBench (T. Schneider, R. Gerstenberger, T. Hoefler, EuroMPI 2012).
+//! Non-contiguous messages: small versions of the layouts of DDTBench.
+//! Source: T. Schneider, R. Gerstenberger, T. Hoefler, EuroMPI 2012.
 
 use super::{Handle, MpiError, World, check, count};
 use std::ffi::c_int;
 use std::ptr;
 
-/// A committed datatype of doubles, and the memory that it describes.
+/// A committed datatype of doubles, with the memory that it describes.
 pub struct Layout<'a> {
     world: &'a World<'a>,
     datatype: Handle,
     memory: Vec<f64>,
 }
 
-/// Elements in a row of the matrix, and along an edge of the cube.
+/// The number of elements in a matrix row; `EDGE` is the number along a cube's edge.
 const ROW: usize = 512;
 const EDGE: usize = 64;
 
 impl World<'_> {
-    /// A column of a matrix: `n` doubles, each in a row of its own.
+    /// Returns a column of a matrix: `n` doubles with a stride of one row.
     pub fn column(&self, n: usize) -> Result<Layout<'_>, MpiError> {
         let mut new = ptr::null();
         let double = self.handles().double;
@@ -27,7 +28,7 @@ impl World<'_> {
         self.layout(new, n * ROW)
     }
 
-    /// A face of a cube, in its interior along a row: `n` doubles in rows of eight.
+    /// Returns a face of a cube, in its interior: `n` doubles in rows of 8.
     pub fn face(&self, n: usize) -> Result<Layout<'_>, MpiError> {
         let thick = 8.min(n);
         let rows = n / thick;
@@ -38,7 +39,7 @@ impl World<'_> {
         let h = self.handles();
         let (double, order) = (h.double, h.order_c);
         let mut new = ptr::null();
-        // SAFETY: each array has three numbers; the result is a local variable that the call writes.
+        // SAFETY: each array has three elements; `new` is a local variable that the call writes.
         check("MPI_Type_create_subarray", unsafe {
             (self.call().type_create_subarray)(
                 3,
@@ -53,7 +54,7 @@ impl World<'_> {
         self.layout(new, deep * EDGE * EDGE)
     }
 
-    /// An irregular `MPI_Type_create_indexed_block` of `n` doubles.
+    /// Returns `n` doubles at irregular displacements (`MPI_Type_create_indexed_block`).
     pub fn indexed(&self, n: usize) -> Result<Layout<'_>, MpiError> {
         let places: Vec<c_int> = (0..n).map(|i| count(3 * i + i * 7 % 3)).collect();
         let mut new = ptr::null();
@@ -71,14 +72,15 @@ impl World<'_> {
         self.layout(new, 3 * n + 3)
     }
 
-    /// The same range of four separate arrays, as in a structure of arrays: `n` doubles in all.
+    /// Returns the same range of four separate arrays (a structure of arrays),
+    /// `n` doubles in total.
     pub fn arrays(&self, n: usize) -> Result<Layout<'_>, MpiError> {
         let each = n.div_ceil(4).max(1);
         let apart = 2 * each + 8;
         let starts = [0, 1, 2, 3].map(|array| (array * apart * size_of::<f64>()) as isize);
         let mut new = ptr::null();
         let double = self.handles().double;
-        // SAFETY: `starts` has four byte offsets; the result is a local variable that the call writes.
+        // SAFETY: `starts` has four elements; `new` is a local variable that the call writes.
         check("MPI_Type_create_hindexed_block", unsafe {
             (self.call().type_create_hindexed_block)(
                 4,
@@ -92,7 +94,7 @@ impl World<'_> {
     }
 
     fn layout(&self, mut datatype: Handle, doubles: usize) -> Result<Layout<'_>, MpiError> {
-        // SAFETY: the caller has just created the datatype.
+        // SAFETY: `datatype` is a datatype that the caller has just created.
         check("MPI_Type_commit", unsafe {
             (self.call().type_commit)(&raw mut datatype)
         })?;
@@ -108,7 +110,7 @@ impl Layout<'_> {
     pub fn send(&self, to: i32, tag: i32) -> Result<(), MpiError> {
         let world = self.world;
         let at = self.memory.as_ptr().cast();
-        // SAFETY: the memory holds every element of the datatype and is borrowed until the call returns.
+        // SAFETY: the memory has every element of the datatype and is borrowed during the call.
         check("MPI_Send", unsafe {
             (world.call().send)(at, 1, self.datatype, to, tag, world.handles().world)
         })
@@ -117,7 +119,7 @@ impl Layout<'_> {
     pub fn recv(&mut self, from: i32, tag: i32) -> Result<(), MpiError> {
         let world = self.world;
         let (at, all) = (self.memory.as_mut_ptr().cast(), world.handles().world);
-        // SAFETY: the memory holds every element of the datatype and is exclusively borrowed; a null status is ignored.
+        // SAFETY: the memory has every element of the datatype and is exclusively borrowed.
         check("MPI_Recv", unsafe {
             (world.call().recv)(at, 1, self.datatype, from, tag, all, ptr::null_mut())
         })
@@ -126,7 +128,7 @@ impl Layout<'_> {
 
 impl Drop for Layout<'_> {
     fn drop(&mut self) {
-        // SAFETY: no operation that uses the datatype is pending, as send and receive block; an error code is of no use here.
+        // SAFETY: no operation with the datatype is pending, as send and receive block.
         unsafe { (self.world.call().type_free)(&raw mut self.datatype) };
     }
 }

@@ -1,4 +1,4 @@
-//! A loaded MPI library: its functions and the values of its handles.
+//! Loaded MPI library: its functions and the values of its handles.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use super::files::FileModes;
 use super::{Handle, MpiError, World, check};
 
-/// The reason why a library cannot be measured.
+/// The reason why a library cannot be loaded.
 #[derive(Debug)]
 pub enum LoadError {
-    /// The dynamic linker refused to load it.
+    /// The dynamic loader failed to load the file.
     Open {
         path: PathBuf,
         reason: libloading::Error,
     },
-    /// A function or object is missing.
+    /// The library lacks a function or object.
     Symbol { path: PathBuf, name: &'static str },
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// The text of an error together with its cause, in which libloading keeps the linker's message.
+/// An error with its chain of causes, which contains the dynamic loader's message.
 struct Cause<'a>(&'a dyn std::error::Error);
 
 impl fmt::Display for Cause<'_> {
@@ -55,13 +55,13 @@ impl fmt::Display for Cause<'_> {
 
 macro_rules! functions {
     ($($field:ident = $name:literal($($argument:ty),*);)*) => {
-        /// Function pointers with the standard's prototypes.
+        /// Function pointers with the prototypes of the MPI standard.
         pub(super) struct Functions {
             $(pub(super) $field: unsafe extern "C" fn($($argument),*) -> c_int,)*
         }
 
         impl Functions {
-            /// Functions that do nothing and return success.
+            /// Returns functions that do nothing and return success.
             #[cfg(test)]
             pub(super) fn stubs() -> Self {
                 Self {
@@ -75,7 +75,7 @@ macro_rules! functions {
             fn bind(library: &libloading::Library, path: &Path) -> Result<Self, LoadError> {
                 Ok(Self {
                     $($field: {
-                        // SAFETY: the symbol is an MPI function, and the type is its prototype in the MPI standard.
+                        // SAFETY: the symbol is an MPI function with this standard prototype.
                         let symbol = unsafe {
                             library.get::<unsafe extern "C" fn($($argument),*) -> c_int>($name)
                         };
@@ -169,14 +169,14 @@ functions! {
     file_read_shared = "MPI_File_read_shared"(Handle, *mut c_void, c_int, Handle, *mut c_void);
 }
 
-/// The predefined objects that the benchmarks use.
+/// The predefined handles and constants that the benchmarks use.
 pub(super) struct Handles {
     pub(super) world: Handle,
     pub(super) self_: Handle,
     pub(super) char_: Handle,
     pub(super) float: Handle,
     pub(super) double: Handle,
-    /// `MPI_LONG`, of eight bytes.
+    /// `MPI_LONG`, with 8 bytes.
     pub(super) long: Handle,
     pub(super) info_null: Handle,
     /// `MPI_LOCK_EXCLUSIVE`.
@@ -184,7 +184,7 @@ pub(super) struct Handles {
     pub(super) sum: Handle,
     pub(super) min: Handle,
     pub(super) max: Handle,
-    /// `MPI_THREAD_SINGLE` and `MPI_THREAD_MULTIPLE`.
+    /// `MPI_THREAD_SINGLE`, and below, `MPI_THREAD_MULTIPLE`.
     pub(super) single: c_int,
     pub(super) multiple: c_int,
     /// `MPI_ORDER_C`.
@@ -193,7 +193,7 @@ pub(super) struct Handles {
 }
 
 impl Handles {
-    /// The MPI 5.0 standard ABI's values.
+    /// Returns the values of the MPI 5.0 standard ABI.
     fn standard() -> Self {
         let constant = ptr::without_provenance;
         Self {
@@ -218,7 +218,7 @@ impl Handles {
     /// Looks up the objects whose addresses are Open MPI's handles.
     fn open_mpi(library: &libloading::Library, path: &Path) -> Result<Self, LoadError> {
         let address = |name: &'static str| -> Result<Handle, LoadError> {
-            // SAFETY: a symbol read as a pointer is its own address, which is never dereferenced here.
+            // SAFETY: a symbol read as a pointer yields its address, which is not dereferenced.
             let symbol = unsafe { library.get::<Handle>(name) };
             symbol
                 .map(|address| *address)
@@ -247,21 +247,21 @@ impl Handles {
     }
 }
 
-/// A loaded library that is not initialised yet.
+/// A loaded library before `MPI_Init`.
 pub struct Library {
     pub(super) call: Functions,
     pub(super) handles: Handles,
 }
 
 impl Library {
-    /// A library whose functions do nothing, but for those that a test replaces.
+    /// Returns a library for tests with the given functions.
     #[cfg(test)]
     pub(super) fn of(call: Functions) -> Self {
         let handles = Handles::standard();
         Self { call, handles }
     }
 
-    /// The world of that library, as rank 0 of two.
+    /// Returns MPI_COMM_WORLD of that library for tests: rank 0 of 2 ranks.
     #[cfg(test)]
     pub(super) fn world(&self) -> World<'_> {
         World {
@@ -272,9 +272,9 @@ impl Library {
         }
     }
 
-    /// Loads the library and binds the functions that the benchmarks use.
+    /// Loads the library and looks up the functions that the benchmarks use.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        // SAFETY: an MPI library's constructors have no preconditions; linking to it would run the same ones.
+        // SAFETY: constructors of MPI libraries have no preconditions; linking would run them too.
         let library = unsafe { libloading::Library::new(path) };
         let library = library.map_err(|reason| LoadError::Open {
             path: path.to_owned(),
@@ -289,13 +289,14 @@ impl Library {
             Handles::open_mpi(&library, path)?
         };
         let call = Functions::bind(&library, path)?;
-        // Some libraries have threads and exit handlers, so their code stays mapped until the process ends;
-        // the function pointers stay valid with it.
+        // The library is never unloaded, as it may have threads and exit handlers.
+        // So its code stays mapped, and the function pointers stay valid until exit.
         std::mem::forget(library);
         Ok(Self { call, handles })
     }
 
-    /// Calls `MPI_Init_thread` for one thread or for several; returns the world and the time of the call.
+    /// Calls `MPI_Init_thread`, for several threads if `threads`.
+    /// Returns MPI_COMM_WORLD and the time of the call.
     pub fn init(&self, threads: bool) -> Result<(World<'_>, Duration), MpiError> {
         let level = if threads {
             self.handles.multiple
@@ -304,17 +305,18 @@ impl Library {
         };
         let mut provided = 0;
         let begin = Instant::now();
-        // SAFETY: MPI 5.0 11.2.1 allows null for the first two arguments, the last is a local variable; main calls init once.
+        // SAFETY: MPI 5.0 section 11.2.1 allows null for the first two arguments.
+        // The last argument points to a local variable, and main calls this function once.
         check("MPI_Init_thread", unsafe {
             (self.call.init)(ptr::null_mut(), ptr::null_mut(), level, &raw mut provided)
         })?;
         let took = begin.elapsed();
         let (mut rank, mut size) = (0, 0);
-        // SAFETY: MPI_Init_thread has succeeded above, and `rank` is a local variable that the call writes.
+        // SAFETY: MPI_Init_thread has succeeded above; `rank` is a local variable.
         check("MPI_Comm_rank", unsafe {
             (self.call.comm_rank)(self.handles.world, &raw mut rank)
         })?;
-        // SAFETY: MPI_Init_thread has succeeded above, and `size` is a local variable that the call writes.
+        // SAFETY: MPI_Init_thread has succeeded above; `size` is a local variable.
         check("MPI_Comm_size", unsafe {
             (self.call.comm_size)(self.handles.world, &raw mut size)
         })?;
@@ -329,12 +331,12 @@ impl Library {
         ))
     }
 
-    /// Returns the first line of the library's own version text.
+    /// Returns the first clause of the library's version text.
     pub fn version(&self) -> String {
         // MPI_MAX_LIBRARY_VERSION_STRING is 8192 in the standard ABI and 256 in Open MPI.
         let mut text = vec![0_u8; 8193];
         let mut len = 0;
-        // SAFETY: the buffer is as long as any library's maximum, and its last byte stays zero.
+        // SAFETY: the buffer is longer than any library's maximum, so its last byte stays zero.
         let code = unsafe { (self.call.library_version)(text.as_mut_ptr().cast(), &raw mut len) };
         let text = CStr::from_bytes_until_nul(&text)
             .map(CStr::to_string_lossy)

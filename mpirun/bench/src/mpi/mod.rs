@@ -1,12 +1,13 @@
-//! The MPI functions that the benchmarks call, bound at run time.
+//! Bindings of the MPI functions that the benchmarks call, loaded at run time.
 //!
-//! All `unsafe` of `mpi-bench` is here: calls through C function pointers whose prototypes are those of the MPI standard, identical in
-//! every library.
-//! Only the values of handles differ between libraries, so they are data: constants in the standard ABI (MPI 5.0, chapter 20),
-//! addresses of exported objects in Open MPI.
+//! All `unsafe` of `mpi-bench` is here: calls through C function pointers.
+//! Their prototypes are those of the MPI standard, which are identical in every library.
+//! Only the values of handles differ, so they are data.
+//! They are constants in the standard ABI (MPI 5.0, chapter 20).
+//! In Open MPI they are addresses of exported objects.
 //!
-//! Every public function is safe because it completes the operations that it starts: no request outlives the call or its closure,
-//! so the library holds no buffer afterwards.
+//! Every public function is safe, since it completes the operations that it starts.
+//! No request outlives the call or its closure, so the library uses no buffer afterwards.
 
 mod collectives;
 mod duplicate;
@@ -32,10 +33,10 @@ use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr;
 
-/// An MPI handle; a pointer in the standard ABI as well as in Open MPI.
+/// An MPI handle, which is a pointer both in the standard ABI and in Open MPI.
 type Handle = *const c_void;
 
-/// An MPI function returned an error code.
+/// The error code that an MPI function has returned.
 #[derive(Debug, Clone, Copy)]
 pub struct MpiError {
     function: &'static str,
@@ -50,7 +51,9 @@ impl fmt::Display for MpiError {
 
 impl std::error::Error for MpiError {}
 
-/// Converts a return code. `MPI_ERRORS_ARE_FATAL` normally ends the job before a code is returned; this is for handlers that return.
+/// Converts a return code to a `Result`.
+/// An error code occurs only with an error handler that returns.
+/// The default handler, `MPI_ERRORS_ARE_FATAL`, ends the job.
 fn check(function: &'static str, code: c_int) -> Result<(), MpiError> {
     if code == 0 {
         Ok(())
@@ -59,10 +62,10 @@ fn check(function: &'static str, code: c_int) -> Result<(), MpiError> {
     }
 }
 
-/// `MPI_ANY_SOURCE`, the same number in the standard ABI and in Open MPI.
+/// `MPI_ANY_SOURCE`, which is -1 both in the standard ABI and in Open MPI.
 pub const ANY_SOURCE: i32 = -1;
 
-/// `MPI_COMM_WORLD` between init and finalize.
+/// `MPI_COMM_WORLD` between `MPI_Init` and `MPI_Finalize`.
 pub struct World<'a> {
     library: &'a Library,
     rank: c_int,
@@ -98,7 +101,7 @@ impl World<'_> {
     }
 
     pub fn barrier(&self) -> Result<(), MpiError> {
-        // SAFETY: the library is initialised as long as a `World` exists.
+        // SAFETY: a `World` exists only between `MPI_Init_thread` and `MPI_Finalize`.
         check("MPI_Barrier", unsafe {
             (self.call().barrier)(self.handles().world)
         })
@@ -106,11 +109,11 @@ impl World<'_> {
 
     /// Aborts the whole job with `MPI_Abort`.
     pub fn abort(&self, code: i32) {
-        // SAFETY: the library is initialised; the call ends this process or has no effect on its memory.
+        // SAFETY: MPI is initialised while a `World` exists; the call ends this process or returns.
         unsafe { (self.call().abort)(self.handles().world, code) };
     }
 
-    /// Ends this process now, without finalizing the library or running exit handlers.
+    /// Ends this process at once, without `MPI_Finalize` or exit handlers.
     pub fn exit_now(&self, code: i32) -> ! {
         // SAFETY: _exit does not return and touches no memory.
         unsafe { libc::_exit(code) }
@@ -118,7 +121,7 @@ impl World<'_> {
 
     pub fn send(&self, data: &[u8], to: i32, tag: i32) -> Result<(), MpiError> {
         let h = self.handles();
-        // SAFETY: the buffer has the given length and is borrowed until the call returns.
+        // SAFETY: the buffer has `data.len()` bytes and is borrowed until the call returns.
         let code = unsafe {
             (self.call().send)(
                 data.as_ptr().cast(),
@@ -134,7 +137,7 @@ impl World<'_> {
 
     pub fn recv(&self, data: &mut [u8], from: i32, tag: i32) -> Result<(), MpiError> {
         let (h, data_len) = (self.handles(), count(data.len()));
-        // SAFETY: the buffer has the given length and is exclusively borrowed; a null status is MPI_STATUS_IGNORE.
+        // SAFETY: the buffer has `data_len` bytes and is exclusively borrowed; null is ignored.
         let code = unsafe {
             (self.call().recv)(
                 data.as_mut_ptr().cast(),
@@ -149,7 +152,7 @@ impl World<'_> {
         check("MPI_Recv", code)
     }
 
-    /// Sends to one rank and receives from another.
+    /// Sends to one rank and receives from another by `MPI_Sendrecv`.
     pub fn send_and_receive(
         &self,
         (sent, to): (&[u8], i32),
@@ -158,7 +161,8 @@ impl World<'_> {
         let h = self.handles();
         let (sent_len, received_len) = (count(sent.len()), count(received.len()));
         let (ours, theirs) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers have the given lengths and are borrowed until the call returns; a null status is MPI_STATUS_IGNORE.
+        // SAFETY: both buffers have the given lengths and are borrowed until the call returns.
+        // A null status is MPI_STATUS_IGNORE.
         let code = unsafe {
             (self.call().sendrecv)(
                 ours,
@@ -178,7 +182,7 @@ impl World<'_> {
         check("MPI_Sendrecv", code)
     }
 
-    /// Broadcasts rank 0's number.
+    /// Broadcasts a number from rank 0.
     pub fn bcast_number(&self, value: u64) -> Result<u64, MpiError> {
         let mut bytes = value.to_ne_bytes();
         self.collectives().bcast(&mut bytes, 0)?;
@@ -186,7 +190,7 @@ impl World<'_> {
     }
 
     pub fn finalize(self) -> Result<(), MpiError> {
-        // SAFETY: every request has completed; `self` is consumed, so nothing is called afterwards.
+        // SAFETY: every method has completed its requests, and `self` is consumed.
         check("MPI_Finalize", unsafe { (self.call().finalize)() })
     }
 }

@@ -1,4 +1,4 @@
-//! Nonblocking collectives, each started and then waited for.
+//! Nonblocking collectives, each followed by `MPI_Wait`.
 
 use super::collectives::Collectives;
 use super::{Handle, MpiError, check, count};
@@ -6,10 +6,11 @@ use std::ffi::c_int;
 use std::ptr;
 
 impl Collectives<'_> {
-    /// Waits for the request that `start` creates, without other work meanwhile.
+    /// Waits for the request that `start` creates.
     ///
     /// # Safety
-    /// If `start` returns success it has created a request, whose buffers stay borrowed until this function returns.
+    /// If `start` returns success, it must have created a request.
+    /// The request's buffers must stay borrowed until this function returns.
     unsafe fn started(
         &self,
         function: &'static str,
@@ -17,7 +18,7 @@ impl Collectives<'_> {
     ) -> Result<(), MpiError> {
         let mut request = ptr::null();
         check(function, start(&raw mut request))?;
-        // SAFETY: by this function's contract `start` has just created the request; a null status is ignored.
+        // SAFETY: by this function's contract `start` has just created the request.
         check("MPI_Wait", unsafe {
             (self.world.call().wait)(&raw mut request, ptr::null_mut())
         })
@@ -31,7 +32,7 @@ impl Collectives<'_> {
 
     pub fn ibcast(&self, data: &mut [u8], root: i32) -> Result<(), MpiError> {
         let (h, len) = (self.world.handles(), count(data.len()));
-        // SAFETY: the buffer has the given length and is exclusively borrowed until this function returns.
+        // SAFETY: the buffer has `len` bytes and is exclusively borrowed during this call.
         unsafe {
             self.started("MPI_Ibcast", |r| {
                 (self.world.call().ibcast)(data.as_mut_ptr().cast(), len, h.char_, root, h.world, r)
@@ -39,11 +40,12 @@ impl Collectives<'_> {
         }
     }
 
-    /// Sums floats to rank 0.
+    /// Sums floats at rank 0.
     pub fn ireduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers hold that many floats, begin on a page, and are borrowed until this function returns.
+        // SAFETY: both buffers have at least `floats` floats and are page-aligned.
+        // Both are borrowed until this function returns, which waits for the request.
         unsafe {
             self.started("MPI_Ireduce", |r| {
                 (self.world.call().ireduce)(from, to, floats, h.float, h.sum, 0, h.world, r)
@@ -55,7 +57,8 @@ impl Collectives<'_> {
     pub fn iallreduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers hold that many floats, begin on a page, and are borrowed until this function returns.
+        // SAFETY: both buffers have at least `floats` floats and are page-aligned.
+        // Both are borrowed until this function returns, which waits for the request.
         unsafe {
             self.started("MPI_Iallreduce", |r| {
                 (self.world.call().iallreduce)(from, to, floats, h.float, h.sum, h.world, r)
@@ -63,12 +66,13 @@ impl Collectives<'_> {
         }
     }
 
-    /// Gathers a block from each rank to every rank.
+    /// Gathers a block from each rank at every rank.
     pub fn iallgather(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: `received` holds `n` bytes for each rank and `sent` at least `n`; both are borrowed until this function returns.
+        // SAFETY: `received` has `n` bytes for each rank and `sent` at least `n`.
+        // Both are borrowed until this function returns, which waits for the request.
         unsafe {
             self.started("MPI_Iallgather", |r| {
                 (self.world.call().iallgather)(from, n, h.char_, to, n, h.char_, h.world, r)
@@ -81,7 +85,7 @@ impl Collectives<'_> {
         let h = self.world.handles();
         let n = count(self.block(sent.len().min(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
-        // SAFETY: both buffers hold `n` bytes for each rank and are borrowed until this function returns.
+        // SAFETY: both buffers have `n` bytes for each rank and outlive this function's call.
         unsafe {
             self.started("MPI_Ialltoall", |r| {
                 (self.world.call().ialltoall)(from, n, h.char_, to, n, h.char_, h.world, r)

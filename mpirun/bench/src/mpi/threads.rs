@@ -1,13 +1,14 @@
-//! Calls from several threads of a rank at once.
+//! MPI calls from several threads of a rank at once.
 
 use super::{MpiError, World};
 
-/// A world that several threads use together.
+/// A reference to a world that several threads use together.
 struct Shared<'a>(&'a World<'a>);
 
-// SAFETY: `in_threads` makes it only if the library has granted MPI_THREAD_MULTIPLE; all other fields of a world are never written.
+// SAFETY: `in_threads` creates this value only if the library has granted MPI_THREAD_MULTIPLE.
+// All fields of a world are read-only.
 unsafe impl Sync for Shared<'_> {}
-// SAFETY: it holds a shared reference only, which the `Sync` argument above covers.
+// SAFETY: the value is a shared reference, so `Send` holds by the same argument as `Sync`.
 unsafe impl Send for Shared<'_> {}
 
 impl World<'_> {
@@ -16,7 +17,7 @@ impl World<'_> {
         self.threads
     }
 
-    /// Runs `body(world, thread)` in `threads` threads and waits for all of them; returns the first error.
+    /// Runs `body(world, thread)` in `threads` threads and joins them; returns the first error.
     pub fn in_threads(
         &self,
         threads: usize,

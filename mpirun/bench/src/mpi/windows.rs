@@ -1,4 +1,4 @@
-//! RMA windows: each method completes the accesses that it starts, so the library holds no buffer afterwards.
+//! RMA windows; each method completes its accesses, so the library uses no buffer afterwards.
 
 use super::{Handle, MpiError, World, check, count};
 use crate::choices::WindowKind;
@@ -10,15 +10,16 @@ use std::ptr;
 pub struct Window<'a> {
     world: &'a World<'a>,
     handle: Handle,
-    /// The base displacement on each rank: not 0 for attached memory.
+    /// The base displacement on each rank; nonzero for attached memory.
     starts: Vec<isize>,
-    /// The memory of a window that does not bring its own; freed with the window.
+    /// The memory of a window that MPI does not allocate; freed after the window.
     memory: Memory,
-    /// All ranks, for post and start.
+    /// The group of all ranks, for post and start.
     group: Handle,
 }
 
-/// Memory in which other ranks may access, until the window has been freed at all of them. An error before that leaks it.
+/// Memory that other ranks may access until all ranks have freed the window.
+/// After an error the memory is leaked, since other ranks may still access it.
 struct Memory(ManuallyDrop<Vec<u64>>);
 
 /// An RMA operation.
@@ -34,7 +35,7 @@ pub enum Access {
 }
 
 impl<'a> World<'a> {
-    /// Creates a window; all ranks call it.
+    /// Creates a window; all ranks must call this.
     pub fn window(&'a self, kind: WindowKind, bytes: usize) -> Result<Window<'a>, MpiError> {
         let (call, h) = (self.call(), self.handles());
         let mut handle = ptr::null();
@@ -51,7 +52,8 @@ impl<'a> World<'a> {
             }
             WindowKind::Allocate | WindowKind::Shared => {}
         }
-        // SAFETY: results are local variables; the memory passed in is freed after the window, and never if that fails.
+        // SAFETY: results are written to local variables.
+        // The memory is freed after the window, and never if freeing the window fails.
         let code = unsafe {
             match kind {
                 WindowKind::Create => {
@@ -78,7 +80,7 @@ impl<'a> World<'a> {
         };
         check("the making of a window", code)?;
         if kind == WindowKind::Dynamic {
-            // SAFETY: the memory is freed after the window, and never if that fails.
+            // SAFETY: the memory is freed after the window, and never if freeing the window fails.
             let code = unsafe { (call.win_attach)(handle, base, size) };
             check("MPI_Win_attach", code)?;
             let own = base.expose_provenance().to_ne_bytes();
@@ -104,16 +106,16 @@ impl<'a> World<'a> {
 }
 
 impl Window<'_> {
-    /// Frees it; all ranks call it.
+    /// Frees the window; all ranks must call this.
     pub fn free(mut self) -> Result<(), MpiError> {
         let call = self.world.call();
         // SAFETY: no access is pending, since every method completes the accesses that it starts.
         check("MPI_Win_free", unsafe {
             (call.win_free)(&raw mut self.handle)
         })?;
-        // The call returns when all ranks have called it, so no rank accesses the memory any more.
+        // MPI_Win_free returns after all ranks have called it, so no rank uses the memory any more.
         ManuallyDrop::into_inner(self.memory.0);
-        // SAFETY: MPI_Comm_group made the group, and no epoch is open.
+        // SAFETY: MPI_Comm_group created the group in `window`, and no epoch is open.
         check("MPI_Group_free", unsafe {
             (call.group_free)(&raw mut self.group)
         })
@@ -124,7 +126,8 @@ impl Window<'_> {
         self.starts.get(rank).copied().unwrap_or(0)
     }
 
-    /// Starts the same access `times` times; the caller completes them before the borrow of the buffers ends.
+    /// Starts the same access `times` times.
+    /// The caller must complete the accesses before the borrow of the buffers ends.
     fn begin(
         &self,
         access: Access,
@@ -141,8 +144,8 @@ impl Window<'_> {
         let old: *mut c_void = result.as_mut_ptr().cast();
         let (long, char_, sum) = (h.long, h.char_, h.sum);
         for _ in 0..times {
-            // SAFETY: both buffers have at least `len` bytes, and every caller of this private function completes the accesses before
-            // it returns.
+            // SAFETY: both buffers have at least `len` bytes.
+            // Every caller of this private function completes the accesses before it returns.
             let code = unsafe {
                 match access {
                     Access::Put => (call.put)(origin, bytes, char_, rank, at, bytes, char_, win),
@@ -172,7 +175,7 @@ impl Window<'_> {
         Ok(())
     }
 
-    /// Starts `times` accesses and flushes them; called inside a lock.
+    /// Starts `times` accesses and flushes them; the caller must hold a lock of the target.
     pub fn access(
         &self,
         access: Access,
@@ -186,7 +189,7 @@ impl Window<'_> {
         outcome.and(flushed)
     }
 
-    /// The same between a lock of the target and its unlock.
+    /// Executes one access between a lock and an unlock of the target.
     pub fn locked_access(
         &self,
         access: Access,
@@ -200,7 +203,7 @@ impl Window<'_> {
         outcome.and(unlocked)
     }
 
-    /// The same between two fences, which all ranks call; only ranks with a target access anything.
+    /// Executes one access between two fences of all ranks; `rank` is `None` without an access.
     pub fn fenced_access(
         &self,
         access: Access,
@@ -216,7 +219,7 @@ impl Window<'_> {
         outcome.and(fenced)
     }
 
-    /// The same in an epoch of all ranks for all ranks.
+    /// Executes one access in a post-start-complete-wait epoch of all ranks.
     pub fn posted_access(
         &self,
         access: Access,
@@ -225,60 +228,60 @@ impl Window<'_> {
         rank: Option<i32>,
     ) -> Result<(), MpiError> {
         let (call, win, group) = (self.world.call(), self.handle, self.group);
-        // SAFETY: `self` holds the window and the group, which live until it is freed.
+        // SAFETY: `self` owns the window and the group, which live until `free` consumes `self`.
         check("MPI_Win_post", unsafe { (call.win_post)(group, 0, win) })?;
-        // SAFETY: `self` holds the window and the group, which live until it is freed.
+        // SAFETY: `self` owns the window and the group, which live until `free` consumes `self`.
         check("MPI_Win_start", unsafe { (call.win_start)(group, 0, win) })?;
         let outcome = match rank {
             Some(rank) => self.begin(access, ours, result, rank, 1),
             None => Ok(()),
         };
-        // SAFETY: the window lives as long as `self`, and MPI_Win_start above has begun the access epoch.
+        // SAFETY: the window lives as long as `self`; MPI_Win_start has begun the access epoch.
         let completed = check("MPI_Win_complete", unsafe { (call.win_complete)(win) });
-        // SAFETY: the window lives as long as `self`, and MPI_Win_post above has begun the exposure epoch.
+        // SAFETY: the window lives until `free`; MPI_Win_post above has begun the epoch.
         let waited = check("MPI_Win_wait", unsafe { (call.win_wait)(win) });
         outcome.and(completed).and(waited)
     }
 
     pub fn flush(&self, rank: i32) -> Result<(), MpiError> {
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_flush", unsafe {
             (self.world.call().win_flush)(rank, self.handle)
         })
     }
 
-    /// Begins an exclusive lock.
+    /// Acquires an exclusive lock of a rank.
     pub fn lock(&self, rank: i32) -> Result<(), MpiError> {
         let exclusive: c_int = self.world.handles().lock_exclusive;
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_lock", unsafe {
             (self.world.call().win_lock)(exclusive, rank, 0, self.handle)
         })
     }
 
     pub fn unlock(&self, rank: i32) -> Result<(), MpiError> {
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_unlock", unsafe {
             (self.world.call().win_unlock)(rank, self.handle)
         })
     }
 
     pub fn lock_all(&self) -> Result<(), MpiError> {
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_lock_all", unsafe {
             (self.world.call().win_lock_all)(0, self.handle)
         })
     }
 
     pub fn unlock_all(&self) -> Result<(), MpiError> {
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_unlock_all", unsafe {
             (self.world.call().win_unlock_all)(self.handle)
         })
     }
 
     pub fn fence(&self) -> Result<(), MpiError> {
-        // SAFETY: the window lives as long as `self`.
+        // SAFETY: the window lives until `free` consumes `self`.
         check("MPI_Win_fence", unsafe {
             (self.world.call().win_fence)(0, self.handle)
         })
@@ -315,7 +318,8 @@ mod tests {
         1
     }
 
-    /// Returns true if the window's memory is in use: the allocator does not return it for buffers of the same length.
+    /// Returns true if the window's memory is still in use.
+    /// Then the allocator does not return it for new buffers of the same length.
     fn is_kept() -> bool {
         let buffers: Vec<Vec<u64>> = (0..16).map(|_| vec![1; 8]).collect();
         buffers

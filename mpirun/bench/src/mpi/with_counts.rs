@@ -1,4 +1,4 @@
-//! Collectives whose blocks have counts and displacements of their own; here all blocks are equal and in order.
+//! Collectives with separate counts and displacements; here all blocks are equal and in rank order.
 
 use super::{Collectives, MpiError, check, count};
 
@@ -13,60 +13,64 @@ impl Collectives<'_> {
         let ranks = usize::try_from(self.world.size()).unwrap_or(1);
         Blocks {
             counts: vec![bytes; ranks],
-            // The buffer that holds all blocks has at most `i32::MAX` bytes.
+            // All blocks together have at most `i32::MAX` bytes.
             starts: (0..self.world.size())
                 .map(|rank| rank.wrapping_mul(bytes))
                 .collect(),
         }
     }
 
-    /// [`Collectives::gather`] with counts.
+    /// Gathers as [`Collectives::gather`] does, by `MPI_Gatherv`.
     pub fn gatherv(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let Blocks { counts, starts } = self.equal_blocks(n);
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-        // SAFETY: `received` holds `n` bytes for each rank and `sent` at least `n`; both, and the arrays of an element for each rank, live until the call returns.
+        // SAFETY: `received` has `n` bytes for each rank and `sent` at least `n`.
+        // The buffers, and the arrays with one element for each rank, live until the call returns.
         check("MPI_Gatherv", unsafe {
             (self.world.call().gatherv)(from, n, h.char_, to, counts, starts, h.char_, 0, h.world)
         })
     }
 
-    /// [`Collectives::scatter`] with counts.
+    /// Scatters as [`Collectives::scatter`] does, by `MPI_Scatterv`.
     pub fn scatterv(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let n = count(self.block(sent.len()).min(received.len()));
         let Blocks { counts, starts } = self.equal_blocks(n);
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-        // SAFETY: `sent` holds `n` bytes for each rank and `received` at least `n`; both, and the arrays of an element for each rank, live until the call returns.
+        // SAFETY: `sent` has `n` bytes for each rank and `received` at least `n`.
+        // The buffers, and the arrays with one element for each rank, live until the call returns.
         check("MPI_Scatterv", unsafe {
             (self.world.call().scatterv)(from, counts, starts, h.char_, to, n, h.char_, 0, h.world)
         })
     }
 
-    /// [`Collectives::allgather`] with counts.
+    /// Gathers as [`Collectives::allgather`] does, by `MPI_Allgatherv`.
     pub fn allgatherv(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let Blocks { counts, starts } = self.equal_blocks(n);
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-        // SAFETY: `received` holds `n` bytes for each rank and `sent` at least `n`; both, and the arrays of an element for each rank, live until the call returns.
+        // SAFETY: `received` has `n` bytes for each rank and `sent` at least `n`.
+        // The buffers, and the arrays with one element for each rank, live until the call returns.
         check("MPI_Allgatherv", unsafe {
             (self.world.call().allgatherv)(from, n, h.char_, to, counts, starts, h.char_, h.world)
         })
     }
 
-    /// [`Collectives::alltoall`] with counts.
+    /// Exchanges blocks as [`Collectives::alltoall`] does, by `MPI_Alltoallv`.
     pub fn alltoallv(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let n = count(self.block(sent.len().min(received.len())));
         let Blocks { counts, starts } = self.equal_blocks(n);
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-        // SAFETY: both buffers hold `n` bytes for each rank; they, and the arrays of an element for each rank, live until the call returns.
+        // SAFETY: both buffers have `n` bytes and both arrays one element for each rank.
+        // Buffers and arrays live until the call returns.
         check("MPI_Alltoallv", unsafe {
             (self.world.call().alltoallv)(
                 from, counts, starts, h.char_, to, counts, starts, h.char_, h.world,

@@ -1,6 +1,6 @@
-//! `docs/from-openmpi-and-mpich.md` agrees with the parser: the options that it recommends exist, and those that are refused are listed.
+//! Tests of the options in `docs/from-openmpi-and-mpich.md`, both existing and unsupported ones.
 
-/// The cells of the last column of a document's tables.
+/// Returns the cells of the last column of a document's tables.
 fn last_cells(document: &str) -> impl Iterator<Item = &str> {
     let rows = document.lines().filter(|line| line.starts_with('|'));
     rows.filter_map(|row| row.trim_end_matches(['|', ' ']).rsplit(" | ").next())
@@ -24,7 +24,7 @@ fn the_options_that_users_of_other_launchers_are_sent_to_exist() {
                 .split('=')
                 .next()
                 .unwrap_or_default();
-            // Those of mpicc and mpi-info are theirs.
+            // The parser of mpirun does not know the options of mpicc and mpi-info.
             if name.is_empty() || cell.contains("mpi-info") || cell.contains("mpicc") {
                 continue;
             }
@@ -45,7 +45,7 @@ fn the_options_that_users_of_other_launchers_are_sent_to_exist() {
 
 const REFUSED: (&str, &str) = ("<!-- refused: begin -->\n", "<!-- refused: end -->\n");
 
-/// `README_UPDATE=1` writes the table.
+/// `README_UPDATE=1` rewrites the table in the document.
 #[test]
 fn the_document_lists_every_option_that_is_refused_by_name() {
     let path = concat!(

@@ -1,4 +1,4 @@
-//! The daemon and the launcher above it: reports to it, orders from it, and the loss of it.
+//! Connection of the daemon to the launcher above: reports, orders, and the loss of that launcher.
 
 use super::super::pmi_socket::SendOutcome;
 use super::super::sys::Signal;
@@ -21,7 +21,7 @@ impl Daemon {
         let flags = rustix::net::RecvFlags::DONTWAIT;
         match rustix::net::recv(&self.guard, &mut byte, flags) {
             Ok((got @ 1.., _)) => {
-                // The guard forwards signals; each signal in the guard's set asks for the end.
+                // The guard forwards only signals that request the end of the daemon.
                 let signal = Signal::from(byte[got - 1]);
                 self.lose_launcher(signal);
             }
@@ -51,7 +51,8 @@ impl Daemon {
                     if host == ALL || host != self.own_host() {
                         self.links.forward(host, &wire::raw_frame(host, &body));
                     }
-                    // A daemon that has not received its `Hello` does not know its host number.
+                    // A daemon accepts any frame before its `Hello`:
+                    // it then does not know its host number.
                     if (host == ALL || host == self.own_host() || self.hello.is_none())
                         && let Err(error) = wire::open(&body).map(|down| self.handle_order(down))
                     {
@@ -144,7 +145,7 @@ impl Daemon {
         self.hello = Some(hello);
     }
 
-    /// The launcher above has ended or sends malformed frames: everything on this host ends.
+    /// Ends everything on this host: the launcher above has ended or sends malformed frames.
     pub(super) fn lose_launcher(&mut self, signal: Signal) {
         if !self.uplink.lose() {
             return;

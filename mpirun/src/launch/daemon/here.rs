@@ -1,4 +1,4 @@
-//! A daemon's own ranks: it starts them, and reports their requests, their output and their ends.
+//! Local ranks of a daemon: starting them, and reporting their requests, output and ends.
 
 use super::super::local_ranks::Read;
 use super::super::output::Target;
@@ -11,7 +11,7 @@ use crate::pmi::{Job, Proc};
 use std::time::Instant;
 
 impl Daemon {
-    /// Starts the daemon's part of a job.
+    /// Starts the ranks of a job that belong to this daemon's host.
     pub(super) fn launch(&mut self, order: &Order) {
         if let Err((why, code)) = self.start(order) {
             let job = order.job;
@@ -61,7 +61,8 @@ impl Daemon {
         let end = self.local.record_end(proc, ended);
         let snapshot = self.local.snapshot(proc);
         if end != End::Exited(0) {
-            // While the job goes on no other process ends the group; after a clean exit the rank's children may still be at work.
+            // In a fault-tolerant job no other process ends the group of a dead rank.
+            // After a clean exit the rank's children may still work, so their group is left alone.
             if (self.hello.as_ref()).is_some_and(|hello| hello.tolerates_deaths) {
                 self.local.end_group_of(proc);
             }
@@ -77,7 +78,7 @@ impl Daemon {
         }
     }
 
-    /// Reports ranks that have begun to die.
+    /// Reports the ranks that have begun to die.
     fn report_dying(&mut self) {
         let dying: Vec<usize> = self.local.dying().map(|proc| proc.0).collect();
         if !dying.is_empty() {
@@ -85,14 +86,15 @@ impl Daemon {
         }
     }
 
-    /// Releases the memory of a spawned job that has ended here, unless a trace will need it: a program may spawn for days.
+    /// Releases the memory of a spawned job that has ended on this host, unless a trace needs it.
+    /// Otherwise a program that spawns jobs for days would exhaust the memory.
     fn give_back(&mut self, job: Job) {
         if job.0 > 0 && self.local.is_over(job) {
             self.local.release(job);
         }
     }
 
-    /// Reports ranks that have loaded another MPI library.
+    /// Reports the ranks that have loaded another MPI library.
     pub(super) fn report_libraries(&mut self) {
         for (proc, library) in self.local.take_libraries(Instant::now()) {
             let (proc, library) = (proc.0, library.to_string_lossy().into_owned());
@@ -100,7 +102,7 @@ impl Daemon {
         }
     }
 
-    /// Reads all ranks, unless the launcher above does not read.
+    /// Reads all ranks' sockets and pipes, unless the queue to the launcher above is full.
     pub(super) fn read_ranks(&mut self) {
         if self.uplink.is_full() {
             return;
@@ -112,7 +114,7 @@ impl Daemon {
         }
     }
 
-    /// Forwards the requests that a rank has sent.
+    /// Forwards PMI requests of a rank to the supervisor.
     fn read_requests(&mut self, proc: Proc) {
         loop {
             let mut bytes = Vec::new();
@@ -125,11 +127,11 @@ impl Daemon {
         }
     }
 
-    /// Reads one output of a rank once, and forwards it.
+    /// Reads one output stream of a rank once and forwards the bytes.
     pub(super) fn relay(&mut self, proc: Proc, of: Target) -> Read {
         let mut bytes = Vec::new();
         let read = self.local.read_output(proc, of, |read| bytes.extend(read));
-        // An empty `bytes` reports that the last line is complete.
+        // An `Output` report with empty `bytes` means that the stream has ended.
         if read == Read::End || !bytes.is_empty() {
             let (proc, stderr) = (proc.0, of == Target::Stderr);
             self.report(&FromDaemon::Output {

@@ -1,11 +1,11 @@
-//! A daemon and the hosts behind it: it forwards frames without decoding them and reports lost hosts upwards.
+//! Links of a daemon to further hosts: forwarding of frames, and reports of lost hosts.
 
 use super::super::limits::Limits;
 use super::super::wire::{self, FromDaemon};
 use super::Daemon;
 
 impl Daemon {
-    /// Reads each link once, unless the launcher above does not read.
+    /// Reads each link once, unless the queue to the launcher above is full.
     pub(super) fn read_links(&mut self) {
         for number in 0..self.links.count() {
             if self.uplink.is_full() {
@@ -47,7 +47,7 @@ impl Daemon {
         }
     }
 
-    /// The job ends: hosts below that have not answered run nothing, so they are not waited for.
+    /// Closes unanswered links at the end of the job: their hosts run no ranks.
     pub(super) fn close_unanswered(&mut self) {
         for number in self.links.unanswered() {
             self.cut(number, "it has not answered".into());

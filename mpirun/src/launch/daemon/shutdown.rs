@@ -1,4 +1,4 @@
-//! The daemon's shutdown: the last output of its ranks and of the hosts behind it, and event rings for the trace.
+//! Shutdown of the daemon: it forwards remaining output, and event rings for the trace.
 
 use super::super::local_ranks::Read;
 use super::super::output::Target;
@@ -6,7 +6,7 @@ use super::super::wire::FromDaemon;
 use super::Daemon;
 use mpi_base::node::Event;
 
-/// Events per frame.
+/// The number of events per frame.
 const PIECE: usize = 2048;
 
 impl Daemon {
@@ -22,7 +22,7 @@ impl Daemon {
         }
     }
 
-    /// Forwards the last frames of the daemons below, which finish at the same time.
+    /// Forwards the last frames of the daemons on further hosts, which shut down at the same time.
     pub(super) fn await_links(&mut self) {
         while !self.uplink.is_lost() && self.links.any_open() {
             let _ = self.wait();
@@ -33,7 +33,7 @@ impl Daemon {
         }
     }
 
-    /// Sends the events of all ranks; all ranks have ended.
+    /// Sends the event rings of all ranks, after all ranks have ended.
     pub(super) fn send_event_rings(&mut self) {
         for proc in self.local.all() {
             let Some(played) = self.local.played(proc) else {

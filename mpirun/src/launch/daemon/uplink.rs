@@ -1,4 +1,4 @@
-//! The daemon's connection to the launcher above it: received frames, queued frames, and the time since either side sent something.
+//! Connection of the daemon to the launcher above: frames, send queue, time of the last activity.
 
 use super::super::link::Queue;
 use super::super::wire::{FrameError, Frames, GREETING};
@@ -15,26 +15,26 @@ pub(super) struct Uplink {
     queue: Queue,
     last_received: Instant,
     last_sent: Instant,
-    /// The launcher above has ended; nothing is sent any more.
+    /// Whether the launcher above has ended; if so, no frame is sent.
     is_lost: bool,
 }
 
 /// The result of reading from the launcher above.
 pub(super) enum FromAbove {
     Bytes,
-    /// No data for now.
+    /// No data is available at the moment.
     Nothing,
     Ended,
 }
 
 impl Uplink {
-    /// Takes over standard input and output, which are `/dev/null` from then on.
+    /// Takes over standard input and output for the link, and replaces both by `/dev/null`.
     pub(super) fn open() -> io::Result<Uplink> {
         use rustix::fs::{Mode, OFlags};
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         let from_above = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         let to_above = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
-        // Nothing that this process prints may land between frames.
+        // Output of this process must not get between frames.
         rustix::stdio::dup2_stdin(&null)?;
         rustix::stdio::dup2_stdout(&null)?;
         rustix::io::ioctl_fionbio(&from_above, true)?;
@@ -60,7 +60,7 @@ impl Uplink {
         }
     }
 
-    /// Returns true if the launcher above does not read what this daemon sends.
+    /// Returns true if the send queue is full, since the launcher above reads too slowly.
     pub(super) fn is_full(&self) -> bool {
         self.queue.is_full()
     }
@@ -74,17 +74,17 @@ impl Uplink {
         !std::mem::replace(&mut self.is_lost, true)
     }
 
-    /// The time since this daemon sent something.
+    /// Returns the time since this daemon last sent a frame.
     pub(super) fn since_sent(&self) -> Duration {
         self.last_sent.elapsed()
     }
 
-    /// The time since the launcher above sent something.
+    /// Returns the time since the launcher above last sent data.
     pub(super) fn since_received(&self) -> Duration {
         self.last_received.elapsed()
     }
 
-    /// Adds the descriptors to poll to `fds`.
+    /// Adds the link's descriptors to the poll set `fds`.
     pub(super) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         if !self.is_lost {
             fds.push(PollFd::new(&self.from_above, PollFlags::IN));
@@ -94,7 +94,7 @@ impl Uplink {
         }
     }
 
-    /// Reads some of the bytes that have arrived; after that `next_frame` may return frames.
+    /// Reads available bytes once; afterwards `next_frame` may return frames.
     pub(super) fn read(&mut self) -> FromAbove {
         let mut buffer = vec![0u8; 64 * 1024];
         loop {
@@ -111,17 +111,18 @@ impl Uplink {
         }
     }
 
-    /// Returns the next complete frame: its addressee and its body.
+    /// Returns the next complete frame: the addressed host and the body.
     pub(super) fn next_frame(&mut self) -> Result<Option<(u32, Vec<u8>)>, FrameError> {
         self.frames.next_frame()
     }
 
-    /// Writes what the pipe takes; returns false if no process reads it any more.
+    /// Writes queued bytes without blocking; returns false if the pipe has no reader.
     pub(super) fn write(&mut self) -> bool {
         self.queue.drain_into(&self.to_above).is_some()
     }
 
-    /// Writes all that is queued, unless no process reads it any more; stops when `guard` reports the death of this host's own launcher.
+    /// Writes the whole queue, blocking.
+    /// Stops if the pipe has no reader, or if `guard` reports the death of the guard process.
     pub(super) fn write_all(&mut self, guard: &OwnedFd) {
         while !self.queue.is_empty() && !self.is_lost && self.write() {
             let mut fds = [

@@ -1,9 +1,9 @@
-//! Tests: the srun command for a command line inside a Slurm allocation.
+//! Tests of the srun command for a command line inside a Slurm allocation.
 
 use super::*;
 use crate::cli::{self, Request};
 
-/// The launcher for a command line in an allocation of the hosts n1 and n2 where srun exists.
+/// Returns the launcher for a command line in an allocation of n1 and n2, with srun in `PATH`.
 fn handed(words: &str, more: &[(&str, &str)]) -> Launcher {
     let bin = tempfile::tempdir().unwrap();
     std::fs::write(bin.path().join("srun"), "").unwrap();

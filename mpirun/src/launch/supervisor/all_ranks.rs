@@ -1,6 +1,6 @@
-//! All ranks of all jobs, and the ways to reach them: this host's processes, the links to other hosts, and the outputs.
+//! Operations on the ranks of all jobs on all hosts: signals, answers and losses.
 //!
-//! What concerns every rank, wherever it runs, is done here once for this host and once for the others.
+//! Each operation acts on this host's processes and sends an order over the links to other hosts.
 
 use super::jobs::Jobs;
 use super::outputs::Outputs;
@@ -21,12 +21,12 @@ pub(super) struct AllRanks<'a> {
     pub(super) local: LocalRanks,
     pub(super) links: Links,
     pub(super) outputs: Outputs<'a>,
-    /// Ranks of this host for which bytes were queued, or are queued no more.
+    /// Ranks of this host whose sockets have begun or ceased to have queued bytes.
     requeued: Vec<Proc>,
 }
 
 impl<'a> AllRanks<'a> {
-    /// Creates the parts without ranks; ranks get `nofile` as their limit of open files.
+    /// Creates the tables without ranks; `nofile` is the limit of open files for ranks.
     pub(super) fn new(plan: &'a Plan, nofile: Option<u64>) -> Result<Self, StartError> {
         Ok(AllRanks {
             jobs: Jobs::new(&plan.hosts),
@@ -39,13 +39,14 @@ impl<'a> AllRanks<'a> {
 
     // ---- signals --------------------------------------------------------------------------------------------------
 
-    /// Sends a signal of the user to all ranks.
+    /// Sends a signal from the user to all ranks.
     pub(super) fn signal(&mut self, signal: Signal) {
         self.local.signal(signal);
         self.links.send_all(&ToDaemon::Signal(signal));
     }
 
-    /// Asks all ranks to end by a signal. Hosts that have not answered run nothing, so they are not waited for.
+    /// Asks all ranks to end by a signal.
+    /// Hosts that have not sent their greeting run no ranks, so their links are closed at once.
     pub(super) fn ask_to_end(&mut self, signal: Signal) {
         term_signals::ask_to_end(self.local.leaders(), signal);
         self.links.send_all(&ToDaemon::AskToEnd(signal));
@@ -56,7 +57,7 @@ impl<'a> AllRanks<'a> {
         }
     }
 
-    /// Kills the ranks that do not handle the signal that has asked them to end.
+    /// Kills the ranks that have no handler for the signal that asked them to end.
     pub(super) fn kill_without_handler(&mut self, signal: Signal) {
         term_signals::kill_without_handler(self.local.leaders(), signal);
         self.links.send_all(&ToDaemon::KillWithoutHandler(signal));
@@ -67,7 +68,7 @@ impl<'a> AllRanks<'a> {
         self.links.send_all(&ToDaemon::Kill);
     }
 
-    /// Sends a signal to the ranks of some jobs.
+    /// Sends a signal to all ranks of some jobs.
     pub(super) fn signal_jobs(&mut self, jobs: &BTreeSet<usize>, signal: Signal) {
         let alive = self.jobs.alive();
         let of_jobs = alive.filter(|(_, rank)| jobs.contains(&rank.job.0));
@@ -81,7 +82,7 @@ impl<'a> AllRanks<'a> {
         self.local.signal_those(signal, |proc| here.contains(&proc));
     }
 
-    /// Lets adopted processes go, which see their sockets close.
+    /// Closes the sockets of adopted processes; such a process then counts as ended.
     pub(super) fn let_go(&mut self, is_meant: impl Fn(Job) -> bool) {
         for proc in self.jobs.let_go(is_meant) {
             self.local.close_socket(proc);
@@ -90,13 +91,13 @@ impl<'a> AllRanks<'a> {
 
     // ---- requests and answers -------------------------------------------------------------------------------------
 
-    /// Reads a rank of this host once.
+    /// Reads the PMI socket of a rank of this host once.
     pub(super) fn receive(&mut self, proc: Proc) -> Received {
         let jobs = &mut self.jobs;
         self.local.receive(proc, |bytes| jobs.receive(proc, bytes))
     }
 
-    /// Sends bytes to a rank. Returns false if it does not read.
+    /// Sends bytes to a rank's PMI socket. Returns false if the rank does not read its socket.
     pub(super) fn send(&mut self, proc: Proc, bytes: Vec<u8>) -> bool {
         let Some(rank) = self.jobs.get(proc) else {
             return true;
@@ -109,7 +110,8 @@ impl<'a> AllRanks<'a> {
         true
     }
 
-    /// Writes the bytes that are queued for a rank of this host. Returns false if it does not read.
+    /// Writes queued bytes to a rank of this host.
+    /// Returns false if the rank does not read its socket.
     pub(super) fn send_queued(&mut self, proc: Proc) -> bool {
         self.send_here(proc, |local| local.send_queued(proc))
     }
@@ -121,16 +123,16 @@ impl<'a> AllRanks<'a> {
         if has_queued(&self.local) != had_queued {
             self.requeued.push(proc);
         }
-        // The earlier requests of a rank that has hung up are still to be read; its end is found there.
+        // The unread requests of a rank that has hung up are read first, and then its hang-up.
         sent != SendOutcome::Unread
     }
 
-    /// Returns the ranks whose sockets must be watched for space, or not any more.
+    /// Returns the ranks for which the epoll must begin or cease to watch for socket space.
     pub(super) fn take_requeued(&mut self) -> Vec<Proc> {
         std::mem::take(&mut self.requeued)
     }
 
-    /// Receives nothing more from a rank; a rank of this host sees its socket close.
+    /// Closes the connection to a rank: no request is read from then on.
     pub(super) fn disconnect(&mut self, proc: Proc) {
         self.jobs.disconnect(proc);
         self.local.close_socket(proc);
@@ -138,12 +140,12 @@ impl<'a> AllRanks<'a> {
 
     // ---- ends -----------------------------------------------------------------------------------------------------
 
-    /// The ranks of a job that were to start on `host` will never run.
+    /// Records that the ranks of a job on `host` will never be started.
     pub(super) fn never_began(&mut self, job: Job, host: u32) {
         self.record_gone(&self.jobs.not_started(job, host));
     }
 
-    /// Nothing more arrives of ranks whose end was not reported.
+    /// Records the end of ranks on lost hosts, which no report will announce.
     pub(super) fn record_gone(&mut self, procs: &[Proc]) {
         for &proc in procs {
             self.jobs.record_end(proc);
@@ -152,7 +154,7 @@ impl<'a> AllRanks<'a> {
         }
     }
 
-    /// Formats the end of a rank, with its last call.
+    /// Formats the end of a rank with its last MPI call.
     pub(super) fn sentence(&self, proc: Proc, cause: &Cause) -> String {
         let mut text = format!("{} {cause}.", self.jobs.name_of(proc));
         let snapshot = self.jobs.snapshot(proc, &self.local);

@@ -1,6 +1,6 @@
-//! The state of checkpoints of the launched job: what the plan says, the agreement in progress, and the latest outcome.
+//! Checkpoint state of the launched job: settings, the round in progress, and the latest outcome.
 //!
-//! What changes it is in [`checkpoint_rounds`](super::control::checkpoint_rounds).
+//! [`checkpoint_rounds`](super::control::checkpoint_rounds) changes this state.
 
 use crate::launch::program::{Checkpointing, Plan};
 use crate::launch::sys::Signal;
@@ -12,21 +12,21 @@ use std::time::Instant;
 pub(super) struct Checkpoints<'a> {
     pub(super) plan: Option<&'a Checkpointing>,
     pub(super) coordinator: Option<Coordinator>,
-    /// When the timer asks for the next one.
+    /// The time at which the timer requests the next checkpoint.
     pub(super) next: Option<Instant>,
-    /// When the current one was asked for, and whether a user did.
+    /// The time of the current request, and whether a user made it.
     pub(super) asked: Option<(Instant, bool)>,
-    /// The sentence about the latest outcome, and the number of outcomes so far.
+    /// The message about the latest outcome, and the number of outcomes so far.
     pub(super) latest: Result<String, String>,
     pub(super) outcomes: u64,
-    /// Whether a rank has left MPI or has ended, so that no more checkpoint is taken.
+    /// Whether a rank has left MPI or has ended, so that no further checkpoint can be taken.
     pub(super) is_ending: bool,
 }
 
-/// The origin of a request.
+/// The origin of a checkpoint request.
 pub(super) enum Asks {
     Timer,
-    /// The job ends after the checkpoint if `stop`.
+    /// A user's request; if `stop`, the job ends after the checkpoint.
     User {
         stop: bool,
     },
@@ -46,27 +46,27 @@ impl<'a> Checkpoints<'a> {
         }
     }
 
-    /// Returns true for the signal that asks for a checkpoint.
+    /// Returns true if this signal requests a checkpoint.
     pub(super) fn is_signal(&self, signal: Signal) -> bool {
         self.plan.is_some_and(|plan| plan.signal == Some(signal))
     }
 
-    /// Returns when the timer asks for the next one.
+    /// Returns the time at which the timer requests the next checkpoint.
     pub(super) fn next(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Returns the number of outcomes so far.
+    /// Returns the number of completed or failed rounds so far.
     pub(super) fn outcomes(&self) -> u64 {
         self.outcomes
     }
 
-    /// Returns the sentence about the latest outcome; an error if no checkpoint was taken.
+    /// Returns the message about the latest outcome; an error if no checkpoint was taken.
     pub(super) fn latest_outcome(&self) -> Result<String, String> {
         self.latest.clone()
     }
 
-    /// Describes the state, for users.
+    /// Describes the checkpoint state for users of `mpi-ctl status`.
     pub(super) fn status(&self) -> String {
         let Some(plan) = self.plan else {
             return "no checkpoints are taken (--checkpoint-dir)".into();
@@ -88,7 +88,7 @@ impl<'a> Checkpoints<'a> {
     }
 }
 
-/// Returns when the timer is due next.
+/// Returns the time at which the timer is due next.
 pub(super) fn due(plan: &Checkpointing) -> Option<Instant> {
     plan.every
         .and_then(|every| Instant::now().checked_add(every))

@@ -1,9 +1,9 @@
-//! Job control: what a rank's request, end or loss means for the jobs.
+//! Job control: the reactions to a rank's request, end or loss.
 //!
 //! * [`requests`] serves the ranks' PMI requests;
 //! * [`deaths`] decides whether the end of a rank is a failure, and reports it;
-//! * [`checkpoint_rounds`] agrees on checkpoints with the ranks;
-//! * [`losses`] counts dead ranks of jobs that go on without them.
+//! * [`checkpoint_rounds`] runs the checkpoint protocol with the ranks;
+//! * [`losses`] records dead ranks of fault-tolerant jobs.
 
 pub(super) mod checkpoint_rounds;
 mod deaths;
@@ -30,14 +30,14 @@ pub(super) struct JobControl<'a> {
     pub(super) ending: Ending,
     pub(super) losses: Losses,
     pub(super) checkpoints: Checkpoints<'a>,
-    /// An abort that may be the consequence of a death that another host has yet to report.
+    /// An abort that may be the consequence of a death that another host has not reported yet.
     deferred_cause: DeferredCause,
-    /// Jobs that ranks have asked for and that the supervisor has yet to start.
+    /// Spawn requests of ranks that the supervisor has not served yet.
     spawns: VecDeque<(Proc, SpawnRequest)>,
 }
 
 impl<'a> JobControl<'a> {
-    /// Creates the state without ranks; ranks get `nofile` as their limit of open files.
+    /// Creates the state without ranks; `nofile` is the limit of open files for ranks.
     pub(super) fn new(plan: &'a Plan, nofile: Option<u64>) -> Result<Self, StartError> {
         let host = crate::hosts::own_name();
         let stem = format!("{}_{}_{host}", rustix::process::getpid(), node::unique());
@@ -53,24 +53,24 @@ impl<'a> JobControl<'a> {
         })
     }
 
-    /// Returns true while no end of all jobs was asked for.
+    /// Returns true until all jobs are being ended.
     pub(super) fn is_running(&self) -> bool {
         self.ending.is_running()
     }
 
-    /// Returns true while there is a rank to serve or a failure to report.
+    /// Returns true while a rank is alive or a deferred failure is unreported.
     pub(super) fn is_busy(&self) -> bool {
         let waits = self.ranks.jobs.any_alive() || self.deferred_cause.is_there();
         waits && !self.ending.has_given_up()
     }
 
-    /// Returns the next time at which [`Self::step`] has something to do.
+    /// Returns the time at which [`Self::step`] is due.
     pub(super) fn next_step(&self) -> Option<Instant> {
         let next = [self.ending.next(), self.deferred_cause.next()];
         next.into_iter().flatten().min()
     }
 
-    /// Does what is due. Returns true once, when the time of the job is over.
+    /// Executes the steps that are due. Returns true once, when the job's time limit is reached.
     pub(super) fn step(&mut self, now: Instant) -> bool {
         let late = self.ending.step(now, &mut self.ranks);
         self.forget_jobs();
@@ -78,12 +78,12 @@ impl<'a> JobControl<'a> {
         late
     }
 
-    /// Begins the ending of all jobs, unless it has begun.
+    /// Begins to end all jobs, unless this has begun already.
     pub(super) fn end(&mut self, code: i32, signal: Signal) {
         self.ending.begin(code, signal, &mut self.ranks);
     }
 
-    /// Ends jobs while others go on, at once or after the grace period.
+    /// Ends some jobs while others continue, at once or after the grace period.
     pub(super) fn dismiss(&mut self, jobs: &BTreeSet<usize>, signal: Signal) {
         self.ending.dismiss(jobs, signal, &mut self.ranks);
     }

@@ -1,9 +1,9 @@
-//! Jobs that cannot go on: all their ranks wait inside MPI, and none of them will ever move again (`--end-dead`).
+//! Deadlocked jobs: all ranks wait inside MPI, and no rank can ever make progress (`--end-dead`).
 //!
-//! The proof is in [`crate::hang::proof`]; this module takes the snapshots for it.
-//! Snapshots of other hosts are asked for only while all ranks of this host are passive, and the next ones only when all hosts have answered,
-//! so that each round begins after the one before has ended everywhere.
-//! Ranks of this host that make no progress for long while others do are reported as well ([`crate::hang::standstill`]).
+//! The proof is in [`crate::hang::proof`]; this module takes the snapshots for the proof.
+//! It requests snapshots of other hosts only while all ranks of this host are passive.
+//! The next round begins only after all hosts have answered, so rounds never overlap.
+//! Ranks that make no progress while others do are reported too ([`crate::hang::standstill`]).
 
 use super::control::JobControl;
 use super::watching::seen;
@@ -16,21 +16,21 @@ use crate::pmi::{Job, Proc};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The time between two checks of a job that moves, and between two rounds of a proof.
+/// The interval of checks while the job makes progress, and below, of the rounds of a proof.
 const PAUSE: Duration = Duration::from_millis(400);
 const ROUND: Duration = Duration::from_millis(250);
 
-/// The time until the next question to other hosts, after one of their ranks has been seen moving.
+/// The interval of requests to other hosts after one of their ranks was seen to make progress.
 const ELSEWHERE: Duration = Duration::from_secs(1);
 
-/// The time between two checks for ranks that make no progress while others do.
+/// The interval of checks for ranks that make no progress while others do.
 const PART: Duration = Duration::from_secs(2);
 
-/// What the snapshots have shown.
+/// The result of a check: the apparent state of the job.
 pub(super) enum Seems {
-    /// Nothing new.
+    /// No new finding.
     Alive,
-    /// No rank will move again; once for each proof.
+    /// No rank can make progress any more; returned once for each proof.
     Dead,
     /// These ranks have made no progress for long, while others have.
     InPart(Vec<Finding>),
@@ -42,7 +42,7 @@ pub(super) struct DeadJob {
     standstill: Standstill,
     next_part: Instant,
     next: Instant,
-    /// When the snapshots of ranks on other hosts that were used last were taken.
+    /// The time of the last used snapshot of each rank on another host.
     used: BTreeMap<Proc, u64>,
     is_asked: bool,
     is_reported: bool,
@@ -51,7 +51,7 @@ pub(super) struct DeadJob {
 impl DeadJob {
     pub(super) fn new(plan: &Plan) -> DeadJob {
         DeadJob {
-            // Ranks that survive deaths also wait for the launcher's news of deaths.
+            // Ranks of fault-tolerant jobs also wait for notices of deaths from the launcher.
             wanted: match plan.tolerates_deaths {
                 true => EndDead::No,
                 false => plan.end_dead,
@@ -66,12 +66,12 @@ impl DeadJob {
         }
     }
 
-    /// Returns when [`Self::step`] has something to do.
+    /// Returns the time at which [`Self::step`] is due.
     pub(super) fn next(&self, is_running: bool) -> Option<Instant> {
         (is_running && self.wanted != EndDead::No).then_some(self.next)
     }
 
-    /// Takes snapshots, if they are due.
+    /// Takes snapshots if due, and returns what they show about the job.
     pub(super) fn step(&mut self, now: Instant, control: &mut JobControl<'_>) -> Seems {
         let is_due = self
             .next(control.is_running())
@@ -110,7 +110,7 @@ impl DeadJob {
         Seems::Alive
     }
 
-    /// Finds ranks of this host that stand still while others go on.
+    /// Finds ranks of this host that make no progress while others do.
     fn part(&mut self, now: Instant, control: &JobControl<'_>) -> Seems {
         if now < self.next_part {
             return Seems::Alive;
@@ -128,18 +128,19 @@ impl DeadJob {
         }
     }
 
-    /// Returns true if the job ends because of the proof.
+    /// Returns true if a proven deadlock ends the job (`--end-dead yes`).
     pub(super) fn ends(&self) -> bool {
         self.wanted == EndDead::Yes
     }
 
-    /// Returns true if all living ranks of other hosts have newer snapshots than those that were used last; those are used now.
+    /// Returns true if all living ranks on other hosts have unused, newer snapshots.
+    /// These snapshots then count as used.
     fn have_hosts_answered(&mut self, control: &JobControl<'_>) -> bool {
         let jobs = &control.ranks.jobs;
         let elsewhere = jobs.alive().filter(|(_, rank)| !rank.here);
         let taken = elsewhere.map(|(proc, _)| {
             let snapshot = jobs.snapshot(proc, &control.ranks.local)?;
-            // A rank that does not wait has no time; the proof finds that out.
+            // A rank that does not wait has time 0; the proof handles that case.
             Some((proc, snapshot.quiet.map_or(0, |quiet| quiet.taken_ns)))
         });
         let Some(taken) = taken.collect::<Option<BTreeMap<Proc, u64>>>() else {
@@ -155,7 +156,7 @@ impl DeadJob {
     }
 }
 
-/// Returns true if each living rank of this host may be passive; the first that moves ends the search.
+/// Returns true if each living rank of this host may be passive; stops at the first active rank.
 fn is_this_host_passive(control: &JobControl<'_>) -> bool {
     let jobs = &control.ranks.jobs;
     let mut here = jobs.alive().filter(|(_, rank)| rank.here);
@@ -164,7 +165,7 @@ fn is_this_host_passive(control: &JobControl<'_>) -> bool {
     })
 }
 
-/// The report of ranks that stand still while others go on.
+/// Returns the report about ranks that make no progress while others do.
 pub(super) fn part_sentence(finding: &Finding) -> String {
     format!(
         "a part of the job has stood still for {} s while other ranks go on; the job is not ended for that (--timeout ends it after a time):\n{finding}",
@@ -172,7 +173,7 @@ pub(super) fn part_sentence(finding: &Finding) -> String {
     )
 }
 
-/// The sentence above the report.
+/// Returns the message that precedes the hang report of a deadlocked job.
 pub(super) fn sentence(living: usize, ends: bool) -> String {
     let ranks = match living {
         1 => "its only living rank waits".to_owned(),

@@ -1,4 +1,4 @@
-//! What debuggers learn of the job: the table of its processes, and that it is being aborted ([`mpir`]).
+//! Reports to debuggers: the job's process table and its abort ([`mpir`]).
 
 use super::Supervisor;
 use crate::launch::mpir::{self, Entry, JOB_IS_ABORTED, TABLE_IS_WRITTEN, TableFile};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The state of the reports to debuggers.
 pub(super) struct Debuggers {
-    /// `None` if this launcher serves a process that started it, or the system has no such files.
+    /// The table's memfd; `None` for an adopted process or if memfds are unavailable.
     table: Option<TableFile>,
     has_aborted: bool,
 }
@@ -23,7 +23,8 @@ impl Debuggers {
 }
 
 impl Supervisor<'_> {
-    /// Writes the table once all ranks of the first job have started, and under a debugger waits until that has read it.
+    /// Writes the table once all ranks of the first job have started.
+    /// If a debugger has started mpirun, waits until the debugger has read the table.
     pub(super) fn show_debuggers_the_ranks(&mut self) {
         let jobs = &self.control.ranks.jobs;
         if self.debuggers.table.is_none() || jobs.of(Job(0)).any(|rank| rank.pid == 0) {
@@ -49,13 +50,13 @@ impl Supervisor<'_> {
             self.front.send(TABLE_IS_WRITTEN);
             if mpir::is_debugged() {
                 self.front.wait_for_release();
-                // Signals that have arrived meanwhile.
+                // Handles the signals that arrived during the wait.
                 self.read_front_end();
             }
         }
     }
 
-    /// Reports the first failure of the job to debuggers.
+    /// Reports the first failure of the job to debuggers, once.
     pub(super) fn show_debuggers_an_abort(&mut self) {
         let ending = &self.control.ending;
         if !self.debuggers.has_aborted && !ending.is_running() && ending.status() != 0 {
@@ -65,7 +66,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// Returns the path of a program: debuggers read its symbols there.
+/// Returns the full path of a program, from which debuggers read its symbols.
 fn full_path(program: &str) -> String {
     let found = match program.contains('/') {
         true => Some(PathBuf::from(program)),

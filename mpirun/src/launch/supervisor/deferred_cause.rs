@@ -1,13 +1,14 @@
-//! A failure that is held back because it may be the consequence of a death that has yet to be reported.
+//! A deferred failure: it may be the consequence of a death that has not been reported yet.
 
 use super::super::ending::Cause;
 use crate::pmi::Proc;
 use std::time::{Duration, Instant};
 
-/// How long an abort waits for news from other hosts, and for the end of a rank of this host that has begun to die.
+/// The time for which an abort is held back.
+/// Reports of other hosts, or the end of a dying rank of this host, may arrive in that time.
 const DELAY: Duration = Duration::from_millis(50);
 
-/// The longest wait for a rank that has begun to die: the kernel takes that long to release much memory.
+/// The maximum wait for a dying rank, whose memory the kernel may take long to release.
 const DYING: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
@@ -18,11 +19,11 @@ struct Deferred {
     until: Instant,
     since: Instant,
     failure: Failure,
-    /// All ranks that have asked for the end since; their own ends explain nothing.
+    /// All ranks that have aborted since then; their own ends explain nothing.
     asked: Vec<Proc>,
 }
 
-/// A rank's reason for the job to end.
+/// A failure of a rank that ends the job.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) proc: Proc,
@@ -35,12 +36,12 @@ impl DeferredCause {
         self.0.is_some()
     }
 
-    /// Returns true if a rank has asked for the end for a reason that is held.
+    /// Returns true if the rank has aborted and its failure is held back.
     pub(super) fn is_of(&self, proc: Proc) -> bool {
         (self.0.as_ref()).is_some_and(|held| held.asked.contains(&proc))
     }
 
-    /// Holds a failure. If one is held already, the first of those with the greatest weight is kept.
+    /// Holds a failure back. Of several failures, the first with the greatest weight is kept.
     pub(super) fn hold(&mut self, failure: Failure) {
         match &mut self.0 {
             Some(held) => {
@@ -61,7 +62,8 @@ impl DeferredCause {
         }
     }
 
-    /// Returns the failure if nothing else has explained it in time; `is_dying` returns true if a rank that has not asked has begun to die.
+    /// Returns the failure if no other failure has explained it in time.
+    /// `is_dying` returns true if a rank other than the given ones has begun to die.
     pub(super) fn take_due(&mut self, is_dying: impl Fn(&[Proc]) -> bool) -> Option<Failure> {
         let now = Instant::now();
         let held = self.0.as_mut().filter(|held| now >= held.until)?;
@@ -72,12 +74,12 @@ impl DeferredCause {
         self.0.take().map(|held| held.failure)
     }
 
-    /// Drops the held failure because another one is the cause.
+    /// Drops the held failure, since another failure is the cause.
     pub(super) fn clear(&mut self) {
         self.0 = None;
     }
 
-    /// Returns when the held failure is due.
+    /// Returns the time at which the held failure is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.0.as_ref().map(|held| held.until)
     }
@@ -91,7 +93,8 @@ mod tests {
     const REACTION: Ended = Ended::Exited(mpi_abi::abi::MPI_ERR_PROC_ABORTED);
     const SIGBUS: Ended = Ended::Killed(libc::SIGBUS);
 
-    /// Returns the rank that the report names if ranks 0, 1 ... have ended in these ways, in this order, and no rank is still dying.
+    /// Returns the rank that is named as the cause if ranks 0, 1, ... have ended in this order.
+    /// No other rank is dying.
     fn named(ends: &[Ended]) -> usize {
         let mut held = DeferredCause::default();
         for (rank, &ended) in ends.iter().enumerate() {

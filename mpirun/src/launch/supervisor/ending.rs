@@ -1,7 +1,7 @@
-//! The ending of jobs: of all of them, or only of the connected set of a failure, or of a spawned job that has failed to start.
+//! Termination of jobs: of all jobs, of the jobs connected with a failure, or of a failed spawn.
 //!
-//! Ranks are asked by a signal, and killed when their time is over.
-//! What the ranks of an ending job do from then on is a consequence and is not reported.
+//! A signal asks the ranks to end; when their grace period is over, they are killed.
+//! Later failures of these ranks are consequences and are not reported.
 
 use super::all_ranks::AllRanks;
 use super::lifecycle::{Due, Lifecycle};
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 pub(super) struct Ending {
     lifecycle: Lifecycle,
-    /// Jobs that were asked to end while others go on, and the time at which each set is killed.
+    /// Jobs that are being ended while others continue, and the time at which each set is killed.
     dismissals: Vec<(BTreeSet<usize>, Instant)>,
-    /// The time between SIGTERM and SIGKILL.
+    /// The grace period between SIGTERM and SIGKILL.
     grace: Duration,
-    /// The same for ranks that handle the signal that mpirun received.
+    /// The grace period of ranks that handle the signal that mpirun received.
     signal_grace: Duration,
 }
 
@@ -31,33 +31,34 @@ impl Ending {
         }
     }
 
-    /// Returns true while no end of all jobs was asked for.
+    /// Returns true until all jobs are being ended.
     pub(super) fn is_running(&self) -> bool {
         self.lifecycle.is_running()
     }
 
-    /// Returns true if mpirun no longer waits for the ends of killed ranks.
+    /// Returns true if the wait for the ends of killed ranks has timed out.
     pub(super) fn has_given_up(&self) -> bool {
         self.lifecycle.has_given_up()
     }
 
-    /// Records a failure whose exit status is `status`. Returns true if it is the job's first, which determines mpirun's exit status.
+    /// Records a failure with exit status `status`.
+    /// Returns true if this is the first failure, which counts.
     pub(super) fn fail(&mut self, status: i32) -> bool {
         self.lifecycle.fail(status)
     }
 
-    /// mpirun's exit status.
+    /// Returns mpirun's exit status.
     pub(super) fn status(&self) -> i32 {
         self.lifecycle.status()
     }
 
-    /// Returns the next time at which [`Self::step`] has something to do.
+    /// Returns the time at which [`Self::step`] is due.
     pub(super) fn next(&self) -> Option<Instant> {
         let dismissals = self.dismissals.iter().map(|(_, until)| *until);
         dismissals.chain(self.lifecycle.next()).min()
     }
 
-    /// Begins the ending of all jobs, unless it has begun.
+    /// Begins to end all jobs, unless this has begun already.
     pub(super) fn begin(&mut self, code: i32, signal: Signal, ranks: &mut AllRanks<'_>) {
         if self.is_running() {
             self.lifecycle.fail(code);
@@ -66,8 +67,9 @@ impl Ending {
         }
     }
 
-    /// Ends all jobs because of a signal of the user, unless they are ending: ranks that handle the signal have time for that.
-    /// A second signal shortens the time to zero.
+    /// Ends all jobs after a signal from the user;
+    /// ranks that handle the signal get a longer grace period.
+    /// A second signal kills all ranks at once.
     pub(super) fn begin_by_signal(&mut self, signal: Signal, ranks: &mut AllRanks<'_>) {
         if self.lifecycle.is_asked() {
             self.kill(ranks);
@@ -80,7 +82,7 @@ impl Ending {
         }
     }
 
-    /// Does what is due. Returns true once, when the time of the job is over.
+    /// Executes the steps that are due. Returns true once, when the job's time limit is reached.
     pub(super) fn step(&mut self, now: Instant, ranks: &mut AllRanks<'_>) -> bool {
         let late = self.lifecycle.take_deadline(now);
         if let Some(due) = self.lifecycle.take_due(now).filter(|_| !late) {
@@ -93,7 +95,7 @@ impl Ending {
         late
     }
 
-    /// Carries out the step that is due for ranks that were asked to end.
+    /// Executes the step that is due for ranks that were asked to end.
     fn go_on(&mut self, due: Due, ranks: &mut AllRanks<'_>) {
         match due {
             Due::KillWithoutHandler(signal) => ranks.kill_without_handler(signal),
@@ -119,7 +121,7 @@ impl Ending {
         self.lifecycle.note_killed();
     }
 
-    /// Ends jobs while others go on, at once or after the grace period.
+    /// Ends some jobs while others continue, at once or after the grace period.
     pub(super) fn dismiss(
         &mut self,
         jobs: &BTreeSet<usize>,
@@ -131,7 +133,7 @@ impl Ending {
         if signal == libc::SIGKILL {
             return ranks.signal_jobs(jobs, signal);
         }
-        // A stopped process acts on no signal but SIGCONT and SIGKILL.
+        // A stopped process reacts only to SIGCONT and SIGKILL, so SIGCONT follows the signal.
         for signal in [signal, libc::SIGCONT] {
             ranks.signal_jobs(jobs, signal);
         }

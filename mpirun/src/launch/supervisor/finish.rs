@@ -1,4 +1,4 @@
-//! The end of a launch, when all ranks have ended: their last output, the other hosts' last reports, and the files that the user asked for.
+//! End of a launch, after all ranks have ended: remaining output, last reports, report files.
 
 use super::Supervisor;
 use crate::launch::descendants;
@@ -9,11 +9,12 @@ use crate::pmi::Proc;
 use rustix::event::{PollFd, PollFlags};
 use std::time::{Duration, Instant};
 
-/// An ended job waits no longer than this for a reader of its output.
+/// The maximum time for which an ended job waits for a reader of its output.
 const LIMIT: Duration = Duration::from_secs(1);
 
 impl Supervisor<'_> {
-    /// Kills orphans, prints what the pipes still hold, and waits for the reader of mpirun's output.
+    /// Kills orphans, drains the pipes and writes report files.
+    /// Then waits for the reader of mpirun's output.
     pub(super) fn finish(&mut self) {
         self.control.count_losses();
         self.report_unserved();
@@ -25,9 +26,9 @@ impl Supervisor<'_> {
             self.drain_pipe(proc, Target::Stderr, limit);
         }
         self.part(limit);
-        // Nothing more arrives.
+        // No further output arrives, so incomplete lines are printed.
         self.control.ranks.outputs.flush_all();
-        // The commands that reached the other hosts have nothing more to do.
+        // The commands that reached other hosts have no work left.
         descendants::end_all();
         let control = &mut self.control;
         let (jobs, local) = (&control.ranks.jobs, &control.ranks.local);
@@ -53,10 +54,10 @@ impl Supervisor<'_> {
         self.control.ranks.outputs.write_all(limit, &mut self.front);
     }
 
-    /// Receives the other hosts' event rings and last output, and closes the links.
+    /// Receives event rings and remaining output from other hosts, and closes the links.
     fn part(&mut self, limit: Option<Instant>) {
         if self.tracing.needs_hosts(&self.control.ranks.links) {
-            // The clocks first: answers are slow while event rings are in flight.
+            // Clocks are compared first, since event rings in flight would delay the answers.
             self.tracing.compare_clocks(&mut self.control.ranks.links);
             self.serve_links(limit, |sup| {
                 sup.tracing.has_all_clocks(&sup.control.ranks.links)
@@ -71,7 +72,7 @@ impl Supervisor<'_> {
         self.control.ranks.links.close_all();
     }
 
-    /// Serves the other hosts until `has_come` returns true, the time is over, or no link is open.
+    /// Serves the links until `has_come` returns true, the time is over, or no link is open.
     fn serve_links(&mut self, limit: Option<Instant>, has_come: impl Fn(&Self) -> bool) {
         while !has_come(self) && self.control.ranks.links.any_open() {
             let late = limit.is_some_and(|limit| Instant::now() >= limit);

@@ -1,5 +1,5 @@
-//! The supervisor's socket to the front end, which carries one byte for each signal of the user and closes when the front end dies.
-//! In the other direction it carries the news for debuggers ([`mpir`](super::super::mpir)).
+//! Socket to the front end: one byte per signal of the user; closed when the front end dies.
+//! In the other direction it carries the reports for debuggers ([`mpir`](super::super::mpir)).
 
 use super::super::ends_the_job;
 use super::super::mpir::RELEASED;
@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{RecvFlags, SendFlags};
 
-/// How long one wait for other descriptors lasts at most.
+/// The maximum duration of one wait for other descriptors.
 const PAUSE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -17,15 +17,15 @@ const PAUSE: Timespec = Timespec {
 pub(super) struct FrontEnd {
     socket: OwnedFd,
     alive: bool,
-    /// Signals that arrived while something else was waited for.
+    /// Signals that arrived while the supervisor waited for a debugger.
     early: Vec<Signal>,
 }
 
-/// What the front end has sent.
+/// The data that the front end has sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FromUser {
     Signals(Vec<Signal>),
-    /// It was killed; no process is left to report to.
+    /// The front end was killed; no process is left to report to.
     Died,
 }
 
@@ -42,7 +42,7 @@ impl FrontEnd {
         self.alive
     }
 
-    /// Reads the signals that the user has sent.
+    /// Reads the signals that the front end has forwarded.
     pub(super) fn read(&mut self) -> FromUser {
         let mut bytes = [0u8; 64];
         match rustix::net::recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {
@@ -60,14 +60,15 @@ impl FrontEnd {
         }
     }
 
-    /// Reports something to the front end.
+    /// Sends one byte to the front end.
     pub(super) fn send(&self, byte: u8) {
-        // A front end that has died or was stopped for long has no debugger that needs it.
+        // Errors are ignored: a dead or stopped front end has no debugger that needs the byte.
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let _ = rustix::net::send(&self.socket, &[byte], flags);
     }
 
-    /// Waits until the debugger of the front end has read the table of processes, a signal ends the job, or the front end has died.
+    /// Waits until the debugger has read the process table.
+    /// A signal that ends the job, or the death of the front end, also ends the wait.
     pub(super) fn wait_for_release(&mut self) {
         let mut byte = [0; 1];
         loop {
@@ -81,14 +82,14 @@ impl FrontEnd {
                     }
                 }
                 Err(rustix::io::Errno::INTR) => {}
-                // The next read reports the death.
+                // The next read reports the front end's death.
                 _ => return,
             }
         }
     }
 
-    /// Waits a moment for one of these descriptors, or for the death of the front end.
-    /// Returns false if the descriptors cannot be waited for.
+    /// Waits up to [`PAUSE`] for one of these descriptors or for the death of the front end.
+    /// Returns false if `poll` fails.
     pub(super) fn wait_for<'a>(&'a mut self, mut fds: Vec<PollFd<'a>>) -> bool {
         fds.push(PollFd::new(&self.socket, PollFlags::RDHUP));
         let polled = poll(&mut fds, Some(&PAUSE));
@@ -101,7 +102,7 @@ impl FrontEnd {
         matches!(polled, Ok(_) | Err(rustix::io::Errno::INTR))
     }
 
-    /// Reads one signal. Returns true if it asks for the job's end.
+    /// Reads one signal. Returns true if the signal ends the job.
     pub(super) fn asks_for_the_end(&self) -> bool {
         let mut byte = [0u8; 1];
         let asked = rustix::net::recv(&self.socket, &mut byte, RecvFlags::DONTWAIT);

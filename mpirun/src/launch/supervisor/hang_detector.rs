@@ -1,10 +1,10 @@
-//! The hang detector: when reports of the ranks are due, and whether the job makes progress.
+//! Hang detector: times of hang reports, and detection of missing progress.
 
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Default)]
 pub(super) struct HangDetector {
-    /// The next report to make.
+    /// The next requested report.
     report: Option<Due>,
     job: Option<Job>,
 }
@@ -20,31 +20,31 @@ struct Due {
 struct Job {
     next: Instant,
     since: Instant,
-    /// Calls and progress of each rank.
+    /// The number of calls and the progress count of each rank.
     counts: Vec<(u64, u64)>,
-    /// Whether the lack of progress was reported.
+    /// Whether the missing progress has been reported.
     is_reported: bool,
 }
 
 impl HangDetector {
-    /// Returns true if a pending report ends the job.
+    /// Returns true if the job ends with the pending report.
     pub(super) fn ends_with_report(&self) -> bool {
         self.report.is_some_and(|report| report.then_end)
     }
 
-    /// Requests a report after `patience`; the job may end with it.
+    /// Requests a report after `patience`; if `then_end`, the job ends with it.
     pub(super) fn ask(&mut self, patience: Duration, then_end: bool) {
         let at = Instant::now() + patience;
         self.report = Some(Due { at, then_end });
     }
 
-    /// Returns `Some` if a report is due now, with whether the job ends with it.
+    /// Returns the `then_end` of a report that is due now, or `None` if no report is due.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<bool> {
         let report = self.report.take_if(|report| now >= report.at)?;
         Some(report.then_end)
     }
 
-    /// Returns true if the job's progress must be checked now.
+    /// Returns true if a progress check is due.
     pub(super) fn is_check_due(&self, now: Instant) -> bool {
         self.job.as_ref().is_none_or(|job| now >= job.next)
     }
@@ -74,12 +74,12 @@ impl HangDetector {
         over
     }
 
-    /// Returns when a report is due.
+    /// Returns the time of the next requested report.
     pub(super) fn next_report(&self) -> Option<Instant> {
         self.report.map(|report| report.at)
     }
 
-    /// Returns when to check progress next.
+    /// Returns the time of the next progress check.
     pub(super) fn next_check(&self) -> Instant {
         self.job.as_ref().map_or_else(Instant::now, |job| job.next)
     }

@@ -1,4 +1,4 @@
-//! The supervisor and other hosts: reaching them, handling their reports, and their loss.
+//! Other hosts: opening of links, handling of the daemons' reports, and loss of hosts.
 
 use super::poller::Watch;
 use super::{Supervisor, unserved};
@@ -9,7 +9,7 @@ use std::io;
 use std::time::Instant;
 
 impl Supervisor<'_> {
-    /// Opens links to those hosts of a job that have no link yet.
+    /// Opens links to the hosts of a job that have no link yet.
     pub(super) fn reach(&mut self, order: &Order) -> io::Result<()> {
         let control = &mut self.control;
         let mut missing: Vec<(u32, String)> = Vec::new();
@@ -43,9 +43,9 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Reads a link once, and handles what has arrived.
+    /// Reads a link once and handles the received frames.
     pub(super) fn read_link(&mut self, number: usize) {
-        // While mpirun's own reader is slow no host is read; its data waits in the pipe.
+        // While mpirun's own output is full, no link is read; data then waits in the pipe.
         if self.control.ranks.outputs.is_full() {
             return;
         }
@@ -66,7 +66,7 @@ impl Supervisor<'_> {
         control.losses.note_reached(host);
         let proc = report.proc().map(Proc);
         if proc.is_some_and(|proc| !control.ranks.jobs.is_on(proc, host)) {
-            // It runs elsewhere, or was forgotten.
+            // The rank runs on another host or was removed, so the report is ignored.
             return;
         }
         match report {
@@ -149,7 +149,7 @@ impl Supervisor<'_> {
     }
 
     fn lose_link(&mut self, number: usize, why: &str) {
-        // The hosts behind it are lost with it.
+        // The hosts that are reached through this link are lost too.
         let hosts = self.control.ranks.links.close(number);
         self.lose_hosts(&hosts, why);
     }
@@ -161,7 +161,7 @@ impl Supervisor<'_> {
         self.pump_input();
     }
 
-    /// Sends keep-alive frames, and gives up hosts that are late.
+    /// Sends due keep-alive frames and gives up overdue links.
     pub(super) fn keep_links(&mut self) {
         for (number, why) in self.control.ranks.links.keep(&self.plan.remote.limits) {
             self.lose_link(number, &why);
@@ -174,7 +174,7 @@ impl Supervisor<'_> {
         Some(Instant::now() + heartbeat)
     }
 
-    /// All ranks have ended: reports each job that was not served.
+    /// Reports each job whose ranks used another MPI library; all ranks have ended.
     pub(super) fn report_unserved(&mut self) {
         let control = &mut self.control;
         let sentences = self

@@ -1,4 +1,6 @@
-//! Standard input of the first job: one rank of this host inherits it, or the supervisor reads it for several ranks and other hosts.
+//! Standard input of the first job.
+//!
+//! A single reader on this host inherits the file; else the supervisor reads and distributes it.
 
 use super::super::links::Links;
 use super::super::program::StdinTo;
@@ -12,19 +14,19 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::io;
 
-/// The maximum number of bytes in flight to another host.
+/// The maximum number of bytes in flight to one other host (flow control).
 const CREDIT: usize = 64 * 1024;
 
 pub(super) struct Input {
     stdin: OwnedFd,
     to: StdinTo,
-    /// The readers of this host that cannot inherit the input.
+    /// The pipes to readers on this host that cannot inherit the file.
     feed: Feed,
     /// Whether this process reads the input and has not reached its end.
     open: bool,
-    /// Whether the epoll watches the input; a plain file is always ready and cannot be watched.
+    /// Whether the epoll watches the input; a regular file is always ready and cannot be watched.
     watched: bool,
-    /// Hosts with readers, and the number of bytes in flight to each.
+    /// The number of bytes in flight to each host with readers.
     in_flight: BTreeMap<u32, usize>,
 }
 
@@ -40,7 +42,7 @@ impl Input {
         }
     }
 
-    /// Returns the ranks of a job that read mpirun's standard input; spawned ranks read nothing.
+    /// Returns the ranks of a job that read mpirun's standard input; spawned ranks never read it.
     pub(super) fn readers(&self, job: Job, size: usize) -> Vec<u32> {
         let to = match job.0 {
             0 => self.to,
@@ -49,7 +51,7 @@ impl Input {
         (0..size as u32).filter(|&rank| to.goes_to(rank)).collect()
     }
 
-    /// Returns the standard input of a rank of this host; `None` if it does not read.
+    /// Returns the standard input of a rank of this host; `None` if the rank does not read it.
     pub(super) fn of_rank(
         &mut self,
         order: &Order,
@@ -60,13 +62,13 @@ impl Input {
             return Ok(None);
         }
         if order.readers.len() == 1 {
-            // The only reader inherits the file itself.
+            // A single reader inherits the file itself.
             return Ok(Some(rustix::io::fcntl_dupfd_cloexec(&self.stdin, 3)?));
         }
         self.feed.add(|pipe| poller.watch_writable(pipe)).map(Some)
     }
 
-    /// Begins to read if a job's readers cannot inherit the input; `here` is this host.
+    /// Begins to read if a job's readers cannot inherit the file; `here` is this host's number.
     pub(super) fn start(&mut self, order: &Order, here: u32, poller: &Poller, links: &mut Links) {
         for &reader in &order.readers {
             let host = order.hosts[reader as usize];
@@ -80,19 +82,19 @@ impl Input {
         }
     }
 
-    /// Another host's readers have taken `bytes` bytes.
+    /// Records that the readers on another host have consumed `bytes` bytes.
     pub(super) fn record_taken(&mut self, host: u32, bytes: usize) {
         if let Some(in_flight) = self.in_flight.get_mut(&host) {
             *in_flight = in_flight.saturating_sub(bytes);
         }
     }
 
-    /// Stops feeding lost hosts.
+    /// Removes lost hosts from the readers.
     pub(super) fn drop_hosts(&mut self, hosts: &[u32]) {
         self.in_flight.retain(|host, _| !hosts.contains(host));
     }
 
-    /// Reads while all readers keep up, and watches the input for more.
+    /// Reads input while no reader is behind, and watches the input for more.
     pub(super) fn pump(&mut self, poller: &Poller, links: &mut Links) {
         self.feed.drain();
         while self.open {
@@ -190,7 +192,7 @@ mod tests {
             assert_eq!(rustix::io::read(reader, &mut got).unwrap(), 5);
         }
         assert_eq!(input.in_flight[&1], 5);
-        // The other host takes nothing more.
+        // The credit of the other host is used up, so nothing is read.
         input.in_flight.insert(1, CREDIT);
         rustix::io::write(&user, b"more").unwrap();
         input.pump(&poller, &mut links);
@@ -199,7 +201,7 @@ mod tests {
         input.pump(&poller, &mut links);
         assert!(!is_ready(&input.stdin));
         assert_eq!(input.in_flight[&1], 4);
-        // A host that is lost takes nothing, and the others are fed.
+        // A lost host is no longer a reader, so reading continues.
         input.in_flight.insert(1, CREDIT);
         rustix::io::write(&user, b"rest").unwrap();
         input.drop_hosts(&[1]);

@@ -1,6 +1,6 @@
-//! The table of all ranks of all jobs, on whichever host: their names, their state, and the requests that were received in part.
+//! Table of all ranks of all jobs on all hosts: names, states, partially received requests.
 //!
-//! Other parts of the supervisor read ranks; only this table changes them.
+//! Other parts of the supervisor read ranks; only methods of this table change them.
 
 use super::super::ending::{NamedRank, list};
 use super::super::local_ranks::LocalRanks;
@@ -12,7 +12,7 @@ use crate::rank_snapshot::RankSnapshot;
 use mpi_core::rte::wire::{Lines, WireError};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A host number that is none of the plan's: this host is not in the plan.
+/// The host number of this host if the plan does not contain this host.
 const NOWHERE: u32 = u32::MAX;
 
 /// One rank of one job.
@@ -22,46 +22,47 @@ pub(super) struct Rank {
     pub(super) rank: u32,
     pub(super) size: usize,
     pub(super) program: String,
-    /// Its host, as an index of the plan's.
+    /// The rank's host, as an index into the plan's hosts.
     pub(super) host: u32,
-    /// Whether that host is this one.
+    /// Whether the rank runs on this host.
     pub(super) here: bool,
-    /// Whether it started this launcher instead of being started by it: the end of its socket is its end, and it gets no signals.
+    /// Whether the rank is an adopted process, which started this launcher.
+    /// The closing of its socket counts as its end, and it gets no signals.
     pub(super) is_adopted: bool,
-    /// 0 until the launcher of its host has reported it.
+    /// The process id; 0 until the launcher on its host has reported the start.
     pub(super) pid: i32,
     pub(super) alive: bool,
-    /// Whether its host has reported that it has begun to die.
+    /// Whether the rank's host has reported that the rank has begun to die.
     pub(super) is_dying: bool,
-    /// Whether its job is being ended while others go on: its end is a consequence and is not reported.
+    /// Whether the rank's job is being ended while others continue; the rank's end is not reported.
     pub(super) is_dismissed: bool,
-    /// How it died, if the job goes on without it.
+    /// The cause of the rank's death, if the job continues without the rank.
     pub(super) lost: Option<String>,
-    /// The beginning of its next request; `None` if nothing more is received from it.
+    /// The start of the rank's next request; `None` if the rank is disconnected.
     requests: Option<Lines>,
-    /// The last snapshot that its host has sent.
+    /// The last snapshot that the rank's host has sent.
     snapshot: Option<RankSnapshot>,
 }
 
 impl Rank {
-    /// Returns true while requests may be received from it.
+    /// Returns true while requests may arrive from this rank.
     pub(super) fn is_connected(&self) -> bool {
         self.requests.is_some()
     }
 }
 
-/// The ranks of all jobs, by their process number.
+/// The ranks of all jobs, by process number.
 pub(super) struct Jobs<'a> {
     hosts: &'a [Host],
-    /// This host's index among them.
+    /// This host's index in `hosts`.
     here: u32,
     ranks: Ledger<Rank>,
-    /// Spawned jobs whose ranks have all ended and may still have unread data.
+    /// Spawned jobs whose ranks have all ended but may have unread data.
     over: BTreeSet<Job>,
 }
 
 impl<'a> Jobs<'a> {
-    /// Creates the table without ranks, for jobs on these hosts.
+    /// Creates an empty table for jobs on these hosts.
     pub(super) fn new(hosts: &'a [Host]) -> Jobs<'a> {
         let here = hosts.iter().position(|host| host.here);
         Jobs {
@@ -72,7 +73,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Returns this host's index among the plan's.
+    /// Returns this host's index among the plan's hosts.
     pub(super) fn here(&self) -> u32 {
         self.here
     }
@@ -84,7 +85,7 @@ impl<'a> Jobs<'a> {
 
     // ---- ranks ----------------------------------------------------------------------------------------------------
 
-    /// Enters all ranks of a job that is about to start, in the order of their numbers.
+    /// Adds all ranks of a job that is about to start, in rank order.
     pub(super) fn add(&mut self, order: &Order) {
         for (rank, (&host, &appnum)) in (0..).zip(order.hosts.iter().zip(&order.appnums)) {
             let app = order.apps.get(appnum);
@@ -94,7 +95,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Enters the process that has started this launcher, as the only rank of a job.
+    /// Adds the process that has started this launcher, as the only rank of a job.
     pub(super) fn add_adopted(&mut self, job: Job, program: String, pid: i32) -> Proc {
         let proc = self.push((job, 0, 1), self.here, program);
         if let Some(rank) = self.ranks.get_mut(proc.0) {
@@ -122,12 +123,12 @@ impl<'a> Jobs<'a> {
         }))
     }
 
-    /// Returns a rank, living or ended, unless it was forgotten.
+    /// Returns a rank, living or ended, unless its job was removed.
     pub(super) fn get(&self, proc: Proc) -> Option<&Rank> {
         self.ranks.get(proc.0)
     }
 
-    /// Returns all ranks that were not forgotten, with their numbers.
+    /// Returns all ranks in the table, with their process numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Proc, &Rank)> {
         self.ranks.iter().map(|(number, rank)| (Proc(number), rank))
     }
@@ -138,17 +139,17 @@ impl<'a> Jobs<'a> {
         ranks.filter(move |rank| rank.job == job)
     }
 
-    /// Returns the jobs that have ranks.
+    /// Returns the jobs that have ranks in the table.
     pub(super) fn numbers(&self) -> BTreeSet<Job> {
         self.ranks.iter().map(|(_, rank)| rank.job).collect()
     }
 
-    /// Returns the number of ranks so far, ended and forgotten ones included.
+    /// Returns the number of ranks so far, including ended and removed ranks.
     pub(super) fn count(&self) -> usize {
         self.ranks.next()
     }
 
-    /// Returns true if ranks have been forgotten; none of those was lost.
+    /// Returns true if ranks have been removed; none of these was lost.
     pub(super) fn has_forgotten(&self) -> bool {
         self.ranks.has_forgotten()
     }
@@ -158,25 +159,25 @@ impl<'a> Jobs<'a> {
         self.iter().filter(|(_, rank)| rank.alive)
     }
 
-    /// Returns true if a rank lives, on any host.
+    /// Returns true if a rank is alive on any host.
     pub(super) fn any_alive(&self) -> bool {
         self.alive().next().is_some()
     }
 
-    /// Returns true if a rank runs on a host other than this, and that is the host that reports about it.
+    /// Returns true if a rank runs on another host, `host`, which alone may report about the rank.
     pub(super) fn is_on(&self, proc: Proc, host: u32) -> bool {
         self.get(proc)
             .is_some_and(|rank| rank.host == host && !rank.here)
     }
 
-    /// Returns the ranks of other hosts that run on these.
+    /// Returns the ranks on these other hosts.
     pub(super) fn on_hosts(&self, hosts: &[u32]) -> Vec<Proc> {
         let ranks = self.iter();
         let there = ranks.filter(|(_, rank)| !rank.here && hosts.contains(&rank.host));
         there.map(|(proc, _)| proc).collect()
     }
 
-    /// Returns the ranks of a job that were to start on `host` and have no process.
+    /// Returns the ranks of a job on `host` that were not started.
     pub(super) fn not_started(&self, job: Job, host: u32) -> Vec<Proc> {
         let ranks = self.iter();
         let waiting =
@@ -184,7 +185,7 @@ impl<'a> Jobs<'a> {
         waiting.map(|(proc, _)| proc).collect()
     }
 
-    /// Returns true if a rank, other than those that `asked` for the job's end, is known to have begun to die.
+    /// Returns true if a rank that has not aborted (`asked`) is known to have begun to die.
     pub(super) fn is_another_dying(&self, local: &LocalRanks, asked: &[Proc]) -> bool {
         let is_other = |proc: &Proc| {
             let rank = self.get(*proc);
@@ -197,7 +198,7 @@ impl<'a> Jobs<'a> {
 
     // ---- state ----------------------------------------------------------------------------------------------------
 
-    /// Records that a rank was started.
+    /// Records the start of a rank.
     pub(super) fn record_start(&mut self, proc: Proc, pid: i32) {
         if let Some(rank) = self.ranks.get_mut(proc.0) {
             rank.pid = pid;
@@ -211,7 +212,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Records what the host of a rank has reported.
+    /// Records a snapshot that the host of a rank has sent.
     pub(super) fn record_snapshot(&mut self, proc: Proc, snapshot: Option<RankSnapshot>) {
         if let Some(rank) = self.ranks.get_mut(proc.0) {
             rank.snapshot = snapshot;
@@ -225,7 +226,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Records that the job goes on without a rank that died.
+    /// Records that a dead rank is lost and the job continues without it.
     pub(super) fn record_lost(&mut self, proc: Proc, cause: String) {
         self.disconnect(proc);
         if let Some(rank) = self.ranks.get_mut(proc.0) {
@@ -233,8 +234,8 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Records that a rank was asked to end while other jobs go on, also one that has ended or was never started: no rank of its
-    /// job misses it any more.
+    /// Records that jobs are being ended while others continue.
+    /// All ranks of the jobs are marked, also those that have ended or were never started.
     pub(super) fn dismiss(&mut self, jobs: &BTreeSet<usize>) {
         let ranks = self.ranks.values_mut();
         for rank in ranks.filter(|rank| jobs.contains(&rank.job.0)) {
@@ -242,8 +243,8 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Lets adopted processes of these jobs go: such a process was not started here and is not killed here, but sees its socket close.
-    /// Returns those whose sockets the caller must close.
+    /// Disconnects the adopted processes of some jobs, which are never killed.
+    /// Returns the processes whose sockets the caller must close.
     pub(super) fn let_go(&mut self, is_meant: impl Fn(Job) -> bool) -> Vec<Proc> {
         let adopted = self.iter().filter(|(_, rank)| rank.is_adopted);
         let adopted = adopted.filter(|(_, rank)| is_meant(rank.job));
@@ -255,7 +256,7 @@ impl<'a> Jobs<'a> {
         adopted
     }
 
-    /// Adds bytes that were received from a rank.
+    /// Appends bytes to the requests of a rank.
     pub(super) fn receive(&mut self, proc: Proc, bytes: &[u8]) {
         let rank = self.ranks.get_mut(proc.0);
         if let Some(requests) = rank.and_then(|rank| rank.requests.as_mut()) {
@@ -263,7 +264,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Returns the complete requests of a rank; none if it is not connected.
+    /// Returns the complete requests of a rank; the list is empty if the rank is disconnected.
     pub(super) fn take_requests(&mut self, proc: Proc) -> Result<Vec<Vec<u8>>, WireError> {
         let rank = self.ranks.get_mut(proc.0);
         match rank.and_then(|rank| rank.requests.as_mut()) {
@@ -272,7 +273,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Records that nothing more is received from a rank.
+    /// Records that no more requests are read from a rank.
     pub(super) fn disconnect(&mut self, proc: Proc) {
         if let Some(rank) = self.ranks.get_mut(proc.0) {
             rank.requests = None;
@@ -281,7 +282,8 @@ impl<'a> Jobs<'a> {
 
     // ---- jobs that are over ---------------------------------------------------------------------------------------
 
-    /// Queues a spawned job whose ranks have all ended to be forgotten: a program may spawn for days.
+    /// Queues a spawned job for removal if all its ranks have ended.
+    /// Otherwise the table would grow without a limit in a program that spawns jobs for days.
     pub(super) fn queue_if_over(&mut self, job: Job) {
         let is_over = self.of(job).count() > 0 && self.of(job).all(|rank| !rank.alive);
         if job.0 > 0 && is_over {
@@ -289,14 +291,15 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Returns the queued jobs.
+    /// Returns the jobs that are queued for removal.
     pub(super) fn over(&self) -> Vec<Job> {
         self.over.iter().copied().collect()
     }
 
-    /// Forgets a queued job unless one of its ranks may still have unread data. Returns true if the job was forgotten.
+    /// Removes a queued job unless a rank may have unread data.
+    /// Returns true if the job was removed.
     ///
-    /// A job that has lost ranks stays in the table: losses are listed when all ranks of all jobs have ended.
+    /// A job with lost ranks stays in the table, since all losses are listed at the end.
     pub(super) fn forget(&mut self, job: Job, has_unread: impl Fn(Proc) -> bool) -> bool {
         if self.of(job).any(|rank| rank.lost.is_some()) {
             self.over.remove(&job);
@@ -320,7 +323,7 @@ impl<'a> Jobs<'a> {
 
     // ---- sentences ------------------------------------------------------------------------------------------------
 
-    /// Formats a rank: "rank 1 (of 2; prog, pid 17) on host".
+    /// Formats a rank, for example: "rank 1 (of 2; prog, pid 17) on host".
     pub(super) fn name_of(&self, proc: Proc) -> String {
         self.get(proc).map_or_else(String::new, |rank| {
             NamedRank {
@@ -335,7 +338,7 @@ impl<'a> Jobs<'a> {
         })
     }
 
-    /// Formats ranks: "ranks 2, 3 and 0, 1 of spawned job 1".
+    /// Formats ranks, for example: "ranks 2, 3 and 0, 1 of spawned job 1".
     pub(super) fn names_of(&self, procs: &[Proc]) -> String {
         let mut jobs: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for rank in procs.iter().filter_map(|&proc| self.get(proc)) {
@@ -349,7 +352,8 @@ impl<'a> Jobs<'a> {
         format!("ranks {}", named.join(" and "))
     }
 
-    /// Formats the losses of all jobs: "2 of 8 ranks were lost: 2, 5; 1 of 2 ranks of spawned job 1 was lost: 0".
+    /// Formats the losses of all jobs.
+    /// For example: "2 of 8 ranks were lost: 2, 5; 1 of 2 ranks of spawned job 1 was lost: 0".
     pub(super) fn losses(&self) -> String {
         let numbers = self.numbers().into_iter();
         let losses: Vec<String> = numbers.filter_map(|job| self.losses_of(job)).collect();
@@ -372,7 +376,7 @@ impl<'a> Jobs<'a> {
         (count > 0).then(|| format!("{count} of {size} ranks{of} {verb} lost: {list}"))
     }
 
-    /// Returns the current snapshot of a rank of this host, or the last one that another host has sent.
+    /// Returns a snapshot of a rank: the current one on this host, else the last one that was sent.
     pub(super) fn snapshot(&self, proc: Proc, local: &LocalRanks) -> Option<RankSnapshot> {
         let rank = self.get(proc)?;
         match rank.here {
@@ -387,7 +391,7 @@ mod tests {
     use super::*;
     use crate::cli::{Request, request};
 
-    /// A table with the job 0 of three ranks and the spawned job 1 of two, all on this host.
+    /// Returns a table with job 0 of three ranks and spawned job 1 of two ranks, all on this host.
     fn table(hosts: &[Host]) -> Jobs<'_> {
         let mut jobs = Jobs::new(hosts);
         for (job, size) in [(0, 3), (1, 2)] {

@@ -1,40 +1,41 @@
-//! The job's lifecycle (running, asked to end, or killed) and its exit status.
+//! Lifecycle of the job (running, asked to end, killed) and its exit status.
 //!
-//! The first failure decides the status.
+//! The first failure decides the exit status.
 
 use super::super::sys::Signal;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Ranks that still run this long after a signal asked them to end are announced.
+/// The time after a signal that asks ranks to end, at which the remaining ranks are announced.
 const ANNOUNCED: Duration = Duration::from_secs(1);
 
-/// After SIGKILL a process can live on only inside the kernel; it is waited for no longer than this.
+/// The maximum wait for the ends of killed ranks.
+/// After SIGKILL a process remains only if it is stuck inside the kernel.
 const GIVE_UP: Duration = Duration::from_secs(5);
 
 pub(super) struct Lifecycle {
     status: i32,
     ending: Ending,
-    /// When the time of the job is over, if that has not been reported yet.
+    /// The end of the job's time limit; `None` if there is no limit or it has been reported.
     deadline: Option<Instant>,
 }
 
 #[derive(Debug)]
 enum Ending {
     No,
-    /// The due steps with their times, in order; the last is to kill.
+    /// The steps with their times, in order; the last step is to kill.
     Asked(VecDeque<(Instant, Due)>),
     Killed {
         until: Instant,
     },
 }
 
-/// A due step for ranks that were asked to end.
+/// A step for ranks that were asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Kill the ranks that do not handle this signal.
+    /// Kill the ranks that have no handler for this signal.
     KillWithoutHandler(Signal),
-    /// Announce which ranks still run, and how much time they have left.
+    /// Print which ranks are still alive, and the time they have left.
     Announce {
         signal: Signal,
         left: Duration,
@@ -56,12 +57,13 @@ impl Lifecycle {
         matches!(self.ending, Ending::No)
     }
 
-    /// The exit status; 0 while nothing has failed.
+    /// Returns the exit status, which is 0 until the first failure.
     pub(super) fn status(&self) -> i32 {
         self.status
     }
 
-    /// Records a failure whose exit status is `status`. Returns true if it is the job's first, which determines the exit status.
+    /// Records a failure with exit status `status`.
+    /// Returns true if this is the first failure, which counts.
     pub(super) fn fail(&mut self, status: i32) -> bool {
         let first = self.status == 0;
         if first {
@@ -75,7 +77,8 @@ impl Lifecycle {
         self.ending = Ending::Asked([(Instant::now() + grace, Due::Kill)].into());
     }
 
-    /// Records that a signal has asked the ranks to end: those that do not handle it have `short` time, the others `long`.
+    /// Records that a signal has asked the ranks to end.
+    /// Ranks that do not handle the signal are killed after `short`, all others after `long`.
     pub(super) fn begin_ending_by_signal(
         &mut self,
         signal: Signal,
@@ -100,12 +103,12 @@ impl Lifecycle {
         };
     }
 
-    /// Returns true if the ranks have been asked to end, and not been killed.
+    /// Returns true if the ranks have been asked to end but have not been killed.
     pub(super) fn is_asked(&self) -> bool {
         matches!(self.ending, Ending::Asked(_))
     }
 
-    /// Returns the step that is due now for ranks that have been asked to end; each step once.
+    /// Removes and returns the step that is due now for ranks that have been asked to end.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<Due> {
         let Ending::Asked(due) = &mut self.ending else {
             return None;
@@ -117,12 +120,12 @@ impl Lifecycle {
             .map(|(_, due)| due)
     }
 
-    /// Returns true if ranks that were killed are not waited for any more.
+    /// Returns true if the wait for the ends of killed ranks has timed out.
     pub(super) fn has_given_up(&self) -> bool {
         matches!(self.ending, Ending::Killed { until } if Instant::now() >= until)
     }
 
-    /// Returns true once, when the time of the job is over.
+    /// Returns true once, when the job's time limit is reached.
     pub(super) fn take_deadline(&mut self, now: Instant) -> bool {
         let over = self.is_running() && self.deadline.is_some_and(|deadline| now >= deadline);
         if over {
@@ -131,7 +134,7 @@ impl Lifecycle {
         over
     }
 
-    /// Returns when the next step or the deadline is due.
+    /// Returns the time of the next step or of the time limit.
     pub(super) fn next(&self) -> Option<Instant> {
         match &self.ending {
             Ending::No => self.deadline,

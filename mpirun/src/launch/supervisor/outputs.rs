@@ -1,6 +1,6 @@
-//! The output of a job: the streams of all ranks, and mpirun's own standard output and standard error, into which they flow.
+//! Output of all jobs: the ranks' streams, and mpirun's own standard output and standard error.
 //!
-//! mpirun's own outputs may be full, broken or closed. While one is full, the ranks are not read.
+//! While one of mpirun's own outputs is full, the launcher does not read the ranks.
 
 use super::super::local_ranks::LocalRanks;
 use super::super::output::{Sink, Stream, StreamId, Style, Target};
@@ -18,20 +18,20 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The two outputs of a rank; `None` for an output of which nothing more arrives.
+/// The two output streams of a rank; `None` for a stream that has ended.
 type Streams = [Option<Stream>; 2];
 
 pub(super) struct Outputs<'a> {
     io: &'a Io,
-    /// Whether mpirun's own messages are not printed.
+    /// Whether mpirun's own messages are suppressed (`--quiet`).
     quiet: bool,
     sinks: Sinks,
     streams: BTreeMap<Proc, Streams>,
     tracebacks: Tracebacks,
-    /// The ranks are not read, because a sink is full.
+    /// Whether reading of the ranks is paused, because a sink is full.
     held: bool,
     watching_room: bool,
-    /// Output that the user asked for is incomplete.
+    /// Whether output that the user requested is incomplete.
     incomplete: bool,
 }
 
@@ -61,7 +61,7 @@ fn index(of: Target) -> usize {
 }
 
 impl<'a> Outputs<'a> {
-    /// Creates the outputs without streams; prints on this process's standard output and standard error.
+    /// Creates the outputs without streams, on duplicates of standard output and standard error.
     pub(super) fn new(io: &'a Io, quiet: bool) -> Result<Outputs<'a>, StartError> {
         let own = |fd: BorrowedFd<'_>| {
             rustix::io::fcntl_dupfd_cloexec(fd, 3).map_err(system("copying an output"))
@@ -88,7 +88,7 @@ impl<'a> Outputs<'a> {
 
     // ---- mpirun's own messages ------------------------------------------------------------------------------------
 
-    /// Prints a message of mpirun on standard error, or on standard output if standard error is broken.
+    /// Prints a message of mpirun on standard error; on standard output if the former is broken.
     pub(super) fn say(&mut self, text: &str) {
         if self.quiet {
             return;
@@ -100,20 +100,20 @@ impl<'a> Outputs<'a> {
         sink.push(printable::text(&format!("mpirun: {text}\n")).as_bytes());
     }
 
-    /// Reports output that a user asked for and that is incomplete, which the job's exit status shows.
+    /// Reports that requested output is incomplete; the job's exit status also shows it.
     pub(super) fn lose(&mut self, sentence: &str) {
         self.say(sentence);
         self.incomplete = true;
     }
 
-    /// Returns true if output that a user asked for is incomplete.
+    /// Returns true if output that the user requested is incomplete.
     pub(super) fn is_incomplete(&self) -> bool {
         self.incomplete
     }
 
     // ---- the ranks' streams ---------------------------------------------------------------------------------------
 
-    /// Creates the streams of a job's ranks, with their files.
+    /// Creates the streams of a job's ranks and their files.
     pub(super) fn prepare(&self, order: &Order) -> Result<NewStreams, StartError> {
         let stream = |rank, of| self.stream(order.job, rank, of).map(Some);
         let ranks = 0..order.hosts.len() as u32;
@@ -122,7 +122,7 @@ impl<'a> Outputs<'a> {
         streams.collect::<Result<_, StartError>>().map(NewStreams)
     }
 
-    /// Registers the streams of a job whose rank 0 is the process `first`.
+    /// Registers the streams of a job whose rank 0 has process number `first`.
     pub(super) fn add(&mut self, first: usize, streams: NewStreams) {
         let procs = (first..).map(Proc);
         self.streams.extend(procs.zip(streams.0));
@@ -158,7 +158,7 @@ impl<'a> Outputs<'a> {
         Ok(Stream::new(StreamId::new(job, rank, of), name, to, style))
     }
 
-    /// Takes bytes that a rank has written.
+    /// Processes bytes that a rank has written.
     pub(super) fn take(&mut self, proc: Proc, of: Target, bytes: &[u8]) {
         let streams = self.streams.get_mut(&proc);
         if let Some(stream) = streams.and_then(|streams| streams[index(of)].as_mut()) {
@@ -169,12 +169,12 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Returns the last line of the latest Python traceback that a rank has written.
+    /// Returns the last line of a rank's latest Python traceback.
     pub(super) fn exception(&self, proc: Proc) -> Option<String> {
         self.tracebacks.exception(proc)
     }
 
-    /// Ends one stream of a rank: its incomplete line is printed.
+    /// Ends one stream of a rank and prints its incomplete line.
     pub(super) fn end(&mut self, proc: Proc, of: Target) {
         let Some(streams) = self.streams.get_mut(&proc) else {
             return;
@@ -188,24 +188,24 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Ends the streams of a rank of which nothing more arrives.
+    /// Ends both streams of a rank.
     pub(super) fn end_all(&mut self, proc: Proc) {
         self.end(proc, Target::Stdout);
         self.end(proc, Target::Stderr);
     }
 
-    /// Returns true while output of a rank may arrive.
+    /// Returns true while a stream of a rank is open.
     pub(super) fn has_streams(&self, proc: Proc) -> bool {
         self.streams.contains_key(&proc)
     }
 
-    /// Returns when the next incomplete line is due to be printed.
+    /// Returns the time at which the next incomplete line is printed.
     pub(super) fn next_prompt(&self) -> Option<Instant> {
         let streams = self.streams.values().flatten().flatten();
         streams.filter_map(Stream::prompt_at).min()
     }
 
-    /// Prints incomplete lines whose end has not arrived by `now`.
+    /// Prints the incomplete lines that are due at `now`.
     pub(super) fn show_prompts(&mut self, now: Instant) {
         self.flush(|stream| stream.prompt_at().is_some_and(|at| at <= now));
     }
@@ -225,7 +225,7 @@ impl<'a> Outputs<'a> {
 
     // ---- mpirun's own outputs -------------------------------------------------------------------------------------
 
-    /// Writes what can be written without blocking.
+    /// Writes queued bytes of both sinks without blocking.
     pub(super) fn drain(&mut self) {
         self.sinks.out.drain();
         self.sinks.err.drain();
@@ -240,12 +240,13 @@ impl<'a> Outputs<'a> {
         self.sinks.out.is_full() || self.sinks.err.is_full()
     }
 
-    /// Returns true if no process reads standard output any more.
+    /// Returns true if the reader of standard output has closed the pipe.
     pub(super) fn is_closed(&self) -> bool {
         self.sinks.out.is_closed()
     }
 
-    /// Reports output that could not be written. Returns true if lines of the ranks are lost for good, and the job must end.
+    /// Reports output that could not be written.
+    /// Returns true if output of the ranks is lost for good, so that the job must end.
     pub(super) fn check(&mut self) -> bool {
         let complaints = [&mut self.sinks.out, &mut self.sinks.err].map(Sink::take_complaints);
         for complaint in complaints.concat() {
@@ -272,7 +273,7 @@ impl<'a> Outputs<'a> {
         must_end
     }
 
-    /// Stops reading the ranks while a reader of mpirun's output is slow, and resumes when it has read.
+    /// Pauses reading of the ranks while a sink is full, and resumes it afterwards.
     pub(super) fn throttle(&mut self, poller: &Poller, local: &LocalRanks) {
         self.watch_writable(poller);
         let full = self.is_full();
@@ -285,14 +286,15 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Watches for space while bytes are queued.
+    /// Watches the sinks for space while bytes are queued.
     fn watch_writable(&mut self, poller: &Poller) {
         if self.is_empty() != self.watching_room {
             return;
         }
         self.watching_room = !self.watching_room;
         for sink in [&self.sinks.out, &self.sinks.err] {
-            // A plain file cannot be watched and never needs to be; both sinks may be one file, which is watched once.
+            // A regular file cannot be watched and is always writable.
+            // If both sinks are one file, the epoll watches it once.
             match self.watching_room && !sink.is_empty() {
                 true => poller.watch_full(sink),
                 false => poller.unwatch(sink),
@@ -300,7 +302,8 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Writes until nothing is queued, the time is over, or the front end has died; a signal of the user ends it, too.
+    /// Writes all queued bytes, blocking.
+    /// The time limit, the front end's death or a signal from the user ends the wait.
     pub(super) fn write_all(&mut self, limit: Option<Instant>, front: &mut FrontEnd) {
         loop {
             self.drain();
@@ -320,13 +323,13 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Creates `FOLDER/JOB/rank.N/stdout`, jobs counted from 1, as users count them.
+/// Creates `FOLDER/JOB/rank.N/stdout`; JOB is counted from 1, as in `--tag-output`.
 fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<(PathBuf, File), StartError> {
     let of_rank = folder.join(format!("{}/rank.{rank}", job + 1));
     let path = of_rank.join(name);
     std::fs::create_dir_all(&of_rank)
         .and_then(|()| match name {
-            // Two streams of a rank may share a file, so both append.
+            // Two streams of a rank may share a file, so both append to it.
             "stdout" | "stderr" => File::options()
                 .create(true)
                 .append(true)
@@ -356,7 +359,7 @@ mod tests {
         String::from_utf8(buffer[..got].to_vec()).unwrap()
     }
 
-    /// Outputs with the streams of two ranks, and the reading ends of mpirun's own outputs.
+    /// Returns outputs with the streams of two ranks, and the read ends of mpirun's own outputs.
     fn of_two_ranks(io: &Io, quiet: bool) -> (Outputs<'_>, OwnedFd, OwnedFd) {
         let ((out, to_out), (err, to_err)) = (pipe(), pipe());
         let mut outputs = Outputs::to(io, quiet, (to_out, to_err));

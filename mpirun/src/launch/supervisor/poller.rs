@@ -1,4 +1,4 @@
-//! The descriptors that the supervisor's epoll watches, and the encoding of their event tokens.
+//! Poller: the supervisor's epoll, its watched descriptors, and the encoding of event tokens.
 
 use crate::launch::output::Target;
 use crate::launch::pmi_socket::PmiSocket;
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 /// The maximum number of events per wait.
 const EVENTS: usize = 64;
 
-/// The subject of an epoll event: a kind and a process.
+/// The subject of an epoll event: a kind, with a process or number if the kind has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
     Front,
@@ -20,13 +20,13 @@ pub(super) enum Watch {
     Pmi(Proc),
     Stdout(Proc),
     Stderr(Proc),
-    /// A pipe has space, or a stopped feed may go on; the handler checks which.
+    /// A pipe has space, or a paused input may resume; the handler checks all of them.
     SinkWritable,
     Link(usize),
     Stdin,
-    /// A connection to the control socket may be accepted.
+    /// The control socket has a connection to accept.
     Control,
-    /// A connection of `mpi-ctl`.
+    /// A connection of `mpi-ctl` has data.
     Controller(usize),
 }
 
@@ -43,7 +43,7 @@ impl Watch {
             Watch::Front => (0, 0),
             Watch::Signals => (1, 0),
             Watch::SinkWritable => (2, 0),
-            // Both numbers are small, and no process number is as large.
+            // Kind 2 is shared: 0 is SinkWritable, 1 is Stdin, and 2 + n is link n.
             Watch::Stdin => (2, 1),
             Watch::Link(number) => (2, 2 + number),
             Watch::Control => (6, 0),
@@ -79,7 +79,7 @@ impl Watch {
 /// The result of waiting for events.
 pub(super) enum Waited {
     Events(Vec<Watch>),
-    /// The time is over.
+    /// The timeout has expired without an event.
     Nothing,
 }
 
@@ -93,7 +93,7 @@ impl Poller {
         Ok(Poller { epoll })
     }
 
-    /// Waits for events, at most for `timeout`.
+    /// Waits for events, up to `timeout`.
     pub(super) fn wait(&self, timeout: Option<&Timespec>) -> Result<Waited, StartError> {
         let mut events = Vec::with_capacity(EVENTS);
         let spare = rustix::buffer::spare_capacity(&mut events);
@@ -107,21 +107,21 @@ impl Poller {
         }
     }
 
-    /// Watches a descriptor for data. Returns false if it cannot be watched, as plain files.
+    /// Watches a descriptor for data. Returns false if it cannot be watched, as a regular file.
     ///
-    /// Other failures are lack of memory and a descriptor added twice. Neither can be reported here,
-    /// and a missed event is found when the process is reaped.
+    /// Other failures are lack of memory and a descriptor that is added twice.
+    /// Neither is reported here: a missed event is found when the process is reaped.
     pub(super) fn watch(&self, fd: impl AsFd, what: Watch) -> bool {
         let token = EventData::new_u64(what.token());
         epoll::add(&self.epoll, fd, token, EventFlags::IN).is_ok()
     }
 
-    /// Ends watching a descriptor.
+    /// Removes a descriptor from the epoll.
     pub(super) fn unwatch(&self, fd: impl AsFd) {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Watches a rank's PMI socket again: for space as well while bytes are queued for it.
+    /// Updates the watch of a rank's PMI socket: data, and space while bytes are queued.
     pub(super) fn watch_client(&self, socket: &PmiSocket, proc: Proc) {
         let flags = match socket.has_queued() {
             true => EventFlags::IN | EventFlags::OUT,
@@ -130,7 +130,7 @@ impl Poller {
         self.modify(socket, Watch::Pmi(proc), flags);
     }
 
-    /// Watches a rank's output for data, or not while a reader of mpirun's output is slow.
+    /// Updates the watch of a rank's output pipe: data if `read`, else nothing.
     pub(super) fn watch_output(&self, pipe: BorrowedFd<'_>, what: Watch, read: bool) {
         let flags = match read {
             true => EventFlags::IN,
@@ -144,13 +144,13 @@ impl Poller {
         let _ = epoll::modify(&self.epoll, fd, token, flags);
     }
 
-    /// Watches a descriptor for space as long as it is full.
+    /// Watches a full descriptor for space.
     pub(super) fn watch_full(&self, fd: impl AsFd) {
         let token = EventData::new_u64(Watch::SinkWritable.token());
         let _ = epoll::add(&self.epoll, fd, token, EventFlags::OUT);
     }
 
-    /// Watches a pipe for space, edge-triggered: the epoll reports once that it has space again.
+    /// Watches a pipe for space, edge-triggered: one event each time the pipe becomes writable.
     pub(super) fn watch_writable(&self, fd: BorrowedFd<'_>) {
         let token = EventData::new_u64(Watch::SinkWritable.token());
         let _ = epoll::add(&self.epoll, fd, token, EventFlags::OUT | EventFlags::ET);

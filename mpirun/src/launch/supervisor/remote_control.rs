@@ -1,4 +1,4 @@
-//! Requests of `mpi-ctl`: each is answered at once, but a checkpoint when it is complete.
+//! Requests of `mpi-ctl`: all are answered at once, except a checkpoint, answered on completion.
 
 use super::Supervisor;
 use super::checkpoints::Asks;
@@ -9,19 +9,19 @@ use crate::control::server::{Asked, ControlSocket};
 use printable::name;
 use rustix::process::getppid;
 
-/// The largest number of ranks that a status lists.
+/// The maximum number of ranks that a status lists.
 const LISTED: usize = 200;
 
 /// The control socket, and the connections that wait for a checkpoint.
 #[derive(Default)]
 pub(super) struct RemoteControl {
     socket: Option<ControlSocket>,
-    /// Connections, each with the number of outcomes when it asked.
+    /// Waiting connections, each with the number of checkpoint outcomes at the time of the request.
     waiting: Vec<(usize, u64)>,
 }
 
 impl RemoteControl {
-    /// Listens under the process number of the front end, which is the mpirun that the user knows.
+    /// Creates the control socket under the front end's pid, the pid of mpirun that users see.
     pub(super) fn listen() -> RemoteControl {
         RemoteControl {
             socket: getppid().and_then(ControlSocket::listen),
@@ -30,7 +30,7 @@ impl RemoteControl {
     }
 }
 
-/// Watches the socket, if there is one.
+/// Adds the control socket to the epoll, if the socket exists.
 pub(super) fn watch(supervisor: &mut Supervisor<'_>) {
     if let Some(socket) = &supervisor.remote_control.socket {
         supervisor.poller.watch(socket, Watch::Control);
@@ -111,7 +111,7 @@ pub(super) fn answer_waiting(supervisor: &mut Supervisor<'_>) {
     });
 }
 
-/// Describes the job.
+/// Describes the job for `mpi-ctl status`.
 fn status(supervisor: &Supervisor<'_>) -> String {
     let jobs = &supervisor.control.ranks.jobs;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Starting jobs: the launched one, and those that are spawned.
+//! Start of jobs: the launched job, an adopted process, and spawned jobs.
 
 use super::poller::Watch;
 use super::{Adopted, Supervisor};
@@ -15,7 +15,7 @@ use printable::name;
 use std::collections::BTreeSet;
 
 impl Supervisor<'_> {
-    /// Starts a job; if one of its programs is missing on this host, nothing is started here.
+    /// Starts a job; if a program is missing on this host, no rank is started on this host.
     pub(super) fn launch(
         &mut self,
         apps: &[App],
@@ -46,7 +46,7 @@ impl Supervisor<'_> {
         let prepared = control.ranks.local.prepare(&order, here, inherited)?;
         let mut sentences: Vec<String> = prepared.sentences().collect();
         sentences.extend(order.under.as_ref().map(Under::sentence));
-        // Several sections may have one program.
+        // Several parts of the command line may name one program.
         sentences.dedup();
         let streams = control.ranks.outputs.prepare(&order)?;
         if order.hosts.iter().any(|&host| host != here) {
@@ -59,7 +59,7 @@ impl Supervisor<'_> {
         for sentence in sentences {
             control.ranks.outputs.say(&sentence);
         }
-        // All ranks are registered before any is started, in the order of their numbers.
+        // All ranks are registered in rank order before the first rank starts.
         control.ranks.jobs.add(&order);
         control.ranks.outputs.add(order.first, streams);
         let (poller, input) = (&self.poller, &mut self.input);
@@ -67,7 +67,7 @@ impl Supervisor<'_> {
         let (begun, outcome) = control.ranks.local.start(prepared, inherited, input);
         begun.into_iter().for_each(|rank| self.register(rank));
         if outcome.is_err() {
-            // A rank that was not started never ends.
+            // The end of a rank that was not started is recorded here, since no process will end.
             self.control.ranks.never_began(job, here);
         }
         outcome?;
@@ -76,7 +76,7 @@ impl Supervisor<'_> {
         Ok(job)
     }
 
-    /// Enters a job with the server, and returns the order to start it.
+    /// Registers a job with the PMI server; returns the order that starts it.
     fn order(&mut self, apps: &[App], preput: &[(Vec<u8>, Vec<u8>)]) -> Result<Order, StartError> {
         let control = &mut self.control;
         let placed = control.losses.place(self.plan, apps, &control.ranks.jobs);
@@ -109,7 +109,7 @@ impl Supervisor<'_> {
         })
     }
 
-    /// Serves the process that has started this launcher, as the first job.
+    /// Registers the process that has started this launcher as the first job.
     pub(super) fn adopt(&mut self, adopted: Adopted) -> Result<(), StartError> {
         let Adopted { socket, job: name } = adopted;
         let peer = rustix::net::sockopt::socket_peercred(&socket).map_err(system(
@@ -129,7 +129,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Registers a started rank of this host.
+    /// Registers a started rank of this host with the epoll.
     fn register(&mut self, rank: Begun) {
         let Begun { proc, pid, bound } = rank;
         let control = &mut self.control;
@@ -145,7 +145,7 @@ impl Supervisor<'_> {
         self.report_start(proc, bound.as_deref());
     }
 
-    /// Reports that a rank was started, and where, if that was asked for.
+    /// Reports the start of a rank (`--verbose`) and its processors (`--report-bindings`).
     pub(super) fn report_start(&mut self, proc: Proc, bound: Option<&str>) {
         let control = &mut self.control;
         if self.plan.verbose {
@@ -162,7 +162,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Starts the jobs that ranks have asked for.
+    /// Starts the jobs that ranks have requested by `MPI_Comm_spawn`.
     pub(super) fn start_spawned(&mut self) {
         while let Some((parent, request)) = self.control.take_spawn() {
             self.spawn(parent, request);
@@ -172,7 +172,8 @@ impl Supervisor<'_> {
     fn spawn(&mut self, parent: Proc, request: SpawnRequest) {
         let control = &mut self.control;
         if crate::recording::is_asked_for(&self.plan.env) {
-            // Spawned ranks have the same rank numbers as launched ones, and a recording has one file per rank number.
+            // A recording has one file per rank number.
+            // Spawned ranks have the same numbers as launched ones.
             let why = "a run that is recorded or replayed cannot spawn";
             let name = control.ranks.jobs.name_of(parent);
             control
@@ -187,7 +188,7 @@ impl Supervisor<'_> {
         let next = control.server.jobs();
         let outcome = match apps.collect::<Result<Vec<App>, String>>() {
             Ok(apps) => self.launch(&apps, &request.preput).map_err(|error| {
-                // A partly started job is ended.
+                // A partly started job is ended at once.
                 self.control.dismiss(&BTreeSet::from([next]), libc::SIGKILL);
                 self.control.give_back(Job(next));
                 error.to_string()
@@ -198,7 +199,8 @@ impl Supervisor<'_> {
         self.control.apply(effects);
     }
 
-    /// Prints `--display-map`, and with `--verbose` or on a terminal a line if cores are oversubscribed.
+    /// Prints the map of `--display-map`.
+    /// With `--verbose` or on a terminal it also reports oversubscribed cores.
     pub(super) fn show_map(&mut self) {
         let jobs = &self.control.ranks.jobs;
         if self.plan.display_map {

@@ -1,21 +1,24 @@
-//! The last line of each Python traceback that a rank has written on standard error, for the report of a job that hangs:
-//! a rank that ends by an exception is in MPI_Finalize while the others wait for it, and the exception is the cause.
+//! Scanner for Python tracebacks in the ranks' standard error; it keeps each traceback's last line.
 //!
-//! The rank's output passes through mpirun anyway, so no hook and no module is needed in the rank.
+//! Reports of hung jobs print that line: the exception is the root cause.
+//! The rank with the exception calls `MPI_Finalize` and waits there for the other ranks.
+//!
+//! The output passes through mpirun anyway, so ranks need no hook and no module.
 
 use crate::pmi::Proc;
 use std::collections::BTreeMap;
 
-/// The line that begins a traceback; in that of an exception group each line has a mark and spaces before it.
+/// The first line of a traceback.
+/// In an exception group, a mark and spaces precede each line; such tracebacks are not recognised.
 const BEGINNING: &[u8] = b"Traceback (most recent call last):";
 
-/// Bytes of a line that are kept.
+/// The number of bytes that are kept of each line.
 const LONGEST: usize = 300;
 
-/// What was read of a rank's standard error.
+/// The scanner state for one rank's standard error.
 #[derive(Debug, Default)]
 struct Scanner {
-    /// The beginning of the current line.
+    /// The bytes of the current line so far.
     line: Vec<u8>,
     is_inside: bool,
     exception: Option<String>,
@@ -37,7 +40,7 @@ impl Scanner {
         }
     }
 
-    /// A traceback ends with the first line that is not indented, "NAME: TEXT" or only "NAME".
+    /// Processes a complete line. A traceback ends with the first line that is not indented.
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let is_frame = line.first().is_none_or(|first| first.is_ascii_whitespace());
@@ -50,24 +53,24 @@ impl Scanner {
     }
 }
 
-/// The tracebacks of all ranks.
+/// The scanners of all ranks.
 #[derive(Debug, Default)]
 pub(super) struct Tracebacks(BTreeMap<Proc, Scanner>);
 
 impl Tracebacks {
-    /// Reads what a rank has written on standard error.
+    /// Scans bytes that a rank has written to standard error.
     pub(super) fn take(&mut self, proc: Proc, bytes: &[u8]) {
         self.0.entry(proc).or_default().take(bytes);
     }
 
-    /// Forgets a rank that writes nothing more, unless it has written a traceback.
+    /// Removes a rank whose standard error has ended, unless the rank has written a traceback.
     pub(super) fn end(&mut self, proc: Proc) {
         if self.exception(proc).is_none() {
             self.0.remove(&proc);
         }
     }
 
-    /// Returns the last line of the latest traceback of a rank.
+    /// Returns the last line of a rank's latest traceback.
     pub(super) fn exception(&self, proc: Proc) -> Option<String> {
         self.0.get(&proc)?.exception.clone()
     }

@@ -1,7 +1,8 @@
-//! The collector of a trace: the clocks and event rings of all hosts, and the file that is made of them.
+//! Trace collector: clocks and event rings of all hosts, and the files that are written from them.
 //!
-//! While a traced job starts and again when it has ended, the supervisor asks each host for its clock several times;
-//! the quickest answers give the offset to this host's clock ([`Clock`]). When all ranks have ended the hosts send their event rings.
+//! The supervisor reads each host's clock several times at the start and the end of a traced job.
+//! The answers with the shortest round trip give the offset to this host's clock ([`Clock`]).
+//! After all ranks have ended, the hosts send their event rings.
 
 use super::jobs::{Jobs, Rank};
 use super::outputs::Outputs;
@@ -20,20 +21,20 @@ use mpi_base::node::{Event, Played};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The number of clock requests in a row to one host.
+/// The number of successive clock requests to one host.
 const QUESTIONS: u32 = 32;
 
-/// The clocks and event rings that other hosts have sent.
+/// Clocks and event rings of other hosts.
 pub(super) struct Tracing<'a> {
     plan: &'a Plan,
     clocks: BTreeMap<u32, Clock>,
-    /// The number of clock requests still to be sent to a host.
+    /// The number of clock requests that remain for each host.
     unasked: BTreeMap<u32, u32>,
-    /// By process number.
+    /// The received event rings, by process number.
     played: BTreeMap<usize, Played>,
-    /// Hosts that have sent all their event rings.
+    /// Hosts that have sent all event rings.
     complete_hosts: BTreeSet<u32>,
-    /// Hosts that are unreachable.
+    /// Unreachable hosts.
     lost: BTreeSet<u32>,
 }
 
@@ -49,19 +50,19 @@ impl<'a> Tracing<'a> {
         }
     }
 
-    /// Returns true if other hosts have event rings that the user has asked for.
+    /// Returns true if event rings are needed from other hosts.
     pub(super) fn needs_hosts(&self, links: &Links) -> bool {
         self.plan.needs_event_rings() && !self.hosts(links).is_empty()
     }
 
-    /// Returns the hosts that are reached by open links.
+    /// Returns the hosts that open links reach.
     fn hosts(&self, links: &Links) -> Vec<u32> {
         let mut hosts = links.open_hosts();
         hosts.retain(|host| !self.lost.contains(host));
         hosts
     }
 
-    /// Adds a piece of a rank's event ring, of which `lost` events were overwritten.
+    /// Appends events to a rank's received event ring; `lost` events were overwritten at the rank.
     pub(super) fn add_events(&mut self, proc: usize, lost: u64, events: &[[u64; 8]]) {
         let played = self.played.entry(proc).or_default();
         played.lost = lost;
@@ -80,7 +81,7 @@ impl<'a> Tracing<'a> {
         self.lost.extend(hosts);
     }
 
-    /// Begins to ask all hosts for their clocks, if the job is traced.
+    /// Begins to read the clocks of all hosts, if the job is traced.
     pub(super) fn compare_clocks(&mut self, links: &mut Links) {
         if !self.plan.needs_event_rings() {
             return;
@@ -103,7 +104,7 @@ impl<'a> Tracing<'a> {
         }
     }
 
-    /// Adds the clock of a host, which was asked for at the time `asked`, and asks again.
+    /// Adds a clock reading of a host (`asked` is the request's time), and sends the next request.
     pub(super) fn add_clock_reading(
         &mut self,
         host: u32,
@@ -116,19 +117,19 @@ impl<'a> Tracing<'a> {
         }
     }
 
-    /// Returns true if every host has answered all questions for its clock.
+    /// Returns true if every host has answered all clock requests.
     pub(super) fn has_all_clocks(&self, links: &Links) -> bool {
         let hosts = self.hosts(links);
         hosts.iter().all(|host| !self.unasked.contains_key(host))
     }
 
-    /// Returns true if every host has sent its event rings.
+    /// Returns true if every host has sent all event rings.
     pub(super) fn has_all_rings(&self, links: &Links) -> bool {
         let hosts = self.hosts(links);
         hosts.iter().all(|host| self.complete_hosts.contains(host))
     }
 
-    /// Writes the trace and the I/O report that the user asked for.
+    /// Writes the requested trace, communication matrix and I/O report.
     pub(super) fn write(&mut self, jobs: &Jobs<'_>, local: &LocalRanks, outputs: &mut Outputs<'_>) {
         if !self.plan.needs_event_rings() {
             return;
@@ -158,7 +159,7 @@ impl<'a> Tracing<'a> {
         }
     }
 
-    /// Returns the events of a rank, on this host's clock; `None` if they are not there.
+    /// Returns a rank's events with times of this host's clock; `None` if they were not received.
     fn played(&mut self, proc: Proc, rank: &Rank, local: &LocalRanks) -> Option<Played> {
         if rank.here {
             return local.played(proc);
@@ -210,7 +211,7 @@ impl<'a> Tracing<'a> {
     }
 }
 
-/// Writes the communication matrix.
+/// Writes the communication matrix (`--matrix`).
 fn write_matrix(file: &Path, lanes: &[Lane], outputs: &mut Outputs<'_>) {
     if let Err(error) = Matrix::of(lanes).write(file) {
         let name = printable::name(file);
@@ -220,7 +221,7 @@ fn write_matrix(file: &Path, lanes: &[Lane], outputs: &mut Outputs<'_>) {
     }
 }
 
-/// Writes the report of the ranks' file I/O.
+/// Writes the report of the ranks' file I/O (`--io-report`).
 fn write_io_report(file: &Path, lanes: &[Lane], outputs: &mut Outputs<'_>) {
     let report = IoReport::of(lanes);
     let written = match file.as_os_str() == "-" {

@@ -1,4 +1,4 @@
-//! Jobs of singletons: their ranks have all ended without this library's `MPI_Init`, although they had loaded another MPI library.
+//! Unserved jobs: a rank loaded another MPI library, and no rank called this library's `MPI_Init`.
 
 use super::jobs::Jobs;
 use crate::foreign;
@@ -6,10 +6,10 @@ use crate::launch::program::Plan;
 use crate::pmi::{Job, Proc, Server};
 use std::path::PathBuf;
 
-/// The exit status of such a job.
+/// The exit status of an unserved job.
 pub(super) const STATUS: i32 = 1;
 
-/// The first rank of each job that was found with another MPI library, on whichever host, and the library.
+/// For each job the first rank that was found with another MPI library, and the library's path.
 #[derive(Debug, Default)]
 pub(super) struct Unserved(Vec<(Proc, PathBuf)>);
 
@@ -19,7 +19,7 @@ impl Unserved {
         self.0.push((proc, library));
     }
 
-    /// All ranks have ended: returns a sentence about each job in which no rank has called this library's `MPI_Init`.
+    /// Returns a message for each job without a call of `MPI_Init`; all ranks have ended.
     pub(super) fn sentences(&self, plan: &Plan, jobs: &Jobs<'_>, server: &Server) -> Vec<String> {
         let remedy = match foreign::is_left_alone(&plan.env) {
             true => {

@@ -1,4 +1,4 @@
-//! Hang reports: which rank waits for which, when a user asks, when the time is over, or when no rank makes progress.
+//! Hang reports: by request, at the end of the time limit, or after a time without progress.
 
 use super::control::JobControl;
 use super::hang_detector::HangDetector;
@@ -12,14 +12,14 @@ use crate::pmi::{Job, Proc};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long other hosts have to send the snapshots of their ranks.
+/// The time that other hosts have to send their ranks' snapshots.
 const ANSWER: Duration = Duration::from_millis(150);
 
 pub(super) struct HangReports<'a> {
     detector: HangDetector,
-    /// The time without progress after which a report is printed.
+    /// The time without progress after which a report is printed (`--hang-after`).
     patience: Option<Duration>,
-    /// The file for reports as JSON.
+    /// The file for reports as JSON (`--hang-report`).
     file: Option<&'a Path>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> HangReports<'a> {
         }
     }
 
-    /// Asks all hosts for snapshots; the report is printed when they have had time to answer.
+    /// Requests snapshots from all hosts; the report is printed after the time for their answers.
     pub(super) fn request(&mut self, links: &mut Links, then_end: bool) {
         if self.detector.ends_with_report() {
             return;
@@ -45,14 +45,15 @@ impl<'a> HangReports<'a> {
         self.detector.ask(delay, then_end);
     }
 
-    /// Returns when the next report or check of progress is due.
+    /// Returns the time of the next report or progress check.
     pub(super) fn next(&self, is_running: bool) -> Option<Instant> {
         let check = self.patience.filter(|_| is_running);
         let check = check.map(|_| self.detector.next_check());
         self.detector.next_report().into_iter().chain(check).min()
     }
 
-    /// Prints the report that is due, and checks progress. Returns true if the job ends with the report.
+    /// Prints the report that is due and checks progress.
+    /// Returns true if the job ends with the report.
     pub(super) fn step(&mut self, now: Instant, control: &mut JobControl<'_>) -> bool {
         let ends = self.detector.take_due(now).is_some_and(|then_end| {
             self.print(
@@ -95,7 +96,7 @@ impl<'a> HangReports<'a> {
     }
 }
 
-/// Returns the calls and the progress of each rank.
+/// Returns the number of calls and the progress count of each rank.
 fn counts(jobs: &Jobs<'_>, local: &LocalRanks) -> Vec<(u64, u64)> {
     let snapshots = jobs.iter().map(|(proc, _)| jobs.snapshot(proc, local));
     snapshots
@@ -103,7 +104,7 @@ fn counts(jobs: &Jobs<'_>, local: &LocalRanks) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Returns the report of one job, as ranks of different jobs have the same numbers.
+/// Returns the report of one job; jobs are reported separately, since their rank numbers overlap.
 fn report(job: Job, jobs: &Jobs<'_>, local: &LocalRanks, outputs: &Outputs<'_>) -> Report {
     let ranks = jobs.iter().filter(|(_, rank)| rank.job == job);
     let seen = ranks.filter_map(|(proc, _)| {
@@ -115,7 +116,7 @@ fn report(job: Job, jobs: &Jobs<'_>, local: &LocalRanks, outputs: &Outputs<'_>) 
     Report::of(job.0, seen.collect())
 }
 
-/// Returns what is known of a rank at present.
+/// Returns the present state of a rank, as far as it is known.
 pub(super) fn seen(proc: Proc, jobs: &Jobs<'_>, local: &LocalRanks) -> Option<Seen> {
     let rank = jobs.get(proc)?;
     Some(Seen {

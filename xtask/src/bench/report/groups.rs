@@ -1,35 +1,35 @@
-//! The rows of the report: one table, which defines the commands, the tables and the plots.
+//! The rows of the report in one table, which defines the commands, the tables and the plots.
 
-/// Runs of `mpi-bench` that are shown in one table.
+/// Runs of `mpi-bench` whose rows are in one table.
 #[derive(Debug)]
 pub struct Group {
-    /// The prefix of its plot files.
+    /// The prefix of the group's plot files.
     pub name: &'static str,
     /// The heading.
     pub title: &'static str,
-    /// The measured quantity, as a sentence.
+    /// A sentence about the measured quantity.
     pub words: &'static str,
     /// The variable of the rows, and the horizontal axis of the plots.
     pub over: Over,
-    /// The runs, in order.
+    /// The runs of the group, in order.
     pub runs: &'static [Run],
 }
 
 /// The variable that distinguishes the rows of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Bytes of a message.
+    /// Message size in bytes.
     Sizes,
-    /// Ranks of a job; one plot for each size.
+    /// Number of ranks of a job; one plot per size.
     Ranks,
-    /// The operation; there are no plots.
+    /// The operation; no plots.
     Operations,
 }
 
-/// One run of `mpi-bench`, which gives a row for each size.
+/// One run of `mpi-bench`, which prints a row for each size.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// The operation, in a group of several operations.
+    /// The name of the operation, in a group of several operations.
     pub what: &'static str,
     benchmark: &'static str,
     /// The number of ranks.
@@ -39,7 +39,8 @@ pub struct Run {
     is_long: bool,
 }
 
-/// The message sizes in bytes in both forms of the report; empty if the benchmark has no sizes.
+/// The message sizes in bytes of the long and the quick report;
+/// empty if the benchmark has no sizes.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     long: &'static [u64],
@@ -49,16 +50,16 @@ struct Sizes {
 /// The form of a report and the time limits of its measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// The quick form: a minute or two, with fewer rows.
+    /// True for the quick form, which has fewer rows and takes a minute or two.
     pub is_quick: bool,
-    /// The number of rounds in which the libraries take turns.
+    /// The number of rounds; each round runs every library once.
     pub rounds: u32,
     max_seconds: f64,
     settle: f64,
 }
 
 impl Effort {
-    /// The long or the quick form; `rounds` is the user's value.
+    /// Returns the settings of the long or the quick form; `rounds` is the user's value.
     pub fn new(is_quick: bool, rounds: Option<u32>) -> Self {
         if is_quick {
             Self {
@@ -127,12 +128,12 @@ impl Run {
         }
     }
 
-    /// Returns true if the sizes of its rows are bytes.
+    /// Returns true if the sizes of the run's rows are bytes.
     pub fn has_sizes(&self) -> bool {
         !self.sizes.long.is_empty()
     }
 
-    /// Returns the arguments of `mpi-bench`; `peers` are folders or their placeholders.
+    /// Returns the arguments of `mpi-bench`; `peers` are folders or placeholders for them.
     pub fn arguments(&self, effort: &Effort, peers: &[String]) -> Vec<String> {
         let mut all = vec![
             self.benchmark.to_owned(),
@@ -162,9 +163,9 @@ impl Run {
         all
     }
 
-    /// Estimates the duration of the run: each library at each of its settings starts its ranks and measures.
+    /// Estimates the duration of the run, in which each library starts a job per setting.
     fn seconds(&self, effort: &Effort, peers: usize, cores: usize) -> f64 {
-        // More settings are tried if each rank has a core.
+        // If each rank has a core, more settings are tried.
         let settings = if self.ranks as usize <= cores {
             2.5
         } else {
@@ -178,7 +179,7 @@ impl Run {
     }
 }
 
-/// Estimates the duration of all runs of this form.
+/// Estimates the duration of all runs of this form, in seconds.
 pub fn seconds(effort: &Effort, peers: usize, cores: usize) -> f64 {
     let runs = GROUPS.iter().flat_map(|group| group.runs);
     runs.filter(|run| run.is_in(effort))
@@ -189,7 +190,7 @@ pub fn seconds(effort: &Effort, peers: usize, cores: usize) -> f64 {
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 
-/// Formats a size as `mpi-bench` reads it.
+/// Formats a size in the syntax of `mpi-bench`.
 pub fn spelled(size: u64) -> String {
     match size {
         s if s >= M && s % M == 0 => format!("{}M", s / M),
@@ -239,42 +240,42 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "latency",
         title: "Latency, shared memory",
-        words: "Half a round trip between two ranks.",
+        words: "The table has half the round-trip time between two ranks.",
         over: Over::Sizes,
         runs: &[run("latency", 2).sized(SWEEP)],
     },
     Group {
         name: "bandwidth",
         title: "Bandwidth, shared memory",
-        words: "One way, 64 messages in flight.",
+        words: "Messages are sent one way, with 64 messages in flight.",
         over: Over::Sizes,
         runs: &[run("bw", 2).sized(SWEEP)],
     },
     Group {
         name: "rate",
         title: "Message rate, shared memory",
-        words: "One pair of ranks, 64 messages in flight.",
+        words: "One pair of ranks has 64 messages in flight.",
         over: Over::Sizes,
         runs: &[run("rate", 2).sized(SHORT)],
     },
     Group {
         name: "latency-tcp",
         title: "Latency, TCP",
-        words: "Half a round trip between two ranks, through the loopback interface.",
+        words: "The table has half the round-trip time between two ranks, through the loopback interface.",
         over: Over::Sizes,
         runs: &[run("latency", 2).with(TCP).sized(SWEEP)],
     },
     Group {
         name: "bandwidth-tcp",
         title: "Bandwidth, TCP",
-        words: "One way, 64 messages in flight, through the loopback interface.",
+        words: "Messages are sent one way, with 64 messages in flight, through the loopback interface.",
         over: Over::Sizes,
         runs: &[run("bw", 2).with(TCP).sized(SWEEP)],
     },
     Group {
         name: "barrier",
         title: "Barrier",
-        words: "`MPI_Barrier` of all ranks.",
+        words: "The table has the time of `MPI_Barrier` of all ranks.",
         over: Over::Ranks,
         runs: &[
             run("barrier", 2),
@@ -286,7 +287,7 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "allreduce",
         title: "Allreduce",
-        words: "`MPI_Allreduce` of all ranks, sums of `MPI_FLOAT`.",
+        words: "The table has the time of `MPI_Allreduce` of all ranks, with sums of `MPI_FLOAT`.",
         over: Over::Ranks,
         runs: &[
             run("allreduce", 2).sized(TWO),
@@ -298,7 +299,7 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "bcast",
         title: "Broadcast",
-        words: "`MPI_Bcast` from rank 0 to all ranks.",
+        words: "The table has the time of `MPI_Bcast` from rank 0 to all ranks.",
         over: Over::Ranks,
         runs: &[
             run("bcast", 2).sized(TWO),
@@ -310,21 +311,21 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "put",
         title: "Put",
-        words: "`MPI_Put` of rank 0 to rank 1, and `MPI_Win_flush`.",
+        words: "The table has the time of `MPI_Put` of rank 0 to rank 1 and `MPI_Win_flush`.",
         over: Over::Sizes,
         runs: &[run("put", 2).sized(SWEEP)],
     },
     Group {
         name: "get",
         title: "Get",
-        words: "`MPI_Get` of rank 0 from rank 1, and `MPI_Win_flush`.",
+        words: "The table has the time of `MPI_Get` of rank 0 from rank 1 and `MPI_Win_flush`.",
         over: Over::Sizes,
         runs: &[run("get", 2).sized(SWEEP)],
     },
     Group {
         name: "windows",
         title: "Atomic operations and synchronisation of windows",
-        words: "One call of each, with what completes it.",
+        words: "The table has the time of one call of each operation, including the call that completes it.",
         over: Over::Operations,
         runs: &[
             run("fop", 2).called("`MPI_Fetch_and_op`"),
@@ -335,14 +336,14 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "init",
         title: "Start of a job",
-        words: "What each rank spends in `MPI_Init`, the time from the command to where all ranks are past it, and the whole command.",
+        words: "The table has the time of each rank in `MPI_Init`, the time from the command until all ranks have returned from `MPI_Init`, and the time of the whole command.",
         over: Over::Operations,
         runs: &[run("init", 2), run("init", 16).long(), run("init", 60)],
     },
     Group {
         name: "io",
         title: "Files",
-        words: "Total bandwidth of all ranks, which write to one file or read from it.",
+        words: "The table has the total bandwidth of all ranks, which write to one file or read from it.",
         over: Over::Operations,
         runs: &[
             run("io", 4)

@@ -1,8 +1,8 @@
-//! The machine of the measurements: what a reader needs to know, and nothing that identifies the host.
+//! The machine of the measurements: its relevant properties, without the host's identity.
 
 use std::fs;
 
-/// The properties that figures depend on.
+/// The properties on which the results depend.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// The name of the processor.
@@ -11,14 +11,14 @@ pub struct Machine {
     pub cores: usize,
     /// The kernel's name and release.
     pub kernel: String,
-    /// Whether it is a virtual machine, on whose cores other guests may run unseen.
+    /// True for a virtual machine, whose cores may be shared with other guests.
     pub is_virtual: bool,
-    /// The mean number of runnable processes in the minute before the first run.
+    /// The mean number of runnable processes in the minute before the first run (load average).
     pub load: String,
 }
 
 impl Machine {
-    /// Returns the current state of this machine.
+    /// Returns the properties of this machine.
     pub fn this() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let uname = rustix::system::uname();
@@ -36,13 +36,13 @@ impl Machine {
         }
     }
 
-    /// Returns true if other processes used the cores.
+    /// Returns true if other processes used the cores before the first run.
     pub fn was_busy(&self) -> bool {
         self.load.parse::<f64>().is_ok_and(|load| load > 0.5)
     }
 }
 
-/// Returns the first field of this name in `/proc/cpuinfo`; not every architecture has every field.
+/// Returns the first field of this name in `/proc/cpuinfo`; architectures have different fields.
 fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     let fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
     let mut values = fields.filter(|(key, _)| key.trim() == name);

@@ -7,27 +7,27 @@ use super::machine::Machine;
 use super::plot::{bytes, plots};
 use super::results::{Measured, Row};
 
-/// The content of the file.
+/// The contents of the report.
 #[derive(Debug)]
 pub struct Report {
-    /// The date, as in 2026-11-26.
+    /// The date, such as 2026-11-26.
     pub date: String,
     /// The machine of the measurements.
     pub machine: Machine,
-    /// Library and version, Portcullis first.
+    /// Name and version of each library, Portcullis first.
     pub versions: Vec<(String, String)>,
-    /// The peers with figures, in the order of the columns.
+    /// The peers with results, in column order.
     pub peers: Vec<&'static str>,
-    /// A sentence for each peer without figures.
+    /// A sentence for each peer without results.
     pub absent: Vec<String>,
     /// The form of the report.
     pub effort: Effort,
-    /// The groups with their figures.
+    /// The groups with their results.
     pub groups: Vec<Measured>,
 }
 
 impl Report {
-    /// Returns the text of the file.
+    /// Returns the report as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = self.head();
         text += &self.summary();
@@ -71,15 +71,15 @@ impl Report {
         let _ = writeln!(
             text,
             "\nEach figure is {rounds}; each peer is at the best of its settings for each row.\n\
-             A ratio above 1 means that ours is better; ratios below 1 are bold.\n\
-             Only ratios mean anything on other machines, and single rows move from run to run.\n\
-             In the commands `OPENMPI` and `MPICH` are the folders of the two libraries; `--json` and `--timeout 60` were added, which change the output and the time limit."
+             A ratio above 1 means that Portcullis is better; ratios below 1 are bold.\n\
+             On other machines only the ratios are meaningful, and single rows vary from run to run.\n\
+             In the commands `OPENMPI` and `MPICH` are the folders of the two libraries; the report also passes `--json` and `--timeout 60`, which change the output and the time limit."
         );
         if effort.is_quick {
-            text += "This is the quick form, whose rows are few and short: a first look.\n";
+            text += "This is the quick form of the report, with few and short rows.\n";
         }
         if machine.was_busy() {
-            text += "The machine had other work when the first run began, so single rows may be far off.\n";
+            text += "The machine had other work when the first run began, so single rows may be inaccurate.\n";
         }
         for sentence in &self.absent {
             let _ = writeln!(text, "{sentence}");
@@ -87,13 +87,14 @@ impl Report {
         text
     }
 
-    /// Formats, for each group and peer, the mean ratio and the number of rows in which Portcullis is behind.
+    /// Formats, per group and peer, the mean ratio
+    /// and the number of rows where Portcullis is slower.
     fn summary(&self) -> String {
         if self.peers.is_empty() {
             return String::new();
         }
         let mut text = String::from(
-            "\n## Summary\n\nThe geometric mean of each group's ratios, and how many of its rows are below 1.\n\n| |",
+            "\n## Summary\n\nThe table has the geometric mean of each group's ratios, and the number of its rows that are below 1.\n\n| |",
         );
         for peer in &self.peers {
             let _ = write!(text, " to {peer} | below 1 |");
@@ -156,7 +157,7 @@ impl Report {
         .iter()
         .filter_map(|&(is_there, label)| is_there.then_some(label))
         .collect();
-        // A group of several operations may have several units.
+        // The operations of a group may have different units.
         let unit = &measured.rows[0].figures.unit;
         let is_of_one_unit = measured.rows.iter().all(|row| row.figures.unit == *unit);
         let ours = if is_of_one_unit {
@@ -197,7 +198,7 @@ impl Report {
         text
     }
 
-    /// Formats the settings at which each peer was best.
+    /// Formats the best settings of each peer.
     fn settings(&self, rows: &[Row]) -> String {
         let mut text = String::new();
         for peer in &self.peers {
@@ -238,7 +239,7 @@ fn ratios<'a>(rows: &'a [Row], peer: &'a str) -> impl Iterator<Item = f64> + 'a 
     of_peer.map(|figure| figure.ours_is_better_by)
 }
 
-/// Compares the ratio as it is printed, so that no 1.00 is bold.
+/// Returns true if the ratio is below 1 as printed, so that 1.00 is never bold.
 fn is_behind(ratio: f64) -> bool {
     (ratio * 100.0).round() < 100.0
 }
@@ -251,7 +252,7 @@ fn spell_ratio(ratio: f64) -> String {
     }
 }
 
-/// Formats with three significant digits and separated thousands.
+/// Formats a number with three significant digits and thousands separators.
 fn number(value: f64) -> String {
     match value {
         v if v < 1.0 => format!("{v:.3}"),

@@ -1,8 +1,9 @@
-//! `cargo xtask bench --report`: the current performance as a page with tables and plots.
+//! `cargo xtask bench --report`: a page with tables and plots of the current performance.
 //!
-//! Guarantee: the page contains results of this command only, with the commands, the machine and the compared versions.
-//! A peer that is missing or fails is reported on the page; only a Portcullis installation that cannot run aborts the report.
-//! The rows are defined by one table, in `groups`; parsing, writing and drawing are functions without side effects.
+//! The page contains only results of this command, with the commands, the machine and the versions.
+//! A missing or failing peer is reported on the page;
+//! only a Portcullis installation that cannot run aborts the report.
+//! The table in `groups` defines the rows; parsing, formatting and drawing are pure functions.
 
 mod groups;
 mod machine;
@@ -29,12 +30,12 @@ use crate::process::{self, Outcome, ProcessError, Running};
 use crate::ui::{Steps, say};
 use crate::workspace;
 
-/// Why there is no report.
+/// Reasons why a report fails.
 #[derive(Debug)]
 pub enum ReportError {
     /// Portcullis could not be built or installed.
     Install(InstallError),
-    /// `mpi-bench` could not be started, or measured nothing.
+    /// `mpi-bench` could not be started, or printed no result.
     Run(ProcessError),
     /// The report could not be written.
     Write {
@@ -45,7 +46,7 @@ pub enum ReportError {
     },
     /// A plot could not be drawn.
     Draw {
-        /// The name of its file.
+        /// The name of the plot's file.
         file: String,
         /// The error of the drawing library.
         reason: String,
@@ -65,12 +66,12 @@ impl fmt::Display for ReportError {
 
 impl std::error::Error for ReportError {}
 
-/// Time limit of one library for one run; beyond it the library counts as not measured.
+/// Time limit of one library in one run; a library that exceeds it has no result.
 const LIMIT: Duration = Duration::from_secs(60);
 /// An upper bound of the number of settings of all libraries.
 const MOST_SETTINGS: u32 = 10;
 
-/// Runs the measurements, and writes the report to `folder`.
+/// Runs the measurements and writes the report to `folder`.
 pub fn run(
     folder: &Path,
     subjects: &Subjects,
@@ -116,7 +117,7 @@ pub fn run(
     write(folder, &report)
 }
 
-/// Writes the page and its plots.
+/// Writes the page and its plots to `folder`.
 fn write(folder: &Path, report: &Report) -> Result<(), ReportError> {
     let failed = |path: &Path, reason| ReportError::Write {
         path: path.to_owned(),
@@ -145,10 +146,10 @@ fn write(folder: &Path, report: &Report) -> Result<(), ReportError> {
     Ok(())
 }
 
-/// The arguments of the shortest job, which shows that a library works.
+/// The arguments of the shortest job, which tests whether a library works.
 const PROBE: &[&str] = &["init", "-n", "2", "--rounds", "1", "--settings", "default"];
 
-/// `mpi-bench`, and a folder for its files.
+/// The installation with `mpi-bench`, and a folder for its files.
 struct Bench {
     prefix: PathBuf,
     scratch: PathBuf,
@@ -164,7 +165,7 @@ impl Bench {
         Ok(Self { prefix, scratch })
     }
 
-    /// Runs `mpi-bench` to its end, whether it succeeds or fails.
+    /// Runs `mpi-bench` to its end and accepts every exit status.
     fn run(&self, arguments: &[String], limit: Duration) -> Result<Outcome, ProcessError> {
         let mut command = Command::new(self.prefix.join("bin/mpi-bench"));
         command.args(arguments).current_dir(&self.scratch);
@@ -172,7 +173,7 @@ impl Bench {
             .wait(limit)
     }
 
-    /// Runs a small Portcullis job; if it fails, there is nothing to report.
+    /// Runs a small Portcullis job; if the job fails, the report is aborted.
     fn check(&self) -> Result<(), ProcessError> {
         let arguments = PROBE.iter().chain(&["--alone"]).map(|&word| word.into());
         let outcome = self.run(&arguments.collect::<Vec<_>>(), 2 * LIMIT)?;
@@ -186,7 +187,8 @@ impl Bench {
         })
     }
 
-    /// Returns the peer's folder after a test job has succeeded, otherwise the reason why not.
+    /// Returns the peer's folder after a test job has succeeded.
+    /// If the job fails, returns the reason.
     fn find(
         &self,
         peer: &Peer,
@@ -243,7 +245,8 @@ impl Bench {
                 measured.commands.push(format!("mpi-bench {shown}"));
                 match self.run(&complete(&folders), limit) {
                     Ok(outcome) => measured.add(run, &outcome.stdout, &outcome.stderr),
-                    // `mpi-bench` was started before, so a single run that times out does not abort the others.
+                    // `mpi-bench` has worked before.
+                    // So a run that times out does not abort the other runs.
                     Err(error) => {
                         let said = format!("mpi-bench: {}", first_line(&error.to_string()));
                         measured.add(run, "", &said);
@@ -255,7 +258,7 @@ impl Bench {
         Ok(all)
     }
 
-    /// Returns the version, with the commit if it was built from these sources.
+    /// Returns the version of Portcullis, with the commit if it was built from this repository.
     fn own_version(&self, subjects: &Subjects) -> String {
         let version = version(&self.prefix.join("bin/mpirun"));
         if !subjects.is_built_here() {
@@ -266,7 +269,7 @@ impl Bench {
         git.current_dir(workspace::root());
         match process::output(&mut git, LIMIT) {
             Ok(outcome) => format!("{version}, commit {}", outcome.stdout.trim()),
-            // Sources from an archive have no commit.
+            // Sources without a repository have no commit.
             Err(_) => version,
         }
     }
@@ -279,7 +282,7 @@ fn version(launcher: &Path) -> String {
     said.unwrap_or_else(|| "unknown version".into())
 }
 
-/// Returns the first word in the form of a version.
+/// Returns the first word of a text that looks like a version.
 fn version_in(text: &str) -> Option<String> {
     let is_version = |word: &&str| {
         let parts: Vec<&str> = word.split('.').collect();

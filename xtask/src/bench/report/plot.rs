@@ -1,4 +1,4 @@
-//! The plots of a group: a line for each library, with logarithmic axes.
+//! The plots of a group, with logarithmic axes and a line per library.
 
 use plotters::coord::combinators::{BindKeyPoints as _, IntoLogRange as _};
 use plotters::prelude::*;
@@ -6,10 +6,10 @@ use plotters::prelude::*;
 use super::groups::{Over, spelled};
 use super::results::{Measured, Row};
 
-/// A plot, before it is drawn.
+/// The data of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// The name of its file.
+    /// The name of the plot's file.
     pub file: String,
     /// The title above it.
     pub title: String,
@@ -18,14 +18,15 @@ pub struct Plot {
     lines: Vec<Line>,
 }
 
-/// The figures of one library.
+/// The results of one library.
 #[derive(Clone, Debug, PartialEq)]
 struct Line {
     library: String,
     points: Vec<(f64, f64)>,
 }
 
-/// Portcullis first, then the peers in the order of the columns; the markers distinguish them without colours.
+/// Colours of Portcullis and of the peers, in column order;
+/// markers distinguish the lines without colours.
 const COLOURS: [RGBColor; 3] = [
     RGBColor(0x1b, 0x5e, 0xa8),
     RGBColor(0xc8, 0x55, 0x1b),
@@ -34,7 +35,8 @@ const COLOURS: [RGBColor; 3] = [
 
 const SIZE: (u32, u32) = (720, 420);
 
-/// Returns the plots of a group: one over sizes, or one over ranks for each size; none for a single point.
+/// Returns the plots of a group: one over sizes, or one over ranks per size;
+/// a single point has no plot.
 pub fn plots(measured: &Measured, peers: &[&str]) -> Vec<Plot> {
     let group = measured.group;
     let rows = &measured.rows;
@@ -78,7 +80,7 @@ fn lines(over: Over, rows: &[&Row], peers: &[&str]) -> Vec<Line> {
         points: rows
             .iter()
             .filter_map(|row| Some((place(row), figure(row)?)))
-            // A logarithmic axis has no values of 0 or below.
+            // A logarithmic axis has no values at or below 0.
             .filter(|&(x, y)| x > 0.0 && y > 0.0 && y.is_finite())
             .collect(),
     };
@@ -92,7 +94,7 @@ fn lines(over: Over, rows: &[&Row], peers: &[&str]) -> Vec<Line> {
     std::iter::once(ours).chain(theirs).collect()
 }
 
-/// Formats a size in the binary prefixes of the tables.
+/// Formats a size with the binary prefixes of the tables.
 pub fn bytes(size: u64) -> String {
     match spelled(size) {
         text if text.ends_with(['K', 'M']) => {
@@ -114,7 +116,7 @@ impl Plot {
             .flat_map(|line| line.points.iter().copied())
     }
 
-    /// Returns the text of the file; it fails only if drawing fails.
+    /// Draws the plot as SVG; fails only if drawing fails.
     pub fn svg(&self) -> Result<String, String> {
         let mut text = String::new();
         self.draw(&mut text).map_err(|error| error.to_string())?;
@@ -167,7 +169,7 @@ impl Plot {
             let colour = COLOURS[number % COLOURS.len()];
             let points = line.points.clone();
             chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
-            // Portcullis has filled circles, the peers open ones and crosses.
+            // Portcullis has filled circles; the peers have open circles and crosses.
             let (filled, open) = (colour.filled(), colour.stroke_width(2));
             let points = points.into_iter();
             match number {
@@ -185,7 +187,7 @@ impl Plot {
         }
         chart
             .configure_series_labels()
-            // Curves rise, so this corner is free.
+            // Curves rise, so the lower right corner is free.
             .position(SeriesLabelPosition::LowerRight)
             .label_font(("sans-serif", 14))
             .background_style(WHITE.mix(0.85))
@@ -202,7 +204,7 @@ fn ends(sorted: &[f64]) -> [f64; 2] {
     [first, sorted.last().copied().unwrap_or(first)]
 }
 
-/// Returns those sorted values whose labels on a logarithmic axis do not overlap.
+/// Returns the values whose labels on a logarithmic axis do not overlap.
 fn apart(sorted: &[f64]) -> Vec<f64> {
     const MOST: f64 = 14.0;
     let [first, last] = ends(sorted);
@@ -216,7 +218,8 @@ fn apart(sorted: &[f64]) -> Vec<f64> {
     kept
 }
 
-/// Returns round numbers from below `low` to above `high`: powers of ten, and 2 and 5 times those if there are few.
+/// Returns round numbers from below `low` to above `high`: powers of ten,
+/// and for few decades also 2 and 5 times these.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
     let steps: &[f64] = if high / low < 200.0 {
@@ -226,7 +229,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     };
     let all = decades.flat_map(|decade| {
         let power = 10f64.powi(decade.abs());
-        // The division gives exactly 0.02, while a product with 0.01 is printed with many digits.
+        // The division gives exactly 0.02; a product with 0.01 would print many digits.
         let at = move |step: &f64| {
             if decade < 0 {
                 step / power

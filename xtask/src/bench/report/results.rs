@@ -1,36 +1,36 @@
-//! The results of the runs of a group: rows, and sentences about failures.
+//! The results of the runs of a group: rows, and a sentence per failure.
 
 use super::groups::{Group, Run};
 use crate::bench::compared::{self, Compared};
 
-/// A group with its figures.
+/// A group with its results.
 #[derive(Debug)]
 pub struct Measured {
     /// The group.
     pub group: &'static Group,
-    /// The commands, as a reader would type them.
+    /// The commands of the runs, as a reader types them.
     pub commands: Vec<String>,
-    /// The rows of all runs, in their order.
+    /// The rows of all runs, in run order.
     pub rows: Vec<Row>,
-    /// The failures, one sentence each.
+    /// A sentence for each failure.
     pub failures: Vec<String>,
 }
 
 /// One row of a table.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The operation, in a group of several.
+    /// The name of the operation, in a group of several operations.
     pub what: String,
     /// The number of ranks.
     pub ranks: u32,
-    /// Bytes, if the benchmark has sizes.
+    /// The message size in bytes, if the benchmark has sizes.
     pub size: Option<u64>,
-    /// The figures.
+    /// The medians of the libraries.
     pub figures: Compared,
 }
 
 impl Measured {
-    /// An empty result.
+    /// Returns an empty result of a group.
     pub fn new(group: &'static Group) -> Self {
         Self {
             group,
@@ -40,7 +40,7 @@ impl Measured {
         }
     }
 
-    /// Adds the output of one run.
+    /// Adds the output of one run to the group.
     pub fn add(&mut self, run: &Run, stdout: &str, stderr: &str) {
         let rows = compared::rows(stdout).into_iter().map(|figures| Row {
             what: part_of_a_start(&figures.benchmark)
@@ -53,7 +53,7 @@ impl Measured {
         self.rows.extend(rows);
         for said in failures(stderr) {
             let sentence = format!("{} ranks: {said}", run.ranks);
-            // Several operations may fail for the same reason.
+            // Several operations may fail for the same reason, which is listed once.
             if !self.failures.contains(&sentence) {
                 self.failures.push(sentence);
             }
@@ -61,7 +61,7 @@ impl Measured {
     }
 }
 
-/// Returns the part of a start in a row of `init`, which measures three parts in one run.
+/// Returns the name of the part of a start in a row of `init`, which measures three parts.
 fn part_of_a_start(benchmark: &str) -> Option<&'static str> {
     match benchmark {
         "init" => Some("`MPI_Init`"),
@@ -71,7 +71,7 @@ fn part_of_a_start(benchmark: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the messages of `mpi-bench` about libraries and settings without figures, without paths of this machine.
+/// Returns the messages of `mpi-bench` about missing results, without paths of this machine.
 pub fn failures(stderr: &str) -> Vec<String> {
     let lines = stderr.lines();
     let ours = lines.filter_map(|line| line.trim_start().strip_prefix("mpi-bench: "));
@@ -79,7 +79,7 @@ pub fn failures(stderr: &str) -> Vec<String> {
     without.map(|line| short(&without_folders(line))).collect()
 }
 
-/// Reduces each absolute path in a text to its last component.
+/// Replaces each absolute path in a text by its last component.
 pub fn without_folders(text: &str) -> String {
     let is_mark = |c: char| c.is_whitespace() || "\"'`(),;:=".contains(c);
     let words = text.split_inclusive(is_mark);

@@ -1,11 +1,11 @@
-//! Tests: which elements are updated by atomic instructions alone, and that concurrent updates are atomic.
+//! Tests of elements that only atomic instructions update, and of atomicity.
 
 use super::*;
 
 #[repr(align(16))]
 struct Window([f64; 4]);
 
-/// Memory at `from` in the window; without stripes an update that takes a lock panics.
+/// Returns memory at offset `from`. Without stripes, an update with a lock panics.
 fn memory<'a>(base: *mut u8, from: usize, stripes: &'a [Stripe]) -> Memory<'a> {
     let at = base.wrapping_add(from);
     Memory {

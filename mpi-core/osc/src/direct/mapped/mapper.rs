@@ -1,6 +1,8 @@
-//! The service that maps other members' memory: XPMEM, and in tests a replacement, so that mapped memory is tested on every machine.
+//! The service that maps other members' memory: XPMEM, or a replacement in tests.
 //!
-//! The replacement is for ranks that are threads of one process: the memory of the other rank is already in this address space.
+//! The replacement makes the mapping code testable on machines without XPMEM.
+//! It requires ranks that are
+//! threads of one process, since then the memory of other ranks is already in this address space.
 
 use crate::engine::Engine;
 #[cfg(test)]
@@ -8,7 +10,7 @@ use mpi_base::param::{Level, Param};
 use mpi_base::xpmem::{self, Attachment, Device, Name, Permit};
 use std::ops::Range;
 
-/// Whether the replacement is used.
+/// Enables the replacement in tests.
 #[cfg(test)]
 pub static REPLACED: Param<bool> = Param::new(
     "osc",
@@ -41,7 +43,7 @@ pub(crate) enum Mapping {
 }
 
 impl Mapper {
-    /// Opens the service of this machine, or returns why there is none.
+    /// Opens the mapping service of this machine. On failure returns the reason.
     #[cfg_attr(not(test), allow(unused_variables))]
     pub fn open(engine: &Engine) -> Result<Mapper, String> {
         #[cfg(test)]
@@ -52,7 +54,7 @@ impl Mapper {
         Ok(Mapper::Device(device))
     }
 
-    /// Returns the name under which others map this process's memory; not 0.
+    /// Returns the name with which other members map this process's memory; never 0.
     pub fn name(&self) -> u64 {
         match self {
             Mapper::Device(device) => device.name().get(),
@@ -61,7 +63,7 @@ impl Mapper {
         }
     }
 
-    /// Returns the permission to map memory of the process with this name.
+    /// Returns a permission to map memory of the process with this name.
     pub fn permit(&self, name: u64) -> Option<MapPermit> {
         match self {
             Mapper::Device(device) => {
@@ -85,7 +87,7 @@ impl MapPermit {
 }
 
 impl Mapping {
-    /// Returns the local address of `range` of the other member, if it is mapped.
+    /// Returns the local address of the other member's `range`, if the mapping contains it.
     pub fn at(&self, range: &Range<u64>) -> Option<*mut u8> {
         match self {
             Mapping::Device(attached) => attached.at(range),

@@ -1,6 +1,7 @@
-//! Tests of windows over memory outside of the arenas, among ranks that are threads: mapped where this machine has XPMEM, otherwise copied by the kernel.
+//! Tests of windows over memory outside of the arenas, among ranks that are threads.
+//! The memory is mapped on machines with XPMEM and copied by the kernel on others.
 //!
-//! With the [replacement](super::mapper) it is mapped on every machine, as far as the rest of the component can see.
+//! Tests with the [replacement](super::mapper) run the mapping code on every machine.
 
 use crate::coll::Call;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
@@ -22,7 +23,7 @@ fn window(engine: &Engine, memory: &mut [i64]) -> Win {
     Win::new(&engine.world().expect("a world"), &spec).expect("a window")
 }
 
-/// Each rank increments a word of each rank and puts its rank number to its own slot there.
+/// Each rank increments a word of each rank, and puts its rank number to its own slot there.
 fn count(engine: &Engine, memory: &mut [i64]) -> (Vec<u32>, Vec<u32>) {
     const TIMES: i64 = 50;
     let win = window(engine, memory);
@@ -110,7 +111,7 @@ fn nothing_is_mapped_where_processes_outlive_others() {
     });
 }
 
-/// Ranks with the replacement mapping, whether or not this machine has XPMEM.
+/// Returns a job whose ranks use the replacement mapping, with or without XPMEM on this machine.
 fn mapped(ranks: u32) -> Job {
     Job::of(ranks)
         .with("osc_direct_xpmem", "true")
@@ -152,7 +153,7 @@ fn what_one_member_cannot_offer_is_copied_and_the_rest_is_mapped() {
     });
 }
 
-/// Two numbers at this byte offset from the displacement of an access, with one number between them.
+/// Returns a datatype of two numbers, at byte offsets `by` and `by + 16`.
 fn moved(by: i64) -> Datatype {
     let pair = Datatype::hindexed(&[1, 1], &[by, by + 16], &Named::INT64.into()).expect("a type");
     pair.commit().expect("its layout");
@@ -167,10 +168,11 @@ fn meet(engine: &Engine) {
         .expect("a barrier");
 }
 
-/// Each rank accesses numbers of each rank in two adjacent regions, by types that begin before and after the named displacement.
+/// Each rank accesses numbers of each rank in two adjacent regions.
+/// The datatypes begin before or after the displacement that the access passes.
 fn access_attached(engine: &Engine) {
     const BLOCK: usize = 8;
-    // Nothing may be written before or after the attached memory.
+    // No access may write before or after the attached memory.
     const MARGIN: usize = 24;
     let (me, ranks) = (engine.me() as usize, engine.size() as usize);
     let words = BLOCK * ranks;
@@ -185,7 +187,7 @@ fn access_attached(engine: &Engine) {
     let world = engine.world().expect("a world");
     let win = Win::new(&world, &spec).expect("a window");
     let base = memory.as_mut_ptr().wrapping_add(MARGIN);
-    // The middle one of three blocks is in both regions.
+    // The middle one of three blocks extends over both regions.
     let (len, first) = (8 * words as u64, 8 * (words / 2) as u64);
     win.attached().attach(base.cast(), first).expect("a region");
     let second = base.cast::<u8>().wrapping_add(first as usize);

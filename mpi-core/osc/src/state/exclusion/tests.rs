@@ -1,4 +1,5 @@
-//! Tests of accumulates by atomic instructions and by passes on the same elements, among ranks that are threads.
+//! Tests of concurrent accumulates on the same elements, by atomic instructions and by passes.
+//! The ranks are threads.
 #![allow(unsafe_code)]
 
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
@@ -7,7 +8,7 @@ use crate::op::{Op, Predefined};
 use crate::{Assert, Flavor, Hints, LockMode, Spec, TargetArgs, Win};
 use mpi_coll::testing::Job;
 
-/// Elements of the windows: more than three pieces.
+/// The number of elements of each window; they span more than three blocks.
 const ELEMENTS: usize = 7000;
 
 fn window(engine: &Engine) -> Win {
@@ -40,7 +41,7 @@ fn double() -> Datatype {
     Named::DOUBLE.into()
 }
 
-/// `count` elements of a type in a slice that holds them.
+/// Returns a send buffer of `count` elements of a type in a slice.
 fn send(from: &[f64], count: i64, datatype: &Datatype) -> SendBuf {
     let span = datatype.span(count);
     assert!(span.start >= 0 && span.end <= 8 * from.len() as i64);
@@ -48,7 +49,7 @@ fn send(from: &[f64], count: i64, datatype: &Datatype) -> SendBuf {
     unsafe { SendBuf::new(from.as_ptr().cast(), count, datatype.clone()) }
 }
 
-/// The same to be received.
+/// Returns a receive buffer of `count` elements of a type in a slice.
 fn recv(to: &mut [f64], count: i64, datatype: &Datatype) -> RecvBuf {
     let span = datatype.span(count);
     assert!(span.start >= 0 && span.end <= 8 * to.len() as i64);
@@ -67,11 +68,11 @@ fn add(win: &Win, values: &[f64]) {
         .expect("an accumulate");
 }
 
-/// Adds one to an element of rank 0, as the C functions do. Returns the old value.
+/// Adds 1 to an element of rank 0 through the path of the C functions. Returns the old value.
 fn add_one(win: &Win, at: i64) -> f64 {
     let (one, mut old) = ([1.0], [0.0]);
     let (from, to) = (one.as_ptr().cast(), old.as_mut_ptr().cast());
-    // SAFETY: both pointers lead to a double.
+    // SAFETY: both pointers point to a double.
     let plain = unsafe {
         win.accumulates()
             .fetch_and_op_plain(from, to, Named::DOUBLE, Predefined::Sum, 0, at)
@@ -94,7 +95,7 @@ fn add_hundred_times(win: &Win) {
     }
 }
 
-/// Returns all elements of rank 0.
+/// Returns all elements of rank 0 by one get.
 fn all(win: &Win) -> Vec<f64> {
     let (double, mut all) = (double(), vec![-1.0; ELEMENTS]);
     let count = ELEMENTS as i64;
@@ -109,7 +110,7 @@ fn all(win: &Win) -> Vec<f64> {
 fn long_and_short_accumulates_of_all_members_lose_nothing() {
     const RANKS: u32 = 4;
     const ROUNDS: usize = 6;
-    // More short updates in a row than it takes to change the mode, and more elements.
+    // More consecutive short updates than a change of the mode needs, and more elements.
     const SHORTS: usize = 150;
     let claim = |engine: &Engine| {
         let win = window(engine);
@@ -219,7 +220,8 @@ fn a_compare_and_swap_and_a_pass_exclude_each_other() {
     });
 }
 
-/// Runs an accumulate between buffers with and without gaps, short and longer than a piece, and checks every element.
+/// Runs an accumulate between buffers with and without gaps, shorter and longer than a piece.
+/// Checks every element.
 fn gaps(win: &Win) {
     let double = double();
     for n in [1, 3, 40, 3000_usize] {

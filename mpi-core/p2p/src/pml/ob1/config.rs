@@ -117,7 +117,7 @@ pub struct Config {
     pub assist_min: u64,
     /// The number of bytes of other processes' unexpected messages that are buffered; beyond it they must use rendezvous.
     pub unexpected_max: u64,
-    /// The number of bytes of short messages that a sender may copy while their receiver holds too many unexpected ones.
+    /// The number of bytes of short messages that a sender may copy while their receiver holds too many unexpected messages.
     pub copied_max: u64,
     /// Whether type signatures are compared (`super::types`).
     pub check_types: bool,
@@ -154,7 +154,7 @@ impl Config {
             },
             measure: params.get(&MEASURE)?,
             sharing,
-            // On an oversubscribed node a sleeping sender is better left asleep. And valgrind considers memory written by the sender uninitialised.
+            // On an oversubscribed node, waking a sleeping sender for a copy does not pay off. Valgrind considers memory written by the sender uninitialised.
             assist_min: match roomy && !valgrind::is_running() {
                 true => params.get(&ASSIST_MIN)? as u64,
                 false => u64::MAX,

@@ -1,6 +1,6 @@
 //! The state that all parts of ob1 share: the parameters, the peers, the requests, the losses, and the observer.
 //!
-//! The parts hold no reference to it; each of their methods takes one, so that the path of a short message has no extra indirection.
+//! The parts of ob1 hold no reference to this state. Each of their methods takes one, so the path of a short message has no extra indirection.
 
 use super::config::Config;
 use super::counts::Counts;
@@ -14,7 +14,7 @@ use crate::request::{Req, ReqId, Table};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-/// A protocol error: a message of a peer that this library never sends; the text describes it.
+/// A protocol error: a message of a peer that this library never sends; the text describes the message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProtocolError(pub(super) &'static str);
 

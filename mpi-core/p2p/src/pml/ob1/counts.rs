@@ -1,6 +1,6 @@
 //! Counters of rare events, which are kept all the time: performance variables read them.
 //!
-//! The short path of a message counts nothing here.
+//! The fast path of a short message updates no counter.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ pub struct Counts {
     rendezvous_received: Cell<u64>,
     queued: Cell<u64>,
     unexpected: Cell<u64>,
-    /// Sends while an observer is set, and the announced ones among them.
+    /// The number of sends while an observer is set, and the number of announced sends among them.
     observed: Cell<u64>,
     observed_rendezvous: Cell<u64>,
     links_lost: Cell<u64>,
@@ -82,7 +82,7 @@ impl Counts {
         self.unexpected.get()
     }
 
-    /// Returns the number of links that were lost while others carried on.
+    /// Returns the number of links that were lost while other links to the peer remained.
     pub fn links_lost(&self) -> u64 {
         self.links_lost.get()
     }

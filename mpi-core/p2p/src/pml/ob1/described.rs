@@ -13,7 +13,7 @@ const MOST_TEXT: usize = 120;
 /// The datatype and count of a message, as its sender gave them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// `None` if the message matches everything.
+    /// `None` if the message matches every datatype.
     pub(super) signature: Option<Signature>,
     /// The count and datatype for error texts, such as "4 elements of MPI_INT".
     pub(super) text: String,

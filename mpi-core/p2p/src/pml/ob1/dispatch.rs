@@ -14,7 +14,7 @@ use crate::pml::envelope::Context;
 use std::ops::Range;
 
 impl Ob1 {
-    /// Handles all messages except short ones; out of line, so that short ones do not pay for it.
+    /// Handles all messages except short ones; a separate function, so that a short message does not pay for it.
     #[inline(never)]
     fn on_rare(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         let Ob1 {

@@ -36,7 +36,7 @@ impl Exposure {
         fits.then_some(exposure)
     }
 
-    /// The key for the receiver.
+    /// Returns the key that the receiver needs for its reads.
     pub(super) fn key(&self) -> &[u8] {
         &self.exposed.key
     }

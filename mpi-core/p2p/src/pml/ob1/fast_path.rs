@@ -1,14 +1,14 @@
 //! The fast path: the most common send and the most common receive, without a request.
 //!
 //! A short contiguous message to a peer whose queue is empty is passed to the transport at once and needs no further state.
-//! A blocking receive into a contiguous buffer waits in a slot of its own, if no posted receive and no unexpected message of its context concerns it.
-//! Everything else takes the general path, which alone handles datatypes, modes and errors.
+//! A blocking receive into a contiguous buffer waits in a separate slot, if no unexpected message of its context matches it
+//! and no posted receive accepts a message that it accepts. All other messages take the general path, which alone handles datatypes, modes and errors.
 //!
 //! Matching order is kept: the slot is used only while its context has no posted receive for any message that it accepts.
-//! A receive posted later comes after it, and an arriving message is offered to the slot first.
+//! A receive that is posted later has a later position, because an arriving message is offered to the slot first.
 //!
 //! Protocol: [`Slot::begin`] fills the slot, an arrival advances its stage, [`Slot::end`] empties it.
-//! The slot takes one blocking receive at a time; that of a second thread takes the general path.
+//! The slot takes one blocking receive at a time; a receive of a second thread takes the general path.
 //! After the first loss of a peer the slot stays closed, so that every receive takes the general path, which checks whether its sender is lost.
 
 use super::links::Links;
@@ -23,7 +23,7 @@ use crate::request::{Body, Outcome, Req, Status, Table};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Sends a short message at once. If it returns false nothing was sent, and the general path must do it.
+/// Sends a short message at once. Returns false if nothing was sent and the general path must send the message.
 #[inline(always)]
 pub(super) fn try_send(
     links: &Links,
@@ -54,7 +54,7 @@ pub(super) struct Slot {
     resting: Cell<Stage>,
     /// True if the stage is `Here`; the one byte that a waiting receive polls.
     landed: Cell<bool>,
-    /// The message that landed, and its length in bytes.
+    /// The key of the message in the buffer, and its length in bytes.
     message: Cell<(Key, u64)>,
     /// The arguments of the receive; meaningful while it waits.
     context: Cell<Context>,
@@ -117,7 +117,7 @@ impl Slot {
             && self.key.get().accepts(message)
     }
 
-    /// Begins a blocking receive. If it returns false, the general path must do it.
+    /// Begins a blocking receive. Returns false if the general path must execute the receive.
     #[inline(always)]
     pub(super) fn begin(
         &self,
@@ -184,7 +184,7 @@ impl Slot {
         (self.context.get(), self.key.get(), self.capacity())
     }
 
-    /// Returns the same as [`Slot::about`] if a receive waits, otherwise `None`.
+    /// Returns the values of [`Slot::about`] if a receive waits in the slot, otherwise `None`.
     pub(super) fn waiting(&self) -> Option<(Context, Key, u64)> {
         (self.stage.get() == Stage::Waiting).then(|| self.about())
     }

@@ -1,20 +1,20 @@
 //! Flow control of unexpected messages: the bound on messages that have arrived and match no receive yet.
 //!
 //! A rank that waits for one message must receive all before it, and buffers every eager message among them.
-//! Promise: the buffered bytes of other processes stay near [`Config::unexpected_max`](super::config::Config) however much they send.
+//! Promise: the buffered bytes of other processes stay near [`Config::unexpected_max`](super::config::Config), regardless of the number of bytes that they send.
 //! A message beyond the bound costs the receiver one header; the sender holds the data.
 //!
 //! **Receiver.** [`UnexpectedMemory::charge`] charges an eager message that matched no receive, [`UnexpectedMemory::discharge`] removes the charge when a receive has matched it.
 //! A peer that sends while more than the bound is buffered is notified to use rendezvous ([`wire::THROTTLE`]); all such peers are released when the buffered bytes have fallen to half of the bound.
-//! THROTTLE overtakes everything else that is queued for the peer; otherwise two ranks that flood each other would receive it behind their floods.
+//! THROTTLE overtakes all messages that are queued for the peer; otherwise two ranks that flood each other would receive it only after the flood.
 //!
 //! **Sender.** THROTTLE withdraws the credit of the [`Peer`] ([`Credit`](super::peer)).
 //! So a peer may exceed the bound by its credit (`LOOK` bytes) and by what a ring or a socket holds.
 //!
-//! Messages of a process to itself are not bounded: it could only wait for itself.
+//! Messages of a process to itself are not bounded: the process would wait for itself.
 //!
-//! A throttled message is announced in its turn, so matching sees the same order.
-//! Withholding announcements as well would be wrong: a receive may be posted for the last of them first (MPI 5.0, section 3.5, progress).
+//! A throttled message is announced in its position, so matching sees the same order.
+//! Announcements must not be withheld as well: a receive may be posted for the last of the messages first (MPI 5.0, section 3.5, progress).
 
 use super::buffer_pool::BufferPool;
 use super::core::{Core, HandlerResult, ProtocolError};
@@ -30,7 +30,7 @@ use super::peer::COST;
 /// The receiver's account of other processes' unexpected messages.
 #[derive(Default)]
 pub(super) struct UnexpectedMemory {
-    /// Bytes, plus [`COST`] for each message.
+    /// The buffered bytes, plus [`COST`] for each message.
     kept: Cell<u64>,
     most: Cell<u64>,
     /// The throttled peers.
@@ -89,7 +89,7 @@ impl UnexpectedMemory {
     }
 }
 
-/// Sends THROTTLE to a peer unless it knows its current state; now, or before anything else as soon as the transport has space.
+/// Sends THROTTLE to a peer that does not know its current state: now, or as the first message when the transport has space again.
 pub(super) fn send_throttle(links: &Links, peer: &Rc<Peer>) {
     let Some(asks) = peer.throttle().news() else {
         return;

@@ -25,7 +25,7 @@ pub(super) struct Incoming {
     announced: Option<(Key, u64)>,
 }
 
-/// What remains to be done after all bytes that fit have arrived.
+/// The remaining steps of a receive after all bytes that fit have arrived.
 pub(super) struct Ended {
     pub(super) truncated: Option<PmlError>,
     pub(super) transfer: Option<TimedTransfer>,
@@ -105,7 +105,7 @@ impl Incoming {
         self.from == from && end.is_some_and(|end| end <= self.wanted)
     }
 
-    /// Counts `len` received bytes. Returns what remains to be done if those were the last.
+    /// Counts `len` received bytes. Returns the remaining steps if these were the last bytes.
     pub(super) fn count(&mut self, len: usize) -> Option<Ended> {
         self.received += len as u64;
         let over = self.received >= self.wanted;

@@ -1,10 +1,10 @@
 //! Interrupting and cancelling operations whose peers live, for fault tolerance.
 //!
-//! Two things can happen to an operation that has not failed itself.
+//! An operation that has not failed itself can end early in two ways.
 //! * A receive from any source is *interrupted* when a process fails that might have sent its message:
 //!   the waiting caller gets the error, and the receive stays posted ([`crate::request::Table::interrupt`]).
-//! * An operation on a revoked communicator is *given up*: an unmatched receive completes at once with an error;
-//!   an unmatched send is cancelled as by `MPI_Cancel`, so its buffer is the program's again before the send completes.
+//! * An operation on a revoked communicator is *aborted* (`give_up`): an unmatched receive completes at once with an error;
+//!   an unmatched send is cancelled as by `MPI_Cancel`, and completes when its buffer is no longer accessed.
 //!   A matched operation runs to completion, which its peer ensures.
 
 use super::core::Core;
@@ -16,7 +16,7 @@ use crate::pml::envelope::{Context, Plane};
 use crate::request::{Body, Req};
 use mpi_types::status::ANY_SOURCE;
 
-/// Completes with an error the unmatched receives from any source of the user's messages of a communicator: no process is left to send one.
+/// Completes the unmatched receives from any source of the user's messages of a communicator with an error: no process is left that could send.
 pub fn end_any_source(core: &Core, context: Context, error: &Error) {
     for req in core.requests().under_way() {
         if waits_for_any_source(&req, context) && withdraw(&req) {
@@ -56,7 +56,7 @@ fn waits_for_any_source(req: &Req, context: Context) -> bool {
     }
 }
 
-/// Gives up the program's active operations on a communicator with this number; all of them complete with this error.
+/// Aborts the program's active operations on a communicator with this number; all of them complete with this error.
 pub fn give_up_all(core: &Core, number: u64, error: &Error) {
     for req in core.requests().under_way() {
         let context = match &*req.body.borrow() {
@@ -65,7 +65,7 @@ pub fn give_up_all(core: &Core, number: u64, error: &Error) {
             _ => continue,
         };
         let of_library = [Plane::Collective, Plane::Hidden].map(|plane| context.plane(plane));
-        // Internal messages are given up by the operations to which they belong.
+        // Internal messages are aborted by the operations to which they belong.
         if context.number() == number && !of_library.contains(&context) {
             give_up(core, &req, error);
         }
@@ -73,7 +73,7 @@ pub fn give_up_all(core: &Core, number: u64, error: &Error) {
     core.requests().nudge();
 }
 
-/// Gives up one active operation; it completes when its buffer is no longer accessed.
+/// Aborts one active operation, which completes when its buffer is no longer accessed.
 pub fn give_up(core: &Core, req: &Req, error: &Error) {
     if withdraw(req) {
         core.requests().complete(req, Err(error.clone()));

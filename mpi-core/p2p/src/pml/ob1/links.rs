@@ -1,7 +1,7 @@
 //! The peers of this process, and the peers with messages that wait for space in a transport.
 //!
-//! A peer is looked up on first use. Those of this job stay; those of other jobs are removed when no communicator names them.
-//! Order: a BTL delivers in the order of acceptance, and what it did not accept waits in the peer's queue, so matching sees messages in the order in which they were sent.
+//! A peer is looked up on first use. Peers of this job are kept; peers of other jobs are removed when no communicator contains them any more.
+//! Order: a BTL delivers in the order of acceptance, and messages that it did not accept wait in the peer's queue, so matching sees messages in the order of sending.
 
 use super::peer::{Peer, PeerRef, Queued};
 use crate::bml::{Bml, Route};

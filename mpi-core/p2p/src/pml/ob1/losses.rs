@@ -19,7 +19,7 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Records a loss; the first reason is kept, since it is the cause of later ones.
+    /// Records the loss of a peer; the first reason is kept, because it is the cause of later losses.
     pub(super) fn declare(&self, peer: ProcId, why: &str) {
         let mut reasons = self.reasons.borrow_mut();
         reasons.entry(peer).or_insert_with(|| why.into());
@@ -58,7 +58,7 @@ impl Losses {
 
     /// Returns the error of waiting for a message if every possible sender is lost.
     ///
-    /// This process, `me`, does not count: it has sent everything to itself before it waits.
+    /// This process, `me`, does not count: a process has sent all messages to itself before it waits.
     pub(super) fn no_sender(&self, matching: &Matching, key: Key, me: ProcId) -> Option<PmlError> {
         let reasons = self.reasons.borrow();
         if reasons.is_empty() {

@@ -35,7 +35,7 @@ impl Matcher {
         matching
     }
 
-    /// As [`Matcher::matching`], for a communicator; `peers` are the processes that ranks in its messages name.
+    /// Returns the state of [`Matcher::matching`] for a communicator; `peers` are the processes that ranks in its messages name.
     pub(super) fn matching_among(&self, context: Context, peers: &Group) -> Rc<Matching> {
         let matching = self.matching(context);
         matching.set_peers(peers);
@@ -67,7 +67,7 @@ impl Matcher {
         }
     }
 
-    /// As [`Matcher::take_posted`], for a message whose context differs from that of the previous one.
+    /// Implements [`Matcher::take_posted`] for a message whose context differs from that of the previous message.
     #[inline(never)]
     fn take_elsewhere(&self, context: Context, key: Key) -> Option<ReqId> {
         self.matching(context).take_posted(key)

@@ -5,10 +5,10 @@
 //! * longer or synchronous messages send a [`wire::RNDV`] and wait.
 //!   When a receive has matched, the receiver fetches the data in a single copy and answers [`wire::FIN`],
 //!   or, if that is impossible or slower ([`protocol_choice`]), answers [`wire::CTS`] and gets [`wire::FRAG`]s, so that both sides copy concurrently.
-//! * to peers where that is faster, the data of messages of medium length follow the announcement without a CTS ([`recv::eager_pipeline`]).
+//! * to peers where the eager pipeline is faster, the data of messages of medium length follow the announcement without a CTS ([`recv::eager_pipeline`]).
 //! * messages in fragments to one peer take turns ([`send::streams`]);
-//! * in the single copy of a large message the sender is asked to copy a part ([`wire::ASSIST`]), and reports when it has ([`wire::ASSIST_DONE`]);
-//!   if the sender is busy elsewhere, the receiver copies everything itself;
+//! * in the single copy of a large message the sender is asked to copy a part ([`wire::ASSIST`]), and reports the end of its part ([`wire::ASSIST_DONE`]);
+//!   if the sender is computing, the receiver copies the whole message itself;
 //! * a receiver with too many unexpected short messages makes their senders use rendezvous ([`flow_control`]).
 //!
 //! Parts, each with private state; [`Ob1`] composes them and passes each arriving message to the part responsible:
@@ -19,9 +19,9 @@
 //! * [`types`]: the type signatures of messages, if they are compared ([`described::Types`]);
 //! * [`termination`]: early termination of operations, by [`peer_failure`] and [`interrupt`].
 //!
-//! Order: a BTL delivers in the order of acceptance, and what it did not accept waits in the peer's queue, so matching sees messages in the order in which they were sent.
+//! Order: a BTL delivers in the order of acceptance, and messages that it did not accept wait in the peer's queue, so matching sees messages in the order of sending.
 //!
-//! Nothing here calls the user, and no interior borrow is held while a BTL or the request table is called.
+//! No function of ob1 calls user code, and no interior borrow is held while a BTL or the request table is called.
 
 mod buffer_pool;
 pub mod config;
@@ -126,7 +126,7 @@ impl Ob1 {
         self.receiver.matcher().matching(context)
     }
 
-    /// As [`Ob1::matching`], for a communicator's context; `peers` are the processes that ranks in its messages name.
+    /// Returns the state of [`Ob1::matching`] for a communicator's context; `peers` are the processes that ranks in its messages name.
     pub fn matching_among(&self, context: Context, peers: &Group) -> Rc<Matching> {
         self.receiver.matcher().matching_among(context, peers)
     }
@@ -147,7 +147,7 @@ impl Ob1 {
         self.core.links().disconnect(proc);
     }
 
-    /// Polls the transports and sends queued messages. Returns true if anything was done.
+    /// Polls the transports and sends queued messages. Returns true if any message was delivered or any data were moved.
     #[inline]
     pub fn progress(&self) -> bool {
         let delivered = self.bml().progress(self);
@@ -277,7 +277,7 @@ impl Ob1 {
         self.receiver.imrecv(&self.core, message, receiver, buf)
     }
 
-    /// Sends a short message at once. If it returns false nothing was sent, and the general path must do it.
+    /// Sends a short message at once. Returns false if nothing was sent and the general path must send the message.
     #[inline]
     pub fn try_send(
         &self,
@@ -290,7 +290,7 @@ impl Ob1 {
         fast_path::try_send(self.core.links(), context, source, proc, tag, data)
     }
 
-    /// Begins a blocking receive on the fast path. If it returns false, the general path must do it.
+    /// Begins a blocking receive on the fast path. Returns false if the general path must execute the receive.
     #[inline]
     pub fn try_recv_here(
         &self,
@@ -319,7 +319,7 @@ impl Ob1 {
         self.receiver.slot().about()
     }
 
-    /// Returns the same as [`Ob1::about_here`] if a receive waits on the fast path, otherwise `None`.
+    /// Returns the values of [`Ob1::about_here`] if a receive waits on the fast path, otherwise `None`.
     pub fn waits_here(&self) -> Option<(Context, Key, u64)> {
         self.receiver.slot().waiting()
     }
@@ -341,7 +341,7 @@ impl Ob1 {
     }
 }
 
-/// Returns true if [`Ob1::progress`] would do nothing at this moment.
+/// Returns true if [`Ob1::progress`] would have no work at this moment.
 #[inline]
 pub fn is_idle(pml: &Ob1) -> bool {
     let sends = pml.core.links().is_congested() || pml.sender.streams().are_under_way();

@@ -1,12 +1,12 @@
 //! Adaptive choice between single copy (by the kernel) and fragments (copied by both programs) for long messages from one peer.
 //!
-//! Neither is faster everywhere.
+//! Neither protocol is faster on all machines.
 //! The kernel looks up every page before it copies it. The programs copy twice, which is nearly free if the two cores share a cache and very expensive if they do not;
 //! and fragments need a sender that progresses.
-//! So both are measured, for each peer and each order of size: each protocol is tried a few times, then the faster one is used,
-//! and the other one is tried again once in a while, since processes migrate and programs change what they do between their messages.
+//! So both protocols are measured, for each peer and each order of size: each protocol is tried a few times, then the faster one is used.
+//! The other protocol is tried again at intervals, since processes migrate and programs change what they do between their messages.
 //!
-//! A sample is the time from the first fetchable message until none is left, divided by the bytes received meanwhile.
+//! A sample is the time from the first fetchable message until no fetchable message is left, divided by the bytes received in this time.
 //! Messages of one protocol that overlap in time are one sample, so that a window of messages and a single one are measured alike.
 //! A window uses one protocol, except when single copy is only tried: once enough copies for a sample have begun, the rest of the window uses fragments.
 //! (Not the other way round: fragments are requested all at once, and would wait for the copies that follow them.)
@@ -32,7 +32,7 @@ const LONGEST: Duration = Duration::from_millis(20);
 /// The number of copies in one period that is enough for a sample.
 const ENOUGH: u32 = 16;
 
-/// On an oversubscribed node: a receiver that has received nothing for `AWAY` has yielded its core, at the cost of `SWITCH`.
+/// On an oversubscribed node: a receiver that has received no data for `AWAY` has yielded its core, at the cost of `SWITCH`.
 const AWAY: Duration = Duration::from_micros(4);
 const SWITCH: Duration = Duration::from_nanos(1600);
 
@@ -399,7 +399,7 @@ mod tests {
         };
         run(&chooser, &mut now, 20, calm);
         run(&chooser, &mut now, 1, |_| 50_000_000);
-        // One of them tries the other protocol again.
+        // One of these messages tries the other protocol again.
         assert_eq!(run(&chooser, &mut now, 20, calm), 19);
         // The sender computes, and its fragments have to wait for it.
         let absent = |way| match way {

@@ -24,12 +24,12 @@ pub struct RecvBody {
 }
 
 impl RecvBody {
-    /// Returns the context of its messages.
+    /// Returns the context in which this receive matches messages.
     pub fn context(&self) -> Context {
         self.matching.context()
     }
 
-    /// Returns its source, tag and maximum size, for the state page.
+    /// Returns the receive's source, tag and maximum size, for the state page.
     pub fn about(&self) -> About {
         self.matching.about(self.key, self.buf.bytes())
     }
@@ -57,7 +57,7 @@ impl RecvBody {
         self.receiver = receiver;
     }
 
-    /// Returns what can complete it: the context and key of a message, and the process whose message it has matched.
+    /// Returns what can complete the receive: the context and key of a message, and the process whose message it has matched.
     pub(super) fn from(&self) -> (&Matching, Key, Option<ProcId>) {
         let incoming = self.incoming.as_ref().map(|incoming| incoming.from());
         (&self.matching, self.key, incoming)
@@ -68,7 +68,7 @@ impl RecvBody {
         self.incoming.as_deref()
     }
 
-    /// Returns the same as [`RecvBody::incoming`], mutable.
+    /// Returns the matched message as [`RecvBody::incoming`] does, mutable.
     pub(super) fn incoming_mut(&mut self) -> Option<&mut Incoming> {
         self.incoming.as_deref_mut()
     }
@@ -78,7 +78,7 @@ impl RecvBody {
         self.receiver
     }
 
-    /// Returns the size of its buffer in bytes.
+    /// Returns the size of the receive buffer in bytes.
     pub(super) fn capacity(&self) -> u64 {
         self.buf.bytes()
     }
@@ -91,7 +91,7 @@ impl RecvBody {
         }
     }
 
-    /// Copies a complete message into its buffer, as far as it fits. Returns the number of bytes that fit, and whether the receive is [light](RecvBody::is_light).
+    /// Copies a complete message into the buffer, as far as it fits. Returns the number of bytes that fit, and whether the receive is [light](RecvBody::is_light).
     #[inline]
     pub(super) fn fill(&mut self, data: &[u8]) -> (u64, bool) {
         match &mut self.buf {
@@ -106,7 +106,7 @@ impl RecvBody {
         }
     }
 
-    /// Copies a fragment into its buffer.
+    /// Copies a fragment into the receive buffer.
     pub(super) fn put_fragment(&mut self, at: u64, data: &[u8]) {
         let buf = &mut self.buf;
         let mut put = || buf.unpack_at(at as i64, data);
@@ -121,7 +121,7 @@ impl RecvBody {
         self.matching.withdraw(self.key, id)
     }
 
-    /// Returns true if its buffer consists of few, long runs.
+    /// Returns true if the receive buffer consists of few, long runs.
     pub(super) fn is_in_runs(&self) -> bool {
         self.buf.is_in_runs()
     }

@@ -104,12 +104,12 @@ impl SendBody {
         self.stream.is_some()
     }
 
-    /// Returns its progress, if its data are sent in fragments.
+    /// Returns the progress of the send, if its data are sent in fragments.
     pub(super) fn stream(&self) -> Option<&Stream> {
         self.stream.as_deref()
     }
 
-    /// As [`SendBody::stream`], mutable, with the data.
+    /// Returns the stream of [`SendBody::stream`], mutable, and the data.
     pub(super) fn stream_mut(&mut self) -> Option<(&mut Stream, &SendBuf)> {
         Some((self.stream.as_deref_mut()?, &self.buf))
     }
@@ -119,7 +119,7 @@ impl SendBody {
         self.envelope.context
     }
 
-    /// Returns its destination, tag and size, for the state page.
+    /// Returns the send's destination, tag and size, for the state page.
     pub fn about(&self) -> About {
         About {
             waits: Waits::Send,

@@ -59,7 +59,7 @@ impl SharedCopy {
     }
 
     /// Records the sender's report.
-    /// The sender leaves nothing uncopied unless it has failed, and then nothing more must be copied.
+    /// The sender leaves no bytes uncopied unless it has failed; after a failure no more bytes may be copied.
     pub(super) fn sender_ends(&mut self, bytes: u64) {
         self.open = false;
         self.theirs = Some(bytes);

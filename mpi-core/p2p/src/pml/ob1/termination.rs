@@ -33,7 +33,7 @@ impl<'a> Termination<'a> {
         self.core.losses().survive();
     }
 
-    /// Completes with an error the unmatched receives from any source of the user's messages of a communicator: no process is left to send one.
+    /// Completes the unmatched receives from any source of the user's messages of a communicator with an error: no process is left that could send.
     pub fn end_any_source(self, context: Context, error: &Error) {
         interrupt::end_any_source(self.core, context, error);
     }
@@ -48,13 +48,13 @@ impl<'a> Termination<'a> {
         interrupt::resume_any_source(self.core, context);
     }
 
-    /// Gives up the program's active operations on a communicator with this number; all of them complete with this error.
+    /// Aborts the program's active operations on a communicator with this number; all of them complete with this error.
     pub fn give_up_all(self, number: u64, error: &Error) {
         self.receiver.give_up_slot(self.core, number, error);
         interrupt::give_up_all(self.core, number, error);
     }
 
-    /// Gives up one active operation; it completes when its buffer is no longer accessed.
+    /// Aborts one active operation, which completes when its buffer is no longer accessed.
     pub fn give_up(self, req: &Req, error: &Error) {
         interrupt::give_up(self.core, req, error);
     }

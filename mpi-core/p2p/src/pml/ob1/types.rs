@@ -1,9 +1,9 @@
 //! The type signatures of messages, compared on request (`pml_ob1_check_types`).
 //!
 //! Before each message of the program its sender sends a description of its type ([`wire::TYPES`]): the type signature, and a text for error messages.
-//! The description precedes its message on the way and is kept with it until it is matched, so the two sides are compared for exactly the messages that meet.
+//! The description precedes its message and is kept with it until the message is matched, so each message is compared with exactly the receive that it matches.
 //! MPI 5.0, section 3.3.1: the signature of the message equals the beginning of the receive's.
-//! Packed data match everything, and so do messages that the library copied before it sent them.
+//! Packed data match every datatype, and so do messages that the library copied before it sent them.
 
 use super::core::{Core, HandlerResult, ProtocolError};
 use super::described::{Described, Types, elements, is_packed, signature};

@@ -13,7 +13,7 @@ use crate::request::id::ReqId;
 pub const EAGER: Am = 1;
 /// A rendezvous announcement. Header as EAGER; payload: [`Rendezvous`].
 pub const RNDV: Am = 2;
-/// As [`RNDV`], with the key of registered memory. Payload: number of bytes, u64; sender's request, u64; key.
+/// A rendezvous like [`RNDV`], with the key of registered memory. Payload: number of bytes, u64; sender's request, u64; key.
 pub const RNDV_KEY: Am = 15;
 /// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: the requested number of bytes, u64.
 pub const CTS: Am = 3;
@@ -28,11 +28,11 @@ pub const ASSIST: Am = 6;
 pub const ASSIST_DONE: Am = 7;
 /// Receiver to sender: too many unexpected bytes. Header: [1, 0], use rendezvous for every message; [0, 0], as usual again.
 pub const THROTTLE: Am = 8;
-/// As [`EAGER`], but longer than the messages that are sent eagerly to every receiver.
+/// A complete message like [`EAGER`], but longer than the messages that are sent eagerly to every receiver.
 pub const EAGER_LONG: Am = 12;
 /// A message whose data follow as [`EAGER_FRAG`]s. Header as EAGER; payload: [`Rendezvous`] without a place.
 pub const EAGER_START: Am = 9;
-/// The next fragment of such a message. Header: [sender's request, offset]; payload: the fragment.
+/// The next fragment of a message announced by [`EAGER_START`]. Header: [sender's request, offset]; payload: the fragment.
 pub const EAGER_FRAG: Am = 10;
 /// Receiver to sender: how to send messages of an order of size. Header: [order, 1 for the eager pipeline, 0 for rendezvous].
 pub const EAGER_MODE: Am = 11;
@@ -100,7 +100,7 @@ impl Place {
         }
     }
 
-    /// Decodes what [`message`] wrote after its two words.
+    /// Decodes the place that [`message`] wrote after its two words.
     fn decode(payload: &[u8]) -> Option<Place> {
         let (regions, rest) = payload.as_chunks::<REGION>();
         if !rest.is_empty() || regions.len() > MOST_REGIONS {
@@ -211,7 +211,7 @@ pub struct Assist {
 }
 
 impl Assist {
-    /// As [`Rendezvous::encoded`].
+    /// Calls `show` with the encoding, which is valid only during the call.
     pub fn encoded<R>(&self, show: impl FnOnce(&[u8]) -> R) -> R {
         message([self.number.into(), self.wanted], &self.place, show)
     }
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Up to a few more regions than fit, none of them empty.
+    /// Places with up to a few more regions than fit, none of which is empty.
     fn places() -> impl Strategy<Value = Place> {
         let region =
             (any::<u64>(), 1u64..1 << 50).prop_map(|(address, len)| Region { address, len });

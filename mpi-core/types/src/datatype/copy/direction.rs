@@ -29,8 +29,8 @@ pub trait Direction: Copy {
     /// True if the user's memory is written.
     const WRITES: bool;
 
-    /// Minimum number of groups of blocks in one cache-conflict set (a `Crowd`: blocks whose addresses compete for the same cache sets)
-    /// for which it pays off to wait after each group; `stride` is the distance of the blocks in bytes.
+    /// The minimum number of groups from which on a wait after each group saves time, for blocks that compete for the same cache sets (a `Crowd`).
+    /// `stride` is the distance of the blocks in bytes.
     fn many_groups(stride: i64) -> i64;
 
     /// Waits until all blocks requested so far have been moved.
@@ -75,7 +75,7 @@ impl Direction for Gather {
 
     #[inline(always)]
     fn many_groups(stride: i64) -> i64 {
-        // While all blocks are in the second-level cache, waiting for reads gains nothing. At strides of 32 KiB they conflict in that cache too:
+        // While all blocks are in the second-level cache, waiting for reads gains nothing. At strides of 32 KiB the blocks conflict in that cache too:
         // 64 doubles took 13 ns each in a plain loop, and 2 ns with a wait after every 8.
         if stride % (32 << 10) == 0 { 8 } else { 128 }
     }

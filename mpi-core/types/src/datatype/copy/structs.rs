@@ -3,7 +3,7 @@
 //! Short runs are split into moves of 16, 8, 4, 2 and 1 bytes, the last of which may overlap the one before.
 //! A few moves form a *pass*: one loop over the structures, compiled for each combination of move counts.
 //! Most structures are one pass, so each cache line is visited once:
-//! run by run, copying 44 bytes in three runs of every 64 took 1.5 times as long, although all data were in the first-level cache.
+//! measured run by run, copying 44 bytes in three runs of every 64 took 1.5 times as long, although all data were in the first-level cache.
 //! Structures of several passes are processed in stretches that stay in that cache from one pass to the next.
 
 use super::super::layout::{Body, Run};

@@ -43,7 +43,7 @@ proptest! {
         let buf = send_buf(&before, 0, 1, &t);
         prop_assert!(buf.to_vec() == expected);
 
-        // At once, and in two parts.
+        // The data are packed at once, and in two parts.
         let cut = (expected.len() as f64 * cut) as usize;
         for cut in [expected.len(), cut] {
             let mut packer = buf.packer();

@@ -44,7 +44,7 @@ fn distance(a: &Place, b: &Place) -> u64 {
     apart(a, b).map_or(0, |level| FAR[level])
 }
 
-/// Returns the process of each topology vertex; the processes are the first ones, one per vertex.
+/// Returns the process of each topology vertex; the layout uses the first processes, one per vertex.
 ///
 /// `grid` is the topology if it is Cartesian. The current order is kept if no computed one is cheaper.
 pub fn reorder(wires: &Wires, grid: Option<&Cart>, places: &[Place]) -> Vec<u32> {

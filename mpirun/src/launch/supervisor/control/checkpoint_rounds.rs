@@ -1,6 +1,7 @@
-//! Checkpoints of the launched job: when they are asked for, the agreement with its ranks, and the outcome.
+//! Checkpoint rounds of the launched job: requests, the protocol with the ranks, and the outcome.
 //!
-//! A timer, a signal, a program, and `mpi-ctl` ask for one; all of them for the same one until it is complete.
+//! A timer, a signal, a program or `mpi-ctl` requests a checkpoint.
+//! All requests before the completion of a round belong to that round.
 
 use super::JobControl;
 use crate::launch::supervisor::checkpoints::{Asks, due};
@@ -10,13 +11,13 @@ use mpi_core::rte::checkpoints::Report;
 use printable::name;
 use std::time::{Duration, Instant};
 
-/// The exit status of a job that was asked to stop after a checkpoint, and did.
+/// The exit status of a job that was ended after a checkpoint by request.
 pub const STOPPED: i32 = 85;
 
-/// The launched job.
+/// The job that the command line launched.
 const LAUNCHED: Job = Job(0);
 
-/// Asks for a checkpoint. Returns the reason if none can be asked for.
+/// Requests a checkpoint. Returns the reason if no checkpoint can be taken.
 pub(in crate::launch::supervisor) fn ask(
     control: &mut JobControl<'_>,
     asks: &Asks,
@@ -37,13 +38,13 @@ pub(in crate::launch::supervisor) fn ask(
 }
 
 impl JobControl<'_> {
-    /// A rank has reported.
+    /// Handles a rank's checkpoint report.
     pub(super) fn serve_checkpoint(&mut self, by: Proc, report: Report) {
         if self.checkpoints.plan.is_none() {
             return;
         }
         if report == Report::Request {
-            // A program that asks at each step is one user.
+            // A program that requests a checkpoint in each step counts as one user.
             return ask_by_program(self);
         }
         let rank = self.ranks.jobs.get(by).filter(|rank| rank.job == LAUNCHED);
@@ -53,7 +54,7 @@ impl JobControl<'_> {
         }
     }
 
-    /// A rank has ended or left MPI.
+    /// Handles the end of a rank, or a rank that leaves MPI.
     pub(super) fn leave_checkpoints(&mut self, proc: Proc) {
         if self.checkpoints.plan.is_none() {
             return;
@@ -71,7 +72,7 @@ impl JobControl<'_> {
     }
 }
 
-/// Asks for a checkpoint, and reports if none can be asked for.
+/// Requests a checkpoint; prints the reason if no checkpoint can be taken.
 pub(in crate::launch::supervisor) fn ask_by_signal(control: &mut JobControl<'_>) {
     if let Err(why) = ask(control, &Asks::User { stop: false }) {
         end_round(
@@ -82,7 +83,7 @@ pub(in crate::launch::supervisor) fn ask_by_signal(control: &mut JobControl<'_>)
     }
 }
 
-/// Asks for a checkpoint if the timer is due.
+/// Requests a checkpoint if the timer is due.
 pub(in crate::launch::supervisor) fn step(control: &mut JobControl<'_>, now: Instant) {
     if control.checkpoints.next.is_none_or(|next| now < next) {
         return;
@@ -100,7 +101,7 @@ pub(in crate::launch::supervisor) fn step(control: &mut JobControl<'_>, now: Ins
     }
 }
 
-/// Fails if the job cannot be kept.
+/// Returns an error if a checkpoint of the job is impossible.
 fn can_be_kept(control: &JobControl<'_>) -> Result<(), String> {
     let jobs = &control.ranks.jobs;
     if jobs.alive().any(|(_, rank)| rank.job != LAUNCHED) {
@@ -152,7 +153,7 @@ fn act_on(control: &mut JobControl<'_>, actions: Actions) {
             stop,
         }) => was_taken(control, number, bytes, stop),
         Some(Outcome::NotTaken { why }) => {
-            // A job that ends has no need of the checkpoint that the timer has asked for.
+            // The failure of the timer's checkpoint is not reported if the job is ending.
             let by_user = control.checkpoints.asked.is_some_and(|(_, user)| user);
             let ends = control.checkpoints.is_ending;
             let sentence = format!("no checkpoint was taken: {why}");

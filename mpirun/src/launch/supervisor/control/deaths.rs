@@ -1,4 +1,4 @@
-//! Deaths of ranks: which of them is a failure, and how it is reported.
+//! Deaths of ranks: the decision whether a death is a failure, and its report.
 
 use super::super::deferred_cause::Failure;
 use super::super::jobs::Rank;
@@ -10,10 +10,10 @@ use crate::pmi::{Job, Proc};
 use std::collections::BTreeSet;
 
 impl JobControl<'_> {
-    /// A rank asks for the end of the job.
+    /// Handles an abort that a rank requests.
     ///
-    /// With ranks on several hosts it may have seen a connection break before this process is notified that the rank at the other end
-    /// has died, which is the cause that a user needs to know.
+    /// With several hosts, the rank may have seen a broken connection before the peer's death is
+    /// reported to the supervisor. That death is the cause that the user needs to know.
     pub(super) fn abort(&mut self, by: Proc, cause: Cause, code: i32) {
         if self.is_dismissed(by) {
             return;
@@ -24,7 +24,7 @@ impl JobControl<'_> {
         self.defer_cause(by, cause, code);
     }
 
-    /// Returns true if a rank's job is being ended already, while others go on.
+    /// Returns true if the rank's job is being ended while other jobs continue.
     fn is_dismissed(&self, proc: Proc) -> bool {
         self.ranks
             .jobs
@@ -32,7 +32,7 @@ impl JobControl<'_> {
             .is_some_and(|rank| rank.is_dismissed)
     }
 
-    /// Holds a failure back until news that may explain it has had time to arrive.
+    /// Holds a failure back, so that a report that explains it can arrive.
     fn defer_cause(&mut self, proc: Proc, cause: Cause, code: i32) {
         if !self.is_running() {
             return;
@@ -40,7 +40,7 @@ impl JobControl<'_> {
         self.deferred_cause.hold(Failure { proc, cause, code });
     }
 
-    /// Acts on the held failure if nothing else has explained it in time.
+    /// Handles the deferred failure if no other failure has explained it in time.
     pub(super) fn settle_deferred_cause(&mut self) {
         let (jobs, local) = (&self.ranks.jobs, &self.ranks.local);
         let is_dying = |asked: &[Proc]| jobs.is_another_dying(local, asked);
@@ -49,13 +49,13 @@ impl JobControl<'_> {
         }
     }
 
-    /// A rank of this host has ended, and its last requests were read.
+    /// Handles the end of a rank of this host, whose last requests have been read.
     pub(in super::super) fn on_exit(&mut self, proc: Proc, ended: Ended) {
         let end = self.ranks.local.record_end(proc, ended);
         self.record_death(proc, end);
     }
 
-    /// Records the end of a rank, on whichever host.
+    /// Records the end of a rank of any host.
     pub(in super::super) fn record_death(&mut self, proc: Proc, end: End) {
         self.ranks.jobs.record_end(proc);
         self.leave_checkpoints(proc);
@@ -76,7 +76,7 @@ impl JobControl<'_> {
         self.give_back(job);
     }
 
-    /// A rank could not execute its program.
+    /// Handles a rank that could not execute its program.
     fn fail_start(&mut self, proc: Proc, job: Job, report: &FailedStart) {
         let rank = self.ranks.jobs.get(proc);
         let (rank, program) = rank.map_or((0, ""), |rank| (rank.rank, &*rank.program));
@@ -84,7 +84,7 @@ impl JobControl<'_> {
         self.fail_job_start(job, &said, report.code());
     }
 
-    /// A job could not be started, wholly or in part: its parent is notified, or all jobs end.
+    /// Handles the failed start of a job: notifies the job's parent, or else ends all jobs.
     pub(in super::super) fn fail_job_start(&mut self, job: Job, why: &str, code: i32) {
         if self.fail_spawn(job, why) {
             return;
@@ -95,7 +95,7 @@ impl JobControl<'_> {
         self.end(code, libc::SIGTERM);
     }
 
-    /// Decides whether the end of a rank is a failure, and reports it.
+    /// Decides whether the end of a rank is a failure, and reports a failure.
     fn judge_end(&mut self, proc: Proc, job: Job, ended: Ended) {
         let (initialized, finalized) = (
             self.server.has_initialized(proc),
@@ -118,7 +118,8 @@ impl JobControl<'_> {
             }
             Ended::Exited(0) if !initialized || finalized => self.find_abandoned(),
             Ended::Exited(0) => self.fail(proc, Cause::NotFinalized, 1),
-            // After MPI_Finalize no rank depends on it: its exit code counts, and the others go on.
+            // After MPI_Finalize no other rank depends on this rank.
+            // Its exit code counts as the job's, and the other ranks continue.
             _ if finalized => {
                 if self.is_running() && self.ending.fail(ended.code()) {
                     let name = self.ranks.jobs.name_of(proc);
@@ -132,8 +133,8 @@ impl JobControl<'_> {
         }
     }
 
-    /// A spawned job will never connect to its parent: notifies the parent and ends what is left of the job.
-    /// Returns false if no parent understands the notice.
+    /// Notifies a spawned job's parent that the job will never connect, and ends the job's ranks.
+    /// Returns false if the job has no parent that can be notified.
     fn fail_spawn(&mut self, job: Job, why: &str) -> bool {
         if !self.is_running() {
             return false;
@@ -146,9 +147,9 @@ impl JobControl<'_> {
         true
     }
 
-    /// Hosts are lost, with all ranks that ran there.
+    /// Handles the loss of hosts and of all ranks on them.
     pub(in super::super) fn lose_hosts(&mut self, hosts: &[u32], why: &str) {
-        // Ranks that have ended may have left a pipe to a process that is lost with the host.
+        // An ended rank may have left an open pipe to a process that is lost with the host.
         let silent = self.ranks.jobs.on_hosts(hosts);
         let is_alive = |proc: &Proc| self.ranks.jobs.get(*proc).is_some_and(|rank| rank.alive);
         let lost: Vec<Proc> = silent.iter().copied().filter(is_alive).collect();
@@ -171,17 +172,16 @@ impl JobControl<'_> {
         }
     }
 
-    /// Queues a spawned job whose ranks have all ended to be forgotten, unless a trace needs its event rings.
+    /// Queues an ended spawned job for removal, unless a trace needs its event rings.
     pub(in super::super) fn give_back(&mut self, job: Job) {
         if !self.plan.needs_event_rings() {
             self.ranks.jobs.queue_if_over(job);
         }
     }
 
-    /// Releases the memory of spawned jobs whose ranks have all ended, and forgets such a job once the pipes and sockets of its
-    /// ranks have been read to the end, on whichever host.
+    /// Releases the memory of queued spawned jobs; removes jobs whose pipes and sockets are closed.
     pub(super) fn forget_jobs(&mut self) {
-        // The sentence about a failure that is held back names the rank and its last call.
+        // The message about a deferred failure needs the rank's name and last call.
         if self.deferred_cause.is_there() {
             return;
         }
@@ -200,11 +200,12 @@ impl JobControl<'_> {
         }
     }
 
-    /// Records a failure of a rank; the first failure decides the exit code and ends all other ranks.
+    /// Records a failure of a rank; the first failure decides the exit code and ends all ranks.
     ///
-    /// A death by a signal is never a consequence, except SIGBUS, which a rank also gets when it touches memory of a dying rank.
-    /// Any other failure may be the reaction of a rank that saw another one die. A possible consequence is held back
-    /// while another rank is dying: the kernel breaks its connections and unmaps its memory before it notifies this process.
+    /// A signal is never a consequence, except SIGBUS after an access to a dying rank's memory.
+    /// Any other failure may be a reaction to another rank's death.
+    /// A possible consequence is held back while another rank is dying: the kernel breaks the
+    /// connections and unmaps the memory of that rank before it notifies this process.
     pub(super) fn fail(&mut self, proc: Proc, cause: Cause, code: i32) {
         if self.plan.tolerates_deaths && cause.is_a_death() {
             return self.lose(proc, &cause, code);
@@ -220,7 +221,7 @@ impl JobControl<'_> {
         self.fail_now(proc, &cause, code);
     }
 
-    /// Returns true if a rank ends because of its own request for the end of the job, which is held back.
+    /// Returns true if the rank's own deferred abort explains its end.
     pub(super) fn is_explained(&self, proc: Proc) -> bool {
         self.deferred_cause.is_of(proc)
     }

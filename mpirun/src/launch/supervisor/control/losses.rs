@@ -1,10 +1,11 @@
-//! Jobs that survive deaths (`--with-ft`): a dead rank is *lost*, and the job goes on without it.
+//! Losses in fault-tolerant jobs (`--with-ft`): the job continues without dead, *lost* ranks.
 //!
-//! A lost rank is reported at once and again, with all others, at the end. The processes that it has left in its process group are killed,
-//! so that no process acts in its name. The PMI server notifies the other ranks, and no barrier waits for it any more.
+//! A lost rank is reported at once, and again with all other losses at the end.
+//! The rank's process group is killed, so that no process acts in the rank's name.
+//! The PMI server notifies the other ranks, and barriers no longer include the rank.
 //!
-//! The exit status is that of the survivors; if none survives, that of the first lost rank.
-//! An abort, a rank that sends a malformed request, and a rank that could not be started are no deaths: they end the job as usual.
+//! The exit status is that of the survivors, or without survivors that of the first lost rank.
+//! Not deaths, and thus failures of the job: an abort, a malformed request, and a failed start.
 
 use super::super::jobs::Jobs;
 use super::JobControl;
@@ -15,33 +16,35 @@ use crate::launch::program::{App, Plan};
 use crate::pmi::Proc;
 use std::collections::BTreeSet;
 
-/// The end of the sentence about a loss.
+/// The end of the message about a loss.
 const HOW: &str = "(--with-ft ulfm)";
 
 /// The lost ranks and hosts so far.
 #[derive(Debug, Default)]
 pub(in super::super) struct Losses {
-    /// The exit code that the first lost rank would have given the job.
+    /// The exit code of the first lost rank.
     first: Option<i32>,
-    /// Lost hosts, which are not used any more.
+    /// Lost hosts, on which no further rank is placed.
     hosts: BTreeSet<u32>,
-    /// Other hosts whose launchers have sent something.
+    /// Other hosts whose daemons have sent at least one frame.
     reached: BTreeSet<u32>,
 }
 
 impl Losses {
-    /// Records that another host's launcher has sent something.
+    /// Records that the daemon of another host has sent a frame.
     pub(in super::super) fn note_reached(&mut self, host: u32) {
         self.reached.insert(host);
     }
 
-    /// Returns true if the launchers of all these ranks have ever sent something; if not, their loss is a failed start.
+    /// Returns true if the daemons of all these ranks have ever sent a frame.
+    /// If a daemon has not, the loss of its host is a failed start.
     pub(super) fn were_reached(&self, ranks: &[Proc], jobs: &Jobs<'_>) -> bool {
         let mut ranks = ranks.iter().filter_map(|&proc| jobs.get(proc));
         ranks.all(|rank| self.reached.contains(&rank.host))
     }
 
-    /// Returns the host of each rank of a job that is about to start: living ranks and lost hosts leave no slots.
+    /// Returns the host of each rank of a job that is about to start.
+    /// Living ranks occupy slots, and lost hosts have none.
     pub(in super::super) fn place(
         &self,
         plan: &Plan,
@@ -54,7 +57,7 @@ impl Losses {
 }
 
 impl JobControl<'_> {
-    /// Records the death of a rank; the others go on.
+    /// Records the death of a rank; the other ranks continue.
     pub(super) fn lose(&mut self, proc: Proc, cause: &Cause, code: i32) {
         if !self.is_running() || self.is_explained(proc) {
             return;
@@ -67,7 +70,7 @@ impl JobControl<'_> {
         self.record_lost(proc, cause, code);
     }
 
-    /// Records the loss of hosts, with all ranks that ran there.
+    /// Records the loss of hosts and of all ranks on them; the other ranks continue.
     pub(super) fn lose_with_hosts(&mut self, hosts: &[u32], ranks: &[Proc], why: &str) {
         self.losses.hosts.extend(hosts);
         if !self.is_running() {
@@ -106,7 +109,7 @@ impl JobControl<'_> {
         self.find_abandoned();
     }
 
-    /// Records a loss, kills what the rank has left, and notifies the other ranks.
+    /// Records a loss, kills the rank's remaining processes, and notifies the other ranks.
     fn record_lost(&mut self, proc: Proc, cause: &Cause, code: i32) {
         self.losses.first.get_or_insert(code);
         self.ranks.jobs.record_lost(proc, cause.to_string());
@@ -116,7 +119,7 @@ impl JobControl<'_> {
         self.carry_out(effects);
     }
 
-    /// All ranks have ended: sets the exit status if no rank survived.
+    /// Sets the exit status to that of the first lost rank if all ranks have ended as lost.
     pub(in super::super) fn count_losses(&mut self) {
         let survivors = self
             .ranks
@@ -129,9 +132,9 @@ impl JobControl<'_> {
         }
     }
 
-    /// Reports the lost ranks of a job that was not ended, after all other output.
+    /// Reports all lost ranks after all other output, unless the job was ended.
     pub(in super::super) fn report_losses(&mut self) {
-        // The loss of a single rank has been reported in full.
+        // If the job had one rank, its loss has been reported already.
         if !self.is_running() || self.losses.first.is_none() || self.ranks.jobs.count() == 1 {
             return;
         }
@@ -140,9 +143,10 @@ impl JobControl<'_> {
     }
 }
 
-/// Places programs on slots that no living rank occupies, and never on lost hosts; `used` has the host of each living rank.
+/// Places programs on free slots of hosts that are not lost;
+/// `used` has the host of each living rank.
 ///
-/// If there are not enough such slots, they are placed as if nothing ran.
+/// If there are too few free slots, the living ranks are ignored.
 fn place_beside(
     plan: &Plan,
     apps: &[App],

@@ -1,6 +1,6 @@
-//! PMI requests of ranks and their effects: answers, aborts, ranks to start.
+//! PMI requests of ranks and their effects: answers, aborts, spawned jobs.
 //!
-//! A rank that sends a malformed request, or does not read its answers, has failed.
+//! A rank that sends a malformed request or does not read its answers has failed.
 
 use super::super::jobs::Rank;
 use super::JobControl;
@@ -9,11 +9,12 @@ use crate::launch::pmi_socket::Received;
 use crate::launch::wire::End;
 use crate::pmi::{Effect, Proc, SpawnRequest};
 
-/// Why a rank is given up for which too many bytes are queued.
+/// The error of a rank for which too many bytes are queued.
 const UNREAD: &str = "it does not read the answers it asked for";
 
 impl JobControl<'_> {
-    /// Reads a rank of this host once, and serves its requests. Returns true if there may be more.
+    /// Reads a rank of this host once and serves its requests.
+    /// Returns true if more may be readable.
     pub(in super::super) fn read_requests(&mut self, proc: Proc) -> bool {
         let received = self.ranks.receive(proc);
         if !self.answer(proc) {
@@ -25,7 +26,8 @@ impl JobControl<'_> {
         received == Received::Bytes
     }
 
-    /// Serves the requests that a rank has sent, on whichever host. Returns true if the rank may go on.
+    /// Serves the received requests of a rank of any host.
+    /// Returns true if the rank stays connected.
     pub(in super::super) fn answer(&mut self, proc: Proc) -> bool {
         let protocol_error = match self.ranks.jobs.take_requests(proc) {
             Ok(lines) => lines.into_iter().find_map(|line| {
@@ -48,7 +50,7 @@ impl JobControl<'_> {
         self.ranks.jobs.disconnect(proc);
         let adopted = self.ranks.jobs.get(proc).filter(|rank| rank.is_adopted);
         match adopted.is_some_and(|rank| rank.alive) {
-            // Only its parent knows its exit status; here it matters only whether it had left MPI.
+            // Only the adopted process's parent knows its exit status; here its MPI state counts.
             true => self.record_death(proc, End::Exited(0)),
             false => self.find_abandoned(),
         }
@@ -59,14 +61,14 @@ impl JobControl<'_> {
         self.fail(proc, Cause::ProtocolError(reason), 1);
     }
 
-    /// Writes the bytes that are queued for a rank of this host.
+    /// Writes the queued bytes for a rank of this host; a rank that does not read has failed.
     pub(in super::super) fn send_queued(&mut self, proc: Proc) {
         if !self.ranks.send_queued(proc) {
             self.give_up_on(proc, UNREAD.into());
         }
     }
 
-    /// Returns the next job that a rank has asked for, with that rank.
+    /// Returns the next spawn request with the rank that sent it.
     pub(in super::super) fn take_spawn(&mut self) -> Option<(Proc, SpawnRequest)> {
         self.spawns.pop_front()
     }
@@ -76,7 +78,7 @@ impl JobControl<'_> {
         self.find_abandoned();
     }
 
-    /// Carries out the effects that the server has decided on.
+    /// Executes the effects that the PMI server has returned.
     pub(in super::super) fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
@@ -87,7 +89,7 @@ impl JobControl<'_> {
                 }
                 Effect::Abort { by, code, message } => {
                     let cause = Cause::Aborted { code, message };
-                    // An exit status has eight bits, and an abort is never a success.
+                    // An exit status has 8 bits, and an abort must not become status 0.
                     let status = match code & 0xff {
                         0 => 1,
                         low => low,
@@ -101,9 +103,10 @@ impl JobControl<'_> {
         }
     }
 
-    /// Finds ranks that have ended and closed their sockets: they never enter a barrier, and ranks that wait there would wait indefinitely.
+    /// Finds ranks that have ended and closed their sockets while others wait in a barrier.
     ///
-    /// If a job survives deaths, such a rank is a loss even if no rank waits yet: others may wait elsewhere than in a barrier.
+    /// Without this check those ranks would wait indefinitely.
+    /// In a fault-tolerant job such a rank is a loss even if no rank waits in a barrier yet.
     pub(super) fn find_abandoned(&mut self) {
         while self.is_running()
             && let Some((proc, cause)) = self.abandoned()

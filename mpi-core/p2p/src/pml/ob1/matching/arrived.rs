@@ -43,7 +43,7 @@ impl Content {
         }
     }
 
-    /// Returns true if its data are buffered here and charged to its sender.
+    /// Returns true if the message's data are buffered in this process and charged to the sender.
     pub(in crate::pml::ob1) fn is_charged(&self) -> bool {
         matches!(self, Content::Eager(_) | Content::Followed(_))
     }
@@ -71,7 +71,7 @@ impl Kept {
         self.bytes
     }
 
-    /// Returns its sender's request, which its fragments name.
+    /// Returns the sender's request, which the message's fragments name.
     pub(in crate::pml::ob1) fn sender(&self) -> ReqId {
         self.sender
     }

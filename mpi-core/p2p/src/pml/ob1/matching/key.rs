@@ -32,7 +32,7 @@ impl Key {
         usize::from(self.source() == ANY_SOURCE) | usize::from(self.tag() == ANY_TAG) << 1
     }
 
-    /// Returns true if it has no wildcard.
+    /// Returns true if the key has no wildcard.
     #[inline]
     pub fn is_exact(self) -> bool {
         self.form() == 0

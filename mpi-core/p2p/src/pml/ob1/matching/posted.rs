@@ -83,7 +83,7 @@ impl<R: PartialEq> Posted<R> {
         self.take_hot(message)
     }
 
-    /// As [`Posted::take`], for the hot queue only.
+    /// Implements [`Posted::take`] for the hot queue only.
     #[inline(always)]
     fn take_hot(&mut self, message: Key) -> Option<R> {
         if !self.hot_key.accepts(message) {
@@ -92,7 +92,7 @@ impl<R: PartialEq> Posted<R> {
         self.hot.pop_front().map(|entry| entry.receive)
     }
 
-    /// As [`Posted::take`], if receives of several keys are posted.
+    /// Implements [`Posted::take`] if receives of several keys are posted.
     #[inline(never)]
     fn take_of_many(&mut self, message: Key) -> Option<R> {
         let hot = match self.hot.front() {

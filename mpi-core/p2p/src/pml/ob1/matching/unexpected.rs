@@ -52,7 +52,7 @@ impl<M> Unexpected<M> {
         self.len
     }
 
-    /// Returns true if there is none, the usual state when a receive is posted, which then needs no search.
+    /// Returns true if there is no unexpected message: the usual state when a receive is posted, which then needs no search.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0

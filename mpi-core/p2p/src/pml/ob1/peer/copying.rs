@@ -5,7 +5,7 @@ use std::cell::Cell;
 pub struct Copying {
     /// Cleared permanently when the system refuses the first single copy.
     single: Cell<bool>,
-    /// Cleared permanently when one side could not do its part of a copy.
+    /// Cleared permanently when one side could not copy its part.
     cooperative: Cell<bool>,
     /// Messages announced to the peer that it has not answered yet.
     announced: Cell<u32>,
@@ -32,12 +32,12 @@ impl Copying {
         self.single.set(false);
     }
 
-    /// Returns true if both sides may work on one copy: no earlier one has failed, and the peer has no message of this process to copy meanwhile.
+    /// Returns true if both sides may work on one copy: no earlier cooperative copy has failed, and the peer has no message of this process to copy meanwhile.
     pub fn is_cooperative_worth_it(&self) -> bool {
         self.announced.get() == 0 && self.cooperative.get()
     }
 
-    /// Disables cooperative copies, after one side could not do its part.
+    /// Disables cooperative copies, after one side could not copy its part.
     pub fn forbid_cooperative(&self) {
         self.cooperative.set(false);
     }

@@ -1,6 +1,6 @@
 //! The sender's side of flow control: how much may be sent eagerly to a peer.
 //!
-//! Each send compares its size with one word, the eager limit; THROTTLE sets it to zero.
+//! Each send compares its size with one word, the eager limit; THROTTLE sets this word to zero.
 //! A sender that never waits would not receive THROTTLE, so it polls its transports after every [`LOOK`] bytes of eager data.
 
 use std::cell::Cell;
@@ -17,14 +17,14 @@ pub struct Credit {
     eager: usize,
     /// Shorter messages are sent eagerly: the eager limit plus one, or zero while the peer throttles.
     eager_below: Cell<usize>,
-    /// Whether the peer may have to be connected first, and nothing has been sent to it yet.
+    /// Whether the peer may have to be connected first, and no message has been sent to it yet.
     unconnected: Cell<bool>,
     /// The eager bytes that may be sent before the next poll for THROTTLE.
     unpolled_bytes: Cell<isize>,
 }
 
 impl Credit {
-    /// Creates the credit of a peer to which nothing has been sent; `unconnected` if it may have to be connected first.
+    /// Creates the credit of a peer to which no message has been sent; `unconnected` if the peer may have to be connected first.
     pub(super) fn new(eager: usize, unconnected: bool) -> Credit {
         Credit {
             eager,

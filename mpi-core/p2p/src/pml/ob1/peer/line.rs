@@ -22,7 +22,7 @@ impl Line {
         self.sends.borrow_mut().push_back(req);
     }
 
-    /// Removes the send whose turn it is.
+    /// Removes and returns the first send of the queue.
     pub fn pop(&self) -> Option<Req> {
         self.sends.borrow_mut().pop_front()
     }

@@ -92,17 +92,17 @@ impl Peer {
         self.btl.send(self.endpoint, am, header, payload)
     }
 
-    /// Returns its transport.
+    /// Returns the peer's transport.
     pub(super) fn btl(&self) -> &dyn Btl {
         &*self.btl
     }
 
-    /// Returns its transport as a counted reference.
+    /// Returns the peer's transport as a counted reference.
     pub(super) fn shared_btl(&self) -> &Rc<dyn Btl> {
         &self.btl
     }
 
-    /// Returns its address in the transport.
+    /// Returns the peer's address in its transport.
     pub(super) fn endpoint(&self) -> Endpoint {
         self.endpoint
     }

@@ -7,7 +7,8 @@ use crate::trial::order_of;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Of every `ROUND` messages that are not short, the last `ASKING` use rendezvous: enough to fill a window or two with nothing else, so that their receiver continues to measure.
+/// Of every `ROUND` messages that are not short, the last `ASKING` use rendezvous.
+/// These messages fill one or two windows completely, so that their receiver continues to measure.
 pub const ROUND: u16 = 8192;
 pub const ASKING: u16 = 128;
 
@@ -39,7 +40,7 @@ pub enum Destination {
 }
 
 impl Pipeline {
-    /// Returns true if the peer wants a message of this size by the eager pipeline; every once in a while a few use rendezvous nevertheless.
+    /// Returns true if the peer wants a message of this size by the eager pipeline; the last `ASKING` of `ROUND` messages use rendezvous nevertheless.
     pub fn is_wanted(&self, bytes: u64) -> bool {
         self.wanted.get() & bit(bytes) != 0 && self.turn.get() < ROUND - ASKING
     }
@@ -75,7 +76,7 @@ impl Pipeline {
         });
     }
 
-    /// Directs the remaining fragments of such a message to its receive.
+    /// Directs the remaining fragments of an announced message to its receive.
     pub fn redirect(&self, sender: ReqId, receive: ReqId) {
         let mut coming = self.coming.borrow_mut();
         if let Some(rest) = coming.iter_mut().find(|c| c.sender == sender) {

@@ -1,6 +1,6 @@
 //! The queue of messages that a peer's transport has not accepted yet.
 //!
-//! It keeps the order in which messages were sent, on which matching relies.
+//! The queue keeps the order in which messages were sent, on which matching relies.
 
 use crate::btl::{Am, Header};
 use crate::request::Req;
@@ -30,7 +30,7 @@ pub struct SendQueue {
 }
 
 impl SendQueue {
-    /// Returns true if nothing is queued, so that a new message overtakes none.
+    /// Returns true if no message is queued, so that a new message overtakes none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.borrow().is_empty()
@@ -56,7 +56,7 @@ impl SendQueue {
         item.is_some()
     }
 
-    /// Drops everything, after the loss of the peer.
+    /// Drops all queued messages, after the loss of the peer.
     pub fn clear(&self) {
         self.items.borrow_mut().clear();
     }

@@ -1,4 +1,4 @@
-//! Direct receive: a transport reads long payloads straight into the receive buffer.
+//! Direct receive: a transport reads long payloads directly into the receive buffer.
 //!
 //! A fragment contains its destination.
 //! A long eager message is matched when its first bytes arrive, which keeps the order, since later messages of its sender arrive later.

@@ -1,9 +1,9 @@
 //! The eager pipeline: messages of medium length whose data follow the announcement without a CTS.
 //!
-//! If fragments are the faster protocol, a rendezvous takes such a message as much time again as its data:
+//! If fragments are the faster protocol, a rendezvous doubles the time of a message of medium length:
 //! the announcement must arrive and the CTS return before the first fragment is sent.
 //! So a receiver whose measurements ([`protocol_choice`](super::super::protocol_choice)) favour fragments for messages of an order of size notifies their sender ([`wire::EAGER_MODE`]).
-//! From then on that sender announces them with [`wire::EAGER_START`] and sends their data at once, in fragments ([`wire::EAGER_FRAG`]) that name the announcement.
+//! The sender then announces such messages with [`wire::EAGER_START`] and sends their data at once, in fragments ([`wire::EAGER_FRAG`]) that name the announcement.
 //! Both sides copy neighbouring fragments concurrently, and the send is complete when the transport has accepted the last one.
 //!
 //! The announcement is matched like any other, so order is kept.
@@ -12,8 +12,8 @@
 //!
 //! A message that fits in one fragment is sent like a short message, together with its announcement ([`wire::EAGER_LONG`]).
 //!
-//! Once in a while a few messages use rendezvous again, so that the receiver continues to measure; the result may end the pipeline.
-//! If fragments are the only possible protocol, none does; the same holds for data in more runs than a single copy could name.
+//! Periodically, a few messages use rendezvous again, so that the receiver continues to measure; the result may end the pipeline.
+//! If fragments are the only possible protocol, no message uses rendezvous again; the same holds for data in more runs than a single copy could name.
 //!
 //! This is the receiver's part; the sender's is in [`pipeline`](super::super::send::pipeline).
 
@@ -38,7 +38,7 @@ pub fn disturb(core: &Core, from: ProcId) {
     }
 }
 
-/// Handles the announcement of a message whose data are on their way.
+/// Handles the announcement of a message whose data follow without a request.
 pub fn on_start(core: &Core, from: ProcId, payload: &[u8]) -> Result<Arrived, ProtocolError> {
     let (Some(announced), Ok(peer)) = (Rendezvous::decode(payload), core.links().peer(from)) else {
         return Err(ProtocolError("a malformed announcement"));
@@ -100,7 +100,7 @@ pub fn on_frag(
     Ok(())
 }
 
-/// Copies a fragment into its receive, unless that was abandoned or has been filled.
+/// Copies a fragment into its receive, unless the receive was abandoned or has been filled.
 fn put(core: &Core, receive: ReqId, offset: u64, payload: &[u8]) {
     let req = core.requests().get(receive);
     let Some(req) = req.filter(|req| !req.is_complete()) else {

@@ -4,7 +4,7 @@ use super::super::core::Core;
 use super::super::matching::Key;
 use crate::request::{Body, Req};
 
-/// Shows the observer that the receive of an announced message begins or ends.
+/// Notifies the observer that the receive of an announced message begins or ends.
 pub fn show(core: &Core, req: &Req, key: Key, bytes: u64, begins: bool) {
     if let Some(observer) = core.observer()
         && let Body::Recv(recv) = &*req.body.borrow()

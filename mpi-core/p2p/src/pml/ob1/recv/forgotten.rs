@@ -8,7 +8,7 @@ use crate::request::ReqId;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// A program that frees communicators with unmatched messages is erroneous, and costs no more memory than this.
+/// The maximum number of stored messages. Freeing a communicator with unmatched messages is an error of the program, so its cost in memory is bounded.
 const MOST: usize = 4096;
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Matching a message with its receive: how much the receive takes.
+//! Matching a message with its receive: the number of bytes that the receive takes.
 
 use super::super::core::Core;
 use super::super::matching::Key;
@@ -23,7 +23,7 @@ pub fn meet(core: &Core, req: &Req, key: Key, bytes: u64) -> Option<(u64, Option
     Some((wanted, too_long.or(unlike)))
 }
 
-/// Gives a complete eager message to its receive, and completes it.
+/// Gives a complete eager message to its receive, and completes the receive.
 #[inline]
 pub fn accept_eager(core: &Core, req: &Req, key: Key, data: &[u8]) {
     let mut body = req.body.borrow_mut();

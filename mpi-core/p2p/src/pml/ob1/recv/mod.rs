@@ -1,7 +1,7 @@
 //! The receiving side: a receive from its posting to its completion, by any protocol.
 //!
 //! A message arrives eagerly ([`meeting`]); or by rendezvous ([`rendezvous`]) followed by a single copy ([`single_copy`]) or by fragments ([`fragments`]);
-//! or by the eager pipeline ([`eager_pipeline`]). A transport may read it straight into the receive buffer ([`direct_receive`]).
+//! or by the eager pipeline ([`eager_pipeline`]). A transport may read a message directly into the receive buffer ([`direct_receive`]).
 //! Unexpected data are kept in bounded memory ([`flow_control`](super::flow_control)).
 //!
 //! [`Receiver`] composes these: it finds the receive for a message or the message for a receive, and passes both to the protocol of the message.
@@ -67,13 +67,13 @@ impl Receiver {
         &self.memory
     }
 
-    /// Returns true if data remain to be copied when there is nothing else to do.
+    /// Returns true if open cooperative copies may have bytes left, which are copied when there is no other work.
     #[inline]
     pub(super) fn has_copies(&self) -> bool {
         self.copies.are_open()
     }
 
-    /// Copies the bytes of open cooperative copies that the senders have not copied. Returns true if anything was copied.
+    /// Copies the bytes of open cooperative copies that the senders have not copied. Returns true if any bytes were copied.
     pub(super) fn read_rest(&self, core: &Core) -> bool {
         self.copies.read_rest(core)
     }
@@ -107,7 +107,7 @@ impl Receiver {
         req
     }
 
-    /// Completes a receive with a matching unexpected message. Returns true if none exists and the receive must wait; fails it if no sender is left.
+    /// Completes a receive with a matching unexpected message. Returns true if no such message exists and the receive must wait; fails the receive if no sender is left.
     #[inline(never)]
     fn is_to_wait(&self, core: &Core, matching: &Matching, key: Key, req: &Req) -> bool {
         if let Some((key, message)) = matching.take_unexpected(key) {
@@ -210,7 +210,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Handles a rendezvous announcement; `None` stands for an announcement that could not be decoded.
+    /// Handles a rendezvous announcement; `None` means that the announcement could not be decoded.
     pub(super) fn on_rendezvous(
         &self,
         core: &Core,
@@ -225,7 +225,7 @@ impl Receiver {
         self.announced(core, header, Arrived::new(from, content))
     }
 
-    /// Handles the announcement of a message whose data are on their way.
+    /// Handles the announcement of a message whose data follow without a request.
     pub(super) fn on_eager_start(
         &self,
         core: &Core,
@@ -310,7 +310,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Begins a payload that the transport may read straight into the receive buffer.
+    /// Begins a payload that the transport may read directly into the receive buffer.
     pub(super) fn begin_direct_receive(
         &self,
         core: &Core,
@@ -371,7 +371,7 @@ impl Receiver {
     }
 }
 
-/// Counts an unexpected message and reports it to the observer. Returns its description, if types are compared.
+/// Counts an unexpected message and reports it to the observer. Returns the message's description, if types are compared.
 #[inline]
 fn keeps(core: &Core, context: Context, key: Key, bytes: u64) -> Option<Box<Described>> {
     core.counts().keeps();

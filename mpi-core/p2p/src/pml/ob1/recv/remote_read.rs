@@ -35,7 +35,7 @@ struct Open {
     peer: Rc<Peer>,
     read: u64,
     sender: ReqId,
-    /// When its sender was found to be lost.
+    /// The time at which the loss of the sender was detected.
     lost_since: Cell<Option<Instant>>,
 }
 

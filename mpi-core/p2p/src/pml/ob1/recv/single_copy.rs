@@ -3,7 +3,7 @@
 //! The receiver copies, alone or together with the sender:
 //! 1. it asks for help ([`wire::ASSIST`]) and reads the first half, then handles other messages;
 //! 2. the sender, when it polls, writes the bytes that neither has claimed, and reports their number ([`wire::ASSIST_DONE`]);
-//! 3. when there is nothing else to do, the receiver copies what is left;
+//! 3. when the receiver has no other work, it copies the bytes that are left;
 //! 4. when all data are in place it sends [`wire::FIN`]; if either part has failed, it sends [`wire::CTS`], and the whole message is sent in fragments.
 //!
 //! Between two processes that send to each other at the same time, each receiver copies alone: both cores are busy already.
@@ -156,7 +156,7 @@ impl SingleCopies {
         }
     }
 
-    /// Copies what the senders have left of an open copy; called when there is nothing else to do.
+    /// Copies the bytes of an open copy that the senders have left; called when there is no other work.
     #[cold]
     pub fn read_rest(&self, core: &Core) -> bool {
         let Some(open) = self.open.borrow_mut().pop_front() else {
@@ -168,7 +168,7 @@ impl SingleCopies {
         let req = core.requests().get(open.receive);
         let Some(req) = req.filter(|req| !req.is_complete() && fetch_rest(together, &open, req))
         else {
-            // Abandoned, failed, or nothing is left.
+            // The copy was abandoned or has failed, or no bytes are left.
             together.close(open.number);
             return false;
         };
@@ -259,7 +259,7 @@ fn fetch_rest(together: &dyn CooperativeCopy, open: &Open, req: &Req) -> bool {
     let Body::Recv(recv) = &mut *body else {
         return false;
     };
-    // Taken out of the receive while its memory is borrowed.
+    // The state is taken out of the receive while the receive's memory is borrowed.
     let Some(incoming) = recv.incoming_mut() else {
         return false;
     };
@@ -287,7 +287,7 @@ fn fetch_rest(together: &dyn CooperativeCopy, open: &Open, req: &Req) -> bool {
 /// Makes sure that the sender no longer writes into the buffer of an abandoned receive;
 /// that takes at most as long as copying a piece.
 ///
-/// A sender that has claimed a part reports it and is released then; one that has claimed nothing is released here.
+/// A sender that has claimed a part reports the end of the part and is released then; a sender that has claimed no part is released here.
 pub fn abandon(core: &Core, req: &Req) {
     let (from, wanted, shared) = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => match recv.incoming_mut() {

@@ -1,12 +1,13 @@
 //! Cancellation of an unmatched send (`MPI_Cancel`; MPI 5.0, section 3.8.4).
 //!
-//! Promise: a cancelled send completes, whatever receives its peer posts: either it is cancelled, or a receive has matched it and it proceeds.
-//! The peer must be in an MPI call for that, as for everything that arrives.
+//! Promise: a cancelled send completes, whatever receives its peer posts: either the send is cancelled, or a receive has matched it and the send proceeds.
+//! The peer must be in an MPI call to answer, as for every arriving message.
 //!
 //! Only a rendezvous needs cancellation; all other messages have been sent or are sent without a receive.
 //! A message that has not been announced is taken out of the queue.
-//! For an announced one [`wire::CANCEL`] follows the announcement. If the message is still unmatched, the peer drops it,
-//! or it was dropped with its communicator; the answer [`wire::CANCELLED`] completes the send. If a receive has matched it there is no answer, since the match itself completes the send.
+//! For an announced message, [`wire::CANCEL`] follows the announcement. The peer drops the message if it is still unmatched; the message may also have been
+//! dropped with its communicator. In both cases the answer [`wire::CANCELLED`] completes the send. If a receive has matched the message,
+//! there is no answer, because the match itself completes the send.
 
 use super::super::core::Core;
 use super::super::wire;

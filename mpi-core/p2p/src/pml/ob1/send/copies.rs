@@ -4,7 +4,7 @@
 //! Programs of other MPI libraries rely on short messages being sent without one, even hundreds of MiB of them that are received in another order.
 //! So the sender copies the message and completes the send; the copy is freed when its receive has taken it.
 //!
-//! Promise: all copies together take no more than [`Config::copied_max`](super::super::config::Config) bytes; a message beyond that waits as a long one does.
+//! Promise: all copies together take no more than [`Config::copied_max`](super::super::config::Config) bytes; a message beyond this limit waits like a long message.
 
 use super::super::core::Core;
 use super::super::peer::{COST, Peer};
@@ -24,7 +24,7 @@ const REQUEST: u64 = 2 * COST as u64;
 #[derive(Default)]
 pub struct SenderCopies {
     sends: RefCell<Vec<(Req, u64)>>,
-    /// The memory of all of them, in bytes.
+    /// The memory of all copies, in bytes.
     bytes: Cell<u64>,
     /// The process's completion count when delivered copies were last searched for.
     looked: Cell<u64>,

@@ -11,7 +11,7 @@ use crate::pml::envelope::{Envelope, Mode};
 
 /// Up to this length a message is always sent eagerly, because programs rely on short messages being sent without a receive.
 const BRIEF: usize = 4 << 10;
-/// Up to this length an eager message is sent in one piece; both sides copy longer ones concurrently.
+/// Up to this length an eager message is sent in one piece; both sides copy longer messages concurrently.
 const WHOLE: usize = 32 << 10;
 /// Packing this number of runs takes longer than announcing them, after which the receiver can begin with the first fragment.
 const LABORIOUS_RUNS: i64 = 256;
@@ -23,17 +23,17 @@ pub fn is_eager(core: &Core, peer: &Peer, mode: Mode, buf: &SendBuf) -> bool {
     if mode != Mode::Standard {
         false
     } else if bytes < peer.credit().eager_below() {
-        // If packing takes long, it pays to have the receiver unpack the first fragment meanwhile.
+        // If packing takes long, a rendezvous is faster: the receiver unpacks the first fragment while the sender packs the next one.
         bytes <= BRIEF || !peer.copying().is_single_possible() || buf.run_count() < LABORIOUS_RUNS
     } else {
-        // It fits into one fragment, and packing a few long runs takes no longer than an announcement would.
+        // The message fits into one fragment, and packing a few long runs takes no longer than an announcement would.
         bytes <= WHOLE.min(peer.limits().max_send)
             && buf.is_in_runs()
             && pipeline::fragment(core, peer, buf).is_some()
     }
 }
 
-/// Passes such a message to the transport.
+/// Passes an eager message to the transport.
 #[inline]
 pub fn send_eager(peer: &Peer, envelope: &Envelope, buf: &SendBuf) -> Result<(), SendError> {
     let header = wire::match_header(envelope.context, envelope.source, envelope.tag);

@@ -4,7 +4,7 @@
 //! sends in fragments take turns ([`streams`]), and the sender copies a part of a cooperative copy ([`assist`]).
 //! Short messages to a throttling receiver are copied ([`copies`]); a send may be cancelled ([`cancel`]).
 //!
-//! [`Sender`] composes these: it chooses the protocol of each message, and retries the queued ones.
+//! [`Sender`] composes these parts: it chooses the protocol of each message, and retries the queued messages.
 
 mod announce;
 pub mod assist;
@@ -38,7 +38,7 @@ use unreachable::fail_send;
 
 /// The state of a send after its start.
 pub enum Sent {
-    /// The transport has accepted the data; there is nothing to wait for.
+    /// The transport has accepted the data, so the send is complete.
     Done,
     Pending(Req),
 }
@@ -141,7 +141,7 @@ impl Sender {
     fn offer(&self, core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
         let body = req.body.borrow();
         let Body::Send(send) = &*body else {
-            // Cancelled or abandoned while it was queued.
+            // The send was cancelled or abandoned while it was queued.
             return Ok(());
         };
         if is_eager(core, peer, send.mode(), send.buf()) {
@@ -150,7 +150,7 @@ impl Sender {
             drop(body);
             match peer.is_connected() {
                 true => core.requests().complete_ok(req),
-                // A thread that waits for it makes the connection, so it is not delayed while the program computes.
+                // A thread that waits for the message establishes the connection, so the message is not delayed while the program computes.
                 false => self.streams.enqueue(peer, req.clone()),
             }
             return Ok(());
@@ -172,7 +172,7 @@ impl Sender {
 
     /// Offers the queued messages again. Returns true if any was sent.
     ///
-    /// THROTTLE precedes everything else.
+    /// THROTTLE is sent before all queued messages.
     #[cold]
     pub(super) fn drain_queues(&self, core: &Core) -> bool {
         let links = core.links();

@@ -4,7 +4,7 @@ use super::super::peer::Peer;
 use crate::btl::{Am, Header, Payload, SendError};
 use crate::datatype::SendBuf;
 
-/// Sends packed bytes `at..at + len` of a buffer; data that are not contiguous are packed straight into the transport's memory.
+/// Sends packed bytes `at..at + len` of a buffer; data that are not contiguous are packed directly into the transport's memory.
 #[inline]
 pub fn send_range(
     peer: &Peer,

@@ -1,8 +1,8 @@
 //! Sends in fragments: the sends to one peer are served round robin.
 //!
-//! A transport accepts only a part of them at a time.
-//! The first in a peer's queue sends for a turn of 256 KiB, then it moves to the end of the queue.
-//! So a message is not delayed by the whole of a longer one before it, and where messages use the same memory their fragments find it in the cache.
+//! A transport accepts only a part of the fragments at a time.
+//! The first send in a peer's queue sends up to 256 KiB, then it moves to the end of the queue.
+//! So a message does not wait for the whole of a longer message before it, and messages that use the same memory find this memory in the cache.
 //! A send that the transport has refused keeps its position, because the transport may have accepted the beginning of a fragment ([`crate::btl::Lending`]).
 
 use super::super::core::{Core, HandlerResult, ProtocolError};
@@ -94,7 +94,7 @@ impl Streams {
         self.push_all(core);
     }
 
-    /// Sends fragments until every stream is done or its transport is full. Returns true if anything was sent.
+    /// Sends fragments until every stream is done or its transport is full. Returns true if any fragment was sent.
     pub fn push_all(&self, core: &Core) -> bool {
         let peers = std::mem::take(&mut *self.peers.borrow_mut());
         let mut moved = false;

@@ -12,7 +12,7 @@ pub fn fail_send(core: &Core, req: &Req) {
             let About { tag, bytes, .. } = send.about();
             core.losses().gone(send.proc(), tag, bytes)
         }
-        // Cancelled or abandoned while it was queued.
+        // The send was cancelled or abandoned while it was queued.
         _ => return,
     };
     withdraw(req);
