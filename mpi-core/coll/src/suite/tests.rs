@@ -17,6 +17,9 @@ use std::time::Duration;
 
 const SIZES: std::ops::RangeInclusive<u32> = 1..=17;
 
+/// The sizes at which trees and rounds change: powers of two, their neighbours, and odd numbers.
+const TYPICAL: [u32; 8] = [1, 2, 3, 4, 5, 8, 9, 17];
+
 /// Runs `algorithm` on random cases of `call`, blocking and as a request.
 fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut SplitMix64) {
     const CASES: u32 = 4;
@@ -219,14 +222,14 @@ fn job(ranks: u32, coll: &str) -> Job {
 
 #[test]
 fn basic_serves_everything_in_any_order_of_waiting() {
-    for size in SIZES {
+    for size in TYPICAL {
         exercise(&job(size, "basic"), 1);
     }
 }
 
 #[test]
 fn tuned_serves_everything_in_any_order_of_waiting() {
-    for size in SIZES {
+    for size in TYPICAL {
         exercise(&job(size, "tuned"), 3);
     }
 }
@@ -240,7 +243,7 @@ fn checked_calls_give_what_unchecked_ones_give() {
 
 #[test]
 fn all_components_together_serve_everything_in_any_order_of_waiting() {
-    for size in SIZES {
+    for size in TYPICAL {
         exercise(&job(size, ""), 2);
     }
 }
@@ -284,19 +287,49 @@ fn in_a_row(
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --long"]
+fn all_components_serve_everything_at_all_sizes() {
+    for size in SIZES {
+        for (components, seed) in [("basic", 1), ("tuned", 3), ("", 2)] {
+            exercise(&job(size, components), seed);
+        }
+    }
+}
+
+#[test]
 fn short_calls_in_shared_memory_do_not_mix() {
+    short_calls(150);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn many_short_calls_in_shared_memory_do_not_mix() {
+    short_calls(1000);
+}
+
+fn short_calls(calls: u32) {
     for occupancy in ["dedicated", "oversubscribed"] {
         for size in [2, 3, 5, 9, 17] {
             let mut job = job(size, "");
             job.params
                 .set("coll_shm_occupancy", occupancy, Source::Environment);
-            one_after_another(&job, 4, 400);
+            one_after_another(&job, 4, calls);
         }
     }
 }
 
 #[test]
 fn calls_in_single_copies_do_not_mix() {
+    single_copies(100);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn many_calls_in_single_copies_do_not_mix() {
+    single_copies(1000);
+}
+
+fn single_copies(calls: u32) {
     // Single copies for nearly every length, or only for long data with short calls in cells.
     for (cell, occupancy) in [
         ("1", "dedicated"),
@@ -311,7 +344,7 @@ fn calls_in_single_copies_do_not_mix() {
                 .with("coll_shm_single_copy_min", "0")
                 .with("coll_shm_protocol", "copies")
                 .with("coll_shm_cell_size", cell);
-            one_after_another(&job, 5, 200);
+            one_after_another(&job, 5, calls);
         }
     }
 }
