@@ -66,8 +66,9 @@
 //! # The end of a connection
 //!
 //! * `Disconnect` frees the node when it is answered. The wire keeps its level, as at a real port whose program ends.
-//! * If a connection ends without `Disconnect`, its node has died. Its wire returns to the barrier's
-//!   level (idle), so a dead node neither arrives nor, by a reboot, arrives early.
+//! * If a connection ends without `Disconnect`, its node has died.
+//!   Its wire returns to the barrier's level (idle), so a dead node neither arrives nor,
+//!   by a reboot, arrives early.
 //!   The node's wire to the eureka line falls; if the node had raised the line,
 //!   the line stays high until the release. The server's log names the node.
 //!   The kernel notices a dead host after about ten seconds.
