@@ -515,7 +515,8 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             Board,
             Any,
             on_board(|setup, board, at| {
-                // The clamp diodes of a board without a supply hold all its wires low, unless resistors at the nodes pull them up.
+                // The clamp diodes of a board without a supply hold all its wires low,
+                // unless resistors at the nodes pull the wires up.
                 let high = setup.parameters.pull.unwrap_or(false);
                 setup.pauses.push((board, at, Time::from_ps(u64::MAX)));
                 setup
