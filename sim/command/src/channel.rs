@@ -1,8 +1,9 @@
 //! `hwbarr channel`: the channels of a version 2 board, from one node: list the channels, free the
 //! channel of a node that has died, and run a heartbeat.
 //!
-//! Nodes that run `beat` have no network between them. The board replaces it: the lowest member takes the channel when the lines of all
-//! members are at rest, and each member begins to beat when the board reports the members.
+//! Nodes that run `beat` have no network between them, so they synchronise by the board: the lowest
+//! member takes the channel when the lines of all members are at rest,
+//! and each member begins to beat when the board reports the members.
 
 use crate::{Failure, say};
 use barrier_board::served::{Address, ChannelLines, SCHEME};
