@@ -58,7 +58,8 @@ impl Node {
         })
     }
 
-    /// Returns the mapping that holds the `len` bytes at an offset received from another rank, and their offset in it; `None` outside all arenas and the annex.
+    /// Returns the mapping that contains the `len` bytes at an offset from another rank, and their
+    /// offset in the mapping. Returns `None` outside of all arenas and the annex.
     fn block_at(&self, offset: ShmOffset, len: usize) -> Option<(&Arc<Segment>, usize)> {
         let at = usize::try_from(offset.0).ok()?;
         match self.0.layout.owner(at, len) {

@@ -1,7 +1,9 @@
-//! Trust in plugin folders and files: only trusted users may be able to write them.
+//! Trust in plugin folders and files: only trusted users may have write access.
 //!
-//! A plugin runs with all rights of the process, so write access to its file or its folder gives these rights.
-//! Trusted are root, the user of the process, and the owner of the installation, because they can write the library itself.
+//! A plugin runs with all rights of the process,
+//! so a user with write access to its file or folder gets these rights.
+//! Trusted are root, the user of the process, and the owner of the installation,
+//! because these users can write the library itself.
 
 use crate::privilege;
 use std::fmt;
@@ -9,28 +11,28 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Rights of a file (inode(7)).
+/// Permission bits of a file (inode(7)).
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 
-/// Why a folder or a file is not trusted.
+/// The reason why a folder or a file is not trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Untrusted {
-    /// Every user may write it.
+    /// Every user has write access.
     All {
-        /// Its rights.
+        /// The permission bits of the file.
         mode: u32,
     },
-    /// A group other than the process's may write it.
+    /// A group other than the process's group has write access.
     Group {
-        /// The group.
+        /// The group that has write access.
         gid: u32,
-        /// Its rights.
+        /// The permission bits of the file.
         mode: u32,
     },
-    /// It belongs to another user.
+    /// The file belongs to another user.
     Owner {
-        /// The user.
+        /// The owner of the file.
         uid: u32,
     },
 }
@@ -54,7 +56,7 @@ impl fmt::Display for Untrusted {
     }
 }
 
-/// The users and groups whose files are opened.
+/// The users and groups whose files are trusted.
 pub struct Trust {
     users: Vec<u32>,
     groups: Vec<u32>,
@@ -85,7 +87,9 @@ impl Trust {
         }
     }
 
-    /// Checks a folder or a file; links are followed. A path that cannot be read is accepted here: the code that reads it reports the error.
+    /// Checks a folder or a file; links are followed.
+    /// A path that cannot be read is accepted here,
+    /// because the code that reads it reports the error.
     pub fn check(&self, path: &Path) -> Result<(), Untrusted> {
         path.metadata().map_or(Ok(()), |found| {
             self.check_rights(found.uid(), found.gid(), found.mode())
