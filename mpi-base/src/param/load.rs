@@ -111,6 +111,7 @@ impl Params {
 
     /// Merges the settings of this process's environment and of the usual files; `prefix` is the
     /// installation, if known.
+    ///
     /// A program that has more rights than its user ([`environment`]) ignores the user's settings
     /// and reads only the installation's file. Otherwise a user could make it load the user's own
     /// plugin.

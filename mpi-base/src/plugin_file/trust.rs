@@ -63,8 +63,9 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Trusts root, the user and the group of this process, and those of the installation's folder;
-    /// root alone in a process with more rights than its user, since any folder of the user may look like an installation.
+    /// Trusts root, the user and the group of this process, and those of the installation's folder.
+    /// A process with more rights than its user trusts only root,
+    /// because a folder of the user could look like an installation.
     pub fn of_this_process(installation: Option<&Path>) -> Trust {
         if privilege::is_raised() {
             return Trust {
