@@ -1,8 +1,8 @@
 //! A first-fit allocator of offsets in one process's private area of a segment.
 //!
-//! An arena belongs to one process, so it is plain data without locks. It computes offsets and never touches the memory itself.
 //! An arena belongs to one process, so it is plain data without locks.
 //! It computes offsets and never accesses the memory itself.
+//! The free ranges are an ordered map; a returned block is merged with its free neighbours
 //! (D. Knuth, The Art of Computer Programming, volume 1, section 2.5).
 
 use std::collections::BTreeMap;

@@ -1,11 +1,12 @@
 //! The number of cores that this process may keep busy: the minimum of its affinity mask and its cgroup's quota.
 //!
-//! The waiting policy compares it with the number of local ranks: if they fit, a waiting rank may spin; if the node is oversubscribed, it must yield.
 //! The waiting policy compares this number with the number of local ranks:
 //! if the ranks fit, a waiting rank may spin; if the node is oversubscribed, it must yield.
-//! A rank that is bound to some of the cores does not share them with all local ranks, but cannot find out with how many it does:
+//! The standard library reads both cgroup versions; half a core counts as one.
 //! A rank that is bound to a part of the cores shares them with some of the local ranks,
 //! but cannot find out with how many.
+//! Portcullis's mpirun passes the number ([`SHARERS`]); under other launchers ranks exchange their
+//! affinity masks.
 
 /// Environment variable of a bound rank: the number of ranks of its node, including itself, that may run on its cores.
 ///

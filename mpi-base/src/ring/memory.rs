@@ -137,8 +137,8 @@ impl RingMemory {
     /// which were zero before the first end existed.
     ///
     /// # Safety
+    /// `base` must be 128-byte aligned and valid as long as `owner` lives;
     /// nothing else may use the memory, and it may only ever have one producer and one consumer.
-    /// nothing else may use the memory, and it has at most one producer and one consumer, ever.
     #[cfg(not(loom))]
     pub unsafe fn at(base: NonNull<u8>, shape: Shape, owner: Arc<dyn Any + Send + Sync>) -> Self {
         let cells_at = size_of::<GivenBack>();

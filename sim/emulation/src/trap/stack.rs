@@ -88,7 +88,6 @@ fn current() -> Option<libc::stack_t> {
 ///
 /// All signals must be blocked: while `work` runs, the frame of the caller's signal may be on the
 /// alternate stack, which the kernel would regard as unused.
-/// and the kernel would regard that stack as unused.
 pub(super) fn apart<R>(work: impl FnOnce() -> R) -> R {
     let mut work = Some(work);
     let mut run = || work.take().map(|work| work());
