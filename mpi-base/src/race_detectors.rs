@@ -2,7 +2,8 @@
 //!
 //! A lock made of atomic operations orders the threads that take it, but a detector that knows only
 //! pthread locks reports a race on data that the lock protects.
-//! So the lock's owner calls [`acquired`] after taking the lock, and [`releasing`] before releasing it.
+//! So the lock's owner calls [`acquired`] after taking the lock,
+//! and [`releasing`] before releasing it.
 //! The detector then knows that all accesses before a release happen before all accesses after the
 //! next acquisition. Without a detector each call is one relaxed load.
 

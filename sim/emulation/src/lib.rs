@@ -7,8 +7,8 @@
 //! * [`trap`]: emulates the port instructions and `ioperm` of this process, its accesses to
 //!   `/dev/gpiomem`, and the ioctls of `/dev/gpiochip0` (x86-64 Linux only).
 //! * [`registers`]: the register block of the barrier behind a file that programs map.
-//! * [`uio`]: the interrupts of that block's nodes, as files of Linux' UIO, by a file system in user
-//!   space.
+//! * [`uio`]: the interrupts of that block's nodes, as files of Linux' UIO,
+//!   by a file system in user space.
 //! * [`ppdev`]: answers the ioctls of `/dev/parportN` for any process, from a file system in user space.
 //!
 //! No part of the driver is replaced: its instructions are executed and trap,
