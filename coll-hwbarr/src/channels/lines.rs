@@ -75,7 +75,7 @@ fn nodes_of(files: &SimFiles, world: &Comm) -> u32 {
     }
 }
 
-/// Returns the node of a rank if `nodes` nodes are divided among the ranks in order.
+/// Returns the node of a rank, if the ranks are divided among `nodes` nodes in order.
 fn node_of(rank: u32, nodes: u32, world: &Comm) -> u32 {
     (u64::from(rank) * u64::from(nodes) / u64::from(world.size())) as u32
 }
