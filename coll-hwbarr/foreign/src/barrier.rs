@@ -1,9 +1,10 @@
-//! The life cycle of the component in this process: the first barrier sets it up, all barriers use it,
-//! and `MPI_Finalize` closes it.
+//! The life cycle of the component in this process:
+//! the first barrier sets it up, all barriers use it, and `MPI_Finalize` closes it.
 //!
 //! One lock protects all state. Several communicators with the world's processes share the wires.
-//! A process that calls MPI from one thread is in one barrier at a time, and all processes are in the
-//! same one; otherwise their barriers would deadlock without hardware, too.
+//! A process that calls MPI from one thread is in one barrier at a time,
+//! and all processes are in the same one; otherwise their barriers would deadlock without hardware,
+//! too.
 //! If several threads of the program may call MPI at a time, the component serves only the world,
 //! on which the standard allows only one barrier at a time.
 #![allow(unsafe_code)]

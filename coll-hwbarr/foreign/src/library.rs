@@ -3,8 +3,8 @@
 //!
 //! Functions are called by their profiling names, so these calls reach neither a profiler nor a preloaded library.
 //! A handle is an integer or an address; as an argument it is one register in every ABI.
-//! A variable is zeroed before a function stores a handle in it,
-//! zeroed, because some libraries store only four of its eight bytes.
+//! A variable is zeroed before a function stores a handle in it, because some libraries store only
+//! four of its eight bytes.
 #![allow(unsafe_code)]
 
 use mpi_base::environment;
