@@ -544,8 +544,8 @@ fn lower_half(mask: u64) -> u64 {
 
 /// Returns true if this node is one of `nodes`.
 ///
-/// The board checks this before anything else, and refuses all other requests unless the channel is free.
-/// If the question takes the channel, it is given back.
+/// The board checks membership first, and refuses all other requests unless the channel is free.
+/// If the request takes the channel, the channel is given back.
 fn is_among(programmer: &mut BoxedProgrammer, nodes: u64) -> Result<bool, BoardError> {
     let members = programmer.members(0)?;
     match programmer.take(0, nodes) {

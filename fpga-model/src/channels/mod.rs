@@ -32,9 +32,9 @@
 //! A request takes effect only at the edge after its last bit, and only if its check is correct.
 //! [`Operation`] and [`Status`] define the rules:
 //!
+//! * only a free channel can be taken, by a node that will be a member;
 //! * only a member can free a channel or set its limit;
-//! * for both, the synchronised lines of all old and new members must be idle.
-//! * for both, the synchronised line of every old and new member must be idle.
+//! * to take or free a channel, the synchronised lines of all old and new members must be idle.
 //!
 //! # Time limit
 //!
