@@ -1,10 +1,10 @@
 //! Inputs whose interrupt wakes a process that sleeps in the kernel.
 //!
 //! # The guarantee
-//! An input reports whether a change of its level wakes a sleeper.
-//! By default it does not, and such an input never sleeps.
+//!
+//! An input reports whether a change of its level wakes a sleeper. By default it does not,
+//! and such an input never sleeps.
 //! A sleep ends at its time limit at the latest, so a lost interrupt costs only time.
-//! A sleep ends at its limit at the latest, so a lost interrupt costs only time.
 //!
 //! # The protocol
 //!
