@@ -197,7 +197,7 @@ pub enum BadSweep {
         /// The value, as given.
         word: String,
     },
-    /// The range has no value, no end, or more than [`MOST_VALUES`] values.
+    /// The range has no value, no end, or more than 10,000 values.
     Range(String),
 }
 

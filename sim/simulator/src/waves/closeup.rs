@@ -27,7 +27,7 @@ pub struct Closeup {
     /// The name of the row whose changes are the releases.
     pub level: String,
     /// End time of the rows: the end of the run,
-    /// or earlier if a clock has more than [`MOST_CHANGES`].
+    /// or earlier if a clock has more than 20,000 changes.
     pub end: Time,
 }
 
