@@ -2,7 +2,9 @@
 //!
 //! A block sent to a neighbour must be as long as the neighbour's receive block for it;
 //! parallel edges between two members match in the order in which the topology lists them.
-//! Only the two ends of an edge know it, so every member broadcasts its outgoing edges and searches those of the others for edges to itself.
+//! Only the two ends of an edge know the edge.
+//! So every member broadcasts its outgoing edges and searches the others' edges
+//! for edges to itself.
 //! Asymmetric topologies are detected too: an edge that the other end does not list counts as zero bytes there.
 
 use super::difference::{Difference, share};
