@@ -3,11 +3,13 @@
 //! Enabled by `coll_base_check`.
 //! If disabled, it serves no communicator, and calls do not pass through it.
 //! It has the highest priority of all components.
-//! Before it passes a call down, every member sends its call signature to all others, in messages of the same invocation;
+//! Before it passes a call down, every member sends its call signature to all others,
+//! in messages of the same invocation.
 //! If two call signatures differ,
 //! the call fails on every member with an error that lists the call of each member ([`Mismatch`]).
 //!
-//! The check compares the operation, whether it is blocking, its root, its operator, and the byte counts that the standard makes equal (MPI 5.0, section 6.1);
+//! The check compares the operation, whether it is blocking, its root, its operator,
+//! and the byte counts that the standard makes equal (MPI 5.0, section 6.1).
 //! For calls with several counts,
 //! it compares the bytes that each member sends with the bytes
 //! that each receiver expects ([`amounts`]).

@@ -254,7 +254,7 @@ impl Module for Eager {
     const OPERATIONS: &'static [abi::Operation] = &[
         nonblocking::<Eager>(abi::BCAST),
         nonblocking::<Eager>(abi::SCAN),
-        // A gather that this component begins is passed down.
+        // `begin` passes a gather down.
         nonblocking::<Eager>(abi::GATHER),
     ];
 

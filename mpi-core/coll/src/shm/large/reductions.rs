@@ -125,8 +125,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let is_worker = |rank| team.worker(rank).is_some();
         self.end(inputs);
         match recv {
-            // A worker writes after it has combined,
-            // so at that time it no longer reads this rank's data.
+            // Each worker writes after it has combined, so no worker reads an operand any more.
             Some(_) => self.end_with(results, is_worker).await?,
             None => {
                 self.end(results);

@@ -1,6 +1,7 @@
 //! Shared-memory transport between the processes of one node, over the rings of [`mpi_base::node`].
 //!
-//! A small payload travels inside a ring's cell, a medium one in the ring's byte area, a longer one in a pooled fragment;
+//! A small payload travels inside a ring's cell, a medium one in the ring's byte area,
+//! a longer one in a pooled fragment.
 //! All three kinds of payload have a cell in the same ring, so they keep their order.
 //! The fast path has no system call and no lock: a send is a store to the receiver's ring, and a receive polls it.
 //! Up to [`SCAN`] senders are polled one by one; beyond that, the receiver asks senders to set marks and polls only marked rings.

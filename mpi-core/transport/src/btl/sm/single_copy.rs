@@ -3,7 +3,8 @@
 //! *Alone*: the receiver reads the whole message.
 //! *Together*: the receiver offers pieces ([`mpi_base::split_copy`]) and reads them from the front, while the sender, if it helps, writes from the back:
 //! Two cores copy, and each finds its half in its own cache if the same buffers are sent again.
-//! Data that are copied together are accessed by the kernel only, never by loads and stores of either program,
+//! Data that are copied together are accessed by the kernel only,
+//! never by loads and stores of either program.
 //! Exactly one of the two processes copies each piece.
 //!
 //! A receiver may have a few open offers.

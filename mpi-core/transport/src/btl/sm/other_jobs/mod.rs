@@ -1,6 +1,7 @@
 //! Shared memory with processes of other jobs on the same node.
 //!
-//! Two processes of different jobs have no common segment. The process that first sends creates a two-process segment,
+//! Two processes of different jobs have no common segment.
+//! The process that first sends creates a two-process segment.
 //! The creator passes the descriptor to the other process's socket ([`meeting`]) and writes
 //! at once; the other process finds the segment when it polls its sockets.
 //! If both begin at the same time, two such segments exist.
