@@ -4,7 +4,7 @@
 //! 1. rank 0 broadcasts an invitation: the components that can serve on rank 0, by name and priority, in the order of names,
 //!    each with its config blob (`Module::export_config`);
 //! 2. every member passes each blob to its component of that name (`Module::import_config`)
-//! and votes; a component without a refusal is kept;
+//!    and votes; a component without a refusal is kept;
 //! 3. if rank 0's invitation marks some of these as having a collective set-up, the members enable them in the order of names
 //!    and vote again on the outcome;
 //! 4. for each lost vote, the lowest rank that refused broadcasts its reason.

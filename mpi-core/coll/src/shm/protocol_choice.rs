@@ -20,7 +20,7 @@
 //!    A member that reads the new plan
 //!    in an earlier call finds the same protocol there as in the old plan.
 //! 3. Step 2 holds because rank 0 writes only after every rank has finished a number
-//! of the last trial call of the old plan:
+//!    of the last trial call of the old plan:
 //!    all calls that have not read the plan yet use the final protocol of the old plan, which is the first of the new one.
 //!
 //! The cost of a call is the mean over the members:
