@@ -12,8 +12,7 @@ pub type Entry = (&'static str, fn(&[u8]));
 /// The decoders.
 pub const ENTRIES: &[Entry] = &[("invitation", invitation), ("tuning_rules", tuning_rules)];
 
-/// The decoder of the invitation, in
-/// which rank 0 offers components to the members of a communicator.
+/// The decoder of the invitation: rank 0 offers components to the members of a communicator.
 pub fn invitation(bytes: &[u8]) {
     let long = |entry: &offer::Entry<'_>| entry.name.len() + entry.config.len();
     assert!(offer::read(bytes).map(|entry| long(&entry)).sum::<usize>() <= bytes.len());

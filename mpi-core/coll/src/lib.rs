@@ -1,5 +1,4 @@
-//! COLL, collective operations:
-//! components compete for each communicator and for each collective function.
+//! COLL, collective operations: components compete for each function of each communicator.
 //!
 //! When a communicator is made, every component is queried; the members agree on the components that all of them can use.
 //! For each function the component of the highest priority is called first and may pass the call to the next lower one.

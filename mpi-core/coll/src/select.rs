@@ -12,8 +12,7 @@
 //! So most communicators take two rounds, and no member serves a call before it knows that all members will ([ADR 17]).
 //! The invitation is in the same message as the context id if the context id is broadcast as well.
 //!
-//! Names are sent as text, so a plugin
-//! that is installed only on some machines is detected and dropped.
+//! Names are sent as text, so a plugin that some machines lack is detected and dropped.
 //! Only rank 0's priorities are used,
 //! so a setting that reached only one rank cannot make members choose differently.
 //! A communicator of one member needs no messages.

@@ -1,9 +1,7 @@
 //! Buffered sends (MPI 5.0, sections 3.4 and 3.6): the message is copied and the call returns.
 //!
-//! The copy is in the library's own memory;
-//! the attached buffer only gives the size limit of the copies.
-//! The library writes no bookkeeping into the user's memory,
-//! so the program cannot corrupt it there.
+//! The copy is in the library's own memory; the attached buffer only limits the size of the copies.
+//! The library writes no bookkeeping into the user's memory, so a program cannot corrupt it there.
 
 use crate::Error;
 use crate::comm::Comm;
@@ -191,8 +189,7 @@ impl Buffer {
             attached.held.retain(|held| {
                 let left = held.req.is_complete();
                 if left {
-                    // A failure is ignored: the call
-                    // that could have reported it has already returned.
+                    // A failure is ignored: the call that could have reported it has returned.
                     let _ = engine.pml().requests().finish(&held.req);
                 }
                 !left

@@ -4,8 +4,7 @@
 //! Point-to-point messages are counted when they are sent.
 //! A collective operation is counted by its definition, not by its algorithm:
 //! a broadcast counts as the root's bytes sent to each other member, whatever the algorithm, even in shared memory where no message is sent.
-//! One-sided accesses are counted at their origin;
-//! a get counts in the direction in which its bytes move.
+//! One-sided accesses are counted at their origin, a get in the direction in which its bytes move.
 //! A barrier is one message without bytes to each other member. Messages to processes of other jobs are not counted.
 //!
 //! The counts are written to the [event ring](mpi_base::node::EventRing) when the process finalizes.

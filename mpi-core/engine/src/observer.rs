@@ -115,8 +115,7 @@ impl RunObserver {
             .get_or_init(|| Rc::new(Matrix::for_tools(place)))
     }
 
-    /// Adds a tool's observer, which is also called for all messages;
-    /// only the first call has an effect.
+    /// Adds a tool's observer, which also sees all messages; only the first call has an effect.
     pub fn show(&self, events: Rc<dyn Observer>) {
         let _ = self.events.set(events);
     }

@@ -168,8 +168,7 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
             ));
             fails_by_its_leader(leader, &heard, made(outcome));
         }
-        // Existing communicators keep working,
-        // and the same leaders can connect with valid arguments.
+        // Existing communicators keep working, and the leaders can connect with valid arguments.
         let bridge = (me == leader).then_some(Ok((&world, 5 - me)));
         let inter = engine.block_on(part.inter().create(1, bridge, 3));
         assert_eq!(made(inter.map(Some)), Ok(Some(part.size())));

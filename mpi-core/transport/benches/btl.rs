@@ -5,8 +5,7 @@
 //! Two threads pinned to two cores act as two ranks.
 //! The reference is a ping-pong of one cache line.
 //! Ratios to the reference are comparable between machines; microseconds are not.
-//! Rounds are short and interleave the figures,
-//! so a slow phase of the machine affects all figures alike.
+//! Rounds are short and interleave the figures, so a slow phase of the machine affects all alike.
 //! The output has the best round of each figure, which is the cost of the code,
 //! and the median round, which includes the machine's noise.
 

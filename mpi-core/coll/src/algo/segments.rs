@@ -79,8 +79,7 @@ pub async fn reduce(
     let left = left.transpose()?;
     let right = tree.right.map(|rank| Ok::<_, Error>((rank, slots()?)));
     let right = right.transpose()?;
-    // The buffer to which the left child's data are added,
-    // unless the right child's slot is used for that.
+    // The buffer that the left child's data are added to, unless it is the right child's slot.
     let mine = match (&left, &right, tree.parent) {
         (Some(_), None, Some(_)) => Some(slots()?),
         _ => None,

@@ -3,8 +3,7 @@
 //! A block sent to a neighbour must be as long as the neighbour's receive block for it;
 //! parallel edges between two members match in the order in which the topology lists them.
 //! Only the two ends of an edge know the edge.
-//! So every member broadcasts its outgoing edges and searches the others' edges
-//! for edges to itself.
+//! So every member broadcasts its outgoing edges and searches the other edges for edges to itself.
 //! Asymmetric topologies are detected too: an edge that the other end does not list counts as zero bytes there.
 
 use super::difference::{Difference, share};

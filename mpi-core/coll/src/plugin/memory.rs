@@ -5,8 +5,7 @@
 //! The block begins with the host's reference count:
 //! the number of members that still use the block.
 //! A block may be returned to its arena only when no member uses it, and members release it at different times;
-//! A block that its owner releases early is kept among the [`RetiredBlocks`]
-//! until the count is zero.
+//! A block that its owner releases early stays in the [`RetiredBlocks`] until the count is zero.
 
 use mpi_base::atomic::{AtomicU32, Ordering};
 use mpi_base::mem::Held;

@@ -84,8 +84,7 @@ fn is_required(component: &str, params: &Params) -> Result<bool, ParamError> {
     })
 }
 
-/// Returns the reason why the component does not serve,
-/// for a message that already begins with rank `me`.
+/// Returns why the component does not serve, for a message that already begins with rank `me`.
 fn reason(name: &str, refused: &Refused, me: u32) -> String {
     let reason = reason_for(name, refused).0;
     // The output line already begins with this rank.

@@ -207,8 +207,7 @@ impl Cells {
         self.number.get() == 0
     }
 
-    /// Returns true if an operation may have used slices;
-    /// then every member has begun such an operation.
+    /// Returns true if an operation may have used slices; every member has then begun it.
     pub fn have_used_slices(&self) -> bool {
         self.has_used_slices.get()
     }

@@ -84,8 +84,7 @@ impl Sizes {
 
     /// Returns the default sizes, if there is enough memory. With a core per rank, cells become shorter with the number of members.
     ///
-    /// When oversubscribed, data
-    /// in one cell let a rank continue before another rank is scheduled in.
+    /// When oversubscribed, data in one cell let a rank continue before another is scheduled in.
     /// Two copies are then faster than a single copy by the kernel,
     /// whose page lookups cost as much as the copying.
     /// `cycled` is the size in bytes that the ring of a member's pieces should have; zero if slices are not faster.
@@ -109,8 +108,7 @@ impl Sizes {
 
     /// Returns the default sizes for a communicator whose rank 0 has `left` bytes of memory.
     ///
-    /// The cells are the longest that take at most 1 / `SHARE` of `left`,
-    /// but not shorter than `SHORTEST`.
+    /// The cells are the longest that take at most 1 / `SHARE` of `left`, but at least `SHORTEST`.
     /// So cells become shorter as communicators are added,
     /// and many communicators get cells before one gets none.
     pub fn affordable(members: u32, occupancy: Occupancy, cycled: usize, left: usize) -> Sizes {

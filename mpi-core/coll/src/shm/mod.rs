@@ -9,8 +9,7 @@
 //! when oversubscribed, [`counter`] costs each rank one atomic addition and, in the best case, one context switch.
 //!
 //! Protocol: rank 0 allocates a block from its arena, chooses the barrier and sends the [`segment`] and the choice in its config blob.
-//! Only rank 0 frees the block:
-//! when all members have left, or after the vote if some member refuses.
+//! Only rank 0 frees the block: when all members have left, or after a vote with a refusal.
 //!
 //! Operations are numbered when they are called or started, which all members do in the same order; [`route`] selects their protocol.
 //! Barriers of one communicator run one after another: an `MPI_Ibarrier` enters when the previous one has completed.

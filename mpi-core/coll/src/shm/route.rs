@@ -10,8 +10,7 @@
 //!
 //! Protocol: an operation gets its [`Route`], and its numbers in its lane's cells ([`Begun`]),
 //! when it is called or started, and may be carried out later.
-//! All members make the same calls in the same order,
-//! so an operation has the same numbers on all of them.
+//! All members make the same calls in the same order, so an operation has the same numbers on all.
 //! A measured operation blocks until the cells of its first number are free,
 //! and only then gets its numbers; so requests are not measured.
 

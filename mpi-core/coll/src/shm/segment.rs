@@ -96,8 +96,7 @@ impl State {
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
         if members.count() <= FEW {
-            // Creating a communicator waits for messages,
-            // so mapping these pages meanwhile costs little.
+            // Creating a communicator waits for messages, so mapping these pages costs little.
             // Pages are not mapped ahead for many members, which have many pages.
             node.map_ahead(config.place, FIRST_USED);
         }

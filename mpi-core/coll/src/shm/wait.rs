@@ -170,8 +170,7 @@ pub async fn unless_broken(
     .await
 }
 
-/// Waits until `done` returns true;
-/// `holds` allows the rank to spin on its core when oversubscribed.
+/// Waits until `done` returns true; with `holds`, the rank may spin when oversubscribed.
 ///
 /// When oversubscribed, the first yield is made inline, since every return after a switch is mispredicted ([`mpi_base::yield_now`]).
 #[inline(always)]

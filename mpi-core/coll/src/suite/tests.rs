@@ -87,8 +87,7 @@ impl Flight {
     }
 }
 
-/// Returns `MPI_COMM_WORLD`, a duplicate, and a split of it in
-/// which ranks are numbered differently.
+/// Returns `MPI_COMM_WORLD`, a duplicate, and a split of it with a different rank order.
 fn communicators(engine: &Engine) -> Vec<Comm> {
     let world = engine.world().expect("a world");
     let twin = engine
@@ -363,8 +362,7 @@ fn long_calls(sizes: &[u32], calls: u32) {
 
 #[test]
 fn requests_in_shared_memory_end_in_any_order() {
-    // The cases cover short and long data with every protocol,
-    // with blocking calls among the requests.
+    // The cases cover short and long data with every protocol, and requests with blocking calls.
     for (cell, occupancy, way) in [
         ("0", "dedicated", "pieces"),
         ("0", "oversubscribed", "pieces"),

@@ -5,10 +5,8 @@
 //! So they are passed in registers to the first component in order ([`crate::comm::Collectives::carry_out_fast_call`]).
 //! When a communicator is created, the component states
 //! which fast calls it accepts ([`crate::comm::Collectives::takes_fast_call`]).
-//! This depends only on arguments that must be equal at all members,
-//! so it is the same at all members.
-//! A member whose buffers are not contiguous makes the same call
-//! as a [`super::Call`], and the two match.
+//! This depends only on arguments that are equal at all members, so all members decide alike.
+//! A member whose buffers are not contiguous makes the matching call as a [`super::Call`].
 
 use super::{CallId, CallSignature};
 use crate::datatype::RecvBytes;

@@ -106,8 +106,7 @@ impl<'a> Agreement<'a> {
         Ok(agreed.number)
     }
 
-    /// As [`Agreement::agree`], with a number;
-    /// also returns the agreed dead members of `Comm::all_procs`.
+    /// As [`Agreement::agree`], with a number; also returns the agreed dead of `Comm::all_procs`.
     pub(super) async fn agree_on(
         self,
         flag: u32,
@@ -248,8 +247,7 @@ impl<'a> Agreement<'a> {
         FaultError::failed(&self.comm.label(), &[why], 0).into()
     }
 
-    /// Returns after every living member has called this function;
-    /// precedes the end of `MPI_COMM_WORLD`.
+    /// Returns after every living member has called it; precedes the end of `MPI_COMM_WORLD`.
     ///
     /// With fault tolerance the fence is two agreements.
     /// When the second ends at any member, all members know the result of the first,

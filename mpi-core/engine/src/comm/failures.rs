@@ -77,8 +77,7 @@ impl<'a> Failures<'a> {
         })
     }
 
-    /// Returns the error of an operation
-    /// if some of its members (`needed` is true for them) have died.
+    /// Returns the error of an operation if some member for which `needed` is true has died.
     pub(super) fn failed(self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
         self.error_about(&self.deaths(), needed)
     }

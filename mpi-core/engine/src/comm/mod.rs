@@ -248,8 +248,7 @@ impl Comm {
         &self.0.engine
     }
 
-    /// Returns the communicator's context:
-    /// the same at all members, and unique among living communicators.
+    /// Returns the context: the same at all members, and unique among living communicators.
     pub fn context(&self) -> Context {
         self.0.context
     }
@@ -276,8 +275,7 @@ impl Comm {
         self.0.name.borrow().clone()
     }
 
-    /// Returns a label for messages to the user:
-    /// the communicator's name, or the number of its members.
+    /// Returns a label for messages to the user: the name, or the number of members.
     pub fn label(&self) -> String {
         let name = self.name();
         if !name.is_empty() {

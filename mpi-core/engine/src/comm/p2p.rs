@@ -134,8 +134,7 @@ impl<'a> P2p<'a> {
         }
     }
 
-    /// Returns the lengths of the queues of posted receives and
-    /// of unexpected messages of the program.
+    /// Returns the lengths of the queues of posted receives and of unexpected user messages.
     pub fn queue_lengths(self) -> (usize, usize) {
         self.planes.user().lengths()
     }

@@ -1,5 +1,4 @@
-//! Probes of a communicator:
-//! a nonblocking probe polls for a message, a blocking probe waits for one.
+//! Probes of a communicator: a nonblocking probe polls for a message, a blocking one waits for it.
 
 use super::Comm;
 use super::planes::Planes;

@@ -1,7 +1,6 @@
 //! The handshake of two roots that have no communicator yet: the ports of this process, and its calls to ports of other processes.
 //!
-//! All messages are active messages of [`Family::Ports`];
-//! a process replies during any of its MPI calls.
+//! All messages are active messages of [`Family::Ports`]; a process replies during any MPI call.
 //! A handler queues its messages in an outbox for the next progress, since nothing may be sent from inside a delivery.
 //!
 //! This process holds a reference ([`Universe::hold`](mpi_transport::universe::Universe::hold)) to a caller from its KNOCK until the caller is refused

@@ -22,8 +22,7 @@ use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 /// Yields between two checks: `SOON` at first and after a migration.
-/// The interval doubles with every check without a migration,
-/// up to `RARELY` (about ten milliseconds).
+/// The interval doubles with each check without a migration, up to `RARELY` (about 10 ms).
 /// A check reads one cache line per rank, all owned by other cores; with 16 ranks and an interval of 512 it made each operation 2 % slower.
 const SOON: u32 = 8;
 const RARELY: u32 = 2048;
@@ -91,8 +90,7 @@ impl Balance {
             self.left.set(SOON);
             match migrate::to(to) {
                 true => self.tell(Some(to)),
-                // The affinity mask was changed, for example by another process,
-                // so it is read again.
+                // The affinity mask was changed, for example by another process: read it again.
                 false => *self.mask.borrow_mut() = processors().unwrap_or_default(),
             }
         }
@@ -221,8 +219,7 @@ mod tests {
     }
 
     proptest! {
-        /// From any placement, ranks
-        /// that check one after another reach a balanced placement and keep it.
+        /// From any placement, ranks that check in turn reach a balanced placement and keep it.
         #[test]
         fn it_ends_evenly(
             mut cores in prop::collection::vec(0usize..6, 1..80),

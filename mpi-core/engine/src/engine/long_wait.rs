@@ -78,8 +78,7 @@ impl<'a> LongWait<'a> {
                 doorbells.extend(others.iter().map(|inbox| inbox.doorbell()));
                 match self.engine.0.waiting.descriptors() {
                     Some(sleeper) => sleeper.sleep(&doorbells, nap, descriptors, news),
-                    // If the system cannot wait for both,
-                    // descriptors are polled between short sleeps.
+                    // If the system cannot wait for both, short sleeps alternate with polls.
                     None => doorbell.sleep(nap.min(SHORT_NAP), news),
                 }
             });

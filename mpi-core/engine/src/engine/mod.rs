@@ -1,7 +1,6 @@
 //! The engine: the MPI state of one process, as a value.
 //!
-//! The engine connects the frameworks and owns two mechanisms that they share:
-//! progress and waiting.
+//! The engine connects the frameworks and owns two shared mechanisms: progress and waiting.
 //! A test may create four engines in four threads of one process; in an MPI program `mpi-abi` holds the only engine.
 //!
 //! One thread at a time may use an engine.

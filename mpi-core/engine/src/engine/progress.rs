@@ -58,16 +58,14 @@ impl Engine {
         busy
     }
 
-    /// Polls once for a call that does not wait, such as `MPI_Test`;
-    /// programs make such calls in loops.
+    /// Polls once for a call that does not wait, such as `MPI_Test`, which programs call in loops.
     ///
     /// One call makes several rounds of progress:
     /// a message to this process itself takes a few rounds, and programs expect it at once.
     /// A loop whose polls find nothing yields its core at intervals,
     /// since the awaited process may need that core.
     ///
-    /// Most polls in such a loop only check
-    /// that progress would do no work (`Waiting::may_skip_progress`).
+    /// Most polls in such a loop only check that no work is due (`Waiting::may_skip_progress`).
     pub fn poll_once(&self) -> bool {
         let waiting = &self.0.waiting;
         let busy = !(waiting.may_skip_progress() && self.0.is_idle()) && make_steps(self);

@@ -1,5 +1,4 @@
-//! Progress hooks: component callbacks
-//! that run whenever this process makes progress, in any MPI call.
+//! Progress hooks: component callbacks that run whenever this process progresses, in any MPI call.
 //!
 //! Active operations are polled as requests ([`Operations::start`](super::Operations::start)).
 //! A hook is different: it never completes.

@@ -53,8 +53,7 @@ const MOST_WAITS: u32 = 2000;
 /// In a program that polls, every `COMPLETE`th consecutive empty poll makes progress.
 const COMPLETE: u32 = 16;
 
-/// The wait state of a process:
-/// its use of the core between polls, and the callbacks of the layers above.
+/// The wait state of a process: its use of the core between polls, and callbacks of upper layers.
 pub struct Waiting {
     policy: WaitPolicy,
     occupancy: Occupancy,
@@ -85,8 +84,7 @@ impl Waiting {
         let oversubscribed = occupancy == Occupancy::Oversubscribed;
         if oversubscribed {
             // This process will sleep often.
-            // A fence in every process for each sleep would cost more than a
-            // fence for each message.
+            // A fence in every process for each sleep would cost more than one for each message.
             node.my_inbox().doorbell().ask_for_fences();
         }
         // With a CPU quota some cores are idle,
@@ -304,8 +302,7 @@ impl Waiting {
         self.relax.set(relax);
     }
 
-    /// Records the start of a poll before a sleep;
-    /// `is_new` is true for the first such poll of a wait.
+    /// Records the start of a poll before a sleep; `is_new` is true for the wait's first such poll.
     pub(super) fn begins_check(&self, now_ns: u64, is_new: bool) {
         self.check_ns.set(now_ns);
         self.slept_waits
@@ -376,8 +373,7 @@ mod tests {
         let waiting = Waiting::of(&node, &cores, ranks).unwrap();
         let yields = || waiting.policy_of_next_wait().yields;
         assert_eq!(yields(), WaitPolicy::OVERSUBSCRIBED.yields);
-        // A longer suspension, such as of a whole virtual machine,
-        // leads to the maximum number of waits.
+        // A longer suspension, as of a whole virtual machine, leads to the maximum of waits.
         for (millis, waits) in [(1, 500), (4, 2_000), (4_000, 2_000)] {
             waiting.meets_load(Yielded::micros(1_000 * millis));
             assert!(waiting.is_beside_load());

@@ -130,8 +130,7 @@ impl Agreements {
     }
 
     fn keep(&self, key: Key, message: Message) {
-        // Late messages are dropped,
-        // because their sender has received the decision from another member.
+        // Late messages are dropped: their sender has the decision from another member.
         let later = |other: &Key| other.comm == key.comm && other.number > key.number;
         let late = self.running.borrow().keys().any(later);
         if late || self.retired.borrow().contains(&key.comm) {

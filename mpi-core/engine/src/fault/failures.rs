@@ -395,8 +395,7 @@ mod tests {
     use super::circulant;
     use std::collections::BTreeSet;
 
-    /// Returns the places that get an announcement of place 0
-    /// if the places in `dead` do not forward it.
+    /// Returns the places that get an announcement of place 0 if places in `dead` do not forward.
     fn reached(size: u32, dead: &[u32]) -> BTreeSet<u32> {
         let mut reached = BTreeSet::from([0]);
         let mut open = vec![0];

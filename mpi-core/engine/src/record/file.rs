@@ -118,8 +118,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // An error is ignored, because a file
-        // that is longer than its contents can also be replayed.
+        // An error is ignored: a file that is longer than its contents can also be replayed.
         let _ = self.file.set_len(self.next.get() as u64 * 8);
     }
 }

@@ -295,8 +295,7 @@ impl Script {
         }
     }
 
-    /// Returns the number of a receive without a wildcard, from 1, or 0
-    /// if the receive is not numbered.
+    /// Returns the number of a receive without a wildcard, from 1, or 0 if it is not numbered.
     fn plain_number(&self, id: ReqId) -> u32 {
         let Mode::Record { plain, .. } = &self.mode else {
             return 0;
@@ -362,8 +361,7 @@ impl Script {
         Ok(())
     }
 
-    /// Returns the indices of the requests that were complete in the recording,
-    /// or `None` if none was.
+    /// Returns the indices of the requests complete in the recording, or `None` if none was.
     pub fn places(&self, asker: Asker) -> Result<Option<Vec<usize>>, RecordError> {
         match self.next(asker)? {
             Decision::Nothing { .. } => Ok(None),

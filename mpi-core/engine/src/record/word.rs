@@ -64,8 +64,7 @@ pub enum Decision {
     From { source: u32, tag: i32 },
     /// No request was complete or no message had arrived, this number of times in a row.
     Nothing { times: u32 },
-    /// The request at this index of the array was complete;
-    /// for calls on all requests, all were complete.
+    /// The request at this index of the array was complete; for calls on all requests, all were.
     Place(u32),
     /// This number of [`Decision::Place`]s follow.
     Several(u32),

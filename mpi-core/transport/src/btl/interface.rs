@@ -44,8 +44,7 @@ pub trait Btl {
         true
     }
 
-    /// Returns true if `progress` would deliver a message, or
-    /// if a refused send may be accepted now.
+    /// Returns true if `progress` would deliver a message, or a refused send may be accepted now.
     ///
     /// Called right before the process sleeps: the transport also makes sure that either event will ring the process's doorbell.
     fn pending(&self) -> bool;
@@ -222,8 +221,7 @@ pub trait Pipeline {
 
 /// Connections to peers: their state, and the shutdown of the transport.
 pub trait Connections {
-    /// Returns the nominal bandwidth to a peer in Mbit/s;
-    /// only the ratio between transports matters.
+    /// Returns the nominal bandwidth to a peer in Mbit/s; only ratios between transports matter.
     fn bandwidth(&self, _to: Endpoint) -> u32 {
         BANDWIDTH
     }

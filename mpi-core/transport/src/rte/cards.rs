@@ -7,8 +7,7 @@
 //! to the others over its socket ([`mpi_base::fdpass`]).
 //! Ranks that the launcher has bound compute from the cards the number of ranks on their cores.
 //!
-//! The resource manager's definition of a node is not used:
-//! several of its nodes may be one machine,
+//! The resource manager's nodes are not used: several of its nodes may be one machine,
 //! and one of its nodes may consist of several containers.
 
 use super::{NodeMembership, Rte, RteError};
@@ -194,8 +193,7 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
     })
 }
 
-/// Returns the number of the node's ranks, including this one,
-/// that may run on the processors `mine`.
+/// Returns the number of the node's ranks, including this one, that may run on `mine`.
 ///
 /// `None` if the ranks' masks are no restriction (all ranks share all processors), or if the node is oversubscribed.
 fn sharers(mine: Option<&[usize]>, all: &[Option<Vec<usize>>]) -> Option<usize> {

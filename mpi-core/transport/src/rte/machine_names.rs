@@ -5,8 +5,7 @@
 //! controls the environment variable.
 //! The publisher holds a lock on the file while the name is published,
 //! so a name disappears with its process, however that process ends.
-//! A file that can be locked was left by a dead publisher;
-//! the process that finds the file removes it.
+//! A file that can be locked was left by a dead publisher; a process that finds it removes it.
 //! The file contains the port.
 //! It is empty only between its creation and its first write, when the name does not exist yet.
 

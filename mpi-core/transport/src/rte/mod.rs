@@ -290,8 +290,7 @@ pub fn is_launched() -> bool {
 /// The component in use, and why the components before it were rejected.
 pub struct Opened {
     pub rte: Box<dyn Rte>,
-    /// Components that were tried before the component in use,
-    /// each with the reason for its rejection.
+    /// Components that were tried before the one in use, each with the reason for its rejection.
     pub rejected: Vec<(&'static str, String)>,
 }
 
@@ -329,8 +328,7 @@ pub enum RteError {
         rank: u32,
         size: u32,
         pid: u32,
-        /// The program of the process that has registered as this rank,
-        /// while that process is alive.
+        /// The program of the process registered as this rank, while that process is alive.
         program: Option<String>,
     },
     /// A launcher started several processes without wire-up.

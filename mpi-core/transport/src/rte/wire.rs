@@ -67,8 +67,7 @@ pub const CHECKPOINT: &str = "checkpoint";
 /// The key of `init` whose value `1` announces that the client understands notices about checkpoints.
 pub const HEARS_CHECKPOINTS: &str = "portcullis_checkpoints";
 
-/// A line that this library sends to our own mpirun, without a reply,
-/// whenever its connections change:
+/// A line from this library to our own mpirun, without a reply, when its connections change:
 /// `cmd=connections jobs=NUMBER,NUMBER` with the [numbers](crate::universe::job_number) of the
 /// other jobs that this process is connected to, or `jobs=none`.
 pub const CONNECTIONS: &str = "connections";

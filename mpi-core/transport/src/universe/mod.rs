@@ -5,8 +5,7 @@
 //! Any other number denotes a process of another job, known through `MPI_Comm_accept`,
 //! `MPI_Comm_connect` or `MPI_Comm_spawn`.
 //! Two processes may have different numbers for the same third process.
-//! So messages identify a process by its [`Name`] (job and rank),
-//! and carry its card with its addresses.
+//! So messages identify a process by its [`Name`] (job and rank), and carry its card.
 //!
 //! Guarantees:
 //! * a name keeps its number while a communicator or a call refers to it or a connection to it is open, and a number is never reused for another process;
@@ -202,8 +201,7 @@ impl Universe {
         }
     }
 
-    /// Drops a reference to each of these processes;
-    /// returns the processes without further references.
+    /// Drops a reference to each of these processes; returns those without further references.
     ///
     /// Processes that also have no connection are forgotten.
     pub fn release(&self, procs: impl Iterator<Item = ProcId>) -> Vec<ProcId> {

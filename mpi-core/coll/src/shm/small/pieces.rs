@@ -5,8 +5,8 @@
 //! A single copy costs a system call, and a page lookup for each page.
 //! When oversubscribed, the sender is switched out and in once every few pieces, so pieces are longer there
 //! (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md).
-//! The faster of the two protocols is measured
-//! (docs/adr/0015-collectives-measure-their-way-too.md).
+//! The faster protocol is found
+//! by measurement (docs/adr/0015-collectives-measure-their-way-too.md).
 
 use super::block_rows::goes_in_rows;
 use super::counts::of_allgather;

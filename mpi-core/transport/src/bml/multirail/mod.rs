@@ -172,8 +172,8 @@ where
         all
     }
 
-    /// Returns the names of the links to a peer with the number of links
-    /// of each name, for explanations.
+    /// Returns the names of the links to a peer,
+    /// each with the number of its links, for explanations.
     pub fn names(&self, peer: ProcId) -> String {
         let ways = self.side(peer).map_or(&[][..], |side| self.ways(side));
         let mut names: Vec<(&str, u32)> = Vec::new();
@@ -249,8 +249,7 @@ where
         let mut result = Err(SendError::PeerGone);
         let mut limit = u64::MAX;
         for (way, cost) in self.order(side, which, len) {
-            // A slower link would deliver the message later than the fast link
-            // that has no space now.
+            // A slower link would deliver the message later than the fast link that is full now.
             if cost > limit {
                 break;
             }
@@ -495,8 +494,7 @@ where
             return Err(SendError::TooLong { len, max });
         }
         let side = self.side(to.0).ok_or(SendError::PeerGone)?;
-        // Retransmissions precede new messages;
-        // otherwise the peer would have to buffer the new messages.
+        // Retransmissions precede new messages; else the peer would have to buffer the new ones.
         if !side.again.borrow().is_empty() {
             return Err(SendError::WouldBlock);
         }

@@ -50,8 +50,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Connects to a peer that has sent a message,
-    /// so that the library reports the loss of the peer.
+    /// Connects to a peer that has sent a message, so that the library reports a loss of the peer.
     fn connect_back(&self, proc: ProcId) {
         if let Some(peer) = self.peer(proc)
             && peer.state.get() == State::Fresh

@@ -79,8 +79,7 @@ pub struct Fabric<P: Port> {
     connecting: RefCell<Vec<ProcId>>,
     /// True while a poll is running.
     busy: Cell<bool>,
-    /// True once this process is leaving:
-    /// it has sent its disconnect messages or is about to send them.
+    /// True once this process is leaving: it has sent its disconnect messages or is about to.
     is_leaving: Cell<bool>,
     /// `wants_space`: a send was refused since this process last slept. `has_space`: a buffer was freed since then.
     wants_space: Cell<bool>,
@@ -95,8 +94,7 @@ pub struct Fabric<P: Port> {
 
 /// A deferred change of a connection: the libraries do not allow it within their callbacks.
 enum Chore {
-    /// A message has arrived from a peer without a connection,
-    /// so this process connects to the peer.
+    /// A message has arrived from a peer without a connection, so this process connects to it.
     Connect(ProcId),
     /// A peer has left, so this process answers the peer's disconnect message.
     Answer(ProcId),
@@ -314,8 +312,7 @@ impl<P: Port> Btl for Fabric<P> {
 
     #[inline]
     fn progress(&self, sink: &dyn Sink) -> usize {
-        // The sink of a running `progress` has called this function;
-        // the running call delivers the rest.
+        // The sink of a running `progress` has called this; the running call delivers the rest.
         if self.busy.replace(true) {
             return 0;
         }

@@ -2,8 +2,7 @@
 //!
 //! A file `btl_NAME.so` is opened only if the parameter `btl` names it, so that all processes of a job agree on it before they communicate.
 //! [`mpi_base::plugin_file`] decides which folders are searched and which files are trusted; the package `portcullis-plugin` defines the tables.
-//! `dgram` is part of the library;
-//! its table, its checks and its port are the same as for a plugin file.
+//! `dgram` is part of the library; its table, checks and port are the same as for a plugin file.
 //! A published address begins with the transport's version, so a peer with another version is not reached, and the reason names both versions.
 
 mod events;

@@ -152,8 +152,7 @@ impl Incoming {
         }
     }
 
-    /// Returns true if `progress` would deliver messages, release space,
-    /// admit senders or drop a sender.
+    /// Returns true if `progress` would deliver messages, release space, or admit or drop senders.
     #[inline]
     pub fn has_work(&self) -> bool {
         let is_due = |ring: &Ring| ring.consumer.is_ready() || ring.consumer.owes_space();

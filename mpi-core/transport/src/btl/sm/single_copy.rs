@@ -116,8 +116,7 @@ impl CooperativeCopy for Cma {
             Ok(())
         });
         if result.is_err() {
-            // The remaining pieces are taken even after an error,
-            // so that the sender does not copy them.
+            // The remaining pieces are taken even after an error, so the sender does not copy them.
             bytes += self.close(number);
         }
         Fetched {

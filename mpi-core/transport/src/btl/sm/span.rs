@@ -12,12 +12,10 @@
 //! so both spans are measured at run time ([`crate::trial`]).
 //!
 //! A sample is the best of a few stretches of long data that arrived one after the other,
-//! so a stretch during which the program computed,
-//! or the other direction was active, does not count.
+//! so a stretch in which the program computed or the other direction was active does not count.
 //! Messages below [`super::incoming::LONG`] are not counted.
 //! A ring that began with the short span is sampled only after much data: the first try of the long span allocates its memory (ADR 24).
-//! A ring that began with the long span has that memory,
-//! so sampling starts after a few uses of the span.
+//! A ring that began with the long span has that memory, so sampling starts after a few uses.
 
 use crate::trial::{Either, FREE, Known};
 use mpi_base::ring::NEAR;

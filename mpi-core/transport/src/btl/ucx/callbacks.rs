@@ -20,8 +20,7 @@ const COPIED: usize = 2 << 10;
 /// Maximum number of buffers kept for reuse.
 const SPARE: usize = 64;
 
-/// The state that the callbacks share with their worker;
-/// boxed, so that its address does not change.
+/// The state that the callbacks share with their worker; boxed, so its address does not change.
 pub struct Shared {
     /// `ucp_request_free`.
     free: unsafe extern "C" fn(Pointer),

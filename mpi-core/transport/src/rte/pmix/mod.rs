@@ -5,8 +5,7 @@
 //! Every program uses nine functions of libpmix, which exist since version 3.1;
 //! programs with dynamic processes use four more ([`spawn`], [`names`]).
 //!
-//! A child of a rank also inherits these variables,
-//! and the server would mistake the child for the rank.
+//! A child of a rank also inherits these variables, and the server would take it for the rank.
 //! So a rank records its process id in the environment ([`RANK`]),
 //! and a child finds there that it is not the rank.
 //!

@@ -190,8 +190,7 @@ impl Rte for Singleton {
     }
 
     fn abort(&self, code: i32, message: &str) -> ! {
-        // If another thread is starting the launcher at this moment,
-        // the launcher has no job to end yet.
+        // If another thread is starting the launcher, the launcher has no job to end yet.
         if let Ok(launcher) = self.launcher.try_lock()
             && let Some(launcher) = &*launcher
         {

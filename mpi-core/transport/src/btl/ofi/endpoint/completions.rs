@@ -83,8 +83,7 @@ impl Endpoint {
         self.receives.give_back(index);
     }
 
-    /// Returns the number of the operation on registered memory
-    /// that used this context, if there is one.
+    /// Returns the number of the operation on registered memory with this context, if there is one.
     fn operation_of(&self, context: Pointer) -> Option<u64> {
         self.remote.as_ref()?.ended(context)
     }

@@ -63,8 +63,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Number of polls of the segments per poll of the sockets,
-/// since polling the sockets is a system call.
+/// Number of polls of the segments per poll of the sockets, since the latter is a system call.
 /// The number is small enough for a program that calls MPI rarely.
 const ASK: u32 = 32;
 

@@ -90,8 +90,7 @@ impl Peer {
         self.outlet.set(Some(self.keep(link)));
     }
 
-    /// Stores a segment that the peer has created,
-    /// after delivering the messages in earlier segments.
+    /// Stores a segment that the peer has created, after delivering all earlier messages.
     pub fn set_brought(&self, link: Link, sink: &dyn Sink) -> usize {
         let delivered = self.each(|before| before.drain(sink)).sum();
         self.keep(link);
