@@ -4,8 +4,8 @@
 //!
 //! The model and the Verilated RTL get the same random arrivals of 60 nodes and must release equally often.
 //! Their figures are the fastest of several runs each, because other programs only slow a run.
-//! Icarus reads its stimulus from a file and writes all flip-flops to another;
-//! its figure includes both.
+//! Icarus reads its stimulus from a file and writes all flip-flops to another.
+//! The figure of Icarus includes both files.
 
 use fpga_model::channels::{ChannelMachine, LEASE_BITS, Pins};
 use fpga_model::{MAX_NODES, ToggleMachine};

@@ -509,8 +509,8 @@ fn read_reports(words: &Words, stat: &str, placed: &str, timed: Option<&str>) ->
             Some((used.trim().parse().ok()?, all.parse().ok()?))
         })
     };
-    // "Info: Max frequency for clock 'clk': 138.50 MHz (PASS at 25.18 MHz)";
-    // the last such line is after routing.
+    // "Info: Max frequency for clock 'clk': 138.50 MHz (PASS at 25.18 MHz)"
+    // The last such line is the frequency after routing.
     let fmax = placed
         .lines()
         .rev()

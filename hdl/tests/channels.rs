@@ -185,7 +185,7 @@ fn a_pulse_of_the_rtl_under_three_periods_never_counts_and_one_of_four_always_do
         }
     }
     assert_eq!(trace.lines().count(), 500);
-    // A pulse of 3 + x periods covers four edges in a fraction x of all phases:
-    // half of them on average for 301 to 399.
+    // A pulse of 3 + x periods covers four edges in a fraction x of all phases.
+    // For 301 to 399 that is half of the phases on average.
     assert!((400..600).contains(&between), "{between} of 990");
 }

@@ -1,5 +1,5 @@
-//! The design rule check: clearances, shorts, unconnected pads, holes;
-//! independent of the code of router and zones.
+//! The design rule check: clearances, shorts, unconnected pads, holes.
+//! The check shares no code with the router and the zones.
 
 use crate::board::{
     CLEARANCE, EDGE_CLEARANCE, GROUND, HOLE_CLEARANCE, RING, SIDES, SIZE, Side, THINNEST, VIA,

@@ -135,8 +135,7 @@ impl Footprint {
         (Point::new(a.0, a.1), Point::new(b.0, b.1))
     }
 
-    /// Returns the position of the reference text relative to the origin
-    /// of the unrotated footprint.
+    /// Returns the position of the reference text from the origin of the unrotated footprint.
     pub fn label(self) -> Point {
         match self {
             Self::Dsub25 => Point::new(-16_620, -3200),

@@ -15,8 +15,8 @@ impl Point {
         Self { x, y }
     }
 
-    /// Returns the point rotated about the origin by a multiple of 90 degrees,
-    /// anticlockwise (KiCad).
+    /// Returns the point rotated about the origin, anticlockwise as in KiCad.
+    /// `degrees` must be a multiple of 90.
     #[must_use]
     pub const fn turned(self, degrees: i64) -> Self {
         match degrees.rem_euclid(360) {

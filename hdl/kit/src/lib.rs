@@ -9,8 +9,7 @@
 //!
 //! * [`tables`], [`footprint`], [`geometry`]: the design.
 //! * [`route`] finds the tracks, [`zone`] fills both sides with ground; [`board`] and [`copper`] hold the outcome.
-//! * [`electrical`] checks the schematic and [`check`] the board, without KiCad;
-//!   tests use KiCad too, if installed.
+//! * [`electrical`] checks the schematic and [`check`] the board; tests use KiCad too, if present.
 //! * [`currents`] computes the currents into a side without power.
 //! * [`schematic`], [`pcb`], [`fabrication`], [`silk`], [`picture`], [`bill`]: the generated files.
 

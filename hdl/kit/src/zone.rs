@@ -339,8 +339,8 @@ mod tests {
 
     #[test]
     fn an_outline_encloses_the_cells_and_not_their_holes() {
-        // A rectangle of seven by five cells with two holes in one row;
-        // one of them shares a corner with a third hole.
+        // A rectangle of seven by five cells with two holes in one row.
+        // The second hole shares a corner with a third hole.
         let holes = [(2, 2), (4, 2), (5, 3)];
         let cells: Vec<_> = (0..7)
             .flat_map(|x| (0..5).map(move |y| (x, y)))

@@ -1,5 +1,4 @@
-//! Traffic for the register block of three nodes and two groups:
-//! as accesses, and as the inputs of each bus.
+//! Traffic for the register block of three nodes and two groups: accesses, and inputs of each bus.
 //!
 //! The script reaches each rule and each refusal; between its rounds there are random accesses and a reset.
 
@@ -301,8 +300,7 @@ impl Bus for Wishbone {
         let strobes = if write { strobes } else { 15 };
         let asks = format!("11{}{}", u8::from(write), payload(address, value, strobes));
         edges.extend([asks.clone(), asks]);
-        // Sometimes a request that is withdrawn before its end,
-        // and a bus without a request for this block.
+        // Sometimes a request is withdrawn before its end, or addresses another block.
         if value % 16 == 1 {
             edges.push(format!("110{}", payload(address, value, strobes)));
             edges.push(format!("100{}", payload(address, value, strobes)));

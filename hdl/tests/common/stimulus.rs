@@ -21,8 +21,8 @@ pub fn apply(machine: &mut FilteredMachine, edge: &Edge) {
     }
 }
 
-/// Random arrivals, rare withdrawals (no driver does that during a barrier, but a cable may),
-/// and rare resets.
+/// Random arrivals, and rare resets and withdrawals.
+/// No driver withdraws during a barrier, but a cable may.
 ///
 /// Withdrawals and resets are rarer the more samples must agree; else no level would ever count.
 pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {

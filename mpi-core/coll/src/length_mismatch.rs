@@ -1,7 +1,6 @@
 //! Length mismatches: the collective runs to its end with empty messages and then fails, so that no member hangs.
 //!
-//! Members that pass different counts do not detect this before a message of one
-//! of them arrives at another.
+//! Members that pass different counts detect this only when a message of one arrives at another.
 //! If the receiver then left its algorithm, the members to
 //! which it still had to send would wait indefinitely, even members with the right count.
 //! So the receiver completes its algorithm, but every message that it sends from then on is empty:

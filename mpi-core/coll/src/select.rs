@@ -667,8 +667,7 @@ impl Table {
 impl Invocation {
     /// Carries out a step of this invocation on another communicator; see [`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps).
     ///
-    /// The step uses the invocation's number, so steps of different calls match,
-    /// in whatever order the members begin them.
+    /// The step uses the invocation's number, so steps of different calls match in any order.
     pub(crate) fn run_step(&self, on: &Comm, call: &Call) -> Result<(), Error> {
         Table::of(on, call.id())?.run(&self.step_on(on), call)
     }

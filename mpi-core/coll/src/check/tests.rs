@@ -305,8 +305,8 @@ fn no_more_than_four_pairs_are_named() {
     }
 }
 
-/// Returns the neighbours of each rank of a directed ring of three:
-/// the right neighbour twice, then the left one.
+/// Returns the neighbours of each rank of a directed ring of three.
+/// The right neighbour occurs twice, then the left one once.
 fn neighbours(rank: u32) -> Rc<Neighbours> {
     let edges: Vec<_> = (0..3u32)
         .flat_map(|from| {

@@ -240,8 +240,7 @@ pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> R
     Ok(())
 }
 
-/// The leaders' exchange: converts rows of the data that each member sends into rows of the data
-/// that each member receives.
+/// The leaders' exchange: converts rows of sent data into rows of received data.
 async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Error> {
     let node_ranks = &way.levels.node_ranks;
     let members = node_ranks.on(way.here().node).len() as i64;

@@ -1,7 +1,7 @@
 //! A plugin as a component of the coll framework: C tables in, [`Component`] and [`Module`] out.
 //!
-//! A plugin may pass a barrier down long after the call, and later than on other members,
-//! for instance when it abandons its hardware.
+//! A plugin may pass a barrier down long after the call, and later than on other members.
+//! A reason is that it abandons its hardware.
 //! Lower components number the barriers that reach them,
 //! so this module passes barriers down in call order ([`TicketOrder`]).
 //! Lower components number barriers separately from other calls,

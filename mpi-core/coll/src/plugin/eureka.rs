@@ -22,8 +22,7 @@ impl Inner {
         if code == yes || code == no {
             return Ok(code == yes);
         }
-        // After a member's death, the program gets the error about the death
-        // and not the component's error.
+        // After a member's death, the program gets the error about that death.
         self.module_comm.usable()?;
         Err(CollError::Eureka {
             component: self.plugin.name.into(),

@@ -1,7 +1,6 @@
 //! Plugins: collective components loaded at run time, through C tables in both directions.
 //!
-//! The guarantee, which `include/portcullis/plugin.h` states for C programmers:
-//! a plugin is one file in a directory.
+//! `include/portcullis/plugin.h` guarantees to C programmers that a plugin is a file in a folder.
 //! Neither the program nor the library is compiled or linked again.
 //! The only symbol that is resolved returns the plugin's table,
 //! and the plugin may leave every function slot empty.

@@ -72,8 +72,7 @@ impl Inner {
             DONE => return Ok(Some(())),
             NEXT => return Ok(None),
             FAILED => {
-                // After a member's death, the program gets the error about the death
-                // and not the component's error.
+                // After a member's death, the program gets the error about that death.
                 self.module_comm.usable()?;
                 self.module_comm
                     .take_reason()

@@ -24,8 +24,8 @@ pub fn write(
 ) {
     let head = to.len();
     let [priority, sets_up] = [priority, i32::from(sets_up)].map(i32::to_le_bytes);
-    // The name and the config blob are short, so `u32` lengths suffice;
-    // the length of the blob is set after `give`.
+    // The name and the config blob are short, so `u32` lengths suffice.
+    // The length of the blob is set after `give` has appended it.
     let name_len = (name.len() as u32).to_le_bytes();
     for number in [priority, sets_up, name_len, [0; NUMBER]] {
         to.extend(number);

@@ -1,8 +1,7 @@
 //! The barrier for ranks with a core each: dissemination through flags in shared memory.
 //!
 //! D. Hensgen, R. Finkel, U. Manber, IJPP 17(1), 1988, in the form of J. M. Mellor-Crummey, M. L. Scott, ACM TOCS 9(1), 1991, section 3.3:
-//! In round r, rank i writes a flag of rank (i + 2^r) mod n and waits for its own flag,
-//! with plain stores and loads.
+//! In round r, rank i stores to a flag of rank (i + 2^r) mod n and polls its own flag.
 //! Each flag has a separate cache line and one writer.
 //!
 //! A flag holds the number, counted from one, of the barrier that its writer has entered.

@@ -68,8 +68,7 @@ impl Sizes {
     /// The sizes of a communicator without cells.
     pub const NONE: Sizes = Sizes { cell: 0, slices: 0 };
 
-    /// Returns cells of a requested size, rounded to whole lines,
-    /// at least one line and at most [`LONGEST`].
+    /// Returns cells of the requested size in whole lines: at least one line, at most [`LONGEST`].
     pub fn wished(wish: usize) -> Sizes {
         Sizes {
             cell: wish.clamp(LINE, LONGEST).next_multiple_of(LINE),
@@ -338,8 +337,7 @@ mod tests {
         }
     }
 
-    /// Communicators of more than two ranks, and oversubscribed ones, have no slices,
-    /// whatever caches the node has.
+    /// Communicators of more than two ranks, and oversubscribed ones, have no slices.
     #[test]
     fn slices_of_two_ranks_span_what_their_caches_ask_for_and_little_memory() {
         let dedicated = |members, cycled| Sizes::fitting(members, Occupancy::Dedicated, cycled);
@@ -375,8 +373,7 @@ mod tests {
         assert_eq!((scarce.slices, scarce.cell), (0, PIECE));
     }
 
-    /// If the memory suffices for a few communicators with the longest cells,
-    /// hundreds of communicators get shorter cells.
+    /// If few communicators could have the longest cells, hundreds get shorter cells.
     #[test]
     fn cells_become_shorter_before_there_are_none() {
         const ARENA: usize = 1 << 30;

@@ -29,8 +29,8 @@
 //! A member that has not written yet, or has overwritten its word, is left out.
 //!
 //! SYNC POINT shm.plan: `cells.finished` orders the plan.
-//! Rank 0 writes the plan before it finishes a number; every member reads the plan
-//! after it has seen that number finished.
+//! Rank 0 writes the plan before it finishes a number.
+//! Every member reads the plan after it has seen that number finished.
 
 use super::layout::DEPTH;
 use crate::CallId;

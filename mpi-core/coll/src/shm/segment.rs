@@ -177,8 +177,7 @@ impl State {
         let node = comm.engine().node();
         let barrier = LINE + kind.len(self.members.count());
         let count = self.members.count();
-        // The ring of slices has the same size as the rings of messages between cores
-        // that share only the last-level cache.
+        // The ring of slices is as long as the message rings (`ring_span`) of such cores.
         let cycled = match node.ring_span() {
             span if span > NEAR => span,
             _ => 0,

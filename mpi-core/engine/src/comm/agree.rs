@@ -1,7 +1,6 @@
 //! `MPIX_Comm_agree`, over messages ([`Agreements`](crate::fault::Agreements)) or in the node's shared memory ([`NodeAgreement`]).
 //!
-//! Agreements of a communicator are numbered when they are called or started,
-//! in the same order at all members.
+//! Agreements are numbered when they are called or started, in the same order at all members.
 //! They run one after another:
 //! an agreement that is started while others are active waits for their end.
 
@@ -99,8 +98,8 @@ impl<'a> Agreement<'a> {
         self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
     }
 
-    /// Returns the maximum of the living members' numbers, the same at each of them;
-    /// used to free a shared object.
+    /// Returns the maximum of the living members' numbers, the same at each of them.
+    /// Used to free a shared object.
     pub async fn highest_of_living(self, number: u64) -> Result<u64, Error> {
         let (agreed, _) = self.agree_on(0, number).await?;
         Ok(agreed.number)

@@ -155,8 +155,7 @@ impl<'a> CollectiveCalls<'a> {
         self.components()?.plan(call)
     }
 
-    /// Returns true if a component created the communicator for steps
-    /// of its calls on another communicator.
+    /// Returns true if a component created the communicator for steps of calls on another one.
     pub fn is_for_steps(self) -> bool {
         self.chosen.purpose.get() == Purpose::Steps
     }

@@ -92,8 +92,7 @@ impl CollectiveCalls<'_> {
     }
 
     /// Returns the choice of the members.
-    /// With fault tolerance, if a member's death prevented the agreement,
-    /// chooses without communication.
+    /// With fault tolerance, chooses without communication if a death prevented the agreement.
     /// So a death neither keeps MPI from starting nor keeps the living members from communicating.
     /// If the dead process is a member of the parent communicator only, returns the error:
     /// all members of the new communicator are alive then and need the same choice.
@@ -122,8 +121,7 @@ impl CollectiveCalls<'_> {
     /// Installs the collectives of this communicator.
     fn adopt(self, table: Box<dyn Collectives>) {
         // The layer above prints the explanation of MPI_COMM_WORLD, so this code does not.
-        // Only rank 0 prints: for private communicators, such as copies of MPI_COMM_SELF,
-        // other ranks would print the same lines.
+        // Only rank 0 prints; private communicators of other ranks would give the same lines.
         let (_, serial) = Context::chosen(self.comm().context().number());
         if serial > 1 && self.comm().engine().me() == 0 && self.comm().engine().place().explains() {
             for line in table.explain(&self.comm().label()) {

@@ -47,8 +47,7 @@ impl<'a> Constructors<'a> {
         if self.comm.is_inter() {
             return self.comm.inter().create_of_part(group).await;
         }
-        // Disjoint groups are allowed, each with its own first member;
-        // a process in no group gets no communicator.
+        // Disjoint groups are allowed; a process in no group gets no communicator.
         let conversation = self.comm.internal().conversation();
         self.check_has(group)?;
         self.found_in(&conversation, group, Purpose::Program).await

@@ -159,8 +159,7 @@ impl<'a> EurekaCalls<'a> {
         Ok(first)
     }
 
-    /// `MPIX_Eureka_test`: returns whether the line was raised in this round,
-    /// and whether this member was first. Local.
+    /// `MPIX_Eureka_test`: returns two flags: the line was raised, this member was first. Local.
     pub fn test(self) -> Result<(bool, bool), Error> {
         let round = self.open_round("MPIX_Eureka_test")?;
         let found = match &round.way {

@@ -290,8 +290,8 @@ impl<'a> Failures<'a> {
         self.state.has(FailureState::REVOKED)
     }
 
-    /// `MPIX_Comm_get_failed`: returns the dead members of both sides that this process knows;
-    /// later calls append to the list.
+    /// `MPIX_Comm_get_failed`: returns the known dead members of both sides.
+    /// Later calls append to the list.
     pub fn get_failed(self) -> Group {
         Group::from_procs(self.deaths().into_iter().map(|(proc, _)| proc).collect())
     }

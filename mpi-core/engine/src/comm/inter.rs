@@ -127,8 +127,8 @@ async fn exchange(
     })
 }
 
-/// Returns the maximum length of a contribution, that of a split;
-/// a longer one is from a different function.
+/// Returns the maximum length of a contribution, which is that of a split.
+/// A longer contribution is from a different function.
 fn most_words(engine: &Engine, mixed: bool) -> u64 {
     longest_split(match mixed {
         true => MOST_RANKS,
@@ -280,8 +280,7 @@ async fn connect(
     Ok(Some(comm))
 }
 
-/// Creates an intercommunicator of this process and process `proc`,
-/// with an id that both know and that is unused.
+/// Creates an intercommunicator of this process and `proc`, with an unused id that both know.
 pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm, CommError> {
     let local = engine
         .process()

@@ -38,8 +38,8 @@ impl<'a> Internal<'a> {
 
     /// Returns a conversation among some members only, identified by the caller's tag.
     pub fn group_conversation(self, tag: i32) -> Conversation {
-        // Tags of numbered conversations count up from 0, these tags down from the maximum;
-        // they collide after 2 * 10^9 conversations.
+        // Tags of numbered conversations count up from 0, these tags down from the maximum.
+        // The two ranges collide after 2 * 10^9 conversations.
         let tag = i32::MAX - tag.rem_euclid(i32::MAX);
         Conversation::new(self.comm.clone(), Plane::Hidden, tag)
     }

@@ -75,8 +75,8 @@ pub(super) async fn show_cards(
     ready: Result<(), Error>,
 ) -> Result<Introduced, Error> {
     let engine = local.engine();
-    // A process that cannot be reached sends an empty card, so that no process waits for its card;
-    // connecting to it fails.
+    // A process that cannot be reached sends an empty card, so that no process waits for it.
+    // Connecting to such a process fails.
     let reachable = engine.ports().reach_other_jobs();
     let gathered = match ready {
         Ok(()) => gather(local, across.is_some()).await,

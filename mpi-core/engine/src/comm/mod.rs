@@ -404,8 +404,7 @@ impl Drop for Inner {
             faults.forget(self.context.number());
         }
         if self.context == Context::new(0, context_id::BOOTSTRAP) {
-            // The bootstrap communicator may already hold messages for a later call
-            // of this process, which must be kept.
+            // Messages for a later call on the bootstrap communicator may be queued: keep them.
             return;
         }
         for plane in Plane::ALL {

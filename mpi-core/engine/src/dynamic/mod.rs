@@ -1,8 +1,8 @@
 //! Connecting jobs: `MPI_Open_port`, `MPI_Comm_accept` and `MPI_Comm_connect` (MPI 5.0, section 11.9), which `MPI_Comm_spawn` uses too.
 //!
 //! A port is a random number of one process, and its name contains the endpoint address of that process ([`PortName`]).
-//! The roots of both groups shake hands at the port ([`Ports`]) and then have a communicator
-//! of two processes, the bridge.
+//! The roots of both groups shake hands at the port ([`Ports`]).
+//! Then they have a communicator of two processes, the bridge.
 //! The bridge then makes the two groups an intercommunicator, as in `MPI_Intercomm_create`.
 //!
 //! ```text

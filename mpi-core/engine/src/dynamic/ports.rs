@@ -5,8 +5,7 @@
 //!
 //! This process holds a reference ([`Universe::hold`](mpi_transport::universe::Universe::hold)) to a caller from its KNOCK until the caller is refused
 //! or has replied to the ACCEPT, and to a destination while a message to the destination is queued.
-//! The reference is needed because this process may be disconnecting from either,
-//! and jobs may reconnect at once.
+//! The reference is needed: this process may be disconnecting, and jobs may reconnect at once.
 //! If the accepting process closes the connection
 //! in order (it disconnects after an earlier use, or leaves MPI),
 //! the connecting root sends KNOCK again. A repeated KNOCK has no effect.

@@ -3,10 +3,9 @@
 //! When a job starts, and whenever another program needs a core, the kernel may put 12 of 16 ranks on one of two cores;
 //! it rebalances only after some hundred milliseconds.
 //! Until then every operation takes as long as 12 context switches instead of 8.
-//! So a waiting rank at intervals publishes its core on its state page and reads the cores
-//! of the other ranks of its node.
-//! If its core has at least two ranks more than another core of its affinity mask,
-//! the rank migrates; its mask does not change.
+//! So a waiting rank at intervals publishes its core and reads the cores of the node's other ranks.
+//! If its core has at least two ranks more than another core of its affinity mask, it migrates.
+//! A migration does not change the affinity mask.
 //! The ranks of one core check one after another, so the next rank sees the migration of the one before it.
 //!
 //! A sleeping rank counts on no core; a computing rank counts on the core on which it last waited.

@@ -95,8 +95,8 @@ impl Place {
         group.iter().any(|proc| self.universe.is_foreign(proc))
     }
 
-    /// Returns a number that all processes of this job on this node have in common,
-    /// and no other process has.
+    /// Returns a number that is the same for all processes of this job on this node.
+    /// No other process has this number.
     pub fn node_id(&self) -> u64 {
         let first_here = self.neighbours.first().copied().unwrap_or(self.me);
         let name = self.universe.name(first_here);

@@ -77,8 +77,7 @@ impl Engine {
 
     /// Waits until `done` returns true, progressing; it first spins and then sleeps.
     ///
-    /// `done` may depend on any event that rings this process's doorbell:
-    /// messages, or words in the node's memory.
+    /// `done` may depend on any event that rings this process's doorbell: a message, or a store.
     /// It may be called again after it has returned true.
     #[inline]
     pub fn wait_until(&self, mut done: impl FnMut() -> bool) {

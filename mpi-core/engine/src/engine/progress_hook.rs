@@ -4,8 +4,7 @@
 //! A hook is different: it never completes.
 //! Its component must answer other members' messages at any time.
 //!
-//! Guarantee: every hook is called after a request of this process has completed,
-//! and repeatedly during a long wait.
+//! Guarantee: every hook is called after each completed request, and repeatedly in a long wait.
 //! A hook is removed when its owner drops it.
 
 use std::cell::{Cell, RefCell};

@@ -3,8 +3,7 @@
 //! A message of an agreement that this process has not begun is queued until the agreement begins.
 //! Decisions are kept for members that have not received them: the last two of each communicator,
 //! and those of the last [`MOST_RETIRED`] freed communicators.
-//! Two suffice, because no member begins agreement n + 2 before all members have the
-//! decision of agreement n.
+//! Two suffice: no member begins agreement n + 2 before all have the decision of agreement n.
 
 use super::deaths::Deaths;
 use super::era::{Era, Out, Value};

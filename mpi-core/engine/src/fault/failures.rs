@@ -201,12 +201,10 @@ impl Faults {
             return;
         };
         let Some(proc) = engine.universe().proc(Name(name)) else {
-            // Members of a communicator that this process is still creating may know processes
-            // that it does not know yet.
+            // Members of a communicator in creation may know processes unknown to this one.
             return remember(&self.early_deaths, name);
         };
-        // Without fault tolerance, a peer's announcement does not make this process lose a
-        // process of its own job.
+        // Without fault tolerance, peers' reports about this process's own job are ignored.
         if proc != engine.me() && (self.tolerant || engine.universe().is_foreign(proc)) {
             let teller = engine.peers().label_of(from);
             engine

@@ -141,8 +141,7 @@ impl PartitionedRecv {
         // each partition of the receiver waits for all of the sender's partitions.
         let touching = match link.bytes {
             0 => 0..parts.len(),
-            // A partition beyond the end of a shorter message also waits for all
-            // of the sender's partitions.
+            // A partition beyond the end of a shorter message also waits for all sent partitions.
             bytes if start >= bytes * parts.len() as i64 => 0..parts.len(),
             bytes => (start / bytes) as usize..((end + bytes - 1) / bytes) as usize,
         };

@@ -5,15 +5,13 @@
 //! and in which order ranks of one node lock and access windows
 //! (R. Netzer, B. Miller, "Optimal tracing and replay for debugging message-passing parallel programs", Supercomputing 1992).
 //! Each such outcome is a *decision*.
-//! The decisions of each rank are written to one file in the order
-//! of the program's calls (`word`, `file`).
+//! The decisions of each rank are in one file, in the order of its calls (`word`, `file`).
 //! On replay, a receive with a wildcard is posted for the recorded sender and tag,
 //! since messages of one sender and tag keep their order.
 //! A receive that was cancelled in time is posted with a key that matches no message.
 //! The other calls wait for the recorded result and return it, or return "nothing yet" at once if that was recorded.
 //!
-//! Guarantees: a decision is in the file before the program sees it,
-//! and stays there however the rank ends.
+//! Guarantees: a decision is in the file before the program sees it, and survives the rank's end.
 //! Damage is detected before a damaged decision is used,
 //! because a wrong decision would let the replay wait indefinitely.
 //! Not covered: the order of calls of several threads

@@ -125,8 +125,7 @@ pub(super) fn encode_tag(asker: Asker, decision: Decision, at: usize) -> u64 {
 /// Decodes the words of a file; `first` is the index of the first one. On failure, returns the index of the damaged word.
 ///
 /// Trailing zeroes are padding.
-/// A last decision without its second word is dropped:
-/// the rank was killed before the program saw it.
+/// A last decision without its second word is dropped: the program has not seen it.
 pub(crate) fn decode(words: &[u64], first: usize) -> Result<Vec<(Asker, Decision)>, usize> {
     let end = words.iter().rposition(|&word| word != 0);
     let mut words = (first..).zip(&words[..end.map_or(0, |last| last + 1)]);

@@ -52,8 +52,8 @@ type Counted = (Context, i32, i32);
 #[derive(Default)]
 struct Counters {
     all: HashMap<Counted, u64>,
-    /// The latest key with its count, which is newer than the map's;
-    /// the next message usually has the same key.
+    /// The latest key with its count, which is newer than the map's.
+    /// The next message usually has the same key.
     latest: Option<(Counted, u64)>,
 }
 

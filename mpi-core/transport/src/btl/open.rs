@@ -144,8 +144,7 @@ fn warning(selection: &Selection, name: &str, error: &OpenError) -> Option<Strin
         .then(|| format!("the parameter btl names {name}, which is not used: {error}"))
 }
 
-/// Opens the transports to processes of other jobs, which `universe` knows,
-/// the best transport first.
+/// Opens the transports to processes of other jobs (`universe` knows them), the best first.
 /// Each transport publishes its address on this process's card.
 ///
 /// Fails with the error of the last transport if none is available.

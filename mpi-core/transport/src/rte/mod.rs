@@ -198,8 +198,8 @@ pub trait Rte: Send + Sync {
         Err(self.lacks("way to start processes while a job runs"))
     }
 
-    /// Returns the jobs that failed to start after [`Rte::spawn_job`] had returned,
-    /// with reasons; each job once.
+    /// Returns the jobs that failed to start after [`Rte::spawn_job`] had returned, with reasons.
+    /// Each job is returned once.
     /// Does not wait.
     fn failed_spawns(&self) -> Vec<FailedSpawn> {
         Vec::new()

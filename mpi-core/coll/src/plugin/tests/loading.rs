@@ -139,8 +139,8 @@ fn every_defect_of_a_table_has_its_own_sentence() {
 
 #[test]
 fn a_newer_and_larger_table_is_taken() {
-    // A plugin that was built against a later header of the same version has a larger table;
-    // the additional fields are not read.
+    // A plugin that was built against a later header of the same version has a larger table.
+    // The library does not read the additional fields.
     let catalogue = Shelf::new()
         .with("coll_linear.so", &["-DSIZE=4096"])
         .gather();

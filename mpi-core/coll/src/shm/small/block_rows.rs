@@ -1,8 +1,7 @@
 //! Rows of blocks: in calls in which every rank has a block for every rank,
 //! a row that is too long for one cell takes several cells.
 //!
-//! When oversubscribed, each rank is then switched in as often as for a short row,
-//! and accesses each page once.
+//! When oversubscribed, each rank is switched in as for a short row, and accesses each page once.
 //! The alternative, one row of pieces of all blocks per cell, needed more switches,
 //! and after a switch the first access to each page is expensive.
 //! With single copies, each rank makes one system call per other rank.

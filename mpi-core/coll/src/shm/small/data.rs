@@ -43,8 +43,8 @@ pub trait Combine<G, R> {
     /// `spare` is a buffer for operators that need the data unpacked first.
     fn apply_packed(&self, data: &[u8], sum: &R, spare: &mut Option<R>) -> Result<(), Error>;
 
-    /// Returns an equivalent loop over dense elements of the type of `like`, if there is one;
-    /// the same on all members.
+    /// Returns an equivalent loop over dense elements of the type of `like`, if there is one.
+    /// The result is the same on all members.
     fn dense(&self, like: &R) -> Option<DenseOp>;
 }
 

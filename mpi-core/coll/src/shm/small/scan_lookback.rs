@@ -1,7 +1,6 @@
 //! Scans on oversubscribed ranks: each rank publishes the prefix up to itself, and the next rank continues from that.
 //!
-//! A rank that arrives after its predecessor reads one cell and writes one,
-//! whatever the number of ranks.
+//! A rank that arrives after its predecessor reads one cell and writes one, for any group size.
 //! In a series of scans, rank 0 may be ahead by the number of cells.
 //!
 //! A rank that arrives before its predecessor's prefix is published does not wait for it: it offers its operand, and polls only its own cell.
@@ -10,8 +9,8 @@
 //! publishes the result in the next rank's cell, and checks the rank after that.
 //! So if several ranks wait for a rank, it does the work of all of them,
 //! and a rank that is scheduled in finds its result.
-//! A rank that finds its predecessor's prefix after its own offer claims that offer;
-//! exactly one of the two ranks gets it.
+//! A rank that finds its predecessor's prefix after its own offer claims that offer.
+//! Exactly one of the two ranks gets an offer.
 //!
 //! This is the look-back of D. Merrill, M.
 //! Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back",
@@ -70,8 +69,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     }
 
     /// Offers this rank's operand.
-    /// Returns true if the predecessor's prefix has appeared
-    /// and this rank has claimed its own offer.
+    /// Returns true if this rank has found the predecessor's prefix and claimed its own offer.
     #[cold]
     fn comes_after_all(&self) -> bool {
         let (cells, me) = (self.cells, self.me());

@@ -4,8 +4,8 @@
 //! This module is only the algorithm:
 //! a state machine without a clock or a transport, with events as input and messages as output.
 //!
-//! Members that no earlier agreement has found dead are numbered, in the same order at all members;
-//! such a number is a *place*.
+//! Members that no earlier agreement has found dead are numbered, equally at all members.
+//! Such a number is a *place*.
 //! The tree is a binary heap of places. A place that is known to be dead is skipped, and its children belong to its nearest living ancestor.
 //!
 //! ```text

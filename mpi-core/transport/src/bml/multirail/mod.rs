@@ -9,8 +9,7 @@
 //! All other messages use the first live link, so they keep their order.
 //!
 //! **Loss of a link loses no message.** Every message has a sequence number and is remembered until the peer has acknowledged it.
-//! When a link dies, the sender retransmits the unacknowledged messages of
-//! that link over the remaining links.
+//! When a link dies, its unacknowledged messages are retransmitted over the remaining links.
 //! The bond copies ordered messages for such a retransmission.
 //! Overtaking messages are sent from their sender's memory without a copy: the bond asks the sender for their data again ([`Sink::again`]),
 //! and sends a [`VOID`] in place of a message that its sender no longer has, so that the sequence has no gap.
@@ -24,8 +23,7 @@
 //! acknowledgements of the opposite direction.
 //! Ordered and overtaking messages have separate sequences, both from 1.
 //! An [`ACK`] carries the acknowledgements, and for each of the peer's links the number of bytes of overtaking messages that have arrived over it.
-//! The receiver sends an [`ACK`] when enough bytes or messages have arrived,
-//! and before the process sleeps.
+//! The receiver sends an [`ACK`] after enough bytes or messages, and before the process sleeps.
 //!
 //! The bond has its own handler numbers,
 //! so one link can carry bonded messages and messages of peers without a bond.

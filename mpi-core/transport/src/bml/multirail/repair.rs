@@ -131,8 +131,7 @@ where
     #[cold]
     pub(super) fn print_unsaid(&self, side: &Side, over: usize, sink: &dyn Sink) {
         let is_live = |ways: &Vec<Way>| ways.get(over).is_some_and(Way::is_live);
-        // A message that arrived over the dead link before its death does not prove
-        // that the peer is alive.
+        // A message that arrived over the dead link earlier does not prove that the peer is alive.
         if !side.ways.get().is_some_and(is_live) {
             return;
         }

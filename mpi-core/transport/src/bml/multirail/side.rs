@@ -263,8 +263,7 @@ impl Side {
         self.has_unreported.set(false);
     }
 
-    /// Resets the counters of unacknowledged arrivals after a message whose prefix acknowledges all
-    /// arrivals has been sent.
+    /// Resets these counters after a message whose prefix acknowledges all arrivals was sent.
     pub(super) fn told_by_prefix(&self) {
         if !self.has_unreported.get() {
             self.told();

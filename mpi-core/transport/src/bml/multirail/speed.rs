@@ -2,8 +2,8 @@
 //!
 //! The peer reports the number of bytes that have arrived over each link.
 //! A measurement is the number of bytes that arrive during [`ENOUGH`] of busy time of the link; the speed is a running mean of measurements.
-//! Before the first measurement, the bond assumes the speed that the interface claims,
-//! and sends only little data over the link.
+//! Before the first measurement, the bond assumes the speed that the interface claims.
+//! It sends only little data over such a link.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

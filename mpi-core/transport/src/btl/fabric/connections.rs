@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 /// How long a leaving process waits until its last messages are sent,
 /// and then again for its peers' disconnect messages.
 const SHUTDOWN: Duration = Duration::from_secs(2);
-/// How long a transport that is dropped without a shutdown tries to send the messages
-/// that it has accepted.
+/// How long a transport that is dropped without a shutdown tries to send its accepted messages.
 const DROPPED: Duration = Duration::from_millis(20);
 
 impl<P: Port> Fabric<P> {
@@ -174,8 +173,7 @@ impl<P: Port> Fabric<P> {
         let begin = Instant::now();
         let deadline = begin + limit;
         let sink: Option<&dyn Sink> = Some(&Discard);
-        // A dead peer that was not reported must not use up the time
-        // for the disconnect messages to the other peers.
+        // A dead peer that was not reported must not use up the time of the other peers.
         self.wait_while(begin + limit / 2, sink, || self.is_sending());
         for peer in self.known().filter(|peer| peer.expects_disconnect()) {
             let said = Cell::new(self.say(peer, Kind::Disconnect));

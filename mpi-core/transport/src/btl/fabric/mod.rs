@@ -8,8 +8,8 @@
 //! if the message is next in order ([`order`]).
 //! Before a process sleeps, the library is polled without a sink; messages that arrive then are kept for the next `progress`.
 //!
-//! **Ends.** A leaving process sends a disconnect message after its last message and waits,
-//! for a bounded time, for those of its peers.
+//! **Ends.** A leaving process sends a disconnect message after its last message.
+//! Then it waits, for a bounded time, for those of its peers.
 //! A peer is lost if its connection fails without a disconnect message or cannot be made in time.
 //!
 //! A component is a [`Port`] with its parameters; [`seen`] detects the hardware, and [`library`] loads the library.

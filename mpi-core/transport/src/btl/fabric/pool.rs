@@ -1,7 +1,7 @@
 //! A bounded pool of send buffers.
 //!
-//! A library that does not send at once refers to the message until it is sent;
-//! the pool bounds the memory of such messages.
+//! A library that does not send at once refers to the message until it is sent.
+//! The pool bounds the memory of such messages.
 //! Short buffers are numerous, so that small messages do not wait for long ones. Buffers are allocated only when they are needed.
 
 use super::frame::HEADER;

@@ -59,8 +59,7 @@ pub trait Port {
 pub enum Operation<'a> {
     Read(Span<'a>),
     Write(Span<'a>),
-    /// A flush ends when the data of all writes to the peer that have already ended are
-    /// in the peer's memory.
+    /// A flush ends when the data of all ended writes to the peer are in the peer's memory.
     Flush,
 }
 

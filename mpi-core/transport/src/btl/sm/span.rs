@@ -4,8 +4,7 @@
 //! A short span stays in the caches together with the data copied through it, so its memory traffic is the lowest.
 //! But if the two cores share only the last-level cache,
 //! data that one core has just written or read are in a cache that the other core reaches slowly.
-//! A span so long that its lines have left that cache is then up to twice
-//! as fast (`docs/performance.md`).
+//! A span whose lines have left that cache again is up to twice as fast (`docs/performance.md`).
 //! The creator of the node's memory knows the caches and chooses the span at the start ([`mpi_base::node::Sizes::for_caches`]).
 //! The better span also depends on the cores of the ranks, on other copies,
 //! and on whether a virtual machine reports its caches truthfully,

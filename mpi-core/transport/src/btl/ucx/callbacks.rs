@@ -3,8 +3,8 @@
 //! The callbacks only record events.
 //! The worker handles the events when no UCX function is on the stack,
 //! so the handling of a message may call UCX again.
-//! UCX calls them only from its own functions, on the thread that called UCX;
-//! one thread at a time uses a worker.
+//! UCX calls them only from its own functions, on the thread that called UCX.
+//! One thread at a time uses a worker.
 
 #![allow(unsafe_code)]
 

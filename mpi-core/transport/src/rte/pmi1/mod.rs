@@ -104,8 +104,8 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
     })
 }
 
-/// The rank in the node's memory that this process has claimed;
-/// the memory was passed by our own mpirun.
+/// The rank in the node's memory that this process has claimed.
+/// Our own mpirun has passed that memory.
 struct Inherited {
     place: Claim,
     local_ranks: Vec<u32>,

@@ -227,8 +227,7 @@ pub fn text(field: &[c_char]) -> String {
 }
 
 impl Proc {
-    /// Returns the identifier of another process of the same namespace,
-    /// or of all processes of the namespace.
+    /// Returns the identifier of another process, or of all processes, of the same namespace.
     pub fn peer(&self, rank: u32) -> Proc {
         Proc { rank, ..*self }
     }

@@ -48,8 +48,8 @@ pub(super) fn adopt(identity: &Identity) -> Result<Pmi1, RteError> {
             let why = io::Error::other(format!("it ended with {status}"));
             Err(failed(starting(), why))
         }
-        // A program that ignores SIGCHLD does not get the exit status;
-        // the PMI-1 handshake then detects the failure.
+        // A program that ignores SIGCHLD does not get the exit status.
+        // The PMI-1 handshake then detects the failure.
         _ => Pmi1::adopted(ours, identity.clone()),
     }
 }
