@@ -40,7 +40,7 @@ pub struct Tool {
     pub package: &'static str,
     /// The source of the package.
     pub archive: Archive,
-    /// Its purpose.
+    /// The purpose of the program.
     pub purpose: &'static str,
 }
 

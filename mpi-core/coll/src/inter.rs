@@ -206,7 +206,7 @@ async fn exchange(
     invocation.all(pending).await
 }
 
-/// The other group reduces to its leader, and the leader sends the result to the root.
+/// The other group reduces to its leader, and that leader sends the result to the root.
 async fn reduce(
     invocation: &Invocation,
     here: &Invocation,

@@ -76,7 +76,8 @@ impl Edges {
     pub async fn differences(self, invocation: &Invocation) -> Result<Vec<Difference>, Error> {
         let degrees = share(invocation, &[self.outgoing.len() as u64]).await?;
         let most = degrees.iter().copied().max().unwrap_or(0) as usize;
-        // Every member sends as many entries as the member of the highest degree has edges; unused entries hold `NO_RANK`.
+        // All members send the same number of entries: the maximum degree of a member.
+        // Unused entries hold `NO_RANK`.
         const NO_RANK: u64 = u64::MAX;
         let mut mine = vec![NO_RANK; 2 * most];
         for (place, (to, bytes)) in mine.chunks_exact_mut(2).zip(&self.outgoing) {

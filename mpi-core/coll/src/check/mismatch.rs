@@ -15,7 +15,7 @@ pub struct Mismatch {
     difference: Difference,
 }
 
-/// What differs between the members.
+/// The kind of difference between the members' calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// Groups of ranks that make the same call: ranks ascending, with the call as text; the group of the lowest rank first.

@@ -32,7 +32,7 @@ impl Way<'_> {
         self.levels.node_ranks.of(rank)
     }
 
-    /// This rank's node and its local rank.
+    /// Returns this rank's node and its local rank on that node.
     pub fn here(&self) -> NodeRank {
         self.node_rank(self.me())
     }

@@ -15,7 +15,7 @@ use std::ops::Range;
 pub struct NodeRank {
     /// The index of its node, in the order of leaders.
     pub node: u32,
-    /// Its local rank on the node; the leader's is 0.
+    /// The local rank on the node; a leader has local rank 0.
     pub place: u32,
 }
 

@@ -4,7 +4,7 @@
 //! So messages end with the communicator, while rank, size, name, memory and doorbells stay valid
 //! until the module is freed.
 //!
-//! Its services are those of the host table ([`Services`]).
+//! The services of a [`ModuleComm`] are those of the host table ([`Services`]).
 //! Messages use conversations in the hidden plane, which all members begin in the same order when the module is enabled.
 #![allow(unsafe_code)]
 

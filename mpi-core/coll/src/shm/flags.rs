@@ -27,7 +27,7 @@ struct Round {
     to: u32,
     /// The flags of `to`, which this rank writes.
     theirs: [Held<AtomicU64>; SETS],
-    /// This rank's flags.
+    /// The flags of this rank, which other ranks write.
     mine: [Held<AtomicU64>; SETS],
 }
 

@@ -40,7 +40,7 @@ pub(super) enum Route {
 pub(super) struct Begun {
     pub(super) route: Route,
     lane: Lane,
-    /// Its first number.
+    /// The first cell number of the operation.
     number: u64,
 }
 

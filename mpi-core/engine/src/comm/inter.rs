@@ -84,7 +84,7 @@ fn names(engine: &Engine, group: &Group) -> Vec<u64> {
         .collect()
 }
 
-/// The other leader's contribution.
+/// The contribution of the other leader.
 struct Met {
     words: U64Buf,
     /// The length that the other leader announced; if no operation of this library sends that many words, `words` is empty.

@@ -36,7 +36,8 @@ impl LeaderError {
     /// A communicator that the call uses has been revoked.
     pub const REVOKED: i32 = -3;
 
-    /// The other leader cannot be reached, or no longer over this communicator; the program did not cause the error.
+    /// The other leader cannot be reached at all or over this communicator;
+    /// the program did not cause the error.
     pub(crate) fn lost(error: Error) -> LeaderError {
         LeaderError {
             code: LeaderError::code_of(&error) as i32,

@@ -79,7 +79,7 @@ impl Place {
         self.cores
     }
 
-    /// Returns true if the user asked for an explanation of the selection.
+    /// Returns true if the user requested an explanation of the selection.
     pub fn explains(&self) -> bool {
         self.params.get(&EXPLAIN).unwrap_or(false)
     }

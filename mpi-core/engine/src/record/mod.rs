@@ -9,7 +9,8 @@
 //! On replay, a receive with a wildcard is posted for the recorded sender and tag,
 //! since messages of one sender and tag keep their order.
 //! A receive that was cancelled in time is posted with a key that matches no message.
-//! The other calls wait for the recorded result and return it, or return "nothing yet" at once if that was recorded.
+//! The other calls wait for the recorded result, or return "nothing yet" at once
+//! if that was recorded.
 //!
 //! Guarantees: a decision is in the file before the program sees it, and survives the rank's end.
 //! Damage is detected before a damaged decision is used,

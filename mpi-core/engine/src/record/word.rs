@@ -66,7 +66,7 @@ pub enum Decision {
     Nothing { times: u32 },
     /// The request at this index of the array was complete; for calls on all requests, all were.
     Place(u32),
-    /// This number of [`Decision::Place`]s follow.
+    /// The decision is followed by this number of [`Decision::Place`]s.
     Several(u32),
     /// The receive was cancelled. `plain` is the number, from 1, of a receive without a wildcard; 0 for a receive with a wildcard.
     Cancelled { plain: u32 },

@@ -118,7 +118,7 @@ impl Registry {
             .fold(false, |moved, handler| handler.turn() | moved)
     }
 
-    /// Returns true if some handler has asked for turns.
+    /// Returns true if some handler has requested turns.
     #[inline]
     pub(crate) fn wants_turns(&self) -> bool {
         self.turns.get() > 0

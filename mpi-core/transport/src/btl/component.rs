@@ -14,7 +14,7 @@ pub static SELECTION: Param<Selection> =
 
 /// The arguments with which a component is opened.
 pub struct OpenContext<'a> {
-    /// This process.
+    /// The number of this process in its job.
     pub me: ProcId,
     /// The number of processes of the job.
     pub size: u32,

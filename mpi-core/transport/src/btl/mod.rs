@@ -164,7 +164,8 @@ pub trait Sink {
     /// Delivers one active message from `from`; both slices are valid only during the call.
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]);
 
-    /// Announces a long payload that has begun to arrive. Returns true if the sink wants to receive it in place, which saves a copy.
+    /// Announces a long payload that has begun to arrive.
+    /// Returns true to receive it in place, which saves a copy.
     ///
     /// If the result is true, the sink has taken `begun`, the beginning of the `len` bytes.
     /// The transport then offers the rest by [`Sink::land`],

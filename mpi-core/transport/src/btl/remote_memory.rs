@@ -14,7 +14,7 @@ pub struct Exposed {
     pub key: Vec<u8>,
 }
 
-/// What peers may do with registered memory.
+/// The access rights of peers to registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
     /// Peers may read the memory.
@@ -36,7 +36,7 @@ pub struct Span<'a> {
 
 /// Accesses to a peer's registered memory, executed by the network while both processes do other work.
 ///
-/// Each access has a number, with which the caller asks for its outcome.
+/// Each access has a number, by which the caller queries its outcome.
 pub trait RemoteMemory {
     /// Returns the minimum length in bytes of a message for which a registration pays off.
     fn shortest(&self) -> usize;

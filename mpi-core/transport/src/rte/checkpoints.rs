@@ -29,7 +29,7 @@ pub enum Notice {
 /// A report from a process to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// The program asks for a checkpoint.
+    /// The program requests a checkpoint.
     Request,
     /// The number of points entered so far.
     Entered { round: u64, point: u64 },

@@ -6,7 +6,8 @@
 //! and after a switch the first access to each page is expensive.
 //! With single copies, each rank makes one system call per other rank.
 //!
-//! Each cell holds as many whole blocks as fit. Every rank waits until all have shown their last cell, and takes its block from each.
+//! Each cell holds the whole blocks that fit.
+//! Every rank waits for the last cell of all ranks, and takes its block from each rank.
 //! A row that is longer than the cells of one round takes several rounds.
 //! Each round transfers a part of every block.
 

@@ -12,11 +12,9 @@
 //! A rank that finds its predecessor's prefix after its own offer claims that offer.
 //! Exactly one of the two ranks gets an offer.
 //!
-//! This is the look-back of D. Merrill, M.
-//! Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back",
-//! NVIDIA Technical Report NVR-2016-002.
-//! The direction is reversed:
-//! the finishing rank looks ahead, so that a waiting rank polls only one line.
+//! D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back",
+//! NVIDIA Technical Report NVR-2016-002, describes this look-back in the other direction.
+//! Here the finishing rank looks ahead, so that a waiting rank polls only one line.
 //!
 //! Operands are combined one after another from rank 0 on, whichever rank combines them,
 //! so the result does not depend on timing.

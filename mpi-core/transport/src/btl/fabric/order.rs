@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Maximum number of messages that are kept for one peer.
 const MOST: u16 = 4096;
 
-/// What to do with an ordered message that has arrived.
+/// The action for an ordered message that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Deliver it, then call [`Order::advance`].

@@ -131,7 +131,7 @@ impl Settings {
         }
     }
 
-    /// Returns true if the library is asked for reads of remote memory.
+    /// Returns true if the library must support reads of remote memory.
     pub fn reads(&self) -> bool {
         self.read == Reading::Yes
     }

@@ -4,7 +4,8 @@
 //! a longer one in a pooled fragment.
 //! All three kinds of payload have a cell in the same ring, so they keep their order.
 //! The fast path has no system call and no lock: a send is a store to the receiver's ring, and a receive polls it.
-//! Up to [`SCAN`] senders are polled one by one; beyond that, the receiver asks senders to set marks and polls only marked rings.
+//! Up to [`SCAN`] senders are polled one by one.
+//! Above that, the receiver requests marks and polls only marked rings.
 //!
 //! A sender without space requests a doorbell only when it is about to sleep ([`Btl::pending`]),
 //! because an awake sender polls.

@@ -24,7 +24,7 @@ pub struct Client {
     socket: OwnedFd,
     lines: Lines,
     kvsname: String,
-    /// True if the server was asked to report deaths.
+    /// True if this client has requested death notices from the server.
     hears_deaths: bool,
     /// True if the server accepts hexadecimal values in a spawn request.
     takes_hex: bool,
