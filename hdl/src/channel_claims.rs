@@ -2,9 +2,9 @@
 //!
 //! Three statements together are the safety of the design:
 //!
-//! 1. for any request, members change only while their lines are at the channel's level,
-//!    only by a member, one channel at a time,
-//!    and independently of the other channels (`channel_rules`);
+//! 1. for any request, members change only
+//!    while their lines are at the channel's level, by a member,
+//!    in one channel at a time, and independently of the other channels (`channel_rules`);
 //! 2. in a channel whose members change only in this way, no node leaves before all have entered, and then every node leaves,
 //!    for any activity on the lines of other nodes (`channel_protocol`);
 //! 3. the channels share only these strobes:

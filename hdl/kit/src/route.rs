@@ -1,5 +1,5 @@
-//! The router: tracks and vias for every net except the ground, on a grid,
-//! by Lee's method with negotiated congestion.
+//! The router: tracks and vias for every net except the ground, on a grid.
+//! The method is Lee's, with negotiated congestion.
 //!
 //! Every net is routed as if it could cross other nets, at a cost. The cost of a crossing rises with each pass, and cells with earlier
 //! conflicts keep a higher cost (PathFinder's history cost), until no net crosses another. Before that, each ground pad without a hole gets a via.

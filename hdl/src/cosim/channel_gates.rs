@@ -85,8 +85,7 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
     Ok(())
 }
 
-/// Moves some lines. In channel 0, of which all nodes are members after power-on,
-/// sometimes moves all lines.
+/// Moves some lines; in channel 0, which has all nodes as members after power-on, sometimes all.
 fn stir(pins: &mut Pins, wires: u64, random: &mut Random) {
     for arrive in &mut pins.arrive {
         *arrive ^= random.next_u64() & random.next_u64() & wires;

@@ -7,8 +7,8 @@
 //! and between every two members of different groups where every member receives different data.
 //! An invocation has the same number in both groups, and on each group's own communicator.
 //!
-//! The value of `root` is the root's rank in the remote group on the ranks that exchange data
-//! with the root, [`ROOT`] on the root itself,
+//! On ranks that exchange data with the root, `root` is the root's rank in the remote group.
+//! It is [`ROOT`] on the root itself,
 //! and [`PROC_NULL`] on the other ranks of the root's group, which take no part in the operation.
 
 use super::algo::{

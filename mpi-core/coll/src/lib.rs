@@ -268,8 +268,7 @@ pub enum CollError {
     },
     /// A setting or file that a component reads before it can serve any communicator is invalid.
     Unusable { component: String, reason: String },
-    /// A member's memory is no longer accessible, although it was accessible
-    /// when the communicator was made.
+    /// A member's memory was accessible when the communicator was made, and no longer is.
     Unreachable {
         comm: String,
         me: u32,

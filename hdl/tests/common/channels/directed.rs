@@ -203,8 +203,8 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// More expiries and early releases of channel 0 than its counters hold, then other members,
-/// which clears the counters.
+/// More expiries and early releases of channel 0 than its counters hold.
+/// Then other members, which clears the counters.
 ///
 /// For a board of at least two nodes.
 pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
@@ -374,8 +374,7 @@ impl Script {
         }
         if phase == Phase::Execute {
             self.serial(node, true, true, frame & 1 == 1);
-            // Select falls so that the filter passes it on at the very edge at
-            // which the request is complete.
+            // Select falls so that the filter passes it on at the edge that completes the request.
             self.hold(1);
             self.pins.select = 0;
             while self.machine.serial().phase == Phase::Receive && self.machine.serial().grant != 0

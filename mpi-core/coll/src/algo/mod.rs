@@ -76,7 +76,7 @@ use crate::topo::{tree, turn};
 
 pub use turn::{ahead, behind};
 
-/// Copies within the process.
+/// Copies data between two buffers of this process.
 pub(super) fn copy(from: &SendBuf, to: &RecvBuf) {
     datatype::copy(from, &mut to.clone());
 }

@@ -1,6 +1,5 @@
 //! Pairwise check of byte counts:
-//! compares the bytes that each member sends to every other member with the bytes
-//! that the receiver expects.
+//! compares the sent bytes of every pair of members with the bytes that the receiver expects.
 //! The check covers calls whose counts may differ between members,
 //! and calls with separate send and receive counts.
 //!

@@ -11,8 +11,7 @@
 //! The check compares the operation, whether it is blocking, its root, its operator,
 //! and the byte counts that the standard makes equal (MPI 5.0, section 6.1).
 //! For calls with several counts,
-//! it compares the bytes that each member sends with the bytes
-//! that each receiver expects ([`amounts`]).
+//! it compares the sent bytes with the bytes that each receiver expects ([`amounts`]).
 //! For neighbourhood collectives, it compares them along each edge of the topology ([`edges`]).
 //! If the lengths agree, it compares the type signatures ([`types`]).
 //! Between any two members, the messages of the check are the first of the invocation,

@@ -2,8 +2,7 @@
 //!
 //! The lowest of these members allocates a block from its arena
 //! and sends the block's offset to the others.
-//! The block begins with the host's reference count:
-//! the number of members that still use the block.
+//! The block begins with the host's reference count, the number of members that use it.
 //! A block may be returned to its arena only when no member uses it, and members release it at different times;
 //! A block that its owner releases early stays in the [`RetiredBlocks`] until the count is zero.
 

@@ -10,8 +10,7 @@
 //! since a second barrier requires the reader's arrival; so no value is missed.
 //!
 //! A write to a line that another core has read takes a cache round trip.
-//! So after writing a flag, the writer prefetches the line of the next flag,
-//! which no rank polls yet, for writing.
+//! So after writing a flag, the writer prefetches the next flag's line, which no rank polls yet.
 
 use super::members::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering, prefetch_for_write};
@@ -68,8 +67,8 @@ impl Flags {
         while let Some(round) = self.rounds.get(stage.round as usize) {
             if !stage.told {
                 stage.told = true;
-                // SYNC POINT shm.flags: releases the earlier writes of this rank and
-                // of the ranks whose flags it has acquired.
+                // SYNC POINT shm.flags: releases this rank's earlier writes
+                // and those it has acquired.
                 round.theirs[set].store(mark, Ordering::Release);
                 members.ring(round.to);
                 prefetch_for_write(std::ptr::from_ref::<AtomicU64>(&round.theirs[next]).cast());

@@ -169,8 +169,7 @@ fn longest_of_requests(members: u32) -> usize {
     }
 }
 
-/// Returns the number of short or medium cells per member for operations in
-/// which no rank waits for all others.
+/// Returns the number of short or medium cells per member where no rank waits for all others.
 ///
 /// When oversubscribed, ranks are scheduled in any order.
 /// In a series of scans, a rank can in its time slice only catch up with its predecessor.

@@ -61,7 +61,7 @@ pub(super) enum Long {
 }
 
 impl Segment {
-    /// Returns true if a call is passed to the next component although there are cells:
+    /// Returns true if a call is passed on although there are cells:
     /// a scan that must be reproducible.
     /// The scan algorithm that runs between nodes computes a different expression than `shm`.
     #[inline]

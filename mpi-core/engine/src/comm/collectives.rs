@@ -55,8 +55,7 @@ pub trait Proposal {
 
     /// Chooses without communication if a member has died before the agreement:
     /// only components that need no set-up serve.
-    /// The members' choices may differ, since every operation of all members then fails,
-    /// whichever component serves.
+    /// The members' choices may differ, because every operation of all members then fails.
     fn choose_alone(self: Box<Self>) -> Box<dyn Collectives>;
 }
 
@@ -87,8 +86,8 @@ pub trait Collectives: Any {
         self.begin(comm, number, call)
     }
 
-    /// Returns the largest [`FastCall::bytes`] that is served, the same at all members; `None`:
-    /// no fast calls. Called once per [`CallId`].
+    /// Returns the largest [`FastCall::bytes`] that is served, the same at all members.
+    /// `None` if no fast calls are served. Called once per [`CallId`].
     fn takes_fast_call(&self, call: CallId) -> Option<usize>;
 
     /// Carries out a fast call of a kind and size that [`Collectives::takes_fast_call`] accepts.

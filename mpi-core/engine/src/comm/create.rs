@@ -55,8 +55,7 @@ impl<'a> Constructors<'a> {
 
     /// Checks that all members of a group are members here.
     ///
-    /// Each caller checks without communication, since with an invalid group it is uncertain
-    /// which processes take part.
+    /// Each caller checks locally: with an invalid group, it is uncertain which processes call.
     /// A collective call checks after it has drawn its conversation numbers,
     /// so these stay equal at all members.
     fn check_has(self, group: &Group) -> Result<(), CommError> {

@@ -155,8 +155,7 @@ impl<'a> Failures<'a> {
     }
 
     /// Makes the operations on `part` fail when those on this communicator (the whole) fail.
-    /// Otherwise members of the part would wait indefinitely for members at
-    /// which the whole has already failed.
+    /// Otherwise members of the part would wait for members at which the whole has failed.
     ///
     /// Parts are the communicators on which a component takes steps and, while they are being created, communicators of some members.
     pub(crate) fn takes_part(self, part: &Comm) {
@@ -182,8 +181,8 @@ impl<'a> Failures<'a> {
 
     /// While an object is created on `part` (a communicator of some or all members),
     /// fails its operations when this communicator fails.
-    /// A member at which this communicator has failed does not reach the later steps, for
-    /// which the others would wait.
+    /// Members at which this communicator has failed do not reach the later steps;
+    /// the other members would wait for them.
     pub fn while_making(self, part: &Comm) -> Making {
         self.takes_part(part);
         Making {

@@ -312,7 +312,7 @@ impl<'a> InterConstructors<'a> {
     }
 
     /// Notifies the other leader, which waits on this communicator, that this process's group
-    /// has failed before [`InterConstructors::create`].
+    /// has failed and will not call [`InterConstructors::create`].
     pub(super) fn refuse(self, peer: u32, tag: i32, error: &Error) {
         refuse(self.between_leaders(peer, tag), peer, error);
     }

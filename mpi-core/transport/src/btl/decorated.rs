@@ -1,4 +1,4 @@
-//! Tests of the decorators, each around a transport of its own kind.
+//! Tests of the decorators; each test wraps a real transport.
 
 use super::open::decorate;
 use super::suite::{Keep, Net, Nothing, cramped, endpoint, pattern, send_numbered};

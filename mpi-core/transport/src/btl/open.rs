@@ -74,7 +74,7 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
         opened.add(context, &selection, component.name, result)?;
     }
     for component in &plugins {
-        // The user has named the component, so all processes of the job execute this.
+        // The user has named the component, so all processes of the job execute this code.
         opened.fence = true;
         let result = component.open(context);
         opened.add(context, &selection, component.name(), result)?;

@@ -11,8 +11,8 @@ use std::ops::Range;
 /// The minimum size of a worker's piece, in bytes: with smaller pieces an additional worker's read costs more than it saves.
 const PIECE: i64 = 16 << 10;
 
-/// Minimum size of a worker's piece in a reduction to a root, because each piece
-/// except the root's must also be copied to the root.
+/// Minimum size of a worker's piece in a reduction to a root,
+/// where pieces are also copied to the root.
 const ROOTS_PIECE: i64 = 256 << 10;
 
 /// The bytes copied at once before they are combined.

@@ -13,7 +13,7 @@ const MOST: u16 = 4096;
 /// The action for an ordered message that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Deliver it, then call [`Order::advance`].
+    /// Deliver the message, then call [`Order::advance`].
     Now,
     /// Keep the message until its predecessors have arrived.
     Later,
