@@ -158,7 +158,7 @@ impl Matrix {
         self.add(Kind::OneSided, way, bytes);
     }
 
-    /// Counts the bytes that a collective operation transfers from rank `me` of a communicator, this process, to its other members,
+    /// Counts a collective operation's bytes from rank `me` (this process) to the other members,
     /// or to the remote group of an intercommunicator.
     pub(crate) fn collective(&self, me: u32, others: &Group, call: &Call) {
         for (rank, bytes) in flows(call, me, others.size()) {

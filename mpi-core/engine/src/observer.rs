@@ -1,9 +1,8 @@
 //! The observer of matching and collectives:
 //! a trace, a communication matrix, a recording or replay, a tool's events, or several of these.
 //!
-//! It is called when a message is sent, when a message matches its receive or is unexpected,
-//! before a receive is posted,
-//! and when a collective operation begins.
+//! It is called when a message is sent, matches its receive or is unexpected,
+//! before a receive is posted, and when a collective operation begins.
 //! Without an observer, each call site costs one branch on a plain load.
 //! With an observer the fast path of receives is disabled, so that the observer sees all messages.
 

@@ -191,8 +191,7 @@ fn an_accept_goes_on_to_the_next_caller_when_one_has_given_up() {
 }
 
 /// Rank 0 learns of the death while only rank 0 and the other job have a communicator.
-/// Its announcement reaches ranks 1 and 2
-/// before or after they know the dead process.
+/// Ranks 1 and 2 get its announcement before or after they know the dead process.
 #[test]
 fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
     let informed = AtomicU32::new(0);

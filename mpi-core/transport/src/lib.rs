@@ -1,5 +1,4 @@
-//! Transports ([`btl`], [`bml`]), and the run-time environment ([`rte`]) in
-//! which processes exchange their addresses.
+//! Transports ([`btl`], [`bml`]) and the run-time environment ([`rte`]), which exchanges addresses.
 //!
 //! A transport carries active messages and never sees a tag, a communicator or a datatype: this package depends on no crate that defines these.
 //! [`universe`] numbers processes of other jobs.

@@ -3,9 +3,8 @@
 //! Each protocol is sampled a few times, then the faster one is used and the other one is sampled again from time to time,
 //! because processes migrate and programs change their behaviour.
 //! The caller defines what a sample is.
-//! Users: messages in `pml/ob1/protocol_choice.rs`,
-//! collectives in `coll/src/shm/protocol_choice.rs`,
-//! and rings in `btl/sm/span.rs`.
+//! Users: messages (`pml/ob1/protocol_choice.rs`), collectives (`coll/src/shm/protocol_choice.rs`),
+//! and shared-memory rings (`btl/sm/span.rs`).
 
 use std::time::Instant;
 

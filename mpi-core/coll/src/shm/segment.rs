@@ -1,9 +1,7 @@
 //! The shared segment of a communicator: memory that rank 0 allocates and the others find by its config blob.
 //!
-//! The first line has two counters: the number of members that have left (see [`SegmentLease`]),
-//! and the number of members that can read
-//! the others' memory
-//! (see [`CmaAccess`]).
+//! The first line has two counters of members: those that have left (see [`SegmentLease`]),
+//! and those that can read the memory of all others (see [`CmaAccess`]).
 //! The barrier follows, then two sets of cells, for blocking calls and for requests, then the words of [`ProtocolChoice`] if protocols are measured.
 //! The slices are last, since they are long and many communicators never use them.
 //! The layout follows from the config blob and the number of members,

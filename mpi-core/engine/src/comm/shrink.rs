@@ -1,8 +1,7 @@
 //! `MPIX_Comm_shrink`: a new communicator of the living members.
 //!
 //! Protocol, repeated until it succeeds:
-//! 1. all living members agree on the dead members and on the new communicator's id, for
-//!    which each member proposes an id;
+//! 1. the living members agree on the dead members and on one of the ids that each has proposed;
 //! 2. the living members create the communicator in the usual way;
 //! 3. they agree on whether all of them have the communicator;
 //!    if not, another member has died, and they start over.

@@ -84,8 +84,7 @@ impl PortCalls<'_> {
         self.over_bridge(root, met).await
     }
 
-    /// Called by a member that failed before it could accept:
-    /// takes part in the group's agreement on the outcome.
+    /// Called by a member that failed before it could accept: takes part in the group's agreement.
     pub async fn not_accepted(self, root: u32, error: Error) -> Result<Comm, Error> {
         match self.comm.engine().is_fault_tolerant() {
             true => {

@@ -1,5 +1,4 @@
-//! The name of a port: the address of its process and its number, in letters,
-//! digits, `-`, `_` and `:`.
+//! The name of a port: address of its process, and number, in letters, digits, `-`, `_` and `:`.
 //! So the name can be printed, written to a file or passed on a command line.
 //!
 //! ```text

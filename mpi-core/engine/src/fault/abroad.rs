@@ -46,8 +46,7 @@ impl Peers<'_> {
 }
 
 impl Faults {
-    /// Announces the loss of a process to the members of the communicators
-    /// that it shares with other jobs.
+    /// Announces the loss of a process to the members of its communicators with other jobs.
     /// Also records the loss of the processes that end together with it.
     pub(super) fn notify_other_jobs(&self, gone: ProcId) {
         let Some(engine) = self.engine() else { return };

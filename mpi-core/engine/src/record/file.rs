@@ -1,8 +1,7 @@
 //! The recording of one rank:
 //! a memory-mapped file of words, so that all written words survive, however the rank ends.
-//!
-//! Format: `magic, version | rank, size, words...` ([`word`]), each word in the machine's little-endian order; the file may be longer than its contents,
-//! padded with zeroes.
+//! Format: `magic, version | rank, size, words...` ([`word`]), each word little-endian.
+//! The file may be padded with zeroes.
 
 use super::RecordError;
 use super::word::{self, Asker, Decision};

@@ -1,8 +1,7 @@
 //! Rate limit of polls that are system calls.
 //!
 //! A poll by a system call takes longer than a whole message through shared memory.
-//! So such a poll runs on each progress call only after [`CALM`] polls
-//! of shared memory without a message (about two microseconds).
+//! So it runs on each call only after [`CALM`] shared-memory polls without a message (about 2 us).
 //! Before that it runs once per [`PAUSE`],
 //! so that steady traffic through shared memory does not starve the other transports.
 

@@ -302,8 +302,8 @@ pub trait SingleCopy {
 ///
 /// Neither waits for the other before the last piece is taken. If the sender does not help, the receiver copies everything.
 pub trait CooperativeCopy {
-    /// Opens a copy of `len` bytes on the receiver's side. Returns the number that the request for help to the sender carries; `None` if too many
-    /// copies are open.
+    /// Opens a copy of `len` bytes on the receiver's side; `None` if too many copies are open.
+    /// Returns the number that the receiver's request for help carries.
     ///
     /// The receiver must finish it by [`Share::Rest`] or by [`CooperativeCopy::close`].
     fn offer(&self, len: usize) -> Option<u32>;

@@ -64,8 +64,7 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
     };
     for component in BUILT_IN {
         let result = if selection.allows(component.name) {
-            // All processes compute the same result here,
-            // also those that cannot open their own transport.
+            // All processes compute the same result, even those that cannot open their transport.
             opened.fence |= (component.posts)(context);
             (component.open)(context)
         } else {

@@ -1,9 +1,8 @@
 //! Table of peers, by process number.
 //!
 //! Each process of the own job has a fixed entry.
-//! A map leads to the entries of processes of other jobs, which are reused,
-//! so the number of entries of a program that connects to new processes again
-//! and again is the maximum number of simultaneous peers.
+//! A map leads to the entries of processes of other jobs, which are reused.
+//! So the number of entries is bounded by the maximum number of simultaneous peers.
 
 use super::ProcId;
 use elsa::FrozenVec;

@@ -2,8 +2,8 @@
 //!
 //! With the parameter `mpi_ft_enable`, our mpirun keeps a job when one of its processes dies.
 //! It announces this in the environment of its ranks ([`SERVED`]).
-//! Its PMI server then sends one notice of each death to every process of all jobs
-//! that it has started; see [`Rte::deaths`](super::Rte::deaths).
+//! Its PMI server notifies every process of its jobs of each death, once; see
+//! [`Rte::deaths`](super::Rte::deaths).
 
 /// The variable that is `1` in ranks whose launcher keeps the job when one of them dies, and notifies the others.
 pub const SERVED: &str = "PORTCULLIS_FT";

@@ -2,8 +2,7 @@
 //!
 //! A message is `cmd=NAME key=value key=value\n`; keys end at `=`, values at a space or the end of the line,
 //! and a backslash keeps the character after it in the value.
-//! PMI-1 has no standard; this module follows what Hydra, Slurm,
-//! gforker and Flux have been observed to accept and send:
+//! PMI-1 has no standard; this module follows what Hydra, Slurm, gforker and Flux do:
 //! * keys are in any order, and unknown keys are ignored;
 //! * a value is never empty and never contains a space, a newline or a NUL, so binary values are sent as [`hex`]; other bytes are sent unchanged, UTF-8 or not;
 //! * a whole line stays below 1024 bytes, because Slurm reads one `read()` of that size as one request;

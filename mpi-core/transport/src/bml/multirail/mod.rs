@@ -19,8 +19,8 @@
 //!
 //! **Wire format.** A message over a link is an [`IN_ORDER`] or a [`FREELY`] with the header
 //! `[sequence number, upper layer's handler number | link << 8]`.
-//! Its payload begins with [`PREFIX`] bytes: the upper layer's header, and the two cumulative
-//! acknowledgements of the opposite direction.
+//! Its payload begins with [`PREFIX`] bytes: the upper layer's header, then two cumulative
+//! acknowledgements, which cover the messages of the opposite direction.
 //! Ordered and overtaking messages have separate sequences, both from 1.
 //! An [`ACK`] carries the acknowledgements, and for each of the peer's links the number of bytes of overtaking messages that have arrived over it.
 //! The receiver sends an [`ACK`] after enough bytes or messages, and before the process sleeps.
@@ -563,8 +563,7 @@ where
     L::Target: Btl,
 {
     fn is_connected(&self, to: Endpoint) -> bool {
-        // A link that was never used counts as connected, so one connected link proves nothing:
-        // all links must be checked.
+        // A link that was never used counts as connected, so all links must be checked.
         let mut each = self.used(to);
         each.all(|(link, way)| link.capabilities().is_connected(way.endpoint))
     }

@@ -8,8 +8,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Minimum duration of one measurement. It exceeds the time in which a queue in the network
-/// can deliver data faster than the network itself.
+/// Minimum duration of one measurement.
+/// It exceeds the time in which a network queue delivers faster than the network itself.
 const ENOUGH: Duration = Duration::from_millis(4);
 /// The number of bytes after which a link without a measurement is avoided until the peer has reported.
 const UNMEASURED: u64 = 512 << 10;

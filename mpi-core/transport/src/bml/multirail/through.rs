@@ -22,8 +22,7 @@ fn is_bonded(am: Am) -> bool {
     matches!(am, IN_ORDER | FREELY | VOID | ACK)
 }
 
-/// Returns the upper layer's handler number and the sender's link from the second word
-/// of a message's header.
+/// Returns the upper layer's handler number and the sender's link, from a header's second word.
 /// `None` if that word was not written by a bond.
 fn own(am: Am, word: u64) -> Option<(Am, usize)> {
     let own = Am::try_from(word & 0xff).ok()?;

@@ -4,8 +4,8 @@
 //! "PF" | version u8 | fabric u8 | process u32 | key u64 | longest message u32 | length u16 | address | CRC-32 u32
 //! ```
 //!
-//! A network library may crash on a damaged address, so an address is used only if the process,
-//! length and checksum of its card are correct.
+//! A network library may crash on a damaged address.
+//! So the process, length and checksum of a card are checked before its address is used.
 //! [`Card::decode`] accepts any input without a panic.
 
 use crate::btl::ProcId;

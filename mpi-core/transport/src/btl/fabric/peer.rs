@@ -23,8 +23,7 @@ pub(super) struct Peer {
     pub is_made: Cell<bool>,
     /// When the first message began to wait for the connection.
     pub waits_since: Cell<Option<Instant>>,
-    /// True if a message was sent to the peer or has arrived from it, so the peer must be notified
-    /// when the connection ends.
+    /// True if a message was sent or has arrived, so the peer is notified of the connection's end.
     pub has_spoken: Cell<bool>,
     /// True if the peer's last message on this connection has arrived.
     pub has_left: Cell<bool>,

@@ -17,15 +17,13 @@ const TURN: usize = 32;
 /// Maximum number of bytes taken from one ring in one turn,
 /// so that the next ring is polled and a waiting thread checks its condition.
 ///
-/// With data in both directions, the sender gets space back sooner and reuses it
-/// while it is in the cache.
+/// With data in both directions, the sender gets space back sooner, while it is in the cache.
 /// Also, unexpected data are copied once more:
 /// without this bound, a third of the messages were unexpected in a test
 /// in which both peers sent windows of 64 messages of 16 KiB,
 /// because one turn took the answer to a window together with the next window.
 /// GB/s on two cores that share a cache, without a bound and with 128, 64 and 32 KiB:
-/// both directions, 16 KiB: 35.8, 41.8, 45.6 and 45.9; both directions, 32 KiB:
-/// 38.0, 52.1, 52.8 and 51.2;
+/// both directions, 16 KiB: 35.8, 41.8, 45.6 and 45.9; 32 KiB: 38.0, 52.1, 52.8 and 51.2;
 /// one direction, 32 KiB: 57.8, 56.9, 54.5 and 53.1.
 pub(super) const TURN_BYTES: usize = 128 << 10;
 

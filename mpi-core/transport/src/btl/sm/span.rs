@@ -22,8 +22,7 @@ use std::time::Instant;
 
 /// The short span in bytes.
 ///
-/// The short span must fit the nearest caches of both cores together with the copied data;
-/// here these have 1 MiB.
+/// The span and the data copied through it must fit both cores' nearest caches (here 1 MiB).
 /// With 64 KiB, streams of 8 KiB messages wait for space all the time, at half the bandwidth.
 /// Streams one way and both ways, GB/s, medians of five, with spans of 192, 384, 512 and 768 KiB:
 /// 8 KiB both ways 44.5, 49.6, 51.0 and 51.9, 256 KiB one way 53.8, 54.2, 54.3 and 55.0;

@@ -21,8 +21,7 @@ pub const LOST_CONNECTION: Status = -61;
 pub const LOST_CONNECTION_TO_SERVER: Status = -101;
 pub const EVENT_ACTION_COMPLETE: Status = -334;
 
-/// Events that report the death of a process of the job: aborted, asked to abort, ended without finalizing, killed by command
-/// or by a signal.
+/// Events that report the death of a process: aborted, asked to abort, not finalized, killed.
 pub const DEATHS: [Status; 5] = [-7, -8, -200, -400, -402];
 
 /// `pmix_scope_t`: which processes can read a value.

@@ -33,8 +33,7 @@
 //! * A segment is closed when both have sent their disconnect message,
 //!   so no data are left unread in it.
 //! * The number of the other process is kept while any segment of the two is open ([`Universe`](crate::universe::Universe)),
-//!   so a connection that arrives before the slower side has disconnected gets the number
-//!   that the next communicator uses.
+//!   so a connection that arrives before the slower side's disconnect gets the next number.
 //! * If the other end of a segment closes without a disconnect message, the process has died.
 //!   The death is reported after all data in the segment have been delivered.
 
