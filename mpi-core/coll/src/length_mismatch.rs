@@ -1,8 +1,8 @@
 //! Length mismatches: the collective runs to its end with empty messages and then fails, so that no member hangs.
 //!
 //! Members that pass different counts detect this only when a message of one arrives at another.
-//! If the receiver then left its algorithm, the members to
-//! which it still had to send would wait indefinitely, even members with the right count.
+//! If the receiver then left its algorithm, the members to which it must still send would hang,
+//! even those with the right count.
 //! So the receiver completes its algorithm, but every message that it sends from then on is empty:
 //! No member takes invalid data for a result,
 //! and each member that should have received data from it detects a mismatch, too.

@@ -175,7 +175,7 @@ impl State {
         let node = comm.engine().node();
         let barrier = LINE + kind.len(self.members.count());
         let count = self.members.count();
-        // The ring of slices is as long as the message rings (`ring_span`) of such cores.
+        // If cores share only the last-level cache, the slices are as long as the message rings.
         let cycled = match node.ring_span() {
             span if span > NEAR => span,
             _ => 0,

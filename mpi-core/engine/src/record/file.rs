@@ -1,5 +1,6 @@
 //! The recording of one rank:
 //! a memory-mapped file of words, so that all written words survive, however the rank ends.
+//!
 //! Format: `magic, version | rank, size, words...` ([`word`]), each word little-endian.
 //! The file may be padded with zeroes.
 

@@ -3,7 +3,8 @@
 //! Each rank publishes a card: the machine (boot id), the network namespace (abstract sockets end at it), the user,
 //! the name of the rank's socket, a secret, and the processors on which the rank may run.
 //! After the fence every rank reads all cards; ranks with the same machine, namespace and user are local to each other.
-//! The lowest creates the node's memory and passes it over its socket ([`mpi_base::fdpass`]).
+//! The lowest of these ranks creates the node's memory.
+//! It passes the memory to the other ranks over its socket ([`mpi_base::fdpass`]).
 //! Ranks that the launcher has bound compute from the cards the number of ranks on their cores.
 //!
 //! The resource manager's nodes are not used: several of its nodes may be one machine,
