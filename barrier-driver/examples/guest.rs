@@ -1,11 +1,13 @@
-//! The program of a node in a virtual machine: a port, a serial line as the fence to the others, and barriers.
+//! The program of a node in a virtual machine, with a port, a serial line for the fence,
+//! and barriers.
 //!
 //! ```text
 //! guest PORT LINE ME NODES BARRIERS
 //! ```
 //!
-//! To call a fence, a node writes a byte to the line and reads one; the other end sends one when all nodes have written theirs.
-//! `cargo xtask nightly-qemu` boots machines that run it.
+//! For a fence, a node writes a byte to the line and reads a byte;
+//! the other end sends one to each node when all nodes have written theirs.
+//! `cargo xtask nightly-qemu` boots virtual machines that run this program.
 
 use barrier_driver::{SelfTest, ToggleBarrier, ports, self_test};
 use std::error::Error;
@@ -14,7 +16,7 @@ use std::io::{Read, Write};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-/// Far longer than a barrier of emulated machines takes.
+/// Time limit, far longer than a barrier of emulated machines takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn main() -> Result<(), Box<dyn Error>> {

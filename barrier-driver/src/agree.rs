@@ -1,25 +1,26 @@
 //! Comparison of the idle levels read by all nodes, which detects faults that no single node can.
 //!
 //! All wires from the barrier carry the same level, so in an idle barrier every node reads the same level.
-//! If a node reads another level, its input floats, is cut, or is inverted.
+//! If a node reads another level, its input is floating, cut or inverted.
 //! A caller that can collect the levels, as MPI can, calls [`same_level`] between [`ToggleBarrier::open`](crate::ToggleBarrier::open)
 //! and [`self_test`](crate::self_test()), and names the node before a barrier hangs.
 
 use core::{error::Error, fmt};
 use embedded_hal::digital::PinState;
 
-/// The nodes whose level differs from the level of the majority.
+/// The error that names the nodes whose level differs from the majority's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelMismatch {
-    /// The minority; in a tie, the nodes that read high, because an open wire reads high at most ports.
+    /// The nodes of the minority; in a tie, those that read high,
+    /// because an open wire usually reads high.
     pub nodes: Vec<usize>,
-    /// The level that they read.
+    /// The level that these nodes read.
     pub level: PinState,
-    /// The number of nodes that read the other level.
+    /// The number of nodes that read the majority's level.
     pub others: usize,
 }
 
-/// Checks that all nodes, which have opened and not entered, have read the same level.
+/// Checks that all nodes have read the same level; they have opened the barrier and not entered it.
 pub fn same_level(levels: &[PinState]) -> Result<(), LevelMismatch> {
     let with = |level| -> Vec<usize> {
         let same = levels.iter().enumerate().filter(|&(_, &l)| l == level);

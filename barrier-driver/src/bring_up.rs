@@ -1,8 +1,9 @@
 //! Bring-up of real wires: tests to run before a barrier uses them.
 //!
-//! * [`loop_back`], with a plug that joins a node's two wires: is each level read as it was written?
-//! * [`cost`]: how long do an IN and an OUT take at this port?
-//! * [`pair`]: do two nodes of one host pass barriers, and how long does one take?
+//! * [`loop_back`]: tests with a plug that joins a node's two wires that each written level is
+//!   read back.
+//! * [`cost`]: measures the duration of a read and of a write at this port.
+//! * [`pair`]: two nodes of one host pass barriers, and their durations are measured.
 
 use crate::{OpenError, PinFault, SelfTest, SelfTestError, ToggleBarrier, WaitError, self_test};
 use core::fmt;
@@ -24,38 +25,38 @@ impl Durations {
         Durations(all)
     }
 
-    /// The quantile `part` of the durations: 0.5 for the median.
+    /// Returns the quantile `part` of the durations, such as the median for 0.5.
     pub fn quantile(&self, part: f64) -> Duration {
         let last = self.0.len().saturating_sub(1);
         let at = (part.clamp(0.0, 1.0) * last as f64).round() as usize;
         self.0.get(at).copied().unwrap_or_default()
     }
 
-    /// The number of durations.
+    /// Returns the number of durations.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns true if the list is empty; every quantile is zero then.
+    /// Returns true if the list is empty; every quantile is then zero.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Why a loop-back test failed.
+/// The reason why a loop-back test failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopBackError<E> {
     /// A pin could not be read or written.
     Pin(PinFault<E>),
-    /// A level was never read back.
+    /// A written level was never read back.
     Lost {
         /// The index of the level written, counted from 1.
         toggle: u32,
         /// The level that was written and not read back.
         written: PinState,
-        /// True if any level before it was read back.
+        /// True if an earlier level was read back.
         ever: bool,
-        /// How long the test polled for the level.
+        /// The time limit for reading the level back.
         limit: Duration,
     },
 }
@@ -88,7 +89,8 @@ impl<E: fmt::Debug> fmt::Display for LoopBackError<E> {
 
 impl<E: fmt::Debug> std::error::Error for LoopBackError<E> {}
 
-/// Writes both levels alternately to wires that a plug joins; returns how long each took to be read back.
+/// Writes both levels alternately to wires that a plug joins.
+/// Returns the times until each level was read back.
 ///
 /// The first level written is the opposite of the one read, so that a stuck wire fails.
 pub fn loop_back<O: OutputPin, I: InputPin<Error = O::Error>>(
@@ -128,13 +130,13 @@ pub fn loop_back<O: OutputPin, I: InputPin<Error = O::Error>>(
 /// The durations of port accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
-    /// Reads of the input.
+    /// The durations of reads of the input.
     pub read: Durations,
-    /// Writes of the output.
+    /// The durations of writes of the output.
     pub write: Durations,
 }
 
-/// Times single accesses; the wire keeps its level.
+/// Measures the durations of single accesses; the wire keeps its level.
 pub fn cost<O: OutputPin, I: InputPin<Error = O::Error>>(
     out: &mut O,
     input: &mut I,
@@ -157,16 +159,16 @@ pub fn cost<O: OutputPin, I: InputPin<Error = O::Error>>(
     })
 }
 
-/// The failure of one of two nodes.
+/// The reason why a test of two nodes failed at one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PairError<E> {
-    /// The barrier could not be opened.
+    /// The node could not open the barrier.
     Open(OpenError<E, core::convert::Infallible>),
-    /// The barrier was opened, but the self-test failed.
+    /// The node's self-test failed.
     SelfTest(SelfTestError<E, core::convert::Infallible>),
-    /// A barrier could not be entered.
+    /// The node could not enter a barrier.
     Enter(PinFault<E>),
-    /// A barrier was entered and not left.
+    /// The node entered a barrier that did not release it.
     Wait(WaitError<E>),
 }
 
@@ -204,7 +206,8 @@ where
             fence.wait();
             Ok::<_, core::convert::Infallible>(())
         };
-        // A node that fails before the fence still calls it, because the other node would wait there indefinitely.
+        // A node that fails before the fence still calls it,
+        // because the other node would otherwise wait there indefinitely.
         let met = Cell::new(false);
         let opened = ToggleBarrier::open(out, input, || {
             met.set(true);

@@ -1,13 +1,15 @@
 //! A debounced input: a change of level takes effect when a given number of consecutive reads agree.
 //!
-//! A pulse on the wire from the barrier that a waiting node happens to read looks like a release.
-//! This filter re-reads a level that differs from the last one until `reads` reads have agreed; if one does not, nothing has changed.
+//! A waiting node takes a pulse on the wire from the barrier for a release if it reads during the
+//! pulse.
+//! This filter reads a changed level again until `reads` reads agree;
+//! if a read does not agree, the change is discarded.
 //! So a pulse shorter than `reads - 1` accesses has no effect, and each release costs `reads - 1` more accesses.
 //! A read that returns the known level costs one access, as without the filter.
 
 use embedded_hal::digital::{ErrorType, InputPin};
 
-/// An input with such a filter.
+/// An input with a debouncing filter.
 #[derive(Debug, Clone)]
 pub struct Confirmed<I> {
     input: I,
@@ -17,7 +19,8 @@ pub struct Confirmed<I> {
 }
 
 impl<I: InputPin> Confirmed<I> {
-    /// A filter in which `reads` consecutive reads must agree; with 1 or 0 it is the input itself.
+    /// Returns a filter that requires `reads` agreeing reads;
+    /// with 1 or 0 the input is not filtered.
     pub const fn new(input: I, reads: u8) -> Self {
         Self {
             input,
@@ -26,7 +29,7 @@ impl<I: InputPin> Confirmed<I> {
         }
     }
 
-    /// Returns the input for another use.
+    /// Returns the unfiltered input for another use.
     pub fn free(self) -> I {
         self.input
     }

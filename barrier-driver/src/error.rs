@@ -1,11 +1,12 @@
-//! Errors of the driver: one closed enum per operation; every message names the wire and what was expected.
+//! Errors of the driver, one closed enum per operation;
+//! every message names the wire and the expected state.
 //!
 //! `E` is the pins' own error, which embedded-hal only guarantees to be `Debug`; `F` is the error of the caller's fence.
 
 use core::{error::Error, fmt, time::Duration};
 use embedded_hal::digital::PinState;
 
-/// The port refused an access.
+/// A failed access to the port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PinFault<E> {
@@ -15,7 +16,7 @@ pub enum PinFault<E> {
     Write(E),
 }
 
-/// Why [`ToggleBarrier::open`](crate::ToggleBarrier::open) fails.
+/// The reason why [`ToggleBarrier::open`](crate::ToggleBarrier::open) failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum OpenError<E, F> {
@@ -30,7 +31,7 @@ pub enum OpenError<E, F> {
     },
 }
 
-/// Why [`ToggleBarrier::enter`](crate::ToggleBarrier::enter) fails.
+/// The reason why [`ToggleBarrier::enter`](crate::ToggleBarrier::enter) failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum EnterError<E> {
@@ -40,7 +41,7 @@ pub enum EnterError<E> {
     AlreadyEntered,
 }
 
-/// Why [`ToggleBarrier::wait`](crate::ToggleBarrier::wait) returns without a release.
+/// The reason why [`ToggleBarrier::wait`](crate::ToggleBarrier::wait) returned without a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum WaitError<E> {
@@ -48,27 +49,28 @@ pub enum WaitError<E> {
     Pin(PinFault<E>),
     /// Not all other nodes arrived in time; the node is still in the barrier.
     TimedOut {
-        /// How long it waited.
+        /// The time for which the node waited.
         waited: Duration,
         /// The level that this node drives and that the barrier's wire has not followed.
         driven: PinState,
     },
 }
 
-/// Why [`ToggleBarrier::close`](crate::ToggleBarrier::close) could not leave the wire idle.
+/// The reason why [`ToggleBarrier::close`](crate::ToggleBarrier::close) could not leave the wire
+/// idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum CloseError<E> {
     /// The port refused an access.
     Pin(PinFault<E>),
-    /// The wire from the barrier changed each time its level had been written back.
+    /// The wire from the barrier changed in each try, after its level had been written back.
     NeverStill {
         /// The number of tries.
         tries: u32,
     },
 }
 
-/// Why [`self_test`](crate::self_test()) fails.
+/// The reason why [`self_test`](crate::self_test()) failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SelfTestError<E, F> {
@@ -83,20 +85,20 @@ pub enum SelfTestError<E, F> {
         /// The level that this node drove to enter.
         driven: PinState,
     },
-    /// All nodes had entered, and the barrier did not release this one.
+    /// All nodes had entered, but the barrier did not release this node.
     NotReleased {
         /// The node that entered last.
         late: usize,
         /// The level that this node drove to enter.
         driven: PinState,
-        /// How long it waited.
+        /// The time for which this node waited.
         waited: Duration,
     },
     /// The barrier was not idle when the test began.
     NotIdle,
 }
 
-/// The name of a level in a message.
+/// Returns the name of a level in messages.
 pub(crate) fn name(level: PinState) -> &'static str {
     match level {
         PinState::Low => "low",

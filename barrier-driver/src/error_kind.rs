@@ -1,14 +1,15 @@
-//! Pins of different drivers under one error type.
+//! A wrapper that gives pins of different drivers the same error type.
 //!
-//! The driver's errors have one type for both pins, and an output of one chip and an input of another one have different types.
+//! The driver requires the same error type for both pins,
+//! but an output of one chip and an input of another chip have different error types.
 //! [`KindOfError`] reduces each to embedded-hal's [`ErrorKind`], which every pin's error has.
 
 use embedded_hal::digital::{Error as _, ErrorKind, ErrorType, InputPin, OutputPin};
 
-/// A pin whose error is the kind of its own error.
+/// A pin whose error is reduced to its embedded-hal error kind.
 #[derive(Debug, Clone)]
 pub struct KindOfError<P>(
-    /// The pin.
+    /// The wrapped pin.
     pub P,
 );
 
@@ -71,7 +72,7 @@ mod tests {
     use core::convert::Infallible;
     use embedded_hal::digital::{Error, ErrorKind, ErrorType, InputPin, OutputPin};
 
-    /// The error of an expander on a bus.
+    /// The error of a port expander on a bus.
     #[derive(Debug)]
     struct Bus;
 

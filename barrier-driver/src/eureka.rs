@@ -1,6 +1,7 @@
 //! One node's end of the eureka line (crate `fpga-model`, `eureka`): a global flag that any node can raise.
 //!
-//! It is next to a barrier, whose driver belongs to the caller. A round is
+//! The line belongs to a barrier, whose driver belongs to the caller.
+//! A round consists of these steps:
 //!
 //! ```text
 //! announce, or poll until a node has  --> rest --> the barrier --> the next round
@@ -30,11 +31,11 @@ pub struct Eureka<O: OutputPin, I: InputPin<Error = O::Error>> {
 /// The result of a poll after a node has announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// This node was the first.
+    /// True if this node was the first to raise the line.
     pub first: bool,
 }
 
-/// Why the line cannot be used.
+/// The reason why the line cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum EurekaError<E, F> {
@@ -82,24 +83,25 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Eureka<O, I> {
         }
     }
 
-    /// Raises the line for all nodes: one write.
+    /// Raises the line for all nodes, by one write.
     pub fn announce(&mut self) -> Result<(), PinFault<O::Error>> {
-        // Marked as announced even if the port fails, because the level may have reached the wire.
+        // The node counts as announced even if the port fails,
+        // because the level may have reached the wire.
         self.announced = true;
         self.out.set_high().map_err(PinFault::Write)
     }
 
-    /// Reads the line once: ready when a node has announced.
+    /// Reads the line once; ready if a node has announced.
     pub fn poll(&mut self) -> Result<Poll<Found>, PinFault<O::Error>> {
         if !self.read()? {
             return Ok(Poll::Pending);
         }
-        // Both wires rise at one edge. A node that has not announced skips the second read.
+        // Both wires rise at the same edge, so a node that has not announced skips the second read.
         let first = self.announced && self.first.is_high().map_err(PinFault::Read)?;
         Ok(Poll::Ready(Found { first }))
     }
 
-    /// Ends the round for this node, which enters the barrier next.
+    /// Ends the round for this node, which must enter the barrier next.
     ///
     /// A node that has announced polls first: a wire that is lowered before the board has sampled it has no effect.
     pub fn rest(&mut self) -> Result<(), PinFault<O::Error>> {

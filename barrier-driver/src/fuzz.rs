@@ -1,7 +1,9 @@
-//! The readers of serial bytes and of descriptions of ports, as entry points for fuzzing.
+//! Fuzzing entry points of the parsers of serial bytes and of port descriptions.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
-//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+//! An entry takes any bytes. It panics if the decoder panics,
+//! or if the decoder accepts bytes that its encoder does not write.
+//! cargo-fuzz calls each entry from `fuzz/fuzz_targets/`;
+//! the test below calls all of them with random bytes.
 
 use crate::ports::spec::Spec;
 use crate::ring_fence::{COUNT, MOST_NODES, RingFence};
@@ -9,13 +11,14 @@ use crate::ring_fence::{COUNT, MOST_NODES, RingFence};
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// The fuzz targets of this crate.
 pub const ENTRIES: &[Entry] = &[
     ("ring_bytes", ring_bytes),
     ("port_description", port_description),
 ];
 
-/// The bytes that a microcontroller receives on the serial ring. The first byte selects the number of nodes; no byte may produce a count above it.
+/// Feeds the bytes to a node of the serial ring. The first byte selects the number of nodes;
+/// no later byte may produce a count above it.
 pub fn ring_bytes(bytes: &[u8]) {
     let Some((first, heard)) = bytes.split_first() else {
         return;
@@ -31,7 +34,7 @@ pub fn ring_bytes(bytes: &[u8]) {
     }
 }
 
-/// A description of a port, from the command line or the environment.
+/// Parses a port description from the command line or the environment.
 pub fn port_description(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(spec) = Spec::parse(&text, "a port") {

@@ -2,16 +2,17 @@
 //!
 //! # The guarantee
 //!
-//! An input reports whether a change of its level wakes a sleeper. The default is no; such an input never sleeps.
-//! A sleep ends at its limit at the latest, so a lost interrupt costs only time.
+//! An input reports whether a change of its level wakes a sleeper. By default it does not,
+//! and such an input never sleeps.
+//! A sleep ends at its time limit at the latest, so a lost interrupt costs only time.
 //!
 //! # The protocol
 //!
-//! 1. [`arm`](InputEvents::arm) discards the changes up to now; later ones are remembered.
+//! 1. [`arm`](InputEvents::arm) discards all earlier changes; later changes are remembered.
 //! 2. The caller reads the level once more. That read includes changes before step 1.
 //! 3. [`sleep_until_edge`](InputEvents::sleep_until_edge) returns at once if a change was remembered since step 1.
 //!
-//! So a change is either read in step 2 or ends the sleep of step 3: no wake-up is lost.
+//! So a change is either read in step 2 or ends the sleep in step 3, and no wake-up is lost.
 //! Only one caller at a time may sleep on a line, because arming discards the remembered changes.
 
 use crate::{PinFault, ToggleBarrier};
@@ -22,21 +23,21 @@ use embedded_hal::digital::{InputPin, OutputPin, PinState};
 #[cfg(feature = "std")]
 use crate::{WaitError, toggle::stopwatch};
 
-/// An input that may wake a sleeping process on an oversubscribed core; an empty `impl` is an input that wakes no sleeper.
+/// An input that may wake a sleeping process; an empty `impl` is an input that wakes no sleeper.
 pub trait InputEvents: InputPin {
     /// Returns true if a change of the level wakes a sleeper.
     fn wakes_sleepers(&mut self) -> bool {
         false
     }
 
-    /// Discards the changes up to now.
+    /// Discards all changes before this call.
     fn arm(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 
     /// Sleeps until the level may have become `awaited` since [`arm`](Self::arm), for at most `limit`.
     ///
-    /// It may return early for any reason: the caller reads the level.
+    /// The call may return early for any reason; the caller then reads the level.
     fn sleep_until_edge(
         &mut self,
         _awaited: PinState,
@@ -54,7 +55,7 @@ impl<O: OutputPin, I: InputEvents<Error = O::Error>> ToggleBarrier<O, I> {
 
     /// As [`poll`](Self::poll), but before a release this process sleeps until one may have occurred, for at most `limit`.
     ///
-    /// If the port cannot wake a sleeper this is a poll: the caller yields or naps itself.
+    /// If the port cannot wake a sleeper, this is a plain poll, and the caller yields or sleeps.
     /// The process serves no other node while it sleeps, so `limit` is how long the others can continue without it.
     pub fn poll_asleep(&mut self, limit: Duration) -> Result<Poll<()>, PinFault<O::Error>> {
         if self.poll()?.is_ready() {
@@ -78,7 +79,8 @@ impl<O: OutputPin, I: InputEvents<Error = O::Error>> ToggleBarrier<O, I> {
     /// As [`wait`](Self::wait), on an oversubscribed core: between two calls of `progress` the process sleeps until the release
     /// may have occurred, for at most `nap` at a time.
     ///
-    /// If the port cannot wake a sleeper it is `wait`, and `progress` decides how to use the processor.
+    /// If the port cannot wake a sleeper, this is `wait`,
+    /// and `progress` decides how to use the processor.
     #[cfg(feature = "std")]
     pub fn wait_asleep(
         &mut self,

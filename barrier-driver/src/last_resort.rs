@@ -2,8 +2,10 @@
 //!
 //! # The hazard
 //!
-//! A node that dies in a barrier leaves its wire in an arrival. The next job's [`open`](crate::ToggleBarrier::open) overwrites it,
-//! but until then it counts: for the other nodes of this job, and for a channel, which it keeps from being freed.
+//! A node that dies in a barrier leaves its wire in an arrival. The next job's
+//! [`open`](crate::ToggleBarrier::open) overwrites the level,
+//! but until then the arrival counts for the other nodes of this job,
+//! and prevents its channel from being freed.
 //!
 //! # The guarantee
 //!
@@ -13,7 +15,8 @@
 //! * a signal that ends the process, unless the program has its own handler for it, which is never replaced;
 //!   the process then ends by that signal as it would have.
 //!
-//! Nothing can be done in a process that ends by `SIGKILL` or `_exit`, or whose machine fails: the next `open` finds its level.
+//! A process that ends by `SIGKILL` or `_exit`, or whose machine fails, runs no handler:
+//! the next `open` finds its level.
 //!
 //! # The protocol
 //!
@@ -30,11 +33,11 @@ use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering::SeqCst};
 use std::sync::Once;
 
-/// The maximum number of registered ports of a process.
+/// Maximum number of registered ports of a process.
 const PLACES: usize = 8;
 
 static WATCHED: [AtomicPtr<Resting>; PLACES] = [const { AtomicPtr::new(ptr::null_mut()) }; PLACES];
-/// The number of threads that have begun to read the slots because the process ends.
+/// Number of threads that have begun to read the slots because the process ends.
 static ENDING: AtomicUsize = AtomicUsize::new(0);
 /// The process that owns the wires.
 static OWNER: AtomicI32 = AtomicI32::new(0);
@@ -58,13 +61,15 @@ unsafe extern "C" {
     fn at_quick_exit(call: extern "C" fn()) -> c_int;
 }
 
-/// A registration: the wires are restored at the end of the process, until this is dropped.
+/// A registration of wires, which are restored at the end of the process,
+/// until this value is dropped.
 #[derive(Debug)]
 pub struct Watch {
     place: usize,
 }
 
-/// Registers wires to be restored if the process ends; `None` if too many ports are registered already.
+/// Registers wires that must be restored if the process ends;
+/// `None` if too many ports are registered.
 pub fn watch(resting: Resting) -> Option<Watch> {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(install);
@@ -74,7 +79,8 @@ pub fn watch(resting: Resting) -> Option<Watch> {
         taken.is_ok()
     });
     if free.is_none() {
-        // SAFETY: made by `Box::into_raw` above; it was not stored in a slot, so no other code has seen it.
+        // SAFETY: `Box::into_raw` above made the pointer, which was not stored in a slot,
+        // so no other code has it.
         drop(unsafe { Box::from_raw(resting) });
     }
     free.map(|place| Watch { place })
@@ -84,7 +90,9 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let resting = WATCHED[self.place].swap(ptr::null_mut(), SeqCst);
         if !resting.is_null() && ENDING.load(SeqCst) == 0 {
-            // SAFETY: made by `Box::into_raw` in `watch`. The slot is empty and the counter zero, so by the protocol in the module documentation no handler has or will get it.
+            // SAFETY: `Box::into_raw` in `watch` made the pointer.
+            // The slot is empty and the counter zero, so by the protocol in the module
+            // documentation no handler has or will get the pointer.
             drop(unsafe { Box::from_raw(resting) });
         }
     }
@@ -92,14 +100,14 @@ impl Drop for Watch {
 
 /// Restores all registered wires; errors of a port are ignored, because no caller can receive them.
 extern "C" fn rest_all() {
-    // SAFETY: getpid has no arguments and touches no memory.
+    // SAFETY: `getpid` has no arguments and accesses no memory.
     if unsafe { libc::getpid() } != OWNER.load(SeqCst) {
         return;
     }
-    // Never decremented: the process ends.
+    // The counter is never decremented, because the process ends.
     ENDING.fetch_add(1, SeqCst);
     for place in &WATCHED {
-        // SAFETY: either null or a box that is not freed while the counter is above zero.
+        // SAFETY: the pointer is null or a box, which is not freed while the counter is above zero.
         if let Some(resting) = unsafe { place.load(SeqCst).as_ref() } {
             let _ = resting.rest();
         }

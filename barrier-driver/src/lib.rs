@@ -5,7 +5,8 @@
 //!
 //! The barrier hardware (crate `fpga-model`) toggles the level of all its outgoing wires
 //! when every incoming wire differs from that level.
-//! So a node *enters* by writing the level opposite to the one it reads, and *leaves* when it reads what it wrote.
+//! So a node *enters* by writing the level opposite to the one that it reads,
+//! and *leaves* when it reads the level that it wrote.
 //! Hoefler, Squyres, Mehlan, Mietke and Rehm, "Implementing a Hardware-based Barrier in Open MPI", Chemnitz 2005,
 //! describe a barrier as three accesses: read, write the opposite, read until they agree.
 //!
@@ -42,7 +43,8 @@
 //!                 read, write it back, read again
 //! ```
 //!
-//! A process that ends without closing restores its wire to idle too, where the system allows it: [`last_resort`].
+//! If the system allows it, a process that ends without closing also restores its wire to idle:
+//! [`last_resort`].
 //! Levels left over from power-on or an aborted job count as arrivals: `open` overwrites them.
 //! A floating or inverted input looks like a release: [`same_level`] and [`self_test()`] detect it.
 //! A node that reboots can release the others early: [`ReturningBarrier`] uses two transitions per barrier to prevent that.

@@ -1,8 +1,8 @@
-//! Why a port cannot be opened: sentences for the user, the same for wires and for a register block.
+//! Errors of opening a port, with messages for the user; wires and register blocks share them.
 
 use core::{error::Error, fmt};
 
-/// Why [`open`](crate::ports::open) fails.
+/// The reason why [`open`](crate::ports::open) failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortError {
     /// No port has this name.
@@ -16,7 +16,7 @@ pub enum PortError {
     Text {
         /// The whole text.
         text: String,
-        /// What is wrong with it.
+        /// The error in the text.
         why: String,
         /// The expected syntax.
         syntax: &'static str,
@@ -32,7 +32,7 @@ pub enum PortError {
     Forbidden {
         /// The port, as named in messages.
         port: String,
-        /// How to get the permission.
+        /// The way to get the permission.
         remedy: &'static str,
     },
     /// The kernel has no support for this kind of port.
@@ -46,23 +46,23 @@ pub enum PortError {
     Busy {
         /// The port, as named in messages.
         port: String,
-        /// The probable holder.
+        /// The probable holder of the port.
         holder: &'static str,
     },
     /// No hardware was detected at this address.
     Absent {
         /// The port, as named in messages.
         port: String,
-        /// How that was detected.
+        /// The sign by which the absence was detected.
         sign: &'static str,
     },
-    /// Any other error.
+    /// The system reported another error.
     Refused {
         /// The port, as named in messages.
         port: String,
         /// The step that failed.
         step: &'static str,
-        /// The error.
+        /// The error that the system reported.
         cause: String,
     },
 }

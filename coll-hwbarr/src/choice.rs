@@ -14,18 +14,18 @@ pub enum Choice {
     ///
     /// The number is the number of nodes in version 2, among which the ranks are divided; 0 means one node per host.
     Served(Address, u32),
-    /// A port of this machine, as the text that names it.
+    /// A port of this machine, identified by its text.
     Wired(String),
     #[cfg(test)]
     Broken(Defect, u32),
 }
 
-/// The RTL to simulate.
+/// The source of the RTL to simulate.
 #[derive(Clone, Default)]
 pub struct RtlSource {
-    /// The folder with the Verilog; the built-in design if absent.
+    /// The folder with the Verilog sources; `None` for the built-in design.
     pub folder: Option<PathBuf>,
-    /// The cache folder of the translation; the user's cache if absent.
+    /// The cache folder of the translation; `None` for the user's cache.
     pub cache: Option<PathBuf>,
 }
 
@@ -36,6 +36,6 @@ pub struct SimFiles {
     pub report: Option<PathBuf>,
     /// Number of events to record; 0 without a waveform.
     pub record: usize,
-    /// Number of nodes of a version 2 board; 0 means one per rank.
+    /// Number of nodes of a version 2 board; 0 means one node per rank.
     pub nodes: u32,
 }

@@ -1,4 +1,4 @@
-//! For tests: a fault of one node's wires, parsed from the port parameter.
+//! A fault of one node's wires for tests, parsed from the port parameter.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
@@ -6,7 +6,8 @@ pub enum Defect {
     Cut,
     /// The wire from the barrier floats and follows the wire to it.
     Floating,
-    /// The wire from the barrier breaks after a number of changes of the wire to it, and keeps its level.
+    /// The wire from the barrier breaks after some changes of the wire to the barrier,
+    /// and keeps its level.
     Deaf,
     /// The wire from the eureka line is stuck high.
     Line,

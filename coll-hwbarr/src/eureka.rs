@@ -1,13 +1,17 @@
 //! Rounds of the eureka line beside the hardware barrier (`MPIX_Eureka_...`).
 //!
-//! Every release of the barrier lowers the line. So one barrier opens a round and another ends it, and barriers that the
-//! program calls in between are served in software at all members. The members agree by the outcome of the opening barrier:
+//! Every release of the barrier lowers the line.
+//! So one barrier opens a round and another barrier ends it.
+//! Barriers that the
+//! program calls in between are in software at all members.
+//! The members agree by the outcome of the opening barrier:
 //! if they have left the hardware, the next component serves the round.
 //!
 //! A returning barrier (`coll_hwbarr_reboot`) has a second release, for which no node waits. It would
 //! lower the line in the middle of a round, so the next component serves rounds then.
 //!
-//! The line's wires are opened at the first round: all nodes lower theirs, meet in a fence, and check that the line is low. If a node
+//! The line's wires are opened at the first round:
+//! all nodes lower their wires, enter a fence, and check that the line is low. If a node
 //! finds it high, no member uses the line, and one warning names that node.
 
 use crate::module::Module;
@@ -20,7 +24,8 @@ use std::cell::Cell;
 impl Module {
     /// Opens a round.
     pub fn open_round(&self) -> Result<Served, String> {
-        // The same at all members: it depends on the kind of port and on earlier agreements.
+        // The value is the same at all members: it depends on the kind of port and on earlier
+        // agreements.
         let has_line = self
             .with_state(|state| state.port.has_line() && !matches!(state.line, LineEnd::Refused))?;
         if !has_line || self.is_returning() {
@@ -40,7 +45,7 @@ impl Module {
     /// Ends the round.
     pub fn end_round(&self) -> Result<(), String> {
         self.round.set(false);
-        // A port that fails here fails in the barrier, too.
+        // A port that fails here also fails in the next barrier, which reports the error.
         let _ = self.with_line(|line| line.rest());
         self.barrier().map(|_| ())
     }
@@ -56,7 +61,7 @@ impl Module {
         })?
     }
 
-    /// Opens the wires at all nodes. Returns false, at all nodes, if one of them fails.
+    /// Opens the wires at all nodes. Returns false, at all nodes, if a node fails.
     fn open_line(&self) -> Result<bool, String> {
         let setup_group = SetupGroup::of_all(self.comm());
         let wires = self.with_state(|state| state.port.line())?;
@@ -100,7 +105,7 @@ impl Module {
         if !fenced.get() {
             setup_group.fence()?;
         }
-        // No node raises its wire before all have found the line low.
+        // No node raises its wire before all nodes have found the line low.
         setup_group.agree(opened.map_err(Fault::Here))
     }
 }

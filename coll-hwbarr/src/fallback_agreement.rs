@@ -1,7 +1,8 @@
 //! The agreement by which all members leave the hardware together.
 //!
-//! It starts when some member's barrier is not released in time or some port fails.
-//! All members must then agree on the barriers that the hardware has released: a released member must not wait in software for one that was not,
+//! The agreement starts when a member's barrier is not released in time or a port fails.
+//! All members must then agree on the barriers that the hardware has released:
+//! a released member must not wait in software for a member that was not released,
 //! and a release may arrive at the very moment at which a member gives up.
 //!
 //! # The protocol
@@ -9,20 +10,26 @@
 //! 1. A member that gives up, because of a timeout or because its port failed, stops:
 //!    it does not enter the wire again, keeps the entries it has made, and sends rank 0 its total number of entries and a remark (such as its port's error).
 //! 2. Rank 0, when it gives up or receives such a message, stops too and sends "stop" to all others; each stops at its next poll and sends its number.
-//! 3. When rank 0 has the number of every member, it sends the minimum to all of them: the verdict.
+//! 3. When rank 0 has the number of every member,
+//! it sends the minimum of the numbers to all members: the
+//!    *verdict*.
 //!
 //! The verdict is exact: the hardware releases barrier n if and only if every node has entered n times,
-//! and no number changes after it was sent.
-//! So nothing is withdrawn, and a release that a member sees meanwhile, even long before the verdict, agrees with it.
-//! A returning barrier may delay an entry until the previous return is complete. It counts as entered all the same:
+//! and a member's number does not change after it was sent.
+//! So no entry is withdrawn, and a release that a member sees meanwhile,
+//! even long before the verdict, agrees with the verdict.
+//! A returning barrier may delay an entry until the previous return is complete.
+//! The entry still counts:
 //! every member then learns of its completion from the verdict, and none before all have entered.
 //! Barriers up to the verdict are complete; the next component serves those after it.
 //!
-//! A member polls in every MPI call that waits, whatever the call waits for, because a released member may wait for one that was not.
-//! Only a member that computes delays the others, as in every barrier.
-//! A member counts as missing if it has entered less often than another, or has not answered within [`PATIENCE`] after "stop".
-//! Ports that cannot name the missing nodes use this:
-//! rank 0 judges all members; the other members, which ask no member, judge only rank 0.
+//! A member polls in every MPI call that waits,
+//! because a released member may wait for a member that was not released.
+//! Only a member that computes delays the other members, as in every barrier.
+//! A member counts as missing if it has entered less often than another member,
+//! or has not answered within [`PATIENCE`] after "stop".
+//! Ports that cannot name the missing nodes use this rule:
+//! rank 0 judges all members. The other members send no requests and judge only rank 0.
 //! All messages are tested and never waited for, so a nonblocking barrier can take part.
 
 use mpi_core::plugin::guest::{Comm, Message};
@@ -36,31 +43,32 @@ const WORD: usize = size_of::<u64>();
 /// Length of a member's message to rank 0: its number of entries, the kind of its report, and a zero-padded text.
 const STATEMENT: usize = 256;
 
-/// What a member reports besides its number.
+/// The remark that a member reports with its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remark {
     /// The member's port has failed with this error.
     Lost(String),
     /// The member has read from the hardware which nodes have not entered; the text names them.
     Missing(String),
-    /// The member has warned the user already.
+    /// The member has already warned the user.
     Told,
 }
 
 pub struct FallbackAgreement {
     role: Role,
-    /// When this member stopped; at rank 0 also when it asked the others.
+    /// Time at which this member stopped, and at rank 0 also requested the numbers.
     stopped: Option<Instant>,
-    /// Rank 0: the members' remarks and its own.
+    /// The members' remarks, including its own; only at rank 0.
     remarks: Vec<(u32, Remark)>,
 }
 
 enum Role {
-    /// Rank 0: the number of each other member, or the pending receive for it.
+    /// The state of rank 0: the number of each other member, or the pending receive for it.
     Root(Vec<Number>),
-    /// Another rank: the pending receives for "stop" and, after this member has stopped, for the verdict.
+    /// The state of another rank: the pending receives for "stop" and,
+    /// once this member has stopped, for the verdict.
     Member {
-        /// `None` once a message from rank 0 has arrived.
+        /// The pending receive; `None` once a message from rank 0 has arrived.
         stop: Option<Message>,
         verdict: Option<Message>,
     },
@@ -74,16 +82,16 @@ enum Number {
 /// The result of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// The hardware is in use.
+    /// No member has given up, and the hardware is in use.
     Nothing,
-    /// Some member has given up; this one does not enter the wire again.
+    /// A member has given up, and this member does not enter the wire again.
     Stopped,
     /// The hardware has released this number of barriers and will release no other.
     Verdict(u64),
 }
 
 impl FallbackAgreement {
-    /// Posts the receives; every member calls.
+    /// Posts the receives; every member must call this.
     pub fn new(comm: &Comm) -> Result<FallbackAgreement, String> {
         let role = if comm.rank() == 0 {
             let numbers =
@@ -102,9 +110,10 @@ impl FallbackAgreement {
         })
     }
 
-    /// Polls the messages. `entered` is the number of this node's entries; it must not change once a poll has returned anything but [`Finding::Nothing`].
+    /// Polls the messages. `entered` is the number of this node's entries,
+    /// which must not change once a poll has returned any other result than [`Finding::Nothing`].
     ///
-    /// `remark` is what this member reports when it gives up.
+    /// `remark` is the remark that this member reports if it gives up.
     pub fn poll_once(
         &mut self,
         comm: &Comm,

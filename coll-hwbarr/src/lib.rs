@@ -3,7 +3,8 @@
 //! T. Hoefler, J. Squyres, T. Mehlan, F. Mietke, W. Rehm, "Implementing a Hardware-based Barrier in Open MPI",
 //! Chemnitzer Informatik-Berichte, 2005.
 //!
-//! Version 1, the default, is as in the paper: it serves `MPI_Barrier`, `MPI_Ibarrier` and `MPI_Barrier_init` on `MPI_COMM_WORLD`
+//! Version 1, the default, works as in the paper: it serves `MPI_Barrier`, `MPI_Ibarrier` and
+//! `MPI_Barrier_init` on `MPI_COMM_WORLD`
 //! with one rank per wire, and refuses every other communicator with a reason, so the next component serves it.
 //! Version 2 (`channels`) gives any intracommunicator one of five channels, as long as one is free.
 //!
@@ -13,7 +14,9 @@
 //! # The life cycle of a module
 //!
 //! * Query: checks that the communicator is `MPI_COMM_WORLD`, that a port is configured, and that the port reaches every rank.
-//! * Enable: version 2 first agrees on a channel. Then every node opens its wires around one software fence, all agree that all succeeded,
+//! * Enable: version 2 first agrees on a channel.
+//!   Then every node opens its wires around one software fence,
+//!   all nodes agree that all have succeeded,
 //!   and a self-test runs in which one node is late.
 //!   Any failure refuses the communicator with a message that names the node; the driver leaves the wire idle.
 //!   If `MPI_COMM_WORLD` is refused, the library warns, or ends the job (`coll_hwbarr_required`).
@@ -26,7 +29,8 @@
 //! If the port has a eureka line (the simulator's board has one, in memory and served), rounds of `MPIX_Eureka_...` on
 //! `MPI_COMM_WORLD` use it (see `eureka`).
 //!
-//! With `coll_hwbarr_reboot` each barrier changes the wires twice, to the other level and back to idle, so a node that reboots in the middle releases no node.
+//! With `coll_hwbarr_reboot` each barrier changes the wires twice,
+//! to the other level and back to idle, so a node that reboots during a barrier releases no node.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -72,7 +76,7 @@ use mpi_core::plugin::abi::Param;
 use mpi_core::plugin::guest::{BuiltIn, Comm, Guest};
 use std::ffi::CStr;
 
-/// The component's table, to be linked into the library.
+/// The component's table, which the library links.
 pub const TABLE: BuiltIn = BuiltIn::of::<HwBarr>();
 
 /// The component's type; its behaviour is in `module`.
@@ -85,7 +89,7 @@ impl Guest for HwBarr {
             Ok(version) => version,
             Err(_) => c"0",
         };
-    /// Above all software components: if a port is configured, the hardware is used.
+    /// The priority is above those of all software components: a configured port is used.
     const PRIORITY: i32 = 100;
     const PARAMS: &'static [Param] = &settings::PARAMS;
     const ASKED_BY: Option<&'static CStr> = Some(settings::PORT);

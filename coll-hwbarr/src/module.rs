@@ -23,36 +23,38 @@ pub struct Module {
     state: RefCell<Option<State>>,
     /// This process's node port of version 2, shared by its communicators; the module of `MPI_COMM_WORLD` creates it.
     node_port: RefCell<Option<Common<NodePort>>>,
-    /// Polls since the clock and the messages were last checked.
+    /// Number of polls since the clock and the messages were last checked.
     polls: Cell<u32>,
-    /// A round of the eureka line is open; a barrier on the wire would end it.
+    /// True while a round of the eureka line is open; a barrier on the wire would end the round.
     pub(crate) round: Cell<bool>,
 }
 
-/// The state between enable and disable; the wires are dropped before the port.
+/// The module's state between enable and disable; the wires are dropped before the port.
 pub(crate) struct State {
     queue: Queue,
     agreement: FallbackAgreement,
     pub(crate) line: LineEnd,
     pub(crate) port: Box<dyn Port>,
     nodes: u32,
-    /// The port's error when it failed; the port is not accessed afterwards.
+    /// The error of a failed port, which is not accessed afterwards.
     lost: Option<String>,
-    /// What this node reports when it gives up.
+    /// The remark that this node reports when it gives up.
     remark: Option<Remark>,
-    /// This node has warned the user that the hardware is left, or knows that another node does.
+    /// True if this node has warned the user that the hardware is left,
+    /// or knows that another node has.
     warned: bool,
-    /// Entered and released barriers as last reported; `None` if this process shares the wire.
+    /// The last reported counts of entered and released barriers;
+    /// `None` if this process shares the wire.
     reported_counts: Option<(u64, u64)>,
 }
 
-/// If rank 0 is missing, only ranks 1 to `SPEAKERS` report it.
+/// If rank 0 has not entered, only ranks 1 to `SPEAKERS` report that.
 const SPEAKERS: u32 = 3;
 
-/// Number of polls before a wait that may sleep does so; each poll yields the core if the ranks are oversubscribed.
+/// Number of polls before a sleep in a wait; with oversubscribed cores, each poll yields the core.
 const POLLS_BEFORE_SLEEP: u32 = 16;
 
-/// The clock and the messages are checked once in this number of polls of the wire.
+/// Number of polls of the wire per check of the clock and the messages.
 const CHECK_EVERY: u32 = 16;
 
 impl Module {
@@ -100,13 +102,13 @@ impl Module {
         &self.comm
     }
 
-    /// Runs `act` on the state. MPI does not progress meanwhile.
+    /// Runs `act` on the state; MPI does not progress during the call.
     pub(crate) fn with_state<T>(&self, act: impl FnOnce(&mut State) -> T) -> Result<T, String> {
         let mut state = self.state.borrow_mut();
         Ok(act(state.as_mut().ok_or("the component is not enabled")?))
     }
 
-    /// Polls once everything that advances the barriers.
+    /// Polls everything that advances the barriers, once.
     fn poll_once(&self) -> Result<(), String> {
         let mut state = self.state.borrow_mut();
         let state = state.as_mut().ok_or("the component is not enabled")?;
@@ -132,7 +134,7 @@ impl Module {
         Ok(over)
     }
 
-    /// Waits until barrier `ticket` is over.
+    /// Waits until barrier `ticket` has ended.
     fn wait(&self, ticket: u64) -> Result<Completion, String> {
         let sleep_limit = self.settings.sleep;
         let sleep_limit = match sleep_limit {
@@ -146,14 +148,14 @@ impl Module {
             let mut over = Ok(Poll::Pending);
             // If this loop sleeps by itself, `wait` polls once and returns: no port rings the doorbell on which a longer wait would sleep.
             let waited = self.comm.wait(sleep_limit.map(|_| Duration::ZERO), || {
-                // The condition may be evaluated again after it was true; it keeps its result.
+                // The condition may be evaluated again after it was true, so it keeps its result.
                 if over == Ok(Poll::Pending) {
                     over = self.over(ticket);
                 }
                 over != Ok(Poll::Pending)
             });
             if waited.is_err() {
-                // The wait fails like this when a member is dead.
+                // The wait fails if a member is dead; the module then handles the death.
                 guest::Module::attend(self);
             }
             waited?;
@@ -203,7 +205,8 @@ fn suits_version_1(settings: &Settings, comm: &Comm) -> Result<(), String> {
 }
 
 impl State {
-    /// Advances the barriers. A port fails at most once; the members then leave the hardware together.
+    /// Advances the barriers. After the first failure of a port,
+    /// the members leave the hardware together.
     fn drive(&mut self) {
         if self.lost.is_none() {
             let driven = self.queue.drive();
@@ -219,7 +222,8 @@ impl State {
         }
     }
 
-    /// Treats a failed access as the loss of the port. `check` has the better message if the whole hardware does not answer.
+    /// Records a failed access as the loss of the port.
+    /// If the whole hardware does not answer, the error of `check` is the better message.
     fn note_loss(&mut self, access: Result<(), String>) {
         if let Err(reason) = access {
             self.lost = Some(self.port.check().err().unwrap_or(reason));
@@ -239,7 +243,8 @@ impl State {
         }
     }
 
-    /// After the death of a member no barrier is released. Each surviving member leaves by itself once it is notified of the death.
+    /// After the death of a member no barrier is released.
+    /// Each surviving member leaves the hardware when it is notified of the death.
     fn leave_after_death(&mut self, comm: &Comm) -> Result<(), String> {
         let dead = comm.failed_ranks();
         if dead.is_empty() || self.queue.is_closed() {
@@ -301,7 +306,8 @@ impl State {
         ));
     }
 
-    /// Returns what this node reports as it gives up: its port's error, or the missing nodes as read from the hardware.
+    /// Returns the remark with which this node gives up:
+    /// its port's error, or the missing nodes as read from the hardware.
     fn own_remark(&mut self, comm: &Comm, waited: Option<Duration>) -> Option<Remark> {
         if self.lost.is_none() {
             self.lost = self.port.check().err();
@@ -321,7 +327,8 @@ impl State {
         Some(Remark::Told)
     }
 
-    /// Returns why the members leave the hardware, if this node knows it and is the one to warn the user.
+    /// Returns the reason why the members leave the hardware,
+    /// if this node knows it and must warn the user.
     fn why(
         &mut self,
         comm: &Comm,
@@ -337,14 +344,14 @@ impl State {
         for (rank, remark) in remarks {
             match remark {
                 Remark::Lost(reason) => return Some(format!("is lost at rank {rank}: {reason}")),
-                // Another member may have warned the user already.
+                // Another member may already have warned the user.
                 Remark::Missing(why) => {
                     return self.agreement.has_all_numbers().then(|| why.clone());
                 }
                 Remark::Told => {}
             }
         }
-        // Rank 0 receives the remark and warns.
+        // Rank 0 receives the remark and warns the user.
         if self.remark.is_some() {
             return None;
         }
@@ -359,15 +366,15 @@ impl State {
         ))
     }
 
-    /// Returns the nodes that have not entered, if this node knows them and is the one to warn the user.
+    /// Returns the nodes that have not entered, if this node knows them and must warn the user.
     fn missing(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Option<Vec<u32>> {
         match self.port.missing() {
             Ok(Some(missing)) => (give_up && self.port.may_warn()).then_some(missing),
-            // The port cannot name them; the agreement's messages do.
+            // The port cannot read them, but the messages of the agreement name them.
             Ok(None) => (comm.rank() <= SPEAKERS)
                 .then(|| self.agreement.missing(entered))
                 .flatten(),
-            // The hardware itself has failed; this member reports that when it gives up.
+            // The hardware itself has failed, which this member reports when it gives up.
             Err(reason) => {
                 self.lost.get_or_insert(reason);
                 None
@@ -380,7 +387,8 @@ impl guest::Module for Module {
     fn enable(&self) -> Result<(), String> {
         let agreement = FallbackAgreement::new(&self.comm)?;
         let Ready { wire, port, nodes } = self.bring_up()?;
-        // If several ranks share the wire, or for one communicator among several, the counts would describe only a part.
+        // If several ranks share the wire, or several communicators exist,
+        // counts would describe only a part.
         let reported_counts = (self.comm.is_world() && nodes == self.comm.size()).then_some((0, 0));
         if reported_counts.is_some() {
             self.comm.tell_wire(self.comm.rank(), 0, 0);
@@ -440,7 +448,7 @@ impl guest::Module for Module {
     }
 
     fn attend(&self) {
-        // If a poll of this module is on the stack, the state is borrowed and that poll does this work.
+        // A poll of this module on the stack has borrowed the state and does this work.
         if let Ok(mut state) = self.state.try_borrow_mut()
             && let Some(state) = state.as_mut()
         {

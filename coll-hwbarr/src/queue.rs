@@ -10,18 +10,18 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 pub struct Queue {
-    /// `None` once the hardware has been left; dropping it makes the wire idle.
+    /// The wire; `None` once the hardware has been left. Dropping it makes the wire idle.
     wire: Option<Box<dyn Barrier>>,
     started: u64,
     entered: u64,
     released: u64,
-    /// No further barrier enters the wire.
+    /// True if no further barrier enters the wire.
     stopped: bool,
-    /// Time at which the barrier on the wire entered it.
+    /// Time at which the present barrier entered the wire.
     since: Instant,
 }
 
-/// How a barrier ended.
+/// The way in which a barrier ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
     Released,
@@ -62,7 +62,8 @@ impl Queue {
             if self.stopped || self.entered == self.started {
                 return Ok(());
             }
-            // Counts as entered even if the port fails: the level may have reached the wire and released the others.
+            // The barrier counts as entered even if the port fails:
+            // the level may have reached the wire and released the other nodes.
             self.entered += 1;
             self.since = Instant::now();
             wire.enter()?;

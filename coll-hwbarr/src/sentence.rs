@@ -1,17 +1,19 @@
 //! Node names in messages to the user.
 
-/// The end of a timeout message: which of the barrier's `nodes` nodes are `missing`.
+/// Returns the end of a timeout message, which names the `missing` nodes of the barrier's `nodes`
+/// nodes.
 pub fn sentence(missing: &[String], nodes: usize) -> String {
     match missing {
         [] => "although all have entered".into(),
-        // This node has entered; if all nodes are missing now, the barrier has released all of them since.
+        // This node has entered; if now all nodes are missing,
+        // the barrier has just released all of them.
         all if all.len() == nodes => "and did so at this very moment".into(),
         [one] => format!("node {one} has not entered"),
         all => format!("nodes {} have not entered", listed(all)),
     }
 }
 
-/// A list such as "1, 2 and 3".
+/// Formats a list such as "1, 2 and 3".
 pub fn listed(nodes: &[String]) -> String {
     match nodes {
         [] => String::new(),

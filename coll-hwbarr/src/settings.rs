@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub const PORT: &CStr = c"port";
-/// Read by the library, which supports it for every component.
+/// The parameter's name; the library reads it and supports it for every component.
 const REQUIRED: &CStr = c"required";
 const VERSION: &CStr = c"version";
 const TIMEOUT: &CStr = c"timeout";
@@ -81,12 +81,12 @@ pub struct Settings {
     pub port: Choice,
     pub version: Version,
     pub timeout: Option<Duration>,
-    /// How long a rank sleeps at once until its port's interrupt.
+    /// Maximum duration of a sleep until the port's interrupt; `None` disables sleeping.
     pub sleep: Option<Duration>,
     pub late_nodes: usize,
-    /// The level of the wire of a rebooting node, if barriers must tolerate a reboot.
+    /// The level of a rebooting node's wire; `Some` if barriers must tolerate a reboot.
     pub reboot: Option<PinState>,
-    /// Number of boards that the ranks' wires lead to.
+    /// Number of boards at which the ranks' wires end.
     pub boards: u32,
 }
 
@@ -161,7 +161,7 @@ impl Choice {
 }
 
 impl RtlSource {
-    /// Parses what follows `rtl`: nothing, or a colon and a folder.
+    /// Parses the text after `rtl`: empty, or a colon and a folder.
     fn read(comm: &Comm, text: &str) -> RtlSource {
         RtlSource {
             folder: path(text.trim_start_matches(':').to_owned()),
@@ -196,7 +196,7 @@ impl SimFiles {
     }
 }
 
-/// Returns the sentence about a parameter whose value is no name of a file to write.
+/// Returns the message about a parameter whose value does not name a writable file.
 fn no_file(name: &CStr, value: &Path, why: &WaveError) -> String {
     let is = format!(
         "coll_hwbarr_{} is \"{}\"",
@@ -217,7 +217,7 @@ fn no_file(name: &CStr, value: &Path, why: &WaveError) -> String {
     }
 }
 
-/// Returns the value of a parameter; bytes that are no UTF-8 are kept.
+/// Returns the value of a parameter; bytes that are not UTF-8 are kept.
 pub fn text_of(comm: &Comm, name: &CStr) -> String {
     text::from_bytes(&comm.param_bytes(name))
 }

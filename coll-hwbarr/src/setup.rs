@@ -1,6 +1,7 @@
-//! Opening and testing of the wires: all nodes together, with software fences between the steps.
+//! Opening and testing of the wires by all nodes together, with software fences between the steps.
 //!
-//! After each step the nodes agree on its outcome (see `setup_group`). A node that found a fault still takes part in every fence of the step, so no node hangs in one.
+//! After each step the nodes agree on its outcome (see `setup_group`).
+//! A node that found a fault still enters every fence of the step, so no node hangs in a fence.
 
 use crate::port::{self, Barrier, Fault, LevelChanges, Pair, Port, Wire};
 use crate::settings::Settings;
@@ -12,7 +13,7 @@ use mpi_core::plugin::guest::Comm;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// How long the self-test watches a barrier that must not release.
+/// Time for which the self-test watches that an incomplete barrier does not release.
 const HOLD: Duration = Duration::from_micros(100);
 /// Time limit for a release in the self-test; far more than a busy machine needs.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -66,13 +67,13 @@ pub fn prove(
         hold: HOLD,
         limit: settings.timeout.map_or(LIMIT, |timeout| timeout.min(LIMIT)),
     };
-    // Starts with the last rank, because the first tends to be late anyway.
+    // The late ranks start with the last rank, because the first rank tends to be late anyway.
     let ranks = setup_group.ranks().iter().rev().take(settings.late_nodes);
     let late: Vec<_> = ranks.map(|rank| *rank as usize).collect();
     let mut backoff = Backoff::new();
     let mut rest = || {
         comm.progress();
-        // In a simulation the nodes usually outnumber the cores.
+        // In a simulation the nodes usually outnumber the cores, so a waiting node pauses.
         backoff.pause();
     };
     let tested = wire.self_test(test, &late, &mut || setup_group.fence(), &mut rest);
@@ -84,7 +85,8 @@ pub fn prove(
     Ok((setup_group.agree(returning)?, LevelChanges::Twice))
 }
 
-/// Checks, at the group's first member, that all nodes have read the same idle level and use the same `coll_hwbarr_reboot`. The others learn the result in `agree`.
+/// Checks at the first member that all nodes have read the same idle level and use the same
+/// `coll_hwbarr_reboot`. The other members learn the result in `agree`.
 fn same_level(
     setup_group: &SetupGroup,
     mine: PinState,

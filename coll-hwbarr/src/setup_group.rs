@@ -1,7 +1,10 @@
-//! A group of ranks that perform a collective setup step by software messages, through the first of them.
+//! A group of ranks that performs a collective setup step by software messages,
+//! through its first member.
 //!
-//! After each step every member sends its outcome to the first and receives the common outcome,
-//! so all go on together or all refuse with the same message. A fault at the member itself has precedence
+//! After each step every member sends its outcome to the first member and receives the common
+//! outcome.
+//! So all members continue, or all refuse with the same message.
+//! A fault at a member itself has precedence
 //! over the timeout of a member that only waited.
 
 use crate::port::Fault;
@@ -9,14 +12,14 @@ use mpi_core::plugin::guest::Comm;
 
 pub struct SetupGroup {
     comm: Comm,
-    /// Ranks in the communicator, ascending; the same at every member.
+    /// The members' ranks in the communicator, ascending; the same list at every member.
     ranks: Vec<u32>,
     /// The node number of this member in messages to the user.
     node: u32,
 }
 
 impl SetupGroup {
-    /// Returns the group of all ranks, each a node of its own.
+    /// Returns the group of all ranks; each rank is its own node.
     pub fn of_all(comm: &Comm) -> SetupGroup {
         SetupGroup {
             ranks: (0..comm.size()).collect(),
@@ -69,7 +72,7 @@ impl SetupGroup {
             .try_for_each(|rank| self.comm.send(*rank, word))
     }
 
-    /// Returns after every member has called it.
+    /// Returns after every member has called this.
     pub fn fence(&self) -> Result<(), String> {
         if self.ranks.len() == self.comm.size() as usize {
             return self.comm.fence();
@@ -106,7 +109,8 @@ impl SetupGroup {
     }
 }
 
-/// The outcome of a step at one node, as a message: how precisely it locates the fault (0: no fault), then a zero-padded sentence.
+/// The outcome of a step at one node, as a message: first how well the fault is located (0:
+/// no fault), then a zero-padded sentence.
 struct Verdict([u8; 512]);
 
 impl Verdict {

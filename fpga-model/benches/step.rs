@@ -1,6 +1,6 @@
 //! Throughput of the model in clock cycles per second on random stimulus: `cargo bench -p fpga-model --bench step`.
 //!
-//! In each cycle every node that has not arrived arrives with probability one half,
+//! In each cycle every node that has not arrived arrives with probability 1/2,
 //! so barriers complete at random intervals and no branch is predictable.
 
 use fpga_model::{CLOCK_HZ, ToggleMachine};

@@ -9,45 +9,48 @@
 //! ```
 //!
 //! A node raises its wire, and [`LATENCY_EDGES`] edges later the line to all nodes is high.
-//! At the same edge the wire to one node, the winner, goes high: of the nodes whose wires are high at that edge, the one with the lowest number.
-//! Both stay high until the barrier releases. That is after all nodes have entered it, so no node misses them, however late it polls;
-//! they are low one edge later. A node lowers its wire before it enters the barrier, so a new round begins after the barrier.
+//! At the same edge the wire to one node goes high:
+//! among the nodes whose wires are high at that edge, the node with the lowest number is first.
+//! Both stay high until the barrier releases, and are low one edge later.
+//! All nodes have entered the barrier by then, so even a node that polls late sees the line.
+//! A node lowers its wire before it enters the barrier, so a new round begins after the barrier.
 //!
-//! The filter is the barrier's ([`crate::filter`]); each sample beyond the first adds an edge.
-//! In the RTL: `eureka_line`.
+//! The filter is that of the barrier ([`crate::filter`]);
+//! each sample beyond the first adds one edge.
+//! The RTL module is `eureka_line`.
 
 use crate::filter::{BadFilter, Filter, FilteredMachine};
 use crate::{LATENCY_EDGES, MAX_NODES};
 
-/// The flip-flops of the line, apart from the filter's.
+/// The flip-flops of the line, except those of the filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EurekaRegisters {
     /// First synchroniser stage.
     pub stage1: u64,
     /// Second synchroniser stage.
     pub stage2: u64,
-    /// The line to all nodes.
+    /// The level of the line to all nodes.
     pub found: bool,
-    /// The wires to the individual nodes; only that of the first node is high.
+    /// The levels of the wires to the individual nodes; only that of the first node is high.
     pub first: u64,
     /// The barrier's level at the previous edge.
     pub release: bool,
 }
 
-/// The eureka line of a number of nodes.
+/// The eureka line of a board with a number of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EurekaLine {
     wires: u64,
-    /// The count at which one more sample is enough.
+    /// The count of a wire at which one more sample changes its level.
     full: u16,
     registers: EurekaRegisters,
     filter: Filter,
 }
 
 impl EurekaLine {
-    /// Returns the line after power-on: every flip-flop is clear.
+    /// Returns the line in its state after power-on: every flip-flop is clear.
     pub fn new(nodes: usize, samples: u16) -> Result<Self, BadFilter> {
-        // The limits are the same as the barrier's.
+        // The limits of nodes and samples are those of the barrier.
         let machine = FilteredMachine::new(nodes, samples)?;
         Ok(Self {
             wires: machine.wires(),
@@ -57,14 +60,15 @@ impl EurekaLine {
         })
     }
 
-    /// The reset line: sets every flip-flop to its power-on level.
+    /// Resets every flip-flop to its power-on level.
     pub fn reset(&mut self) {
         self.registers = EurekaRegisters::default();
         self.filter = Filter::default();
     }
 
-    /// Performs one rising clock edge with these levels at the input pins and this level of the barrier, which has the same clock;
-    /// returns the level of the line to all nodes after it.
+    /// Performs one rising clock edge with these levels at the input pins and this level of the
+    /// barrier, which has the same clock.
+    /// Returns the level of the line to all nodes after the edge.
     #[inline]
     pub fn step(&mut self, inputs: u64, release: bool) -> bool {
         let says = self.seen();
@@ -74,7 +78,7 @@ impl EurekaLine {
             (r.found, r.first) = (false, 0);
         } else if !r.found {
             r.found = says != 0;
-            // The lowest set bit.
+            // Selects the lowest set bit.
             r.first = says & says.wrapping_neg();
         }
         r.release = release;
@@ -85,7 +89,8 @@ impl EurekaLine {
 
     /// Simulates `edges` steps with constant inputs and a constant level of the barrier.
     ///
-    /// A synchronous machine that one edge does not change stays constant until its inputs change, so this takes few steps for
+    /// A synchronous machine that an edge does not change stays constant until its inputs change,
+    /// so few steps suffice for
     /// any number of edges.
     pub fn fast_forward(&mut self, inputs: u64, release: bool, edges: u64) -> bool {
         for _ in 0..edges {
@@ -98,7 +103,8 @@ impl EurekaLine {
         self.found()
     }
 
-    /// Returns the line with these flip-flops and a clear filter; a filter of one sample has no flip-flops.
+    /// Returns the line with these flip-flops and a clear filter;
+    /// with one sample the filter has no flip-flops.
     #[must_use]
     pub fn load(&self, registers: EurekaRegisters) -> Self {
         Self {
@@ -113,12 +119,12 @@ impl EurekaLine {
         LATENCY_EDGES + self.full as u64
     }
 
-    /// Returns true if the line is high: a node has raised it.
+    /// Returns true if the line is high because a node has raised it.
     pub const fn found(&self) -> bool {
         self.registers.found
     }
 
-    /// Returns the first node that raised the line.
+    /// Returns the first node that raised the line; `None` while it is low.
     pub const fn first(&self) -> Option<usize> {
         match self.registers.first {
             0 => None,
@@ -126,17 +132,18 @@ impl EurekaLine {
         }
     }
 
-    /// The filtered levels that the line evaluates at the next edge.
+    /// Returns the filtered levels that the line evaluates at the next edge.
     pub fn seen(&self) -> u64 {
         self.filter.seen(self.registers.stage2, self.full)
     }
 
-    /// The number of nodes, at most [`MAX_NODES`].
+    /// Returns the number of nodes, at most [`MAX_NODES`].
     pub const fn nodes(&self) -> usize {
         MAX_NODES - self.wires.leading_zeros() as usize
     }
 
-    /// The flip-flops without the filter's, to be stored and loaded again with [`load`](Self::load).
+    /// Returns the flip-flops except those of the filter,
+    /// to be loaded again with [`load`](Self::load).
     pub const fn registers(&self) -> EurekaRegisters {
         self.registers
     }

@@ -10,26 +10,26 @@
 //!                          +--------------------- new level ----------------------+
 //! ```
 //!
-//! The machine never receives a pulse of fewer samples, whether a glitch, crosstalk or contact bounce caused it.
+//! The machine never receives a pulse of fewer samples, from a glitch, crosstalk or contact bounce.
 //! With `samples` = 1 it behaves exactly as [`ToggleMachine`], edge by edge; each further sample delays a release by one edge.
 //!
 //! # Pulse length
 //!
 //! `samples` samples span `samples - 1` periods: a pulse of at most that length never passes, at any phase,
-//! and one of `samples` periods or more always passes.
+//! and a pulse of at least `samples` periods always passes.
 //!
-//! In the RTL: `level_filter`, and the parameter `FILTER` of `toggle_barrier`.
+//! The RTL has this filter as `level_filter`, and the parameter `FILTER` of `toggle_barrier`.
 
 use crate::{BadNodeCount, LATENCY_EDGES, Registers, ToggleMachine};
 use core::fmt;
 
-/// The maximum number of samples, limited by the eight-bit count: 10 us at 25.175 MHz.
+/// Maximum number of samples, limited by the eight-bit count: 10 us at 25.175 MHz.
 pub const MAX_SAMPLES: u16 = 256;
 
 /// Width of a count in bits; bit `n` of plane `p` is bit `p` of the count of node `n`.
 const PLANES: usize = 8;
 
-/// The parameter that is out of range.
+/// The error that names the parameter that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadFilter {
     /// The number of nodes of the barrier.
@@ -55,9 +55,10 @@ impl core::error::Error for BadFilter {}
 /// The filter flip-flops of all wires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// The filtered level of each wire.
+    /// The filtered level of each wire, as a mask.
     pub held: u64,
-    /// The number of consecutive samples that have differed from `held`, in bit planes.
+    /// The number of consecutive samples that have differed from `held`,
+    /// for each wire in bit planes.
     count: [u64; PLANES],
 }
 
@@ -99,7 +100,8 @@ impl Filter {
     pub(crate) fn step(&mut self, levels: u64, full: u16) {
         let differs = levels ^ self.held;
         let turns = differs & self.is_full(full);
-        // A count continues where the sample differs and does not complete the count; else it restarts.
+        // A count continues if the sample differs and does not complete the count;
+        // otherwise it restarts.
         let goes_on = differs & !turns;
         let mut carry = goes_on;
         for plane in &mut self.count {
@@ -115,14 +117,14 @@ impl Filter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilteredMachine {
     wires: u64,
-    /// The count at which one more sample is enough.
+    /// The count of a wire at which one more sample changes its level.
     full: u16,
     registers: Registers,
     filter: Filter,
 }
 
 impl FilteredMachine {
-    /// Returns the machine after power-on: every flip-flop is clear.
+    /// Returns the machine in its state after power-on: every flip-flop is clear.
     pub const fn new(nodes: usize, samples: u16) -> Result<Self, BadFilter> {
         let machine = match ToggleMachine::new(nodes) {
             Ok(machine) => machine,
@@ -142,17 +144,18 @@ impl FilteredMachine {
         })
     }
 
-    /// The number of samples that must agree.
+    /// Returns the number of samples that must agree.
     pub const fn samples(&self) -> u16 {
         self.full + 1
     }
 
-    /// Returns the number of edges from the last arrival at the pin to the release; after this number, constant inputs change nothing.
+    /// Returns the number of edges from the last arrival at the pin to the release.
+    /// After these edges, constant inputs change nothing.
     pub const fn latency_edges(&self) -> u64 {
         LATENCY_EDGES + self.full as u64
     }
 
-    /// The reset line: sets every flip-flop to its power-on level; the count of releases continues.
+    /// Resets every flip-flop to its power-on level; the number of releases does not change.
     pub fn reset(&mut self) {
         self.registers = Registers {
             releases: self.registers.releases,
@@ -180,7 +183,8 @@ impl FilteredMachine {
         r.output
     }
 
-    /// Simulates exactly `cycles` steps with constant inputs. It takes at most [`latency_edges`](Self::latency_edges) of them:
+    /// Simulates exactly `cycles` steps with constant inputs, by at most
+    /// [`latency_edges`](Self::latency_edges) of them:
     /// after those, both stages and every held level equal the inputs, and the machine has decided on them.
     pub fn fast_forward(&mut self, inputs: u64, cycles: u64) -> u64 {
         for _ in 0..cycles.min(self.latency_edges()) {
@@ -189,7 +193,8 @@ impl FilteredMachine {
         self.registers.output
     }
 
-    /// The number of edges after which the output next toggles if the inputs stay as they are; `None` if it never does.
+    /// Returns the number of edges after which the output next toggles with constant inputs;
+    /// `None` if it never does.
     pub fn edges_to_release(&self, inputs: u64) -> Option<u64> {
         let mut ahead = *self;
         (1..=self.latency_edges()).find(|_| {
@@ -198,32 +203,32 @@ impl FilteredMachine {
         })
     }
 
-    /// Levels at the output pins: all wires or none.
+    /// Returns the levels at the output pins: all high or all low.
     pub const fn outputs(&self) -> u64 {
         self.registers.output
     }
 
-    /// The number of times the output has toggled since power-on.
+    /// Returns the number of times that the output has toggled since power-on.
     pub const fn releases(&self) -> u64 {
         self.registers.releases
     }
 
-    /// The levels that the machine receives at the next edge.
+    /// Returns the levels that the machine receives at the next edge.
     pub fn seen(&self) -> u64 {
         self.filter.seen(self.registers.stage2, self.full)
     }
 
-    /// The mask of existing wires.
+    /// Returns the mask of existing wires.
     pub const fn wires(&self) -> u64 {
         self.wires
     }
 
-    /// The flip-flops of the synchronisers and the machine.
+    /// Returns the flip-flops of the synchronisers and of the machine.
     pub const fn registers(&self) -> Registers {
         self.registers
     }
 
-    /// The flip-flops of the filter.
+    /// Returns the flip-flops of the filter.
     pub const fn filter(&self) -> &Filter {
         &self.filter
     }

@@ -1,9 +1,9 @@
-//! The cycle-accurate model of the toggle barrier, the reference that the RTL is compared with.
+//! The cycle-accurate model of the toggle barrier, which is the reference for the RTL.
 //!
 //! # The machine
 //!
 //! Every node drives one wire to the barrier and reads one wire from it.
-//! All wires from the barrier carry the same level.
+//! All wires from the barrier have the same level.
 //! A node enters by toggling its own wire, and may leave when the barrier's wire has followed.
 //! This is the hardware of Hoefler, Squyres, Mehlan, Mietke and Rehm,
 //! "Implementing a Hardware-based Barrier in Open MPI", Chemnitz 2005:
@@ -54,19 +54,19 @@ pub mod filter;
 
 use core::fmt;
 
-/// The oscillator of the ALTERA UP1 board: one edge every 39.72 ns.
+/// Frequency of the oscillator of the ALTERA UP1 board: one edge every 39.72 ns.
 pub const CLOCK_HZ: u64 = 25_175_000;
 
-/// The maximum number of wire pairs: the bits of one mask.
+/// Maximum number of wire pairs, limited by the bits of a mask.
 pub const MAX_NODES: usize = 64;
 
 /// Clock edges from the last arrival at the pin to the release at the output,
 /// and therefore also the number of edges after which constant inputs change nothing.
 pub const LATENCY_EDGES: u64 = 3;
 
-/// The flip-flops of the machine, and the count of releases that the model keeps beside them.
+/// The flip-flops of the machine, and the number of releases, which only the model has.
 ///
-/// Bit `n` of a mask belongs to node `n`.
+/// In a mask, bit `n` belongs to node `n`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Registers {
@@ -74,22 +74,22 @@ pub struct Registers {
     pub stage1: u64,
     /// Second synchroniser stage: the input of the two-state machine.
     pub stage2: u64,
-    /// The output flip-flop, replicated over all wires: no bit set or all of them.
+    /// The output flip-flop, replicated over all wires: no bit is set or all bits are.
     pub output: u64,
-    /// The number of times the output has toggled since power-on: one release each.
+    /// The number of releases: how often the output has toggled since power-on.
     pub releases: u64,
 }
 
-/// Computes a clock edge: the RTL in a simulator, as a replacement for [`ToggleMachine::step`].
+/// Computes clock edges in place of [`ToggleMachine::step`], for example the RTL in a simulator.
 ///
-/// A pure function: all state is in the registers.
+/// The computation is a pure function: all state is in the registers.
 pub trait Gates: Sync {
-    /// The flip-flops after one rising clock edge with these levels at the input pins.
-    /// The caller maintains the count of releases: it is returned unchanged.
+    /// Returns the flip-flops after one rising clock edge with these levels at the input pins.
+    /// The number of releases is returned unchanged; the caller updates it.
     fn edge(&self, before: Registers, inputs: u64) -> Registers;
 }
 
-/// A barrier must have at least one node and at most [`MAX_NODES`].
+/// The error for a number of nodes that is not from 1 to [`MAX_NODES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadNodeCount(pub usize);
 
@@ -113,7 +113,7 @@ pub struct ToggleMachine {
 }
 
 impl ToggleMachine {
-    /// Returns the machine after power-on: FPGA configuration clears every flip-flop.
+    /// Returns the machine in its state after power-on: FPGA configuration clears every flip-flop.
     pub const fn new(nodes: usize) -> Result<Self, BadNodeCount> {
         if nodes == 0 || nodes > MAX_NODES {
             return Err(BadNodeCount(nodes));
@@ -154,7 +154,7 @@ impl ToggleMachine {
         }
     }
 
-    /// The reset line: sets every flip-flop to its power-on level; the count of releases continues.
+    /// Resets every flip-flop to its power-on level; the number of releases does not change.
     pub const fn reset(&mut self) {
         self.registers = Registers {
             stage1: 0,
@@ -171,7 +171,7 @@ impl ToggleMachine {
             wires,
             registers: r,
         } = self;
-        // Right-hand sides are the values before the edge, as in a clocked process.
+        // The right-hand sides are the values before the edge, as in a clocked process.
         let toggle = (r.stage2 ^ r.output == *wires) as u64;
         r.output ^= toggle.wrapping_neg() & *wires;
         r.releases += toggle;
@@ -189,9 +189,10 @@ impl ToggleMachine {
     /// As [`fast_forward`](Self::fast_forward), and reports every release:
     /// `on_release(edge, outputs)`, where the first edge is number 1.
     ///
-    /// It steps at most [`LATENCY_EDGES`] times.
+    /// The function steps at most [`LATENCY_EDGES`] times.
     /// After two edges both synchroniser stages hold `inputs`; the third edge decides on them.
-    /// If it toggles, the output now equals the inputs; if it does not, they did not all differ from it:
+    /// If the machine toggles then, the output equals the inputs;
+    /// if not, some input equals the output:
     /// in both cases no later edge can toggle, so the remaining edges change nothing.
     #[inline]
     pub fn fast_forward_with(
@@ -233,27 +234,27 @@ impl ToggleMachine {
         stage1 == inputs && stage2 == inputs && inputs ^ output != self.wires
     }
 
-    /// Returns the levels at the output pins: all wires or none.
+    /// Returns the levels at the output pins: all high or all low.
     pub const fn outputs(&self) -> u64 {
         self.registers.output
     }
 
-    /// The number of times the output has toggled since power-on.
+    /// Returns the number of times that the output has toggled since power-on.
     pub const fn releases(&self) -> u64 {
         self.registers.releases
     }
 
-    /// The mask of existing wires.
+    /// Returns the mask of existing wires.
     pub const fn wires(&self) -> u64 {
         self.wires
     }
 
-    /// The number of wire pairs.
+    /// Returns the number of wire pairs.
     pub const fn nodes(&self) -> usize {
         self.wires.count_ones() as usize
     }
 
-    /// The flip-flops, to be stored and loaded again with [`load`](Self::load).
+    /// Returns the flip-flops, to be stored and loaded again with [`load`](Self::load).
     pub const fn registers(&self) -> Registers {
         self.registers
     }

@@ -1,4 +1,4 @@
-//! Guarantees of the model, on directed and on random stimulus.
+//! Tests of the model's guarantees, with directed and with random stimulus.
 
 use fpga_model::{BadNodeCount, LATENCY_EDGES, MAX_NODES, Registers, ToggleMachine};
 use proptest::prelude::*;
@@ -73,7 +73,7 @@ fn reset_clears_every_flip_flop_and_keeps_the_count() {
 }
 
 fn any_machine() -> impl Strategy<Value = ToggleMachine> {
-    // Levels near "all" and "none" are frequent, because only they release.
+    // Levels near "all" and "none" are frequent, because only such levels cause releases.
     let level = || prop_oneof![Just(0), Just(u64::MAX), any::<u64>()];
     (1..=MAX_NODES, level(), level(), any::<bool>()).prop_map(|(nodes, stage1, stage2, high)| {
         let output = if high { u64::MAX } else { 0 };

@@ -1,4 +1,4 @@
-//! Guarantees of the eureka line, checked from the outside, without its flip-flops.
+//! Tests of the guarantees of the eureka line, checked at its pins, without its flip-flops.
 
 use fpga_model::LATENCY_EDGES;
 use fpga_model::eureka::EurekaLine;
@@ -29,7 +29,8 @@ fn of_those_that_come_at_one_edge_the_lowest_is_first_until_the_barrier_releases
         (line.found(), line.first())
     };
     assert_eq!(hold(1 << 63 | 1 << 7, false), (true, Some(7)));
-    // A node that raises its wire later is not the first; the first node remains the first after it has lowered its wire.
+    // A node that raises its wire later is not first;
+    // the first node stays first after it lowers its wire.
     assert_eq!(hold(1 << 63 | 1, false), (true, Some(7)));
     assert_eq!(hold(0, false), (true, Some(7)));
     assert_eq!(hold(0, true), (false, None));

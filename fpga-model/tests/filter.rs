@@ -1,4 +1,4 @@
-//! Guarantees of the filter, compared with a second definition based on the history of each wire.
+//! Tests of the filter, compared with a second definition that uses the history of each wire.
 
 use fpga_model::filter::{BadFilter, FilteredMachine, MAX_SAMPLES};
 use fpga_model::{LATENCY_EDGES, ToggleMachine};
@@ -8,7 +8,8 @@ fn machine(nodes: usize, samples: u16) -> FilteredMachine {
     FilteredMachine::new(nodes, samples).expect("a legal size")
 }
 
-/// The reference barrier: a wire has the level that its last `samples` samples agree on, or its previous level.
+/// The reference barrier: a wire has the level of its last `samples` samples if they agree,
+/// else its previous level.
 struct Told {
     nodes: usize,
     samples: usize,
@@ -19,7 +20,7 @@ struct Told {
 
 impl Told {
     fn step(&mut self, inputs: u64) -> bool {
-        // Two stages: the samples evaluated now were at the pins two edges ago.
+        // Because of the two stages, the samples evaluated now were at the pins two edges ago.
         self.history.push(inputs);
         let known = self.history.len().saturating_sub(2);
         let sample = |back: usize| known.checked_sub(back + 1).map_or(0, |at| self.history[at]);
@@ -50,7 +51,8 @@ proptest! {
         let mut told = Told { nodes, samples: samples.into(), history: Vec::new(), held: 0, output: false };
         let mut inputs = 0;
         for (change, edges) in toggles {
-            // In every third change all nodes arrive together; otherwise no barrier of many wires would ever release.
+            // In every third change all nodes arrive together;
+            // otherwise a barrier of many wires would never release.
             inputs = if change % 3 == 0 { !machine.outputs() } else { inputs ^ change } & machine.wires();
             for _ in 0..edges {
                 prop_assert_eq!(machine.step(inputs) != 0, told.step(inputs));

@@ -1,14 +1,17 @@
-//! An AND-reduction of one bit per member over three channels, as docs/adr/0011 describes it for the existing hardware.
+//! Test of an AND-reduction of one bit per member over three channels,
+//! as docs/adr/0011 describes it for the existing hardware.
 //!
-//! A member whose bit is 1 toggles its line of the round's value channel, then every member toggles its line of the barrier;
-//! after the barrier's release, the value channel has released if and only if all bits were 1; otherwise the members toggle their lines back.
+//! A member whose bit is 1 toggles its line of the round's value channel;
+//! then every member toggles its line of the barrier.
+//! After the barrier's release, the value channel has released if and only if all bits were 1;
+//! if not, the members toggle their value lines back.
 
 use fpga_model::channels::{Channel, ChannelMachine, Pins};
 
-/// The barrier's channel; the value channels have the numbers after it.
+/// The channel of the barrier; the value channels have the next numbers.
 const BARRIER: usize = 0;
 
-/// G. Marsaglia, "Xorshift RNGs", 2003.
+/// A generator of random numbers: G. Marsaglia, "Xorshift RNGs", 2003.
 struct Random(u64);
 
 impl Random {
@@ -20,7 +23,7 @@ impl Random {
     }
 }
 
-/// A member's next action.
+/// The next action of a member.
 #[derive(Clone, Copy)]
 enum Step {
     Value,
@@ -29,10 +32,10 @@ enum Step {
     Read,
 }
 
-/// A member: its lines are at the levels of its channels, except for those that it has toggled.
+/// A member, whose lines have the levels of its channels, except for lines that it has toggled.
 struct Member {
     step: Step,
-    /// Edges until the next action.
+    /// Number of edges until the next action.
     delay: u64,
     /// The levels of the member's lines.
     lines: [bool; 3],
@@ -40,7 +43,8 @@ struct Member {
     found: Vec<bool>,
 }
 
-/// Simulates rounds of these bits with `values` value channels, every member at its own speed; returns the results of each member.
+/// Simulates rounds of these bits with `values` value channels; every member has its own speed.
+/// Returns the results of each member.
 fn play(bits: &[Vec<bool>], values: usize, random: &mut Random) -> Vec<Vec<bool>> {
     let nodes = bits[0].len();
     let blank = ChannelMachine::new(nodes, 1 + values).expect("a legal size");
@@ -99,7 +103,8 @@ fn play(bits: &[Vec<bool>], values: usize, random: &mut Random) -> Vec<Vec<bool>
                     Step::Value
                 }
             };
-            // A member is mostly fast, and with probability 1/8 slower than several rounds of the others.
+            // A member is usually fast; with probability 1/8 it is slower than several rounds of
+            // the others.
             member.delay = match random.next() % 8 {
                 0 => random.next() % 60,
                 _ => random.next() % 3,
@@ -110,7 +115,8 @@ fn play(bits: &[Vec<bool>], values: usize, random: &mut Random) -> Vec<Vec<bool>
     members.into_iter().map(|member| member.found).collect()
 }
 
-/// Returns true if all members had the right result in all rounds; rounds in which all bits are 1 are frequent.
+/// Returns true if all members had the correct result in all rounds;
+/// rounds with only ones are frequent.
 fn is_right(nodes: usize, values: usize, seed: u64) -> bool {
     let mut random = Random(seed);
     let bits: Vec<Vec<bool>> = (0..200)
@@ -136,7 +142,7 @@ fn two_channels_in_turn_show_all_nodes_whether_all_bits_are_1() {
     }
 }
 
-/// With one channel a slow member would read the release of the next round.
+/// With only one value channel, a slow member would read the release of the next round.
 #[test]
 fn one_value_channel_is_not_enough() {
     assert!((1..=20).any(|seed| !is_right(3, 1, seed)));

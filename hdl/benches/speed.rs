@@ -3,8 +3,9 @@
 //! `cargo bench -p hdl --bench speed`
 //!
 //! The model and the Verilated RTL get the same random arrivals of 60 nodes and must release equally often.
-//! Each figure of these two is the fastest of several runs, because other programs only slow them.
-//! Icarus reads its stimulus from a file and writes every flip-flop to another, as in the comparison; its figure includes that.
+//! Their figures are the fastest of several runs each, because other programs only slow a run.
+//! Icarus reads its stimulus from a file and writes all flip-flops to another.
+//! The figure of Icarus includes both files.
 
 use fpga_model::channels::{ChannelMachine, LEASE_BITS, Pins};
 use fpga_model::{MAX_NODES, ToggleMachine};
@@ -21,7 +22,7 @@ const NODES: usize = 60;
 const CHANNELS: usize = 5;
 const EDGES: u64 = 1_000_000;
 const ICARUS_EDGES: u64 = 20_000;
-/// Short and many, so that some are not disturbed.
+/// Number of runs: short and many, so that some runs are undisturbed.
 const RUNS: usize = 40;
 const WIRES: u64 = u64::MAX >> (MAX_NODES - NODES);
 

@@ -1,6 +1,7 @@
 //! Claims about cascaded boards, and mutants that must be refuted; decided by [`formal`](crate::formal).
 //!
-//! By contract for any number of boards and levels, and with all boards as RTL at small sizes without contracts.
+//! The claims hold by contract for any number of boards and levels;
+//! small sizes are proved with all boards as RTL.
 
 use crate::formal::{Claim, Mutant};
 use crate::source::{Source, source};

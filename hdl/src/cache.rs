@@ -1,11 +1,14 @@
 //! A cache of the tools' results, keyed by the content of their inputs.
 //!
-//! A cache is a folder, and an entry is a folder in it. The entry's name has what it contains and a hash of all
+//! A cache is a folder, and an entry is a folder in it.
+//! The entry's name describes its content and contains a hash of all
 //! inputs: texts, arguments, the tools' executables. A changed input changes the name, so no entry is stale.
 //!
-//! The process that holds the lock of a folder beside the entry builds it there, and renames the folder when it is complete.
-//! So an entry is complete or absent, processes that need the same entry wait for the one that builds it,
-//! and if a builder is killed, the kernel releases its lock and the next one clears its remains.
+//! A process builds an entry in a folder beside it, holds the lock of that folder,
+//! and renames the folder when it is complete.
+//! So an entry is complete or absent,
+//! processes that need the same entry wait for the one that builds it.
+//! If a builder is killed, the kernel releases its lock, and the next builder clears the folder.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -38,7 +41,7 @@ impl Cache {
         Some(Cache::at(caches.join("portcullis/rtl")))
     }
 
-    /// Returns the folder of an entry; `make` fills it unless it exists.
+    /// Returns the folder of an entry; if the entry does not exist, `make` fills it.
     pub fn entry(
         &self,
         name: &str,
@@ -55,14 +58,15 @@ impl Cache {
         let unfinished = self.root.join(name + ".unfinished");
         let named = |path: &Path, e| ToolError::Folder(path.display().to_string(), e);
         fs::create_dir_all(&unfinished).map_err(|e| named(&unfinished, e))?;
-        // Another process may just have renamed the folder; then this opens the entry's folder, waits for the lock, and finds the entry.
+        // Another process may just have renamed the folder.
+        // This call then opens the entry's folder, waits for the lock, and finds the entry.
         let lock = match File::open(&unfinished) {
             Err(e) if e.kind() == io::ErrorKind::NotFound && entry.is_dir() => return Ok(entry),
             opened => opened.map_err(|e| named(&unfinished, e))?,
         };
         lock.lock().map_err(|e| named(&unfinished, e))?;
         if entry.is_dir() {
-            // This may be a second folder, created after the first one had become the entry.
+            // The folder may be a second one, created after the first one had become the entry.
             let _ = fs::remove_dir(&unfinished);
             return Ok(entry);
         }

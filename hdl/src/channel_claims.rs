@@ -2,13 +2,15 @@
 //!
 //! Three statements together are the safety of the design:
 //!
-//! 1. for any request, members change only while their lines are at the channel's level, by a member, one channel at a time, and independently of
-//!    the other channels (`channel_rules`);
+//! 1. for any request, members change only
+//!    while their lines are at the channel's level, by a member,
+//!    in one channel at a time, and independently of the other channels (`channel_rules`);
 //! 2. in a channel whose members change only in this way, no node leaves before all have entered, and then every node leaves,
 //!    for any activity on the lines of other nodes (`channel_protocol`);
-//! 3. the channels share only these strobes: `channel_barrier` gives each channel its own synchroniser and machine.
+//! 3. the channels share only these strobes:
+//!    `channel_barrier` gives each channel its own synchroniser and machine.
 //!
-//! Separately: which pulses of a serial line count (`channel_line_contract`).
+//! A separate claim states which pulses of a serial line count (`channel_line_contract`).
 
 use crate::formal::{Claim, Design, Mutant, texts};
 use crate::fpga::Family;
@@ -18,7 +20,7 @@ use crate::source::{CHANNEL_RTL, CHANNEL_TOP, CHANNEL_VHDL, Source, source};
 pub const RULES: Source = source!("channels/formal/channel_rules.v");
 /// The assumptions about the nodes around a channel, and the assertions that follow.
 pub const PROTOCOL: Source = source!("channels/formal/channel_protocol.v");
-/// Which pulses of a serial line count.
+/// The contract of a serial line: which pulses count.
 pub const LINE: Source = source!("channels/formal/channel_line_contract.v");
 
 /// Version 2 without mutations.
@@ -127,7 +129,7 @@ pub const HAZARDS: &[(&str, Claim)] = &[(
 const RULES_AT_4: Claim = rules(&[("N", 4), ("C", 3), ("MAJORITY", 1)]);
 const CLAIMED_AT_4: Claim = protocol(&[("N", 4), ("LEMMAS", 0)]);
 
-/// Small, since a mutant is refuted by any size that shows its fault.
+/// Small, because a mutant is refuted at any size that shows its fault.
 const VHDL_AT_2: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 2), ("C", 2)],
 };

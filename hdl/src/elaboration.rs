@@ -1,4 +1,4 @@
-//! Elaboration of a design with given parameter values: whether a tool accepts them, and its output.
+//! Elaboration of a design with given parameter values: the tool's acceptance, and its output.
 //!
 //! A value outside a parameter's range must be refused: in Verilog by instantiating a nonexistent module whose name is the rule,
 //! in VHDL by the range of the generic.
@@ -32,7 +32,7 @@ impl Elaborator {
     /// All tools.
     pub const ALL: [Elaborator; 4] = [Self::Verilator, Self::Icarus, Self::Yosys, Self::Ghdl];
 
-    /// Elaborates the design in an empty folder; a refusal is an outcome, not an error.
+    /// Elaborates the design in an empty folder; a refusal by the tool is an outcome, not an error.
     pub fn elaborate(
         self,
         design: &Design,

@@ -12,7 +12,7 @@ use crate::yosys::chparam;
 
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The device families that the open tools support and that a board here has.
+/// The device families of this project's boards; the open tools support all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Lattice's iCE40, by project IceStorm.
@@ -32,7 +32,7 @@ pub struct Target {
     pub top: &'static str,
     /// Names and values of the parameters that differ from their defaults.
     pub parameters: &'static [(&'static str, usize)],
-    /// All sources but the pin constraints.
+    /// All sources except the pin constraints.
     pub sources: &'static [Source],
     /// The pin constraints of a board; without them the pins are placed freely.
     pub pins: Option<Source>,
@@ -84,7 +84,7 @@ pub const ICESTICK: Target = Target {
     ..ICE40_HX8K
 };
 
-/// Version 1 on the same board for the desk kit of four nodes.
+/// Version 1 on the iCEstick for the desk kit of four nodes.
 pub const KIT: Target = Target {
     name: "kit-icestick-4",
     parameters: &[("N", 4)],
@@ -93,7 +93,8 @@ pub const KIT: Target = Target {
     ..ICESTICK
 };
 
-/// The same for two PCs; a barrier waits for each of its nodes, so a kit with fewer has a bitstream of its own.
+/// The desk kit for two PCs.
+/// A barrier waits for each of its nodes, so a smaller kit has a separate bitstream.
 pub const KIT_2: Target = Target {
     name: "kit-icestick-2",
     parameters: &[("N", 2)],
@@ -101,7 +102,7 @@ pub const KIT_2: Target = Target {
     ..KIT
 };
 
-/// The same for three PCs.
+/// The desk kit for three PCs.
 pub const KIT_3: Target = Target {
     name: "kit-icestick-3",
     parameters: &[("N", 3)],
@@ -109,7 +110,7 @@ pub const KIT_3: Target = Target {
     ..KIT
 };
 
-/// The same for two boards of the kit.
+/// Two boards of the desk kit, with eight nodes.
 pub const KIT_8: Target = Target {
     name: "kit-icestick-8",
     parameters: &[("N", 8)],
@@ -218,7 +219,7 @@ pub const ICE40_HX8K_CHANNELS: Target = Target {
     ..ICE40_HX8K
 };
 
-/// Version 2 for the largest number of nodes that the package has pins for; no board.
+/// Version 2 with the largest number of nodes for which the package has pins; there is no board.
 pub const CHANNELS_22: Target = Target {
     name: "channels-22-no-board",
     top: CHANNEL_TOP,
@@ -257,11 +258,11 @@ pub const TARGETS: &[Target] = &[
 pub struct Report {
     /// Number of 4-input look-up tables after synthesis, by yosys.
     pub luts: u32,
-    /// Number of flip-flops of all kinds, by the same count.
+    /// Number of flip-flops of all kinds after synthesis, by yosys.
     pub flip_flops: u32,
-    /// Used logic cells, and those of the device.
+    /// Number of used logic cells, and of the device's logic cells.
     pub cells: (u32, u32),
-    /// Used pins, and those of the device.
+    /// Number of used pins, and of the device's pins.
     pub pins: (u32, u32),
     /// Maximum clock frequency by nextpnr, MHz.
     pub fmax_mhz: f64,
@@ -326,7 +327,7 @@ impl Family {
 /// Builds a target in a folder.
 pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
     let words = target.family.words();
-    // Reported before the synthesis runs without use.
+    // A missing tool is reported before the synthesis, which would be useless without it.
     if !words.nextpnr.is_there() {
         return Err(ToolError::Missing(words.nextpnr));
     }
@@ -508,7 +509,8 @@ fn read_reports(words: &Words, stat: &str, placed: &str, timed: Option<&str>) ->
             Some((used.trim().parse().ok()?, all.parse().ok()?))
         })
     };
-    // "Info: Max frequency for clock 'clk': 138.50 MHz (PASS at 25.18 MHz)"; the last is after routing.
+    // "Info: Max frequency for clock 'clk': 138.50 MHz (PASS at 25.18 MHz)"
+    // The last such line is the frequency after routing.
     let fmax = placed
         .lines()
         .rev()

@@ -13,8 +13,9 @@ use crate::{channel_claims, eureka_claims};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Simulates the toggle barrier with these values of the parameters `N` and `FILTER` and returns the trace;
-/// for the formats see the bench.
+/// Simulates the toggle barrier with these values of the parameters `N` and `FILTER`
+/// and returns the trace.
+/// The bench describes both formats.
 pub fn trace(
     parameters: &[(&str, usize)],
     stimulus: &str,
@@ -24,7 +25,7 @@ pub fn trace(
     play(&TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
-/// Simulates the eureka line, as [`trace`].
+/// Simulates the eureka line with these parameters, as [`trace`].
 pub fn eureka_trace(
     parameters: &[(&str, usize)],
     stimulus: &str,
@@ -44,7 +45,7 @@ pub fn channel_trace(
     play(&CHANNEL_TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
-/// Measures which pulses of a serial line count; for the format see the bench.
+/// Measures which pulses of a serial line count; the bench describes the format.
 pub fn line_pulses(folder: &Path) -> Result<String, ToolError> {
     let line = CHANNEL_RTL
         .iter()
@@ -112,7 +113,7 @@ fn run(
     tool::read(&folder.join("trace"))
 }
 
-/// A compiler warning is an error: the sources must suit old tools, which are stricter.
+/// A compiler warning is an error, because the sources must suit old tools, which are stricter.
 fn compile(
     bench: &Source,
     rtl: &[(&str, &str)],

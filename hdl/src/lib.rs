@@ -1,7 +1,8 @@
 //! The barrier as hardware: sources, test benches, proofs, and the FPGA build.
 //!
-//! `toggle/` is version 1 of the barrier with its eureka line, `channels/` is version 2, `registers/` is the barrier as registers behind a bus,
-//! and `shared/` has the modules that several use. Each has the same folders:
+//! `toggle/` is version 1 of the barrier with its eureka line, `channels/` is version 2,
+//! `registers/` has the barrier as registers
+//! behind a bus, and `shared/` has the modules that several of them use. Each has the same folders:
 //!
 //! * `rtl/` is the design, one module per file, in the subset that old synthesisers accept:
 //!   Verilog-2001, and an equivalent description in VHDL-93.

@@ -7,17 +7,17 @@ use crate::icarus;
 use crate::source::{Source, source};
 use crate::tool::{Tool, ToolError};
 
-/// The bench; its header describes the ways.
+/// The bench; its header describes the [`Way`]s.
 const BENCH: Source = source!("registers/dv/masters_tb.v");
 
 /// How a master enters and how it notices the release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// A store and polled loads.
+    /// By a store and polled loads.
     Poll = 0,
-    /// A store, then sleep until the wake line.
+    /// By a store and a sleep until the wake line rises.
     Wake = 1,
-    /// A pulse in and a pulse out, without the bus.
+    /// By a pulse in and a pulse out, without the bus.
     Pulse = 2,
 }
 
@@ -32,7 +32,7 @@ pub struct Seen {
     pub errors: u64,
     /// Minimum number of cycles from the last arrival at the block until a master detects the release.
     pub least: u64,
-    /// Maximum of the same number.
+    /// Maximum number of cycles from the last arrival at the block until a master sees the release.
     pub most: u64,
 }
 

@@ -1,26 +1,28 @@
 //! The mean time between failures of the synchronisers, from assumed constants of the flip-flops.
 //!
-//! MTBF = exp(S / tau) / (T0 f r w): S is the time that a level has to settle, from the first stage to the first use; f is the clock's
-//! frequency, r the number of transitions of a wire in a second, and w the number of wires.
+//! MTBF = exp(S / tau) / (T0 f r w):
+//! S is the settling time of a level, from the first stage to the first use; f is the clock
+//! frequency, r the number of transitions of a wire per second, and w the number of wires.
 //! No vendor of the boards' devices publishes tau and T0 for their fabric, so the table is over a range of tau, and T0 is assumed.
 
-/// Assumed, in seconds; the result is proportional to its inverse, so a factor of 10 moves an entry by one power.
+/// Assumed value in seconds.
+/// The MTBF is proportional to 1 / T0, so a factor of 10 changes an entry by one power of 10.
 pub const T0: f64 = 1e-9;
 /// Number of wires of the largest board.
 pub const WIRES: f64 = 60.0;
-/// Transitions of each wire in a second: a barrier every 10 us.
+/// Transitions of each wire per second: one barrier per 10 us.
 pub const TRANSITIONS: f64 = 1e5;
 /// Assumed values of tau, in seconds.
 pub const TAUS: [f64; 4] = [50e-12, 100e-12, 200e-12, 500e-12];
 
-/// A clock, and what a stage loses of its period to clock-to-output, routing and set-up (assumed).
+/// A clock, and the part of its period lost to clock-to-output, routing and set-up (assumed).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Clocked {
-    /// Where this clock occurs.
+    /// The name of the clock, with its device.
     pub name: &'static str,
-    /// Megahertz.
+    /// The frequency in megahertz.
     pub mhz: f64,
-    /// Seconds.
+    /// The lost time in seconds.
     pub lost: f64,
 }
 

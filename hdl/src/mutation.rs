@@ -1,8 +1,10 @@
 //! The mutation score of a contract: how many mutants of a design violate it.
 //!
 //! yosys' `mutate` changes one bit of one cell of the flattened design: inverted, constant, or inverted when another bit is 0 or 1.
-//! A mutant is killed if the contract is violated in a run from power-on. Another one is compared with the design by temporal induction:
-//! if no output can ever differ it is equivalent, else it has survived, and the contract says less than it could.
+//! A mutant is killed if a run from power-on violates the contract.
+//! Otherwise it is compared with the design by temporal induction:
+//! if no output can ever differ, it is equivalent;
+//! else it has survived, and the contract is weaker than possible.
 //! Mutants of flip-flops' outputs are left out: yosys 0.23 refuses their power-on levels as conflicting.
 
 use std::path::Path;
@@ -36,7 +38,7 @@ pub struct Subject {
     pub sample: usize,
 }
 
-/// The result.
+/// The mutation score of a contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Score {
     /// Number of mutants that violate the contract.
@@ -167,7 +169,7 @@ fn different(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
     without(&log, mutants.len(), "Induction step proven: SUCCESS!")
 }
 
-/// Returns the numbers of the mutants in whose part of the log a sentence is absent.
+/// Returns the numbers of the mutants whose part of the log lacks a sentence.
 fn without(log: &str, mutants: usize, sentence: &str) -> Result<Vec<usize>, ToolError> {
     let parts: Vec<&str> = log.split(&format!("\n{MARK}")).skip(1).collect();
     if parts.len() != mutants {

@@ -1,7 +1,9 @@
 //! A bench of any design, in Verilog and in VHDL, that plays a text of inputs: one line of bits for each clock edge.
 //!
-//! Both benches set the inputs half a period before the edge and write the outputs as they are before the next inputs,
-//! so the traces of a design, of its twin in the other language and of its netlist can be compared as texts.
+//! Both benches set the inputs half a period before the edge,
+//! and write the outputs just before the next inputs.
+//! So the traces of a design,
+//! of its twin in the other language and of its netlist can be compared as texts.
 //! The first port of the list has the leftmost bits of a line.
 
 use std::fmt::Write as _;
@@ -44,9 +46,9 @@ pub struct Play {
     pub top: &'static str,
     /// The values of its parameters.
     pub parameters: Vec<(&'static str, usize)>,
-    /// Its inputs.
+    /// The design's inputs.
     pub inputs: Vec<Port>,
-    /// Its outputs.
+    /// The design's outputs.
     pub outputs: Vec<Port>,
 }
 

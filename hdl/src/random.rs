@@ -2,7 +2,7 @@
 //!
 //! The Verilated C++ programs in the `dv` folders contain the same generator, so a stimulus is the same in both languages.
 
-/// The generator; its state is the seed at first and is never 0.
+/// The generator; the value is its state, at first the seed, and never 0.
 #[derive(Debug, Clone)]
 pub struct Random(pub u64);
 

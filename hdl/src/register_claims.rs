@@ -18,16 +18,16 @@ pub fn design() -> Design {
     }
 }
 
-/// A bus: the whole design, its front alone, and what is claimed of the front.
+/// A bus: the whole design, its front without the register block, and the claims about the front.
 #[derive(Debug, Clone, Copy)]
 pub struct Bus {
     /// The module with the register block.
     pub top: &'static str,
-    /// The module that speaks the bus.
+    /// The module that implements the bus protocol.
     pub front: &'static str,
-    /// The files of `top`, that of the front second.
+    /// The files of `top`; the second one is the front.
     pub rtl: &'static [Source],
-    /// The same in VHDL-93, in analysis order, that of the front last but one.
+    /// The files of `top` in VHDL-93, in analysis order; the last but one is the front.
     pub vhdl: &'static [Source],
     contract: Source,
     mutants: &'static [Mutant],
@@ -71,7 +71,7 @@ impl Bus {
         }
     }
 
-    /// The front alone: the register block may answer anything.
+    /// The front without the register block, which is replaced by arbitrary answers.
     pub fn front_alone(&self) -> Design {
         Design {
             top: self.front,
@@ -145,7 +145,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Claims that take longer.
+/// Claims whose proofs take longer.
 pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     (
         "the register block in VHDL is the Verilog, 2 nodes, 1 group",

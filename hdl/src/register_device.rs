@@ -1,4 +1,5 @@
-//! The Verilated register block as a device: a process that plays it behind a file that others map.
+//! The Verilated register block as a device:
+//! a process that simulates it behind a file that other processes map.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -42,7 +43,7 @@ impl Playing {
         let mut line = String::new();
         if let Some(output) = child.stdout.take() {
             let mut output = BufReader::new(output);
-            // Without a line the next condition fails.
+            // Without a line, the next condition fails.
             let _ = output.read_line(&mut line);
             child.stdout = Some(output.into_inner());
         }
@@ -95,7 +96,7 @@ impl Playing {
 
 impl Drop for Playing {
     fn drop(&mut self) {
-        // The end of its input ends the device.
+        // The device ends when its input ends.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);

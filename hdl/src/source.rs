@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 /// A source file of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
-    /// Its path inside the crate.
+    /// The file's path inside the crate.
     pub file: &'static str,
-    /// Its text, for programs that run without the sources.
+    /// The file's text, for programs that run without the sources.
     pub text: &'static str,
 }
 
@@ -151,7 +151,7 @@ pub const AXI4LITE_RTL: [Source; 5] = bus!(
     "registers/rtl/barrier_axi4lite.v",
     "registers/rtl/axi4lite_front.v"
 );
-/// The same in VHDL-93.
+/// The register block behind AXI4-Lite in VHDL-93.
 pub const AXI4LITE_VHDL: [Source; 6] = vhdl_bus!(
     "registers/rtl/barrier_axi4lite.vhd",
     "registers/rtl/axi4lite_front.vhd"
@@ -161,14 +161,14 @@ pub const WISHBONE_RTL: [Source; 5] = bus!(
     "registers/rtl/barrier_wishbone.v",
     "registers/rtl/wishbone_front.v"
 );
-/// The same in VHDL-93.
+/// The register block behind Wishbone in VHDL-93.
 pub const WISHBONE_VHDL: [Source; 6] = vhdl_bus!(
     "registers/rtl/barrier_wishbone.vhd",
     "registers/rtl/wishbone_front.vhd"
 );
 /// The register block behind APB.
 pub const APB_RTL: [Source; 5] = bus!("registers/rtl/barrier_apb.v", "registers/rtl/apb_front.v");
-/// The same in VHDL-93.
+/// The register block behind APB in VHDL-93.
 pub const APB_VHDL: [Source; 6] = vhdl_bus!(
     "registers/rtl/barrier_apb.vhd",
     "registers/rtl/apb_front.vhd"
@@ -183,7 +183,7 @@ pub const EUREKA_TRACE_BENCH: Source = source!("toggle/dv/eureka_trace_tb.v");
 /// The bench of version 2.
 pub const CHANNEL_TRACE_BENCH: Source = source!("channels/dv/channel_trace_tb.v");
 
-/// Pulses of every width and phase on one serial line; its header describes the format.
+/// The bench of pulses of every width and phase on a serial line; its header describes the format.
 pub const CHANNEL_LINE_BENCH: Source = source!("channels/dv/channel_line_tb.v");
 
 /// Version 2 at the end of a pipe: reads lines with input levels and writes lines with output levels; its header describes the format.

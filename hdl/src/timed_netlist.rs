@@ -1,8 +1,10 @@
 //! A placed and routed netlist with the delays of its SDF file, as Verilog that any simulator plays.
 //!
 //! Icarus 11 reads neither the empty instance name nor the INTERCONNECT entries of nextpnr's SDF, so the delays are written into the netlist:
-//! each input pin of a cell is a wire behind `assign #delay`, and so is each output pin, with the largest of the delays from any input.
-//! The checks of set-up and hold are left out; nextpnr's and icetime's timing analyses have them.
+//! Each input pin of a cell is a wire behind `assign #delay`.
+//! Each output pin is such a wire, too, with its largest delay from any input.
+//! The checks of set-up and hold are left out;
+//! the timing analyses of nextpnr and icetime cover them.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -194,7 +194,7 @@ pub const CONTRACT_AT_60: Claim = Claim::Asserts {
     parameters: &[("N", 60)],
 };
 
-/// The filtered barrier, four samples.
+/// The filtered barrier with four samples.
 pub const FILTERED_AT_4: Claim = Claim::Asserts {
     module: FILTERED,
     parameters: &[("N", 4), ("FILTER", 4)],
@@ -212,12 +212,12 @@ pub const FILTER_OF_256: Claim = Claim::Asserts {
     parameters: &[("FILTER", 256)],
 };
 
-/// The VHDL of the filtered barrier.
+/// The equality of the filtered barrier in VHDL and in Verilog.
 pub const FILTERED_VHDL: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60), ("FILTER", 4)],
 };
 
-/// The whole protocol at the smallest size at which a node can be hidden by the others.
+/// The whole protocol at the smallest size at which other nodes can hide a node.
 pub const PROTOCOL_AT_4: Claim = Claim::Asserts {
     module: PROTOCOL,
     parameters: &[("N", 4)],
@@ -229,7 +229,7 @@ pub const CLAIMED_AT_4: Claim = Claim::Asserts {
     parameters: &[("N", 4), ("LEMMAS", 0)],
 };
 
-/// The VHDL at the size of the prototype.
+/// The equality of VHDL and Verilog at the size of the prototype.
 pub const VHDL_AT_60: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60)],
 };

@@ -40,7 +40,7 @@ pub struct Tool {
     pub package: &'static str,
     /// The source of the package.
     pub archive: Archive,
-    /// Its purpose.
+    /// The purpose of the program.
     pub purpose: &'static str,
 }
 
@@ -76,35 +76,35 @@ tools! {
 /// The reason why a program gave no result.
 #[derive(Debug)]
 pub enum ToolError {
-    /// It is not on the `PATH`; the message names its package.
+    /// The program is not on the `PATH`; the message names its package.
     Missing(Tool),
-    /// The system could not start it, or lost it while it ran.
+    /// The system could not start the program, or lost it while it ran.
     Start(Tool, io::Error),
-    /// A file or folder, by its path, that could not be written or read.
+    /// A file or folder, given by its path, could not be written or read.
     Folder(String, io::Error),
-    /// It exited with an error.
+    /// The program exited with an error.
     Failed {
-        /// The program.
+        /// The program that failed.
         tool: Tool,
-        /// Its task, as the object of "failed at": "place and route".
+        /// The program's task, as the object of "failed at": "place and route".
         what: String,
-        /// Its output, or the last lines of a long one, which have the reason.
+        /// The program's output, or the last lines of a long output, which contain the reason.
         log: String,
     },
-    /// It was killed at its time limit; on a loaded machine that is no result about the design.
+    /// The program was killed at its time limit; on a loaded machine the design may still be right.
     TimedOut {
-        /// The program.
+        /// The program that was killed.
         tool: Tool,
-        /// Its task, as the object of "was still at".
+        /// The program's task, as the object of "was still at".
         what: String,
-        /// Its time limit.
+        /// The program's time limit.
         limit: Duration,
     },
-    /// It succeeded, but its output has an unknown format, probably of another version.
+    /// The program succeeded, but its output has an unknown format, probably of another version.
     Unreadable {
-        /// The program.
+        /// The program with the unknown output.
         tool: Tool,
-        /// The text that its output lacks.
+        /// The text that the output lacks.
         what: String,
     },
 }
@@ -140,12 +140,12 @@ impl fmt::Display for ToolError {
 
 impl std::error::Error for ToolError {}
 
-/// Writes a file; the error names it.
+/// Writes a file; an error names the file.
 pub fn write(path: &Path, text: &str) -> Result<(), ToolError> {
     std::fs::write(path, text).map_err(|e| ToolError::Folder(path.display().to_string(), e))
 }
 
-/// Reads a file; the error names it.
+/// Reads a file; an error names the file.
 pub fn read(path: &Path) -> Result<String, ToolError> {
     std::fs::read_to_string(path).map_err(|e| ToolError::Folder(path.display().to_string(), e))
 }
@@ -153,7 +153,7 @@ pub fn read(path: &Path) -> Result<String, ToolError> {
 /// A program's output and success.
 #[derive(Debug)]
 pub struct Outcome {
-    /// True if its exit status was 0.
+    /// True if the program's exit status was 0.
     pub success: bool,
     /// Standard output and standard error, interleaved.
     pub log: String,
@@ -178,7 +178,7 @@ impl Tool {
         found.unwrap_or_else(|| format!("no {}", self.program))
     }
 
-    /// Runs it in a folder until it exits; a failure of the program is an outcome, not an error.
+    /// Runs the program in a folder until it exits; a failing program is an outcome, not an error.
     pub fn outcome<A: AsRef<OsStr>>(
         self,
         what: &str,
@@ -194,7 +194,7 @@ impl Tool {
         let start = Command::new(self.program)
             .args(arguments)
             .current_dir(folder)
-            // Temporary files of a killed compiler then remain in its own folder.
+            // Temporary files of a killed compiler then stay in this folder.
             .env("TMPDIR", folder)
             .stdin(Stdio::null())
             .stdout(log)
@@ -229,7 +229,7 @@ impl Tool {
         })
     }
 
-    /// Runs it and returns its output; a failure of the program is an error.
+    /// Runs the program and returns its output; a failure of the program is an error.
     pub fn run<A: AsRef<OsStr>>(
         self,
         what: &str,

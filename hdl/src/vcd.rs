@@ -1,4 +1,4 @@
-//! Value change dumps: how often each bit of each signal rises and falls, and the values that narrow signals take.
+//! Value change dumps: the number of rises and falls of each bit, and the values of narrow signals.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -10,23 +10,23 @@ use crate::tool::ToolError;
 /// The widest signal whose values are kept, in bits.
 const NARROW: usize = 4;
 
-/// One bit.
+/// The changes of one bit of a signal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bit {
-    /// Changes from 0 to 1.
+    /// The number of changes from 0 to 1.
     pub rises: u64,
-    /// Changes from 1 to 0.
+    /// The number of changes from 1 to 0.
     pub falls: u64,
 }
 
-/// A signal of the design, by the first of its names, or by that of the flip-flop that drives it.
+/// A signal of the design, named by its first name or by the flip-flop that drives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signal {
-    /// Its path below the top of the dump, joined by dots.
+    /// The signal's path below the top of the dump, joined by dots.
     pub path: String,
-    /// Its kind by the dump: `wire`, `reg`, `integer`.
+    /// The signal's kind in the dump: `wire`, `reg`, `integer`.
     pub kind: String,
-    /// Its bits, the lowest first.
+    /// The signal's bits, the lowest first.
     pub bits: Vec<Bit>,
     /// The changes of a narrow signal: the value before and the value after, as bits.
     pub steps: BTreeSet<(String, String)>,
@@ -41,7 +41,7 @@ impl Signal {
             .collect()
     }
 
-    /// Takes a value, the lowest bit first.
+    /// Records a new value, the lowest bit first.
     fn set(&mut self, value: Vec<u8>) {
         for ((bit, before), after) in self.bits.iter_mut().zip(&self.value).zip(&value) {
             match (before, after) {
@@ -88,7 +88,7 @@ impl Dump {
         }
     }
 
-    /// `$var reg 4 ! name [3:0] $end`; a second name of the same signal has the same identifier.
+    /// Parses `$var reg 4 ! name [3:0] $end`; all names of a signal have the same identifier.
     fn declare<'a>(&mut self, mut words: impl Iterator<Item = &'a str>) {
         let (Some(kind), Some(bits), Some(id), Some(name)) =
             (words.next(), words.next(), words.next(), words.next())
@@ -114,7 +114,7 @@ impl Dump {
         });
     }
 
-    /// `b0101 !` for a vector, `0!` for a bit. A vector's leading zeros may be absent.
+    /// Parses `b0101 !` for a vector, `0!` for a bit. A vector's leading zeros may be absent.
     fn change(&mut self, word: &str, id: Option<&str>) {
         let (digits, id) = match (word.strip_prefix('b'), id) {
             (Some(digits), Some(id)) => (digits, id),

@@ -18,9 +18,9 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// The harnesses around the Verilated designs; see their headers.
 pub const HARNESS: Source = source!("toggle/dv/verilated_main.cpp");
-/// As [`HARNESS`], for the channels.
+/// The harness of the channels.
 pub const CHANNEL_HARNESS: Source = source!("channels/dv/verilated_channels.cpp");
-/// Shared by the harnesses of the channels.
+/// The header that the harnesses of the channels share.
 pub const CHANNEL_HEADER: Source = source!("channels/dv/verilated_channels.h");
 
 /// The register block as a device behind a mapped file.
@@ -37,7 +37,7 @@ pub fn texts<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Texts {
     sources.into_iter().map(of).collect()
 }
 
-/// The kind of result.
+/// The form of the compiled result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A program with a `main` in the harness; it reads a stimulus and writes a trace.
@@ -51,7 +51,7 @@ pub enum Form {
 pub struct Recipe {
     /// The Verilog module to translate; also part of the cache entry's name.
     pub top: &'static str,
-    /// Names and values of its parameters; macros `PARAM_…` in the C++.
+    /// Names and values of the module's parameters; macros `PARAM_…` in the C++.
     pub parameters: Vec<(&'static str, usize)>,
     /// The design's files, in the order in which Verilator reads them.
     pub rtl: Texts,
@@ -65,7 +65,7 @@ pub struct Recipe {
 
 const COMPILER: &[&str] = &["-O2", "-fPIC", "-w", "-faligned-new"];
 
-/// Unused features of Verilator.
+/// Compiler flags that disable unused features of Verilator.
 const WITHOUT: &[&str] = &["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0"];
 
 /// The symbols that a shared object exports: the harness's functions, and none of Verilator's run-time library.
@@ -78,7 +78,7 @@ const SHOWN: &str = "{ global: barrier_*; local: *; };\n";
 const RUNTIME: &[&str] = &["verilated", "verilated_threads"];
 
 impl Recipe {
-    /// Returns the finished file.
+    /// Returns the compiled file.
     pub fn make(&self, cache: &Cache) -> Result<PathBuf, ToolError> {
         let parameters = self.flags("-G");
         let form = format!("{:?}", self.form);
@@ -119,7 +119,7 @@ impl Recipe {
         for source in self.headers.iter().chain([&self.harness]) {
             tool::write(&folder.join(source.name()), source.text)?;
         }
-        // The harnesses access flip-flops, hence the flat names.
+        // The harnesses access flip-flops by flat names.
         // A user's own design may compare a parameter, which is 32 bits wide, with a narrower value.
         let arguments = "--cc -O3 -Wno-WIDTH --x-assign fast --x-initial fast --noassert --public-flat-rw -Mdir obj --top-module";
         let arguments = arguments
@@ -283,7 +283,7 @@ impl Verilated {
     ) -> Result<Verilated, ToolError> {
         Self::of(
             REGISTER_TOP,
-            // Without the file that only the contract needs.
+            // The register block without the file that only the contract needs.
             &REGISTER_RTL[..3],
             parameters,
             REGISTER_HARNESS,
@@ -317,7 +317,8 @@ impl Verilated {
         Ok(Verilated { program })
     }
 
-    /// Simulates a stimulus, see the harness, and returns the trace; `folder` is for both files.
+    /// Simulates a stimulus and returns the trace; `folder` is for both files.
+    /// The harness describes the formats.
     pub fn trace(&self, stimulus: &str, folder: &Path) -> Result<String, ToolError> {
         tool::write(&folder.join("stimulus"), stimulus)?;
         self.run(&["trace", "stimulus", "trace"], folder)?;

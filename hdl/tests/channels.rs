@@ -1,4 +1,4 @@
-//! Version 2: the model and the RTL are the same machine, edge by edge and flip-flop by flip-flop, under two simulators.
+//! Version 2: model and RTL are equal, edge by edge, flip-flop by flip-flop, under two simulators.
 //!
 //! The random stimulus does what ports and cables do: members that arrive and withdraw, good, bad, torn, noisy and too fast frames,
 //! two nodes that send at once, one that falls silent, and resets. The directed stimulus exercises each rule.
@@ -164,7 +164,8 @@ fn a_counter_that_wraps_is_detected_by_the_stimulus_that_fills_it() {
     });
 }
 
-/// The contract of channels/README.md in time: a pulse under three periods never counts, one of four or more always does, between them the phase decides.
+/// The contract of channels/README.md: a pulse under three periods never counts,
+/// one of four or more always counts; between them the phase decides.
 #[test]
 fn a_pulse_of_the_rtl_under_three_periods_never_counts_and_one_of_four_always_does() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -184,6 +185,7 @@ fn a_pulse_of_the_rtl_under_three_periods_never_counts_and_one_of_four_always_do
         }
     }
     assert_eq!(trace.lines().count(), 500);
-    // A pulse of 3 + x periods covers four edges in x of all phases: half of them over all of 301 to 399.
+    // A pulse of 3 + x periods covers four edges in a fraction x of all phases.
+    // For 301 to 399 that is half of the phases on average.
     assert!((400..600).contains(&between), "{between} of 990");
 }

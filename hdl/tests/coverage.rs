@@ -22,7 +22,7 @@ const INSTANCE: &str = "the counters of group 0 and channel 0 run to their ends,
 const PARAMETER: &str =
     "only with other values of the parameters, which are constants of an instance";
 
-/// Points that no stimulus reaches: parts of the name, and the reason.
+/// Points that no stimulus reaches: parts of the point's name, and the reason.
 const KEPT: &[(&[&str], &str)] = &[
     (&[".time_q["], LONG),
     (&["count_q["], LONG),
@@ -100,7 +100,7 @@ fn reason(hole: &str) -> Option<&'static str> {
     kept.map(|(_, reason)| *reason)
 }
 
-/// Returns the names of holes without their verbs, the bits of one signal as ranges.
+/// Returns the names of unreached points without their verbs; the bits of a signal are ranges.
 fn ranges(names: &BTreeSet<String>) -> Vec<String> {
     let mut bits = BTreeMap::<&str, BTreeSet<u32>>::new();
     for name in names {
@@ -124,7 +124,7 @@ fn ranges(names: &BTreeSet<String>) -> Vec<String> {
     bits.into_iter().map(range).collect()
 }
 
-/// Returns the tables in Markdown, and the holes without a reason.
+/// Returns the tables in Markdown, and the unreached points without a reason.
 fn tables(designs: &[(&'static str, Both)]) -> (String, Vec<String>) {
     let files = |of: fn(&Counts) -> &Points| {
         [0, 1].map(|language| added(designs.iter().map(|(_, both)| of(&both[language]).clone())))
@@ -227,7 +227,7 @@ fn every_line_branch_and_bit_of_version_1_in_vhdl_is_reached() {
     };
     let own = |points: &Points| {
         let names = missed(points);
-        // Functions and stages for the other designs.
+        // Functions and stages that only the other designs use are left out.
         let own = names
             .filter(|name| !name.starts_with("barrier_logic") && !name.starts_with("synchroniser"));
         own.filter(|name| reason(name).is_none())
@@ -242,7 +242,7 @@ fn every_line_branch_and_bit_of_version_1_in_vhdl_is_reached() {
     assert!(counts.toggles.all > 50, "{:?}", counts.toggles);
 }
 
-/// The proofs of equality have GHDL's synthesis on the side of the VHDL, which need not be what a simulator of VHDL does.
+/// The proofs of equality use GHDL's synthesis of the VHDL, which may differ from a VHDL simulator.
 #[test]
 fn the_vhdl_in_a_simulator_does_what_the_verilog_does() {
     common::each(&subjects::short(), |subject| {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// A flip-flop bit.
+/// A flip-flop of one bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stage {
     d: u64,
@@ -46,7 +46,7 @@ fn netlist(design: &Design, parameters: &str, folder: &Path) -> Result<Netlist, 
 
 fn bits(value: &Value) -> Vec<u64> {
     let bits = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    // A constant is a text; it is no net.
+    // A constant is a text and not a net.
     bits.iter().map(|bit| bit.as_u64().unwrap_or(0)).collect()
 }
 

@@ -1,4 +1,4 @@
-//! The eureka line: the model and the RTL are the same machine, edge by edge and flip-flop by flip-flop.
+//! The eureka line: model and RTL are equal, edge by edge and flip-flop by flip-flop.
 
 mod common;
 
@@ -12,12 +12,13 @@ use std::fmt::Write as _;
 /// The inputs before one edge.
 struct Applied {
     edge: Edge,
-    /// The barrier's level.
+    /// The level of the barrier's release output.
     release: bool,
 }
 
-/// Nodes that raise and lower their wires: often none, now and then several at one edge, glitches, and a rare reset;
-/// and a barrier that releases now and then. All events are rarer the more samples must agree.
+/// Nodes that raise and lower their wires:
+/// often none, sometimes several at one edge, glitches, and a rare reset;
+/// the barrier releases sometimes. All events are rarer the more samples must agree.
 fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Applied> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ nodes as u64);
     let wires = u64::MAX >> (64 - nodes);

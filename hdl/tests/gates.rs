@@ -55,7 +55,7 @@ fn an_edge_of_the_rtl_from_any_state_is_an_edge_of_the_model() {
             } else {
                 0
             };
-            // Random wires rarely all agree, so in some turns all are set to one level.
+            // Random wires rarely all agree, so in some turns all wires are set to one level.
             let stage2 = match turn % 4 {
                 0 => !output,
                 1 => !output ^ 1 << (turn / 4 % nodes),

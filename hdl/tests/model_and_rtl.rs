@@ -1,4 +1,4 @@
-//! The model and the RTL are the same machine, edge by edge and flip-flop by flip-flop, under two simulators.
+//! Model and RTL are equal, edge by edge and flip-flop by flip-flop, under two simulators.
 
 mod common;
 

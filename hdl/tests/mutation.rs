@@ -7,7 +7,7 @@ use hdl::formal::Design;
 use hdl::mutation::{self, Subject};
 use hdl::{register_claims, toggle_claims};
 
-/// A mutant that survives, by parts of yosys' description, and why that is right.
+/// Mutants that survive: parts of yosys' description, and the reason why that is right.
 const KEPT: &[(&[&str], &str)] = &[(
     &["-mode const1", "-module apb_front", "-wire psel_i"],
     "PSEL tied to 1 differs only while PENABLE is 1 without PSEL, which the bus forbids",
@@ -85,6 +85,6 @@ fn the_mutation_score_of_a_larger_sample() {
     for subject in &all {
         assert_eq!(survivors(subject), 0);
     }
-    // The machine's limit and counters have proofs of their own, which this contract does not repeat.
+    // The machine's limit and counters have separate proofs, which this contract does not repeat.
     survivors(&registers(60));
 }

@@ -15,7 +15,7 @@ fn elaborate(tool: Elaborator, design: &Design, parameters: Parameters) -> Optio
     or_skip(&format!("elaboration by {tool:?}"), outcome)
 }
 
-/// The bounds of every range, and the values at which a width of the design changes.
+/// The tested values are the bounds of every range, and values at which a width changes.
 #[test]
 fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
     let mut cases: Vec<(Design, Vec<(&str, i64)>)> = Vec::new();
@@ -103,7 +103,7 @@ fn an_illegal_parameter_is_refused_by_every_tool_in_both_languages() {
             let case = format!("{tool:?}, {} with {name} {value}", design.top);
             assert!(!outcome.success, "{case} is not refused");
             let said = match tool {
-                // A rule about two generics is the range of a constant.
+                // A rule about two generics is checked by the range of a constant.
                 Elaborator::Ghdl if name == "CLOCK_HZ" => "value out of range".to_owned(),
                 Elaborator::Ghdl => format!("generic \"{}\" is out of bounds", name.to_lowercase()),
                 // The first error of Verilator is the rule's name, or, without a wire, its own message.

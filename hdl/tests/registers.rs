@@ -1,4 +1,4 @@
-//! The register block in use: masters of one chip on its bus, and the driver's port on the Verilated RTL behind a mapped file.
+//! The register block in use: masters of one chip on its bus, and the driver on the Verilated RTL.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! The page docs/soc.md works as it is written: its Verilog elaborates, and its C passes barriers on the Verilated block.
+//! The page docs/soc.md works as written:
+//! its Verilog elaborates, and its C passes barriers on the Verilated block.
 
 mod common;
 
@@ -14,8 +15,8 @@ use std::time::Duration;
 const PAGE: &str = include_str!("../../docs/soc.md");
 const HEADER: &str = include_str!("../registers/barrier_regs.h");
 
-/// Four threads are the cores; each counts its entries, and compares those of the others when it leaves.
-/// They yield between two loads, because the device is a process that needs a processor too.
+/// Four threads act as the cores. Each counts its entries, and compares all counts when it leaves.
+/// The threads yield between two loads, because the device process needs a processor, too.
 const CORES: &str = r#"
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-//! The netlist of a board's device, with the delays of place and route, does what the RTL does.
+//! The netlist of a board's device with place-and-route delays has the same outputs as the RTL.
 
 mod common;
 #[allow(
@@ -13,7 +13,7 @@ use common::or_skip;
 use hdl::fpga::{ICESTICK, Target};
 use hdl::{coverage, timed_netlist};
 
-/// The iCEstick's device at half its clock's period of 40 ns, and at a period that is shorter than its longest path.
+/// Played at half the iCEstick's clock period of 40 ns, and at a period below the longest path.
 #[test]
 fn the_netlist_with_delays_does_what_the_rtl_does_until_the_clock_is_too_fast() {
     let subject = subjects::toggle(1500);

@@ -1,20 +1,22 @@
 //! A first-fit allocator of offsets in one process's private area of a segment.
 //!
-//! An arena belongs to one process, so it is plain data without locks. It computes offsets and never touches the memory itself.
+//! An arena belongs to one process, so it is plain data without locks.
+//! It computes offsets and never accesses the memory itself.
 //! The free ranges are an ordered map; a returned block is merged with its free neighbours
 //! (D. Knuth, The Art of Computer Programming, volume 1, section 2.5).
 
 use std::collections::BTreeMap;
 
-/// Every block is a multiple of this and aligned to it, so no two share a cache line.
+/// Unit of allocation in bytes: every block is a multiple of it and aligned to it,
+/// so no two blocks share a cache line.
 pub const GRAIN: usize = 64;
 
-/// The free and the used ranges of one area.
+/// The free ranges and the allocated blocks of one area.
 #[derive(Debug)]
 pub struct Arena {
-    /// Start to length of each free range; two free ranges are never adjacent.
+    /// Maps the start of each free range to its length; two free ranges are never adjacent.
     free: BTreeMap<usize, usize>,
-    /// Start to length of each allocated block.
+    /// Maps the start of each allocated block to its length.
     out: BTreeMap<usize, usize>,
 }
 
@@ -32,7 +34,8 @@ impl Arena {
         self.take_beyond(0, len, align)
     }
 
-    /// Allocates as [`Arena::take`], except that `align` applies to `base` + offset; `base` is a multiple of the grain.
+    /// Allocates as [`Arena::take`], but `align` applies to `base` + offset;
+    /// `base` is a multiple of [`GRAIN`].
     pub fn take_beyond(&mut self, base: usize, len: usize, align: usize) -> Option<usize> {
         let len = len.max(1).checked_next_multiple_of(GRAIN)?;
         let align = align.max(GRAIN);

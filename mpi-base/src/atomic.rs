@@ -1,6 +1,7 @@
 //! The crate's only source of atomics.
 //!
-//! Everything in this crate that another thread or process can access takes its atomics from this module,
+//! All code of this crate that shares data with other threads or processes takes its atomics from
+//! this module,
 //! so that under `--cfg loom` the same ring, doorbell and bitmap run in the loom model checker.
 #![allow(unsafe_code)]
 
@@ -14,9 +15,11 @@ pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Orde
 
 /// [`std::sync::atomic::fence`] with the same ordering at a lower cost.
 ///
-/// For x86-64 the compiler translates a sequentially consistent fence to `mfence`, which also waits for memory operations that the language's fences do not cover.
-/// A locked operation orders all loads and stores of ordinary memory as well (Intel SDM volume 3, 9.2.3.9; AMD APM volume 2, 7.4.2):
-/// 2.8 ns after a store on an EPYC, where `mfence` takes 21.
+/// The compiler translates a sequentially consistent fence for x86-64 to `mfence`,
+/// which also waits for memory operations that the language's fences do not cover.
+/// A locked instruction also orders all loads and stores of ordinary memory
+/// (Intel SDM volume 3, 9.2.3.9; AMD APM volume 2, 7.4.2):
+/// after a store on an EPYC it takes 2.8 ns, and `mfence` 21 ns.
 #[cfg(not(loom))]
 #[inline(always)]
 pub fn fence(order: Ordering) {
@@ -49,7 +52,7 @@ pub fn spin_loop() {
 
 /// Prefetches the cache line at `address` for reading.
 ///
-/// A hint that changes no value; any address is allowed.
+/// The prefetch is a hint that changes no value; any address is allowed.
 #[inline(always)]
 pub fn prefetch_for_read(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
@@ -68,7 +71,7 @@ pub fn prefetch_for_read(address: *const u8) {
 
 /// Prefetches the cache line at `address` for writing (ownership).
 ///
-/// A hint that changes no value; any address is allowed.
+/// The prefetch is a hint that changes no value; any address is allowed.
 #[inline(always)]
 pub fn prefetch_for_write(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
@@ -87,7 +90,8 @@ pub fn prefetch_for_write(address: *const u8) {
 
 /// Waits until the preceding stores have reached the nearest cache.
 ///
-/// Used only for its effect on timing, on processors where that was measured. Code that needs an ordering uses an atomic.
+/// The function affects only the timing, and is used only on processors on which that was measured.
+/// Code that needs an ordering uses an atomic.
 #[inline(always)]
 pub fn settle_writes() {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
@@ -97,7 +101,7 @@ pub fn settle_writes() {
     }
 }
 
-/// Waits until the preceding loads are complete; used only for its effect on timing.
+/// Waits until the preceding loads are complete; the function affects only the timing.
 #[inline(always)]
 pub fn settle_reads() {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]

@@ -1,10 +1,12 @@
 //! A bitmap in which many threads set bits and one thread takes them.
 //!
-//! SYNC POINT `bitmap.word`: a marker's `fetch_or` (Release) is read by the taker's `swap` (Acquire).
-//! A marker that finds its bit already set does not write.
-//! No event is lost if the marker publishes its event and executes a sequentially consistent fence before it reads the bit,
-//! and the taker executes a fence between its swap and its poll for events:
-//! either the marker sees the cleared bit and sets it again, or the taker's poll sees the event.
+//! SYNC POINT `bitmap.word`: a marker sets its bit by `fetch_or` (Release),
+//! which the taker reads by `swap` (Acquire).
+//! A marker whose bit is already set does not write.
+//! No event is lost if the marker publishes its event and executes a sequentially consistent fence
+//! before it reads the bit,
+//! and the taker executes a fence between its swap and its poll for events.
+//! Either the marker sees the cleared bit and sets it again, or the taker's poll sees the event.
 #![allow(unsafe_code)]
 
 use crate::atomic::{AtomicU64, Ordering, fence};
@@ -26,14 +28,14 @@ pub struct Bitmap {
 unsafe impl crate::mem::Shared for Bitmap {}
 
 impl Bitmap {
-    /// A bitmap with no bit set, which is what zeroed shared memory holds.
+    /// Returns a bitmap with no bit set; zeroed shared memory is such a bitmap.
     pub fn new() -> Bitmap {
         Bitmap {
             words: std::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 
-    /// Sets bit `i`. The caller executes its fence after publishing the event and before this call.
+    /// Sets bit `i`. Between publishing its event and this call, the caller must execute its fence.
     #[inline]
     pub fn mark(&self, i: usize) {
         let (word, bit) = (&self.words[i / 64], 1u64 << (i % 64));
@@ -51,7 +53,8 @@ impl Bitmap {
             .any(|w| w.load(Ordering::Relaxed) != 0)
     }
 
-    /// Returns and clears the bits of word `w`; events that were published before their bit was set are visible afterwards.
+    /// Returns and clears the bits of word `w`.
+    /// Events that were published before their bit was set are visible afterwards.
     #[inline]
     pub fn take(&self, w: usize) -> u64 {
         let word = &self.words[w];
@@ -77,7 +80,7 @@ impl Default for Bitmap {
     }
 }
 
-/// The positions of the bits set in `word`, lowest first.
+/// Returns the positions of the bits set in `word`, lowest first.
 pub fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         if word == 0 {

@@ -1,7 +1,8 @@
 //! The caches of the cores that ranks run on: their sizes, and whether cores share level 2.
 //!
 //! Source: `/sys/devices/system/cpu/cpuN/cache`, see the kernel's `Documentation/ABI/testing/sysfs-devices-system-cpu`.
-//! A virtual machine reports what its host chose to report, so a decision that depends on it is checked later by measurement
+//! A virtual machine reports whatever its host has configured,
+//! so decisions based on these values are later checked by measurement
 //! (`mpi-core/transport/src/btl/sm/span.rs`).
 
 use std::fs;
@@ -10,11 +11,11 @@ use std::path::Path;
 /// The caches of a node's cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caches {
-    /// The size of a core's level 2 in bytes.
+    /// The size of a core's level 2 cache in bytes.
     pub level_2: usize,
-    /// True if no level 2 is shared by two cores.
+    /// True if no two cores share a level 2 cache.
     pub level_2_is_private: bool,
-    /// The size of level 3 in bytes, if there is one.
+    /// The size of the level 3 cache in bytes; `None` without a level 3.
     pub level_3: Option<usize>,
 }
 
@@ -29,7 +30,8 @@ impl Caches {
         Caches::of(&processors, Path::new("/sys/devices/system/cpu"))
     }
 
-    /// Returns the caches of the first and the last of these processors, which differ if a machine has two kinds of cores; the smaller sizes are used.
+    /// Returns the caches of the first and the last of these processors,
+    /// which differ on a machine with two kinds of cores. Of two sizes, the smaller one is used.
     pub fn of(processors: &[usize], sys: &Path) -> Option<Caches> {
         let first = Caches::of_processor(*processors.first()?, sys)?;
         let last = Caches::of_processor(*processors.last()?, sys)?;
@@ -46,7 +48,8 @@ impl Caches {
             .or_else(|| read(&of_cpu.join("topology/thread_siblings_list")))?;
         let mut level_2 = None;
         let mut level_3 = None;
-        // The kernel numbers caches from the nearest on; the first two are nearly always the two of level 1.
+        // The kernel numbers caches starting with the nearest;
+        // the first two are usually those of level 1.
         for index in 0..MOST_CACHES {
             let folder = of_cpu.join(format!("cache/index{index}"));
             let Some(level) = read(&folder.join("level")) else {
@@ -70,14 +73,14 @@ impl Caches {
     }
 }
 
-/// Upper bound of the number of caches of a processor.
+/// Maximum number of caches per processor.
 const MOST_CACHES: usize = 16;
 
 fn read(file: &Path) -> Option<String> {
     Some(fs::read_to_string(file).ok()?.trim().to_owned())
 }
 
-/// Parses a size as the kernel writes it: `1024K`.
+/// Parses a cache size as the kernel writes it, such as `1024K`.
 fn bytes(text: &str) -> Option<usize> {
     let kib: usize = text.strip_suffix('K')?.parse().ok()?;
     kib.checked_mul(1 << 10)
@@ -87,7 +90,8 @@ fn bytes(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// A described machine: for each processor its core, and its caches as (level, kind, size, sharers).
+    /// Creates the description of a machine: for each processor its core, and its caches as (level,
+    /// kind, size, sharers).
     fn machine(name: &str, processors: &[(&str, &[[&str; 4]])]) -> tempfile::TempDir {
         let sys = tempfile::Builder::new().prefix(name).tempdir().unwrap();
         for (cpu, (core, caches)) in processors.iter().enumerate() {

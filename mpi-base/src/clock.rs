@@ -1,10 +1,10 @@
 //! The node's clock: CLOCK_MONOTONIC in nanoseconds, which all processes of a node share.
 
-/// Returns the time since the node has started, in nanoseconds.
+/// Returns the time since the node was booted, in nanoseconds.
 #[inline]
 pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    // The clock counts from the start, so neither field is negative.
+    // The clock counts from boot, so neither field is negative.
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

@@ -1,21 +1,25 @@
 //! Single copy to and from another process's memory (cross memory attach, `process_vm_readv(2)`).
 //!
-//! Whether the system allows this depends on user, container, seccomp profile and ptrace scope, so the library probes it instead of predicting it:
-//! each process publishes the address of a random word in its own memory; a peer that reads the expected value there may use this path.
+//! User, container, seccomp profile and ptrace scope determine whether the system allows this,
+//! so the library probes it:
+//! each process publishes the address of a random word in its own memory, and a peer that reads the
+//! expected value there may use this path.
 //! The probe also shows that the process number denotes the same process on both sides.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 use std::ops::Range;
 
-/// Why a copy failed.
+/// The reason why a copy between processes failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CmaError {
-    /// The system refuses (mostly `EPERM`: another user, a container's seccomp profile, Yama's ptrace scope). A retry does not help; the data must take another path.
+    /// The system refuses, usually with `EPERM` (another user, a container's seccomp profile,
+    /// Yama's ptrace scope). A retry does not help, and the data must take another path.
     Forbidden,
     /// No process has this number any longer (`ESRCH`), or the number cannot be a process number.
     Gone,
-    /// Part of the remote range is not mapped, or not with the access needed (`EFAULT`), or the regions are shorter than the local runs; some bytes may have been copied.
+    /// A part of the remote range is not mapped or not accessible (`EFAULT`),
+    /// or the regions are shorter than the local runs; some bytes may have been copied.
     BadAddress,
 }
 
@@ -33,12 +37,13 @@ impl std::fmt::Display for CmaError {
 
 impl std::error::Error for CmaError {}
 
-/// A contiguous range of some process's memory; this library only passes it to the system, which checks it.
+/// A contiguous range of a process's memory;
+/// the library only passes it to the system, which checks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// The address of the first byte in that process; never dereferenced in this one.
+    /// The address of the first byte in that process; it is never dereferenced in this process.
     pub address: u64,
-    /// In bytes; empty regions are skipped.
+    /// The length in bytes; empty regions are skipped.
     pub len: u64,
 }
 
@@ -61,7 +66,8 @@ pub fn write(pid: u32, remote: u64, local: &[u8]) -> Result<(), CmaError> {
     write_all([region], [local], pid)
 }
 
-/// Reads the regions of process `pid` into the runs of `local`, one after the other; the total length of the regions must be at least that of the runs.
+/// Reads the regions of process `pid` into the runs of `local`, one after the other.
+/// The regions must be at least as long in total as the runs.
 pub fn read_all<'a>(
     remote: impl IntoIterator<Item = Region>,
     local: impl IntoIterator<Item = &'a [Cell<u8>]>,
@@ -79,9 +85,10 @@ pub fn read_all<'a>(
     })
 }
 
-/// Writes the runs of `local`, one after the other, to the regions of process `pid`, which must be at least as long in total.
+/// Writes the runs of `local`, one after the other, to the regions of process `pid`.
+/// The regions must be at least as long in total as the runs.
 ///
-/// The other process is responsible for the effect: it published the addresses to be written to.
+/// The other process has published these addresses for writing and is responsible for the effect.
 pub fn write_all<'a>(
     remote: impl IntoIterator<Item = Region>,
     local: impl IntoIterator<Item = &'a [u8]>,
@@ -97,7 +104,7 @@ pub fn write_all<'a>(
     })
 }
 
-/// One run as the `iovec` that the system call takes.
+/// Returns one run as the `iovec` of the system call.
 fn run_at(address: *const u8, len: usize) -> libc::iovec {
     libc::iovec {
         iov_base: address.cast_mut().cast(),
@@ -114,7 +121,7 @@ fn copy(
 ) -> Result<(), CmaError> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| CmaError::Gone)?;
     let mut local = local.into_iter();
-    // A value that does not fit an address of this process does not fit one of the other process either.
+    // A value that is no address in this process is no address in the other process either.
     let word = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let mut remote = remote.into_iter().map(|region| {
         run_at(
@@ -129,7 +136,7 @@ fn copy(
         if here.is_empty() {
             return Ok(());
         }
-        // The kernel copies the shorter of the two lists, and at most 2 GiB.
+        // The kernel copies the shorter total length of the two lists, and at most 2 GiB.
         match usize::try_from(step(pid, here.runs(), there.runs())) {
             Ok(0) => return Err(CmaError::BadAddress),
             Ok(n) => {
@@ -147,10 +154,10 @@ fn copy(
     }
 }
 
-/// The next runs of a list, at most the number that one system call accepts.
+/// The next runs of a list: at most the number that one system call accepts.
 struct Window {
     runs: [libc::iovec; WINDOW],
-    /// The runs that are not complete.
+    /// The range of runs that are not complete.
     todo: Range<usize>,
 }
 
@@ -169,7 +176,7 @@ impl Window {
         }
     }
 
-    /// Refills the window from `more` if all of its runs are complete.
+    /// Refills the window from `more` if all runs in it are complete.
     fn fill(&mut self, more: &mut impl Iterator<Item = libc::iovec>) {
         if !self.is_empty() {
             return;
@@ -190,7 +197,7 @@ impl Window {
         &self.runs[self.todo.clone()]
     }
 
-    /// Marks the first `n` bytes as copied.
+    /// Marks the next `n` bytes as copied.
     fn pass(&mut self, mut n: usize) {
         for run in &mut self.runs[self.todo.clone()] {
             let done = n.min(run.iov_len);
@@ -205,20 +212,22 @@ impl Window {
     }
 }
 
-/// Returns true if process `pid` lets this one read its memory and has `word` at `address`.
+/// Returns true if this process can read the memory of process `pid` and finds `word` at `address`.
 pub fn probe(pid: u32, address: u64, word: u64) -> bool {
     let mut found = [0; size_of::<u64>()];
     read(pid, address, &mut found).is_ok() && u64::from_ne_bytes(found) == word
 }
 
-/// Which processes may read and write this one's memory where the Yama module restricts that to parents (`ptrace_scope` 1).
+/// The processes that may access this process's memory although the Yama module restricts access to
+/// parents (`ptrace_scope` 1).
 ///
-/// Yama has one exception per process: a process together with all of its descendants (prctl(2), `PR_SET_PTRACER`).
+/// Yama has one exception per process, which is a process with all of its descendants (prctl(2),
+/// `PR_SET_PTRACER`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracers {
-    /// Only its parents.
+    /// Only the parents of this process.
     None,
-    /// This process and its descendants: the launcher of a job, and with it the job's ranks.
+    /// This process and its descendants: the launcher of a job and thus all ranks of the job.
     StartedBy(u32),
     /// All processes of the same user.
     Any,
@@ -226,7 +235,8 @@ pub enum Tracers {
 
 /// Sets or removes the exception of this process; does nothing if the system does not restrict access.
 ///
-/// Best effort: [`probe`] shows whether it helped. A launcher in another process namespace cannot be named; then all processes are allowed.
+/// Best effort: [`probe`] shows whether it helped.
+/// If the launcher is in another process namespace, all processes are allowed.
 pub fn allow(tracers: Tracers) {
     let restricted = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope")
         .is_ok_and(|scope| scope.trim() == "1");
@@ -254,7 +264,8 @@ mod tests {
         let word = Box::new(0x1234_5678_9abc_def0_u64);
         let at = std::ptr::from_ref(&*word) as u64;
         if !probe(me, at, *word) {
-            // A container may forbid the call, which `probe` has just shown; there is nothing more to test then.
+            // A container may forbid the call, which `probe` has just shown;
+            // the remaining test is then skipped.
             return;
         }
         assert!(!probe(me, at, 0));
@@ -281,7 +292,8 @@ mod tests {
     #[test]
     fn lists_that_are_cut_differently_meet_byte_by_byte() {
         let data: Vec<u8> = (0..100_000).map(|i| (i % 251) as u8).collect();
-        // Pieces of 700 and of 1100 bytes, many more than one call takes, with empty ones between them.
+        // Pieces of 700 and of 1100 bytes with empty pieces in between,
+        // many more than one call accepts.
         let regions = data.chunks(700).flat_map(|run| {
             let address = run.as_ptr().expose_provenance() as u64;
             [run.len() as u64, 0].map(|len| Region { address, len })

@@ -1,13 +1,18 @@
-//! Copying message payloads.
+//! Copying of message payloads with the fastest method for their length.
 //!
 //! The C library's `memcpy` is the best choice for nearly all lengths, but not between 2 and 4 KiB:
-//! from about 2 KiB on it uses `rep movsb` on processors that report fast short `rep movsb` ("FSRM"),
+//! from about 2 KiB on, on processors with fast short `rep movsb` ("FSRM"),
+//! it uses this instruction,
 //! which has a high start-up cost on AMD processors (glibc bug 30994).
-//! Payloads of those lengths are therefore copied in blocks short enough for `memcpy`'s vector loop.
-//! For longer payloads `rep movsb` is faster, because it overwrites lines without fetching their contents from the other core.
+//! Payloads of these lengths are therefore copied in blocks that are short enough for `memcpy`'s
+//! vector loop.
+//! For longer payloads `rep movsb` is faster,
+//! because it overwrites lines without fetching their contents from the other core.
 //!
-//! Two processes on two cores of a Zen 5 that share a cache, `mpi-bench latency` in microseconds and `bw` in MB/s,
-//! whole into a buffer that was not prefetched, and in blocks into a prefetched one (`ring/memory.rs`), in turns, builds without link-time optimisation:
+//! Measured with two processes on two cores of a Zen 5 that share a cache,
+//! in builds without link-time optimisation: `mpi-bench latency` in us and `bw` in MB/s.
+//! "Whole" is one call into a buffer that was not prefetched,
+//! "in blocks" goes into a prefetched buffer (`ring/memory.rs`); the runs alternated:
 //!
 //! | bytes | whole | in blocks | whole | in blocks |
 //! |---|---|---|---|---|
@@ -17,17 +22,17 @@
 //! | 6,144 | 0.352 | 0.456 | 38,300 | 26,800 |
 //! | 8,192 | 0.394 | 0.525 | 45,400 | 27,900 |
 
-/// The longest run that is copied in one call, up to [`LONG`].
+/// Maximum length in bytes that one call copies, for payloads shorter than [`LONG`].
 const BLOCK: usize = 2 << 10;
 
-/// From this length on `rep movsb` is faster, and the destination must not be prefetched.
+/// Length in bytes from which `rep movsb` is faster; the destination must then not be prefetched.
 pub(crate) const LONG: usize = 4 << 10;
 
 /// Copies `data` to `buffer`, which has the same length.
 #[inline(always)]
 pub fn copy(data: &[u8], buffer: &mut [u8]) {
     match data.len() {
-        // The most frequent message is one word; this arm avoids the call.
+        // The most frequent message is one word, and this arm avoids a call.
         8 => {
             if let (Some(buffer), Some(word)) = (buffer.first_chunk_mut::<8>(), data.first_chunk())
             {

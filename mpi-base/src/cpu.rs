@@ -1,13 +1,17 @@
 //! The number of cores that this process may keep busy: the minimum of its affinity mask and its cgroup's quota.
 //!
-//! The waiting policy compares it with the number of local ranks: if they fit, a waiting rank may spin; if the node is oversubscribed, it must yield.
+//! The waiting policy compares this number with the number of local ranks:
+//! if the ranks fit, a waiting rank may spin; if the node is oversubscribed, it must yield.
 //! The standard library reads both cgroup versions; half a core counts as one.
-//! A rank that is bound to some of the cores does not share them with all local ranks, but cannot find out with how many it does:
-//! Portcullis's mpirun passes the number ([`SHARERS`]), and under other launchers ranks exchange their affinity masks.
+//! A rank that is bound to a part of the cores shares them with some of the local ranks,
+//! but cannot find out with how many.
+//! Portcullis's mpirun passes the number ([`SHARERS`]); under other launchers ranks exchange their
+//! affinity masks.
 
 /// Environment variable of a bound rank: the number of ranks of its node, including itself, that may run on its cores.
 ///
-/// Portcullis's mpirun sets it if the ranks of the node fit the cores that mpirun itself may use.
+/// Portcullis's mpirun sets the variable if the ranks of the node fit on the cores that mpirun
+/// itself may use.
 pub const SHARERS: &str = "PORTCULLIS_LOCAL_SHARERS";
 
 /// Returns the system's ID of the calling thread.
@@ -18,19 +22,20 @@ pub fn this_thread() -> u32 {
         .unsigned_abs()
 }
 
-/// The limits of this process.
+/// The number of cores that this process may use, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// The number of cores that may be kept busy at once; at least one.
     pub usable: usize,
-    /// Cores in the affinity mask, if it could be read.
+    /// Number of cores in the affinity mask; `None` if the mask could not be read.
     pub affinity: Option<usize>,
-    /// The number of local ranks that may run on them, if known.
+    /// The number of local ranks that may run on these cores, if known.
     pub sharers: Option<usize>,
 }
 
 impl Cores {
-    /// Queries the kernel. The result can change while a process runs; callers query once at start.
+    /// Queries the kernel. The limits may change while a process runs,
+    /// but callers query them only at start.
     pub fn of_this_process() -> Cores {
         let affinity = rustix::thread::sched_getaffinity(None)
             .ok()
@@ -54,7 +59,7 @@ impl Cores {
         }
     }
 
-    /// The number of the node's `local_ranks` that run on these cores.
+    /// Returns the number of the node's `local_ranks` ranks that run on these cores.
     pub fn shared_by(&self, local_ranks: usize) -> usize {
         self.sharers
             .map_or(local_ranks, |sharers| sharers.clamp(1, local_ranks.max(1)))
@@ -81,15 +86,16 @@ pub fn sharers<'a>(cpus: &[usize], all: impl IntoIterator<Item = Option<&'a [usi
     all.into_iter().filter(meets).count()
 }
 
-/// Returns the number of cores that this process could keep busy if it were not bound: its control group's limit, which a bound process cannot read.
+/// Returns the number of cores that this process could keep busy if it were not bound, which is its
+/// control group's limit.
 ///
-/// The calling thread's mask is widened during the query and restored afterwards.
+/// For the query, the calling thread's mask is widened and then restored.
 pub fn usable_unbound() -> Option<usize> {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let mask = sched_getaffinity(None).ok()?;
     let mut all = CpuSet::new();
     (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
-    // The system ignores processors that do not exist or are not allowed.
+    // The system ignores processors in the mask that do not exist or are not allowed.
     sched_setaffinity(None, &all).ok()?;
     let usable = std::thread::available_parallelism();
     sched_setaffinity(None, &mask).ok()?;
@@ -102,7 +108,7 @@ mod tests {
 
     /// Runs `test` bound to one core and passes it the core's number.
     fn on_one_core<T: Send + 'static>(test: fn(usize) -> T) -> T {
-        // The mask belongs to the thread, so a separate thread leaves the other tests unbound.
+        // The mask belongs to a thread, so a separate thread leaves the other tests unbound.
         let bound = std::thread::spawn(move || {
             let first = processors().unwrap()[0];
             let mut one = rustix::thread::CpuSet::new();
@@ -123,7 +129,7 @@ mod tests {
     fn what_a_bound_process_could_use_is_found_and_leaves_it_bound() {
         let free = Cores::of_this_process().usable;
         let (found, first, after) = on_one_core(|first| (usable_unbound(), first, processors()));
-        // The process that started the tests may have bound them.
+        // The process that started the tests may have bound them to fewer cores.
         assert!(found.unwrap() >= free, "{found:?} {free}");
         assert_eq!(after, Some(vec![first]));
     }

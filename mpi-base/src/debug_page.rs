@@ -1,10 +1,13 @@
 //! The debug page: the message queues of a process in a fixed layout, which debuggers read from outside without types.
 //!
-//! It is an array of 64-bit words in the process's own memory. The process rewrites it before it sleeps in a long wait, at most once per
-//! [`PERIOD_NS`]. So the page of a rank that hangs shows what it waits for, and the page of a rank that computes shows its last long wait.
+//! The page is an array of 64-bit words in the process's own memory.
+//! The process rewrites it before it sleeps in a long wait, at most once per [`PERIOD_NS`].
+//! So the page of a rank that hangs shows the events that it waits for,
+//! and the page of a rank that computes shows its last long wait.
 //! The page adds no cost to a message.
 //!
-//! The layout, by the index of a word; the debugger takes positions and lengths of tables from the page, so that later versions may add words:
+//! The table lists the words by index. A debugger takes the positions and lengths of the tables
+//! from the page, so later versions may add words:
 //!
 //! | words | content |
 //! |---|---|
@@ -17,30 +20,31 @@
 //! | 11, 12 | members of communicators: number of words, first word |
 //! | 13 | 1 if some entries did not fit |
 //!
-//! A communicator: its number, this process's rank in it, its size, the first of its members or [`NONE`], and its name in 8 words.
+//! A communicator: its number, this process's rank in it, its size,
+//! the index of its first member or [`NONE`], and its name in 8 words.
 //! An operation: the index of its communicator, a [`Kind`], the peer's rank in the communicator and in the job or [`NONE`], the tag, 1 if any tag
 //! is accepted, bytes, and 1 if it has matched.
-//! A member: its rank in the job, by its rank in the communicator.
+//! A member: the rank in the job; members are in the order of their ranks in the communicator.
 
 use crate::atomic::{AtomicU64, Ordering, fence};
 
-/// The first word of a page.
+/// The first word of a debug page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PCQUEUES");
 
 /// The version of the layout that this file describes.
 pub const VERSION: u64 = 1;
 
-/// Replaces a rank or an index that does not exist.
+/// The value that represents a rank or an index that does not exist.
 pub const NONE: u64 = u64::MAX;
 
 /// Minimum time between two changes of the page, in nanoseconds.
 pub const PERIOD_NS: u64 = 100_000_000;
 
-/// Words of the head of a page.
+/// Number of words in the head of a page.
 pub const HEAD: usize = 16;
-/// Words of a communicator.
+/// Number of words of a communicator's entry.
 pub const COMM: usize = 16;
-/// Words of an operation.
+/// Number of words of an operation's entry.
 pub const OPERATION: usize = 8;
 
 const COMMS: usize = 128;
@@ -52,7 +56,7 @@ const FIRST_OPERATION: usize = FIRST_COMM + COMMS * COMM;
 const FIRST_MEMBER: usize = FIRST_OPERATION + OPERATIONS * OPERATION;
 const WORDS: usize = FIRST_MEMBER + MEMBERS;
 
-/// The kind of an operation; the numbers are those of the debuggers' interface.
+/// The kind of an operation, with the numbers of the debuggers' interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Kind {
@@ -64,41 +68,41 @@ pub enum Kind {
     Unexpected = 2,
 }
 
-/// The entry of a communicator.
+/// The entry of a communicator on the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comm {
-    /// Its number, the same at all members.
+    /// The communicator's number, which is the same at all members.
     pub number: u64,
-    /// This process's rank in it.
+    /// This process's rank in the communicator.
     pub rank: u32,
-    /// The number of its members.
+    /// The number of members of the communicator.
     pub size: u32,
-    /// The ranks of its members in the job; empty if the page has no space for them.
+    /// The members' ranks in the job; empty if the page has no space for them.
     pub members: Vec<u32>,
-    /// The beginning of its name.
+    /// The start of the communicator's name.
     pub name: String,
 }
 
-/// The entry of an operation or an unexpected message.
+/// The entry of an operation or an unexpected message on the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The index of its communicator on the page.
+    /// The index of the operation's communicator on the page.
     pub comm: usize,
-    /// What it is.
+    /// The kind of operation.
     pub kind: Kind,
-    /// The peer's rank in the communicator; `None` for any.
+    /// The peer's rank in the communicator; `None` if any peer is accepted.
     pub peer: Option<u32>,
     /// The peer's rank in the job.
     pub proc: Option<u32>,
-    /// The tag; `None` for any.
+    /// The tag; `None` if any tag is accepted.
     pub tag: Option<i32>,
-    /// The length of the message, or of the receive's buffer.
+    /// The length in bytes of the message, or of the receive buffer.
     pub bytes: u64,
     /// True if a message has matched the receive.
     pub has_matched: bool,
 }
 
-/// The page of a process.
+/// The debug page of a process.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct DebugPage {
@@ -112,7 +116,7 @@ impl Default for DebugPage {
 }
 
 impl DebugPage {
-    /// Returns a page that was never written.
+    /// Returns a page that has never been written.
     pub const fn new() -> DebugPage {
         DebugPage {
             words: [const { AtomicU64::new(0) }; WORDS],
@@ -125,7 +129,7 @@ impl DebugPage {
         }
     }
 
-    /// Writes the page. Only one thread at a time may call it.
+    /// Writes the page; only one thread at a time may call this.
     pub fn write<'a>(
         &self,
         (time_ns, rank): (u64, u32),
@@ -215,25 +219,25 @@ impl DebugPage {
     }
 }
 
-/// The contents of a page, as a debugger has read them.
+/// The contents of a debug page, as a debugger has read them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queues {
     /// The communicators of the process.
     pub comms: Vec<Comm>,
-    /// Operations and unexpected messages of all communicators.
+    /// The operations and unexpected messages of all communicators.
     pub operations: Vec<Operation>,
 }
 
-/// Why a page cannot be read.
+/// The reason why a page cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageError {
-    /// The process has not waited for long yet, or the memory is no page.
+    /// The process has not waited for long yet, or the memory is not a debug page.
     NeverWritten,
-    /// The page has another layout.
+    /// The page has another version of the layout.
     Version(u64),
     /// The process was stopped while it wrote the page.
     BeingWritten,
-    /// The memory cannot be read.
+    /// The memory of the process cannot be read.
     Unreadable,
 }
 
@@ -260,7 +264,8 @@ impl std::fmt::Display for PageError {
 impl std::error::Error for PageError {}
 
 impl Queues {
-    /// Reads a page; `read` returns a range of its words, by the index of the first and their number.
+    /// Decodes a page. The closure `read` returns a range of the page's words,
+    /// from the index of the first word and their number.
     pub fn read(read: impl Fn(usize, usize) -> Option<Vec<u64>>) -> Result<Queues, PageError> {
         let read = |first: usize, count: usize| read(first, count).ok_or(PageError::Unreadable);
         let head = read(0, HEAD)?;

@@ -1,9 +1,12 @@
 //! A doorbell for a process that sleeps in `poll` because it also waits for descriptors.
 //!
-//! A futex cannot be waited for together with sockets, so such a process sleeps in `poll` and is woken by a datagram.
-//! Its socket (`crate::ring_socket`) is named by a number that the doorbell stores in shared memory.
+//! No call waits for a futex and for sockets, so such a process sleeps in `poll` and is woken by a
+//! datagram.
+//! A number identifies its socket (`crate::ring_socket`); the doorbell stores that number in shared
+//! memory.
 //!
-//! The protocol is that of [`crate::doorbell`]. A lost datagram, as from a process that left the network namespace, costs one [`NAP`](crate::doorbell::NAP).
+//! The protocol is that of [`crate::doorbell`]. A lost datagram, as after a change of the network
+//! namespace, costs one [`NAP`](crate::doorbell::NAP).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +18,7 @@ use rustix::net::{RecvFlags, recv};
 use crate::doorbell::Doorbell;
 use crate::ring_socket::listen;
 
-/// The datagram socket through which one process is woken.
+/// The datagram socket by which one process is woken.
 #[derive(Debug)]
 pub struct DescriptorDoorbell {
     socket: OwnedFd,
@@ -29,9 +32,10 @@ impl DescriptorDoorbell {
         Ok(DescriptorDoorbell { socket, tag })
     }
 
-    /// Sleeps until one of the doorbells is rung or one of the descriptors is readable; otherwise as [`Doorbell::sleep`].
+    /// Sleeps until a doorbell is rung or a descriptor is readable;
+    /// otherwise as [`Doorbell::sleep`].
     ///
-    /// A process has more than one doorbell if it shares memory with processes of other jobs.
+    /// A process that shares memory with processes of other jobs has more than one doorbell.
     pub fn sleep(
         &self,
         doorbells: &[&Doorbell],
@@ -51,7 +55,7 @@ impl DescriptorDoorbell {
         while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {}
     }
 
-    /// Sets every doorbell to sleeping before `sleep` polls for events and sleeps.
+    /// Marks every doorbell as sleeping; then `sleep` polls for events and sleeps.
     fn sleep_on(&self, doorbells: &[&Doorbell], limit: Duration, sleep: &mut dyn FnMut(Duration)) {
         match doorbells {
             [] => sleep(limit),
@@ -71,7 +75,7 @@ impl DescriptorDoorbell {
             tv_sec: limit.as_secs() as i64,
             tv_nsec: limit.subsec_nanos().into(),
         };
-        // After a signal or a timeout the caller polls again, as after a ring.
+        // After a signal or a timeout the caller polls again, as after a ring of the doorbell.
         let _ = poll(&mut all, Some(&limit));
     }
 }

@@ -1,7 +1,8 @@
 //! The doorbell: one futex word per process, on which the process sleeps and is woken.
 //!
-//! Which side writes what: only the owner sets [`SLEEPING`] and [`MARK`], and [`GONE`] when it leaves; any thread may clear `SLEEPING`, and the thread that clears it calls `futex_wake`.
-//! A sender that reads zero, as it does while the owner is awake, has nothing more to do.
+//! Only the owner sets [`SLEEPING`] and [`MARK`], and [`GONE`] when it leaves. Any thread may clear
+//! `SLEEPING`, and the thread that clears it calls `futex_wake`.
+//! A sender that reads zero, which is the value while the owner is awake, does nothing.
 //!
 //! The protocol is Dekker's, one fence on each side ([`FENCE`] selects the kind of fence):
 //!
@@ -13,34 +14,41 @@
 //!     if it clears it: futex_wake       else futex_wait(word)
 //! ```
 //!
-//! SYNC POINT `doorbell.sleep`: one of the two fences comes first; either the sleeper's recheck sees the news or the sender sees `SLEEPING`.
-//! The futex is a shared one, because the word is in memory of several processes.
-//! An owner that also waits for descriptors sleeps in `poll` instead, sets [`POLLING`] in addition to `SLEEPING`, and is woken through a socket ([`crate::descriptor_doorbell`]).
-//! SYNC POINT `doorbell.socket`: the owner stores its socket's number before it sets `POLLING` (Release); the thread that clears `POLLING` (Acquire) reads the number.
-//! A sleep ends after [`NAP`] at the latest; only services that have no doorbell rely on that.
+//! SYNC POINT `doorbell.sleep`: one of the two fences comes first,
+//! so either the sleeper's second poll sees the news or the sender sees `SLEEPING`.
+//! The futex is a shared one, because several processes map the word.
+//! An owner that also waits for descriptors sleeps in `poll`. It sets [`POLLING`] in addition to
+//! `SLEEPING` and is woken through a socket ([`crate::descriptor_doorbell`]).
+//! SYNC POINT `doorbell.socket`: the owner stores its socket's number before it sets `POLLING`
+//! (Release);
+//! the thread that clears `POLLING` (Acquire) loads the number.
+//! A sleep ends after at most [`NAP`]; only services without a doorbell rely on that.
 #![allow(unsafe_code)]
 
 use std::time::Duration;
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The owner sleeps, or is about to and will poll once more.
+/// The owner sleeps, or will sleep after one more poll.
 pub const SLEEPING: u32 = 1;
-/// In addition to [`SLEEPING`]: the owner sleeps in `poll`, because it also waits for descriptors.
+/// Set in addition to [`SLEEPING`]: the owner sleeps in `poll`,
+/// because it also waits for descriptors.
 pub const POLLING: u32 = 2;
-/// The owner asks senders to set their bits in its bitmap `news` too (see [`crate::inbox`]).
+/// The owner requests that senders also set their bits in its bitmap `news` (see [`crate::inbox`]).
 pub const MARK: u32 = 4;
 
-/// The owner has left permanently; messages sent to it are not read.
+/// The owner has left permanently, and nothing reads messages that are sent to it.
 pub const GONE: u32 = 8;
 
-/// Senders must execute a fence of their own before they read the word.
+/// Senders must execute their own fence before they read the word.
 ///
-/// An owner that rarely sleeps leaves it unset and executes the senders' fences remotely when it does ([`crate::fence`]);
-/// an owner that sleeps often, because its core is oversubscribed, or whose system lacks that call, sets it.
+/// An owner that rarely sleeps leaves this flag unset and executes the senders' fences remotely
+/// when it sleeps ([`crate::fence`]).
+/// An owner sets the flag if it often sleeps because its core is oversubscribed,
+/// or if its system lacks that call.
 pub const FENCE: u32 = 16;
 
-/// The longest uninterrupted sleep.
+/// Maximum duration of a sleep without a ring.
 pub const NAP: Duration = Duration::from_millis(10);
 
 /// One process's doorbell.
@@ -48,7 +56,7 @@ pub const NAP: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Doorbell {
     word: AtomicU32,
-    /// The number of the owner's socket while it is [`POLLING`]; written by the owner.
+    /// The number of the owner's socket while the owner is [`POLLING`]; only the owner writes it.
     socket: AtomicU64,
 }
 
@@ -57,7 +65,7 @@ pub struct Doorbell {
 unsafe impl crate::mem::Shared for Doorbell {}
 
 impl Doorbell {
-    /// Returns a doorbell whose owner is awake, which is what zeroed shared memory holds.
+    /// Returns a doorbell whose owner is awake; zeroed shared memory is such a doorbell.
     pub fn new() -> Doorbell {
         Doorbell {
             word: AtomicU32::new(0),
@@ -65,15 +73,16 @@ impl Doorbell {
         }
     }
 
-    /// Returns the owner's requests to senders: zero, or some of [`SLEEPING`], [`POLLING`], [`MARK`], [`FENCE`] and [`GONE`].
+    /// Returns the owner's requests to senders:
+    /// any of [`SLEEPING`], [`POLLING`], [`MARK`], [`FENCE`] and [`GONE`], or zero.
     ///
-    /// A sender calls it after its fence.
+    /// A sender calls this after its fence.
     #[inline(always)]
     pub fn wishes(&self) -> u32 {
         self.word.load(Ordering::Relaxed)
     }
 
-    /// Asks senders to set their bits from now on (owner only).
+    /// Requests that senders set their bits from now on (owner only).
     ///
     /// The owner must poll every source once more after the call.
     pub fn ask_for_marks(&self) {
@@ -81,15 +90,17 @@ impl Doorbell {
         self.order(before);
     }
 
-    /// Asks senders to execute fences of their own from now on (owner only).
+    /// Requests that senders execute their own fences from now on (owner only).
     pub fn ask_for_fences(&self) {
         self.word.fetch_or(FENCE, Ordering::Relaxed);
-        // A sender that has not seen the request yet has at least completed its earlier stores.
+        // After this, a sender that has not seen the request has at least completed its earlier
+        // stores.
         crate::fence::heavy();
         fence(Ordering::SeqCst);
     }
 
-    /// The owner's fence: either every sender's next read of the word sees the owner's earlier stores, or the owner sees what the senders stored before their last read.
+    /// Executes the owner's fence. Either every sender's next read of the word sees the owner's
+    /// earlier stores, or the owner sees the stores that the sender made before its last read.
     fn order(&self, word: u32) {
         if word & FENCE == 0 && !crate::fence::heavy() {
             self.word.fetch_or(FENCE, Ordering::Relaxed);
@@ -97,7 +108,8 @@ impl Doorbell {
         fence(Ordering::SeqCst);
     }
 
-    /// Marks that the owner has left; called by the owner, or on its behalf by the process that detected its death.
+    /// Marks that the owner has left. The owner calls this,
+    /// or the process that detected the owner's death.
     pub fn leave(&self) {
         self.word.fetch_or(GONE, Ordering::Relaxed);
     }
@@ -116,7 +128,7 @@ impl Doorbell {
         }
     }
 
-    /// Executes a fence, reads the word and wakes the owner if it sleeps, so that the owner polls; publishes nothing itself.
+    /// Executes a fence and wakes the owner if it sleeps, so that the owner polls.
     #[inline]
     pub fn ring(&self) {
         // SYNC POINT doorbell.sleep
@@ -126,7 +138,8 @@ impl Doorbell {
         }
     }
 
-    /// Sleeps until rung, at most for the shorter of `limit` and [`NAP`], unless `news` returns true (owner only).
+    /// Sleeps until the doorbell is rung, for at most the shorter of `limit` and [`NAP`],
+    /// unless `news` returns true (owner only).
     ///
     /// `news` must poll every source that rings this doorbell.
     pub fn sleep(&self, limit: Duration, news: impl FnOnce() -> bool) {
@@ -139,7 +152,8 @@ impl Doorbell {
         self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
     }
 
-    /// Sleeps as [`Doorbell::sleep`], but in `poll`, which returns when a datagram arrives at `socket` or after the time that it is given (owner only).
+    /// As [`Doorbell::sleep`], but sleeps in `poll`:
+    /// `sleep` returns when a datagram arrives at `socket` or when its time is over (owner only).
     pub fn sleep_polling(
         &self,
         socket: u64,
@@ -159,7 +173,8 @@ impl Doorbell {
             .fetch_and(!(SLEEPING | POLLING), Ordering::Relaxed);
     }
 
-    /// Returns true if the socket was rung since the last call, which `poll` would detect.
+    /// Returns true if the socket was rung since the last call of this function,
+    /// as `poll` would detect.
     #[cfg(loom)]
     pub fn take_rung(&self, socket: u64) -> bool {
         self.socket.swap(socket, Ordering::Acquire) == socket + socket::RUNG
@@ -194,7 +209,8 @@ mod futex {
     }
 }
 
-/// Under loom a sleep has no timeout, so a lost wake-up is a model that does not end, which loom reports.
+/// A sleep has no timeout under loom, so with a lost wake-up the model does not end,
+/// which loom reports.
 #[cfg(loom)]
 mod futex {
     use std::time::Duration;
@@ -219,7 +235,7 @@ mod socket {
     }
 }
 
-/// Under loom the ring is kept in the socket's number, as a datagram is queued in its socket.
+/// Under loom the socket's number records a ring, as a socket queues a datagram.
 #[cfg(loom)]
 mod socket {
     use crate::atomic::{AtomicU64, Ordering};

@@ -2,42 +2,45 @@
 //!
 //! A program with more rights than its user ([`is_raised`]) must not let that user choose files, directories, programs, libraries or
 //! parameters. The user controls every variable, so [`var`] and [`all`] return none in such a program.
-//! [`of_launch`] returns all variables in any program: the caller uses them to find the launcher, which passes numbers and descriptors.
+//! [`of_launch`] returns all variables in any program, so that the caller finds the launcher,
+//! which passes numbers and descriptors.
 //! `xtask/tests/tidy.rs` rejects code that reads the environment without this module.
 
 use crate::privilege::is_raised;
 use std::ffi::{OsStr, OsString};
 
-/// The value of a variable; `None` in a program with more rights than its user.
+/// Returns the value of a variable; `None` in a program with more rights than its user.
 pub fn var(name: impl AsRef<OsStr>) -> Option<OsString> {
     guarded(is_raised(), || std::env::var_os(name))
 }
 
-/// As [`var`], for a variable whose value is text; `None` also if it is not UTF-8.
+/// As [`var`], for a variable whose value is text; also `None` if the value is not UTF-8.
 pub fn text(name: impl AsRef<OsStr>) -> Option<String> {
     var(name)?.into_string().ok()
 }
 
-/// All variables; none in a program with more rights than its user.
+/// Returns all variables; none in a program with more rights than its user.
 pub fn all() -> Vec<(OsString, OsString)> {
     guarded(is_raised(), || Some(std::env::vars_os().collect())).unwrap_or_default()
 }
 
-/// All variables in any program, to find out how the launcher has started it.
+/// Returns all variables in any program, to find out how the launcher has started the program.
 ///
-/// The caller reads only numbers, descriptors and job names from it. A variable that names a file or code is read with [`var`].
+/// The caller reads only numbers, descriptors and job names from these variables.
+/// A variable that names a file or code is read with [`var`].
 pub fn of_launch() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
 
-/// Returns true if a variable is set, in any program; its value is not read.
+/// Returns true if a variable is set, in any program; does not read its value.
 pub fn is_set(name: impl AsRef<OsStr>) -> bool {
     std::env::var_os(name).is_some()
 }
 
-/// All variables in any program, for a process that this one starts.
+/// Returns all variables in any program, for a process that this process starts.
 ///
-/// The kernel also marks a program that is executed by a process with raised rights, so the new program ignores them too.
+/// The kernel also marks a program that a process with raised rights executes,
+/// so that program ignores the variables, too.
 pub fn for_children() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }

@@ -1,9 +1,11 @@
 //! Passing a file descriptor to other processes of the same user.
 //!
-//! For launchers that do not let the ranks inherit descriptors: the first process of a node creates the segment,
+//! The module serves launchers whose ranks do not inherit descriptors:
+//! the first process of a node creates the segment,
 //! listens on an abstract socket (a name without a file, which disappears with the process) and sends the descriptor to each process that connects.
-//! A process that takes the descriptor must run as the same user (`SO_PEERCRED`) and send half of a random key, which was distributed through the launcher;
-//! the giver sends the other half first, so that the taker detects an impostor under that name.
+//! A process that takes the descriptor must run as the same user (`SO_PEERCRED`) and send half of
+//! a random key, which the launcher has distributed.
+//! The giver sends the other half first, so that the taker detects an impostor under that name.
 //! Every step has a deadline.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -19,24 +21,24 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// Why a descriptor was not passed.
+/// The reason why a descriptor was not passed.
 #[derive(Debug)]
 pub enum PassError {
     /// The system refused an operation.
     System {
         /// The operation, as the subject of "… failed": "listening on an abstract socket".
         doing: &'static str,
-        /// The system's reason.
+        /// The error that the system reported.
         error: io::Error,
     },
-    /// Only `served` of `takers` processes connected in time.
+    /// Only `served` of `takers` processes connected before the deadline.
     TooFewCame {
         /// The number of processes that have the descriptor.
         served: usize,
         /// The number of processes expected.
         takers: usize,
     },
-    /// No process passed a descriptor under this name in time.
+    /// No process passed a descriptor under this name before the deadline.
     NotGiven {
         /// The abstract socket's name, without the zero byte that the system puts in front.
         name: String,
@@ -88,7 +90,7 @@ impl Key {
         Key(bytes)
     }
 
-    /// Returns the secret itself, for code that computes with it.
+    /// Returns the bytes of the secret, for code that computes with them.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -121,10 +123,10 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// The timeout of one read or write; a stalled peer must not use up the deadline of all.
+/// Timeout of one read or write, so that a stalled peer cannot use up the common deadline.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The listening side, which sends the descriptor.
+/// The process that listens and sends the descriptor.
 #[derive(Debug)]
 pub struct Giver {
     listener: UnixListener,
@@ -153,11 +155,13 @@ impl Giver {
     ) -> Result<(), PassError> {
         let mut served = 0;
         while served < takers {
-            // The clock is checked for each connection, so that a stream of unauthorised connections does not extend the deadline.
+            // The clock is checked for each connection,
+            // so unauthorised connections cannot extend the deadline.
             if !readable(self.listener.as_fd(), deadline) || Instant::now() >= deadline {
                 return Err(PassError::TooFewCame { served, takers });
             }
-            // Unauthorised processes and those that disconnect early do not count and do not fail the job.
+            // Unauthorised processes, and those that disconnect early,
+            // are not counted and do not fail the job.
             if let Ok((mut stream, _)) = self.listener.accept()
                 && give_one(&mut stream, fd, key, deadline).is_ok()
             {
@@ -179,7 +183,7 @@ fn give_one(
     stream.write_all(ours)?;
     expect(stream, theirs)?;
     send(stream.as_fd(), &[1], fd)?;
-    // The taker acknowledges, so a taker that died in between is not counted.
+    // The taker acknowledges, so a taker that died before is not counted.
     expect(stream, &[1])
 }
 
@@ -207,7 +211,7 @@ pub fn take(name: &str, key: &Key, deadline: Instant) -> Result<OwnedFd, PassErr
 
 fn take_once(address: &SocketAddr, key: &Key, deadline: Instant) -> io::Result<OwnedFd> {
     let mut stream = UnixStream::connect_addr(address)?;
-    // The giver serves one taker at a time, so a taker waits for its turn until its deadline.
+    // The giver serves one taker at a time, so a taker may wait until its deadline.
     stream.set_read_timeout(Some(remaining(deadline)))?;
     let (theirs, ours) = key.halves();
     same_user(&stream)?;
@@ -220,7 +224,7 @@ fn take_once(address: &SocketAddr, key: &Key, deadline: Instant) -> io::Result<O
     Ok(fd)
 }
 
-/// Sends a descriptor together with a few bytes, which fit the socket's buffer.
+/// Sends a descriptor with a few bytes, which fit into the socket's buffer.
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<()> {
     let fds = [fd];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -237,7 +241,7 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Res
     Ok(())
 }
 
-/// Receives bytes and the descriptor that came with them, if any; returns the number of bytes.
+/// Receives bytes and, if there is one, the descriptor sent with them; returns the number of bytes.
 pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

@@ -1,14 +1,16 @@
-//! An asymmetric fence: free for the frequent side, while the rare side pays for both.
+//! An asymmetric fence: the frequent side costs nothing, and the rare side executes both fences.
 //!
 //! A sender publishes a message and then reads whether the receiver sleeps; a receiver announces that it sleeps and then polls for messages.
-//! Each needs a fence between its two steps, or both may miss each other (Dekker).
-//! Sending is frequent and sleeping is not, so the sender executes only [`light`], a compiler fence,
+//! Each side needs a fence between its two steps, or both may miss each other (Dekker).
+//! Sending is frequent and sleeping is rare, so the sender executes only [`light`],
+//! a compiler fence,
 //! and the receiver executes [`heavy`], which makes every running thread of every registered process execute a full fence: `membarrier(2)`,
 //! `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16 and later.
 //!
 //! Guarantee: a `light` in a process where [`register`] returned `true` and a `heavy` that returned `true` are ordered
 //! as if both were `fence(SeqCst)`.
-//! Where the system forbids or lacks the call, both return `false` and their callers use ordinary fences.
+//! Where the system forbids or lacks this call, both return `false`, and their callers use ordinary
+//! fences.
 
 #[cfg(not(loom))]
 mod asymmetric {
@@ -17,25 +19,27 @@ mod asymmetric {
     use crate::atomic::{Ordering, compiler_fence};
     use rustix::thread::{MembarrierCommand, membarrier};
 
-    /// Allows other processes to execute this one's fences remotely; returns true if the system supports it.
+    /// Allows other processes to execute this process's fences remotely;
+    /// returns true if the system supports this.
     pub fn register() -> bool {
         static REGISTERED: OnceLock<bool> = OnceLock::new();
         *REGISTERED.get_or_init(|| membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok())
     }
 
-    /// The frequent side: a compiler fence, no instruction.
+    /// Executes the fence of the frequent side: a compiler fence without an instruction.
     #[inline(always)]
     pub fn light() {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The rare side: a full fence in every registered process; returns false if the system refuses.
+    /// Executes the fence of the rare side: a full fence in every registered process.
+    /// Returns false if the system refuses.
     pub fn heavy() -> bool {
         membarrier(MembarrierCommand::GlobalExpedited).is_ok()
     }
 }
 
-/// The model checker does not model remote fences, so both sides execute their own.
+/// The model checker has no remote fences, so both sides execute their own fences.
 #[cfg(loom)]
 mod asymmetric {
     use crate::atomic::{Ordering, fence};
@@ -66,7 +70,7 @@ mod tests {
     #[test]
     fn one_of_the_two_sides_sees_the_other() {
         if !register() {
-            // The system lacks the call; the library then does not use it.
+            // The system lacks the call, so the library does not use it.
             assert!(!register());
             return;
         }

@@ -1,7 +1,9 @@
-//! The readers of text from files and from the environment, as entry points for fuzzing.
+//! Fuzzing entry points of the parsers of files and of environment variables.
 //!
-//! An entry accepts any bytes. It panics if the decoder does, or if the decoder accepts bytes that its encoder does not write.
-//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+//! An entry accepts any bytes. It panics if the decoder panics,
+//! or if the decoder accepts bytes that its encoder does not write.
+//! cargo-fuzz calls each entry from `fuzz/fuzz_targets/`;
+//! the test below calls all of them with random bytes.
 
 use crate::debug_page::{Comm, HEAD, MAGIC, Queues, VERSION};
 use crate::param::{Params, Selection, Source};
@@ -11,7 +13,7 @@ use crate::{ranges, text};
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// The fuzz targets of this crate.
 pub const ENTRIES: &[Entry] = &[
     ("debug_page", debug_page),
     ("parameter_file", parameter_file),
@@ -19,7 +21,7 @@ pub const ENTRIES: &[Entry] = &[
     ("plugin_manifest", plugin_manifest),
 ];
 
-/// The debug page of another process: any words, and a written page whose first words are replaced.
+/// Decodes the debug page of another process: any words, and a page with its first words replaced.
 pub fn debug_page(bytes: &[u8]) {
     let words: Vec<u64> = bytes
         .chunks(8)
@@ -32,7 +34,8 @@ pub fn debug_page(bytes: &[u8]) {
         Some(words.get(first..first.checked_add(count)?)?.to_vec())
     };
     let _ = Queues::read(|first, count| part(&words, first, count));
-    // Tables behind the head: their numbers and positions come from the bytes, and are small enough for most to be inside.
+    // The tables follow the head. The bytes give their lengths and positions,
+    // which are small enough for most tables to be inside the page.
     let mut page = vec![0; 512];
     page[..2].copy_from_slice(&[MAGIC, VERSION]);
     let small = |at: usize| bytes.get(at).copied().map_or(0, u64::from);
@@ -65,7 +68,7 @@ pub fn debug_page(bytes: &[u8]) {
     }
 }
 
-/// A file of parameters: each line sets one, is a comment, or results in a complaint.
+/// Parses a file of parameters: each line sets a parameter, is a comment, or causes a complaint.
 pub fn parameter_file(bytes: &[u8]) {
     let text = text::from_bytes(bytes);
     let mut params = Params::default();
@@ -74,14 +77,16 @@ pub fn parameter_file(bytes: &[u8]) {
     assert!(params.settings().count() + params.complaints().len() <= lines);
 }
 
-/// Text of a parameter: a list of components, and ranges of processors. Bytes that are not UTF-8 are kept.
+/// Parses a parameter's text as a list of components and as ranges of processors;
+/// bytes that are not UTF-8 are kept.
 pub fn parameter_text(bytes: &[u8]) {
     let text = text::from_bytes(bytes);
     assert_eq!(text::to_os(&text).as_encoded_bytes(), bytes);
     let _ = (Selection::parse(&text), ranges::read(&text, 1 << 16));
 }
 
-/// A plugin's file: its ELF header, segments and notes, and the manifest among them. The bytes also replace a part of a file that has one.
+/// Parses a plugin's file: ELF header, segments, notes and manifest.
+/// The bytes also replace a part of a file that has a manifest.
 pub fn plugin_manifest(bytes: &[u8]) {
     let interface = Interface {
         major: 2,
@@ -103,7 +108,8 @@ pub fn plugin_manifest(bytes: &[u8]) {
     }
 }
 
-/// The smallest shared object with this note: the header of the file, that of one segment, and the note.
+/// Returns the smallest shared object with this note:
+/// file header, one segment header, and the note.
 fn small_plugin(note: &[u8]) -> Vec<u8> {
     const HEADERS: u64 = 64 + 56;
     let machine: u16 = if cfg!(target_arch = "aarch64") {
@@ -117,16 +123,17 @@ fn small_plugin(note: &[u8]) -> Vec<u8> {
     let halves = |file: &mut Vec<u8>, all: &[u16]| {
         all.iter().for_each(|half| file.extend(half.to_ne_bytes()));
     };
-    // ET_DYN, the machine, and the version.
+    // The fields are ET_DYN, the machine, and the version.
     halves(&mut file, &[3, machine]);
     file.extend(1u32.to_ne_bytes());
-    // The entry point, the segments behind this header, no sections.
+    // The fields are the entry point, the offset of the segment headers,
+    // and that of the sections (none).
     [0, 64, 0]
         .iter()
         .for_each(|word: &u64| file.extend(word.to_ne_bytes()));
     file.extend(0u32.to_ne_bytes());
     halves(&mut file, &[64, 56, 1, 64, 0, 0]);
-    // PT_NOTE, readable: its offset, addresses, lengths and alignment.
+    // The segment is a readable PT_NOTE, with its offset, addresses, lengths and alignment.
     [4u32, 4]
         .iter()
         .for_each(|word| file.extend(word.to_ne_bytes()));

@@ -1,6 +1,7 @@
 //! The hardware resources that this process is confined to, from its affinity mask and the kernel's topology files.
 //!
-//! Kinds are named as hwloc names them (its documentation, "Terms and Definitions"), from the largest to the smallest.
+//! Kinds are named as in hwloc (its documentation, "Terms and Definitions"),
+//! from the largest to the smallest.
 //! Source: `/sys/devices/system/cpu/cpuN`, see the kernel's `Documentation/ABI/stable/sysfs-devices-system-cpu`.
 
 use std::fs;
@@ -11,13 +12,14 @@ use std::path::Path;
 pub enum Kind {
     /// All processors that one system runs; every process is confined to it.
     Machine,
-    /// The contents of one socket; `physical_package_id` in `topology/`.
+    /// The processors of one socket; file `physical_package_id` in `topology/`.
     Package,
-    /// The processors that are local to one memory node: the directory `nodeN` of each.
+    /// The processors that are local to one memory node; the directory `nodeN` of each processor.
     NumaNode,
-    /// One core with all its hardware threads; `core_id`, which the kernel numbers within a package.
+    /// A core with all its hardware threads; file `core_id`,
+    /// which the kernel numbers within a package.
     Core,
-    /// What the kernel calls a CPU: a hardware thread, or a core without hardware threads.
+    /// A hardware thread, or a core without hardware threads; the kernel calls it a CPU.
     ProcessingUnit,
 }
 
@@ -43,13 +45,14 @@ impl Kind {
     }
 }
 
-/// The encoding of "no instance".
+/// The encoding of a kind without an instance.
 const NOWHERE: u32 = u32::MAX;
 
 /// The resources that a process is confined to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
-    /// Indexed by [`Kind`]: the one instance that all allowed processors belong to, by a number unique on this machine.
+    /// The one instance that all allowed processors belong to, indexed by [`Kind`];
+    /// numbers are unique on this machine.
     instances: [Option<u32>; Kind::ALL.len()],
 }
 
@@ -59,7 +62,9 @@ impl Confinement {
         instances: [Some(0), None, None, None, None],
     };
 
-    /// This process's confinement: [`Confinement::FREE`] if it may use all online processors, which avoids reading the topology of each.
+    /// Returns this process's confinement, which is [`Confinement::FREE`] if it may use all online
+    /// processors:
+    /// then the topology files need not be read.
     pub fn at_start() -> Confinement {
         let sys = Path::new("/sys/devices/system/cpu");
         let allowed = crate::cpu::processors().unwrap_or_default();
@@ -70,13 +75,14 @@ impl Confinement {
         }
     }
 
-    /// The confinement of the calling thread, now.
+    /// Returns the present confinement of the calling thread.
     pub fn of_this_process() -> Confinement {
         let allowed = crate::cpu::processors().unwrap_or_default();
         Confinement::of(&allowed, Path::new("/sys/devices/system/cpu"))
     }
 
-    /// The confinement to these processors; resources that the kernel does not report confine no process.
+    /// Returns the confinement to these processors;
+    /// resources that the kernel does not report confine no process.
     fn of(processors: &[usize], sys: &Path) -> Confinement {
         let each: Vec<_> = processors
             .iter()
@@ -103,13 +109,15 @@ impl Confinement {
         }
     }
 
-    /// Returns the one instance of a kind that the process is confined to; the number is unique among its kind on this machine.
+    /// Returns the one instance of a kind to which the process is confined;
+    /// the number is unique within its kind on this machine.
     pub fn instance(&self, kind: Kind) -> Option<u32> {
         self.instances[kind as usize]
     }
 }
 
-/// Returns the instance of a kind that a processor belongs to, according to the directory `sys` (`/sys/devices/system/cpu`).
+/// Returns the instance of a kind that a processor belongs to.
+/// `sys` is the directory `/sys/devices/system/cpu`.
 pub fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
     let of_cpu = sys.join(format!("cpu{cpu}"));
     let number = |file: &str| -> Option<u32> {
@@ -123,13 +131,15 @@ pub fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
             let name = entry.ok()?.file_name();
             name.to_str()?.strip_prefix("node")?.parse().ok()
         }),
-        // Cores are numbered within their package.
+        // The kernel numbers cores within their package, so the package is part of the number.
         Kind::Core => Some(number("physical_package_id")? << 16 | number("core_id")?),
         Kind::ProcessingUnit => u32::try_from(cpu).ok(),
     }
 }
 
-/// Returns the cache of this level that a processor uses, identified by the first processor that shares it; `None` if the kernel reports none.
+/// Returns the cache of this level that a processor uses,
+/// identified by the first processor that shares the cache.
+/// Returns `None` if the kernel reports no such cache.
 pub fn cache(cpu: usize, level: u8, sys: &Path) -> Option<u32> {
     let caches = fs::read_dir(sys.join(format!("cpu{cpu}/cache"))).ok()?;
     caches.flatten().find_map(|cache| {
@@ -149,7 +159,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// Two packages of two cores of two threads, a memory node for each package.
+    /// Creates two packages of two cores with two threads each, and a memory node for each package.
     fn machine(name: &str) -> PathBuf {
         let sys = std::env::temp_dir().join(format!("hardware-{name}-{}", std::process::id()));
         for cpu in 0..8 {

@@ -1,14 +1,21 @@
-//! A process's inbox: its doorbell, and bitmaps of the peers that have ever sent, that wait for ring space, and that have sent something new.
+//! A process's inbox: its doorbell, and bitmaps of the peers that have ever sent,
+//! of those that wait for ring space, and of those that have sent new messages.
 //!
 //! Each process of a node has one inbox; the process itself is the *owner*, all others are *senders*, identified by their rank on the node.
 //!
 //! * `doorbell`: see [`crate::doorbell`].
-//!   Its word has a cache line of its own, because every sender reads it after every message and should find it in its own cache.
-//! * `calls` counts the rare requests, so that in each round the owner reads one word instead of two bitmaps:
-//!   a sender sets its bit in `senders` (once: its ring to the owner now exists) or in `wants_space` (it found no space and must be rung when there is some) and then adds one.
-//! * `news`: the peers that have sent; used only while the owner asks for it with [`MARK`], which it does when it has too many senders to scan.
+//!   The doorbell's word has its own cache line:
+//!   every sender reads the word after every message, and should find it in its own cache.
+//! * `calls` counts the rare requests, so in each round the owner reads one word instead of two
+//!   bitmaps.
+//!   A sender sets its bit in `senders` (once,
+//!   when its ring to the owner exists) or in `wants_space` (it found no space and must be rung
+//!   when there is space), and then adds one to `calls`.
+//! * `news` has the peers that have sent. It is used only while the owner requests it with
+//!   [`MARK`], because it has too many senders to scan.
 //!
-//! SYNC POINT `inbox.calls`: the sender's add (Release) after setting its bit is read by the owner (Acquire) before it takes the bits.
+//! SYNC POINT `inbox.calls`: a sender sets its bit and then adds to the count (Release);
+//! the owner loads the count (Acquire) before it takes the bits.
 #![allow(unsafe_code)]
 
 use crate::atomic::{AtomicU32, Ordering, fence};
@@ -16,7 +23,7 @@ use crate::bitmap::Bitmap;
 use crate::doorbell::{Doorbell, FENCE, GONE, MARK, SLEEPING};
 use crate::fence::light;
 
-/// The owner's requests to its senders, and theirs to it.
+/// The owner's requests to its senders, and the senders' requests to the owner.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Inbox {
@@ -27,7 +34,7 @@ pub struct Inbox {
     news: Bitmap,
 }
 
-/// A value in its own pair of cache lines, because processors fetch lines in pairs.
+/// A value in its own two cache lines, because processors fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 struct Line<T>(T);
@@ -37,7 +44,8 @@ struct Line<T>(T);
 unsafe impl crate::mem::Shared for Inbox {}
 
 impl Inbox {
-    /// An empty inbox outside of shared memory; zeroed shared memory is an empty inbox.
+    /// Returns an empty inbox outside of shared memory;
+    /// zeroed shared memory is also an empty inbox.
     pub fn new() -> Inbox {
         Inbox {
             doorbell: Line::default(),
@@ -53,7 +61,8 @@ impl Inbox {
         &self.doorbell.0
     }
 
-    /// Notifies the owner that `me` has published a message: the only fence of the sending side, and usually one load.
+    /// Notifies the owner that `me` has published a message.
+    /// This executes the sender's only fence, and usually one load.
     ///
     /// Returns false if the owner has left.
     #[inline(always)]
@@ -64,7 +73,8 @@ impl Inbox {
         wishes & !FENCE == 0 || self.fulfil(wishes, me)
     }
 
-    /// As [`Inbox::notify`], from a process whose fences others may execute remotely ([`crate::fence::register`]): usually one load and no fence.
+    /// As [`Inbox::notify`], from a process whose fences other processes may execute remotely
+    /// ([`crate::fence::register`]): usually one load and no fence.
     #[inline(always)]
     pub fn notify_lightly(&self, me: usize) -> bool {
         // SYNC POINT doorbell.sleep
@@ -77,7 +87,8 @@ impl Inbox {
         if wishes & MARK != 0 {
             self.news.mark(me);
         }
-        // The bit must be visible to an owner that goes to sleep between the caller's read of the word and this one.
+        // An owner that goes to sleep between the caller's load of the word and this load must see
+        // the bit.
         let wishes = if wishes & MARK != 0 {
             fence(Ordering::SeqCst);
             self.doorbell.0.wishes()
@@ -90,23 +101,26 @@ impl Inbox {
         wishes & GONE == 0
     }
 
-    /// Announces `me` as a sender, once, before the [`Inbox::notify`] of its first message.
+    /// Announces `me` as a sender, once, before its first message's [`Inbox::notify`].
     pub fn announce(&self, me: usize) {
         self.senders.mark(me);
         // SYNC POINT inbox.calls
         self.calls.0.fetch_add(1, Ordering::Release);
     }
 
-    /// Asks the owner to ring `me` when it has freed space. The caller then calls [`Inbox::notify`] and polls for space once more.
+    /// Requests that the owner ring `me` when it has freed space.
+    /// The caller then calls [`Inbox::notify`] and polls for space once more.
     ///
-    /// If the owner concurrently takes an earlier bit of `me`, it rings `me` after that, so no request is lost although the bit is not set again.
+    /// If the owner takes an earlier bit of `me` at the same time, it rings `me` afterwards.
+    /// So no request is lost, although the bit is not set again.
     pub fn want_space(&self, me: usize) {
         self.wants_space.mark(me);
         // SYNC POINT inbox.calls
         self.calls.0.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns the number of requests so far (owner only); when it changes, the owner polls [`Inbox::senders`] and [`Inbox::take_wants_space`].
+    /// Returns the number of requests so far (owner only).
+    /// When it changes, the owner polls [`Inbox::senders`] and [`Inbox::take_wants_space`].
     #[inline(always)]
     pub fn calls(&self) -> u32 {
         // SYNC POINT inbox.calls
@@ -123,7 +137,7 @@ impl Inbox {
         self.wants_space.take(w)
     }
 
-    /// Returns and clears word `w` of the bitmap of the senders that have sent something new.
+    /// Returns and clears word `w` of the bitmap of the senders with new messages.
     #[inline]
     pub fn take_news(&self, w: usize) -> u64 {
         self.news.take(w)

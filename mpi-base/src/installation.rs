@@ -8,10 +8,12 @@ use std::path::PathBuf;
 /// The `LD_PRELOAD` library for programs built for other MPI libraries, installed with the plugins in `PREFIX/lib/portcullis`.
 pub const PRELOAD: &str = "libportcullis-preload.so";
 
-/// The library for debuggers, beside it.
+/// The library for debuggers, in the same folder as [`PRELOAD`].
 pub const QUEUES: &str = "libportcullis-queues.so";
 
-/// `PREFIX` of `PREFIX/lib/libmpi_abi.so`: the parent of the directory of the file that contains this code, if the loader knows it.
+/// Returns `PREFIX` of `PREFIX/lib/libmpi_abi.so`:
+/// the parent of the directory of the file with this code.
+/// Returns `None` if the loader does not know the file.
 pub fn prefix() -> Option<PathBuf> {
     let mut found = libc::Dl_info {
         dli_fname: std::ptr::null(),
@@ -25,13 +27,14 @@ pub fn prefix() -> Option<PathBuf> {
     if !known || found.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: `dladdr` succeeded, so this is the loader's string, which lives as long as the library is loaded.
+    // SAFETY: `dladdr` succeeded, so the pointer is the loader's string,
+    // which exists while the library is loaded.
     let name = unsafe { CStr::from_ptr(found.dli_fname) };
     let path = PathBuf::from(OsStr::from_bytes(name.to_bytes()));
     Some(path.canonicalize().ok()?.parent()?.parent()?.to_path_buf())
 }
 
-/// Its folder of plugin files, if the installation is known.
+/// Returns the installation's folder of plugin files; `None` if the installation is unknown.
 pub fn plugins() -> Option<PathBuf> {
     prefix().map(|prefix| prefix.join("lib/portcullis"))
 }

@@ -1,23 +1,25 @@
 //! Zeroed pages of an arena's free memory that are kept for the next block.
 //!
-//! A page that goes back to the system costs a page fault in each process that accesses it again, and the system zeroes it once more:
-//! a loop that makes and frees the same communicator, window or file would pay that in every round.
-//! So a bounded number of pages is kept.
+//! A page that is returned to the system costs a page fault in each process that accesses it again,
+//! and the system zeroes it again.
+//! A loop that creates and frees the same communicator,
+//! window or file would pay that in every round.
+//! So a limited number of pages is kept.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Ranges of kept memory, by offset.
+/// Ranges of kept memory, identified by their offsets.
 #[derive(Debug)]
 pub struct KeptPages {
-    /// Start to end of each range; no two overlap.
+    /// Maps the start of each range to its end; no two ranges overlap.
     ranges: BTreeMap<usize, usize>,
     bytes: usize,
     most: usize,
 }
 
 impl KeptPages {
-    /// Keeps up to `most` bytes.
+    /// Returns an empty set that keeps at most `most` bytes.
     pub fn new(most: usize) -> KeptPages {
         KeptPages {
             ranges: BTreeMap::new(),
@@ -26,12 +28,12 @@ impl KeptPages {
         }
     }
 
-    /// The number of bytes that may still be kept.
+    /// Returns the number of bytes that may still be kept.
     pub fn room(&self) -> usize {
         self.most - self.bytes
     }
 
-    /// Adds ranges, none of which is already kept; returns false and adds none if there is not enough room for all.
+    /// Adds ranges that are not kept yet; returns false and adds none if they exceed the limit.
     pub fn keep(&mut self, ranges: &[Range<usize>]) -> bool {
         let more: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if more > self.room() {

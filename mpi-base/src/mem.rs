@@ -1,12 +1,13 @@
 //! Nameless memory shared by processes.
 //!
 //! A [`Segment`] is a shared mapping of a memfd.
-//! A memfd has no name in any file system, is not bound by the size of `/dev/shm`, and disappears with its last descriptor and mapping,
-//! so nothing is left behind however a process ends.
+//! A memfd has no name in any file system, is not limited by the size of `/dev/shm`,
+//! and disappears with its last descriptor and mapping,
+//! so it leaves nothing behind, however a process ends.
 //! It is sparse: a page uses memory only after its first access, so a layout can reserve addresses generously.
 //!
 //! Other processes read and write a segment's contents at any time.
-//! Safe code therefore accesses it only as types that are [`Shared`], that is, made of atomics.
+//! Safe code therefore accesses it only as types that are [`Shared`], which consist of atomics.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -24,9 +25,10 @@ use crate::atomic::{AtomicU32, AtomicU64};
 /// The page size on every machine this library runs on.
 pub const PAGE: usize = 4096;
 
-/// Populates all pages of `len` bytes at `start` in one system call, instead of one page fault each.
+/// Populates all pages of `len` bytes at `start` in one system call,
+/// which costs less than a page fault per page.
 ///
-/// Their contents do not change. If the system refuses, pages are populated on access.
+/// The contents do not change. If the system refuses, pages are populated on access.
 #[cfg(not(any(loom, miri)))]
 pub(crate) fn populate(start: NonNull<u8>, len: usize) {
     let before = start.addr().get() % PAGE;
@@ -38,7 +40,8 @@ pub(crate) fn populate(start: NonNull<u8>, len: usize) {
 
 /// Maps the pages of `len` bytes at `start` that have memory, and allocates memory for the others.
 ///
-/// One page fault maps the pages around it that are present, so this costs much less than the accesses that would follow. If the system refuses, pages are mapped on access.
+/// One page fault maps all present pages around it, so this costs much less than the later accesses
+/// would. If the system refuses, pages are mapped on access.
 #[cfg(not(any(loom, miri)))]
 pub(crate) fn map_present(start: NonNull<u8>, len: usize) {
     let before = start.addr().get() % PAGE;
@@ -63,14 +66,17 @@ unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
 // SAFETY: every element is `Shared`, and a slice has no bytes beside its elements.
 unsafe impl<T: Shared> Shared for [T] {}
 
-/// The longest file that this process may make (`ulimit -f`), in bytes; `None` without a limit.
+/// Returns the maximum length of a file of this process (`ulimit -f`) in bytes;
+/// `None` without a limit.
 pub fn file_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Fsize).current
 }
 
 /// Returns an error if a file of `len` bytes exceeds the limit.
 ///
-/// The kernel sends SIGXFSZ for a longer one, which ends a process without a message (setrlimit(2)), so code that extends a file calls this first.
+/// The kernel sends SIGXFSZ for a longer file,
+/// which ends a process without a message (setrlimit(2)),
+/// so code that extends a file calls this first.
 pub fn fits_file_limit(len: u64) -> Result<(), Errno> {
     match file_limit() {
         Some(limit) if len > limit => Err(Errno::FBIG),
@@ -80,12 +86,13 @@ pub fn fits_file_limit(len: u64) -> Result<(), Errno> {
 
 /// Creates a nameless, sparse, zero-filled memory file of `len` bytes, closed on `exec`.
 ///
-/// `label` appears in `/proc/PID/maps` only.
+/// The label appears only in `/proc/PID/maps`.
 pub fn memfd(label: &str, len: u64) -> Result<OwnedFd, Errno> {
     fits_file_limit(len)?;
     let fd = memfd_create(label, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&fd, len)?;
-    // The seals keep other processes from truncating it, which would turn the next access into SIGBUS.
+    // The seals prevent other processes from truncating the file,
+    // after which an access would raise SIGBUS.
     fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(fd)
 }
@@ -97,15 +104,18 @@ pub struct Segment {
     len: usize,
 }
 
-// SAFETY: a segment is an address range that stays mapped until drop; its contents are accessed as atomics (`Shared`) or through unsafe code with its own argument.
+// SAFETY: a segment is an address range that stays mapped until drop. Its contents are accessed as
+// atomics (`Shared`), or by unsafe code with its own argument.
 unsafe impl Send for Segment {}
-// SAFETY: the contents are accessed as for `Send`, and no method of Segment mutates the segment's own fields.
+// SAFETY: the contents are accessed as atomics or by unsafe code with its own argument,
+// and no method changes the segment's own fields.
 unsafe impl Sync for Segment {}
 
 impl Segment {
     /// Maps the first `len` bytes of `fd` for reading and writing, without reserving memory for them.
     pub fn map(fd: impl AsFd, len: usize) -> Result<Segment, Errno> {
-        // An access past the end of the file would be SIGBUS; this check makes it an error here.
+        // An access past the end of the file would raise SIGBUS;
+        // this check returns an error instead.
         let size = rustix::fs::fstat(&fd)?.st_size;
         if len == 0 || u64::try_from(size).unwrap_or(0) < len as u64 {
             return Err(Errno::INVAL);
@@ -130,16 +140,19 @@ impl Segment {
         self.len
     }
 
-    /// Always false: an empty range cannot be mapped.
+    /// Returns false, because an empty range cannot be mapped.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Maps the last page of this segment and the `more` bytes that follow it in the file; `None` if the system refuses.
+    /// Maps the last page of this segment and the next `more` bytes of the file;
+    /// `None` if the system refuses.
     pub(crate) fn extended(&self, more: usize) -> Option<Segment> {
         let last = self.range(self.len.checked_sub(PAGE)?, PAGE)?;
         let len = PAGE.checked_add(more)?;
-        // SAFETY: an old length of 0 leaves the old mapping unchanged and maps the same shared file once more (mremap(2)), at addresses that the system chooses.
+        // SAFETY: with an old length of 0 the old mapping stays,
+        // and the same shared file is mapped once more (mremap(2)) at addresses that the system
+        // chooses.
         let base = unsafe {
             rustix::mm::mremap(
                 last.as_ptr().cast::<c_void>(),
@@ -152,7 +165,7 @@ impl Segment {
         Some(Segment { base, len })
     }
 
-    /// Returns the address of `len` bytes at `offset`, if they are inside the segment.
+    /// Returns the address of `len` bytes at `offset`; `None` if they are not inside the segment.
     pub fn range(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
         let end = offset.checked_add(len)?;
         if end > self.len {
@@ -162,27 +175,31 @@ impl Segment {
         Some(unsafe { self.base.add(offset) })
     }
 
-    /// Returns the `T` at `offset`, if it is inside the segment and aligned.
+    /// Returns the `T` at `offset`; `None` if it is not inside the segment or not aligned.
     pub fn at<T: Shared>(&self, offset: usize) -> Option<&T> {
         self.slice(offset, 1).map(|s| &s[0])
     }
 
-    /// Returns the `count` values of `T` from `offset` on, if they are inside the segment and aligned.
+    /// Returns the `count` values of `T` from `offset` on;
+    /// `None` if they are not inside the segment or not aligned.
     pub fn slice<T: Shared>(&self, offset: usize, count: usize) -> Option<&[T]> {
         let p = self.range(offset, size_of::<T>().checked_mul(count)?)?;
         let p = p.cast::<T>();
         if !p.is_aligned() {
             return None;
         }
-        // SAFETY: `range` has checked the bounds and the line above the alignment; `Shared` makes every bit pattern valid and all writes atomic.
+        // SAFETY: `range` has checked the bounds, and the line above the alignment.
+        // `Shared` ensures that every bit pattern is valid and all writes are atomic.
         Some(unsafe { std::slice::from_raw_parts(p.as_ptr(), count) })
     }
 
-    /// Returns the runs of pages that have memory in a range of whole pages, as offsets; `None` if the system does not report them.
+    /// Returns the runs of pages that have memory, as offsets, in a range of whole pages.
+    /// Returns `None` if the system does not report them.
     pub fn resident(&self, range: Range<usize>) -> Option<Vec<Range<usize>>> {
         let start = self.range(range.start, range.len())?;
         let mut pages = vec![0_u8; range.len() / PAGE];
-        // SAFETY: the range is inside the mapping, and the vector has a byte for each of its pages; mincore(2) writes nothing else.
+        // SAFETY: the range is inside the mapping, and the vector has one byte per page;
+        // mincore(2) writes only these bytes.
         let code = unsafe {
             libc::mincore(
                 start.as_ptr().cast::<c_void>(),
@@ -205,7 +222,7 @@ impl Segment {
         Some(runs)
     }
 
-    /// Returns the memory of all whole pages in the range to the system; they read as zero afterwards.
+    /// Returns the memory of all whole pages in the range to the system; later they read as zero.
     ///
     /// # Safety
     /// No process may use the range until it is allocated again.
@@ -217,7 +234,8 @@ impl Segment {
             return Ok(());
         }
         let p = self.range(first, last - first).ok_or(Errno::INVAL)?;
-        // SAFETY: `range` has checked that the range is inside the mapping, and by this function's contract no process uses it.
+        // SAFETY: `range` has checked that the range is inside the mapping,
+        // and by this function's contract no process uses it.
         unsafe {
             rustix::mm::madvise(
                 p.as_ptr().cast::<c_void>(),
@@ -228,20 +246,20 @@ impl Segment {
     }
 }
 
-/// A `T` in a segment, or a slice of them, together with a reference that keeps the segment mapped.
+/// A `T` or a slice of `T` in a segment, with a reference that keeps the segment mapped.
 #[derive(Debug)]
 pub struct Held<T: ?Sized> {
     at: NonNull<T>,
     segment: Arc<Segment>,
 }
 
-// SAFETY: it hands out only `&T` of a `Shared` type, which any thread may use.
+// SAFETY: `Held` returns only `&T` of a `Shared` type, which any thread may use.
 unsafe impl<T: Shared + ?Sized> Send for Held<T> {}
-// SAFETY: it hands out only `&T` of a `Shared` type, which any thread may use.
+// SAFETY: `Held` returns only `&T` of a `Shared` type, which any thread may use.
 unsafe impl<T: Shared + ?Sized> Sync for Held<T> {}
 
 impl<T: Shared> Held<T> {
-    /// The `T` at `offset` of `segment`, if it is inside and aligned.
+    /// Returns the `T` at `offset` of `segment`; `None` if it is not inside or not aligned.
     pub fn new(segment: &Arc<Segment>, offset: usize) -> Option<Held<T>> {
         Some(Held {
             at: NonNull::from(segment.at::<T>(offset)?),
@@ -251,7 +269,8 @@ impl<T: Shared> Held<T> {
 }
 
 impl<T: Shared> Held<[T]> {
-    /// The `count` values of `T` from `offset` of `segment` on, if they are inside and aligned.
+    /// Returns the `count` values of `T` from `offset` of `segment` on;
+    /// `None` if they are not inside or not aligned.
     pub fn slice(segment: &Arc<Segment>, offset: usize, count: usize) -> Option<Held<[T]>> {
         Some(Held {
             at: NonNull::from(segment.slice::<T>(offset, count)?),
@@ -265,7 +284,8 @@ impl<T: Shared + ?Sized> Deref for Held<T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: `at` came from a reference into `segment` (`new` and `slice`), which stays mapped while self holds it.
+        // SAFETY: `at` came from a reference into `segment` (`new` and `slice`),
+        // which stays mapped because self has a reference to it.
         unsafe { self.at.as_ref() }
     }
 }
@@ -281,8 +301,9 @@ impl<T: ?Sized> Clone for Held<T> {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `map` or `extended`, and nothing borrowed from the segment outlives it.
-        // After an error the range stays mapped until the process ends, which is harmless.
+        // SAFETY: `map` or `extended` mapped the range,
+        // and no borrow from the segment outlives the segment.
+        // If the call fails, the range stays mapped until the process ends, which is harmless.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast::<c_void>(), self.len) };
     }
 }

@@ -1,16 +1,17 @@
-//! Moving a thread to another core without binding it, and limiting how often that happens.
+//! Moves a thread to another core without binding it, and limits the rate of these moves.
 //!
-//! The affinity mask is narrowed only while the system moves the thread, and restored afterwards.
-//! A move costs some tens of microseconds. Where moving does not help, the pause between moves doubles.
+//! The affinity mask is narrowed only while the system moves the thread, and is then restored.
+//! A move costs tens of microseconds. If a move did not help,
+//! the pause before the next one doubles.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::time::{Duration, Instant};
 
-/// The shortest pause between two moves of a thread. `LONGEST`: the longest.
+/// Minimum pause between two moves of a thread; `LONGEST` is the maximum.
 const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 
-/// The earliest time at which a thread may move again.
+/// The moves of a thread: the earliest time of the next move, and the present pause.
 #[derive(Clone, Copy, Debug)]
 pub struct Moves {
     not_before: Option<Instant>,
@@ -24,14 +25,15 @@ impl Moves {
         pause: PAUSE,
     };
 
-    /// Returns true if the thread may move at the time `now`.
+    /// Returns true if the thread may move at time `now`.
     pub fn may(&self, now: Instant) -> bool {
         self.not_before.is_none_or(|time| time <= now)
     }
 
-    /// Records a move at the time `now`.
+    /// Records a move at time `now`.
     pub fn count(&mut self, now: Instant) {
-        // If the thread had kept its core for long, the pause starts again at the minimum; otherwise the last move did not help, and the pause doubles.
+        // If the thread had stayed on its core for long, the pause is reset to the minimum.
+        // Otherwise the last move did not help, and the pause doubles.
         let calm = |time: Instant| now.duration_since(time) > LONGEST;
         self.pause = match self.not_before {
             Some(time) if !calm(time) => (self.pause * 2).min(LONGEST),
@@ -41,7 +43,8 @@ impl Moves {
     }
 }
 
-/// Moves this thread to another core of its mask, chosen by the system; does nothing if no other core is allowed or the system refuses.
+/// Moves this thread to another core of its mask, which the system chooses.
+/// Does nothing if no other core is allowed or the system refuses.
 #[cold]
 pub fn aside() {
     through(|mask| {
@@ -72,7 +75,8 @@ fn through(part: impl FnOnce(&CpuSet) -> CpuSet) -> bool {
     if narrow.count() == 0 || sched_setaffinity(None, &narrow).is_err() {
         return false;
     }
-    // The system accepted this mask before; if it refuses now, the thread keeps the narrower mask, which is valid too.
+    // The system has accepted this mask before.
+    // If it refuses now, the thread keeps the narrower mask, which is also valid.
     let _ = sched_setaffinity(None, &mask);
     true
 }
@@ -87,7 +91,8 @@ mod tests {
         let thread = std::thread::spawn(move || {
             let (mut one, core) = (CpuSet::new(), sched_getcpu());
             one.set(core);
-            // Between the two calls the system may have moved the thread out of the set; this moves it back.
+            // The system may have moved the thread out of the mask between the two calls;
+            // this moves it back.
             sched_setaffinity(None, &one).unwrap();
             test(core);
             assert_eq!(sched_getaffinity(None).unwrap(), one);
@@ -95,7 +100,7 @@ mod tests {
         thread.join().unwrap();
     }
 
-    /// The system may move a thread back at once, but not every time.
+    /// Number of attempts: the system may move a thread back at once, but not every time.
     const TRIES: usize = 100;
 
     #[test]

@@ -1,19 +1,21 @@
-//! The occupancy of a node's cores: whether each of its ranks has a core of its own.
+//! The occupancy of a node's cores: whether each of its ranks has its own core.
 //!
-//! It decides how ranks wait for each other, and with which protocols and buffers they exchange data.
+//! The occupancy determines how ranks wait for each other,
+//! and which protocols and buffers they use.
 
 /// The occupancy of the cores of a node; the discriminants are the values in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Occupancy {
-    /// A core for each rank: a rank that is waited for is running.
+    /// Each rank has its own core, so a rank that others wait for is running.
     Dedicated = 1,
-    /// More ranks than cores: a rank that is waited for mostly needs the core of the rank that waits.
+    /// There are more ranks than cores: a rank that others wait for usually needs the core of the
+    /// waiter.
     Oversubscribed = 2,
 }
 
 impl Occupancy {
-    /// The occupancy of `cores` cores that `ranks` ranks may use.
+    /// Returns the occupancy of `cores` cores that `ranks` ranks may use.
     pub fn of(cores: usize, ranks: usize) -> Occupancy {
         match ranks <= cores {
             true => Occupancy::Dedicated,

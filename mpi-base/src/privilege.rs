@@ -1,9 +1,11 @@
 //! Detection of set-user-ID and similar programs, which have more rights than their user.
 #![allow(unsafe_code)]
 
-/// Returns true if the kernel started this program with more rights than its user has (set-user-ID, set-group-ID, file capabilities; getauxval(3), `AT_SECURE`).
+/// Returns true if the kernel started this program with more rights than its user has: set-user-ID,
+/// set-group-ID, file capabilities (getauxval(3), `AT_SECURE`).
 ///
-/// Input that the user controls, such as the environment and the home directory, must then not select code or files.
+/// In such a program, input that the user controls (environment,
+/// home directory) must not select code or files.
 pub fn is_raised() -> bool {
     // SAFETY: the call reads the auxiliary vector that the kernel passed at start, and has no other effect.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

@@ -1,27 +1,30 @@
 //! Annotations of atomic locks for race detectors: helgrind and drd of valgrind, and ThreadSanitizer.
 //!
-//! A lock made of atomic operations orders the threads that take it, but a detector that knows only pthread locks
-//! reports a race on data passed under it. So the lock's owner calls [`acquired`] after taking the lock and [`releasing`]
-//! before releasing it; the detector then knows that everything before a release happens before everything after the next acquisition.
-//! Without a detector each call is one relaxed load.
+//! A lock made of atomic operations orders the threads that take it, but a detector that knows only
+//! pthread locks reports a race on data that the lock protects.
+//! So the lock's owner calls [`acquired`] after taking the lock,
+//! and [`releasing`] before releasing it.
+//! The detector then knows that all accesses before a release happen before all accesses after the
+//! next acquisition. Without a detector each call is one relaxed load.
 
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
-/// The detector that [`find`] has found.
+/// The detector that [`find`] has found, as a number.
 static DETECTOR: AtomicU8 = AtomicU8::new(NONE);
 const NONE: u8 = 0;
 const VALGRIND: u8 = 1;
 const SANITIZER: u8 = 2;
 
-/// `__tsan_acquire` and `__tsan_release` of the runtime that is linked into the program.
+/// The functions `__tsan_acquire` and `__tsan_release` of the sanitizer's runtime in the program.
 static ACQUIRE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static RELEASE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Finds the running detector; called once, before a second thread starts. helgrind does not recognise all atomic accesses
-/// to the words of the lock itself, so the detector is configured not to track them.
+/// Finds the running detector; called once, before a second thread starts.
+/// helgrind does not recognise all atomic accesses
+/// to the words of the lock itself, so helgrind is told not to track these words.
 pub fn find<T>(lock: &T) {
     let symbol = |name: &CStr| {
         // SAFETY: the name is zero-terminated, and the default handle needs no library to be open.

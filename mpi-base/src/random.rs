@@ -1,12 +1,13 @@
-//! A small generator of random numbers, the same numbers from the same seed on every rank: SplitMix64 (G. Steele, D. Lea, C. Flood,
+//! SplitMix64, a small generator of random numbers that gives the same numbers for the same seed
+//! on every rank (G. Steele, D. Lea, C. Flood,
 //! "Fast splittable pseudorandom number generators", OOPSLA 2014).
 
-/// The generator. Its initial state is the seed; each seed gives a different sequence.
+/// A SplitMix64 generator. Its initial state is the seed; each seed gives a different sequence.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
-    /// Returns the next number.
+    /// Returns the next 64-bit number.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -15,12 +16,12 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `end`, which is not 0.
+    /// Returns a number less than `end`, which must not be 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next_u64() % end
     }
 
-    /// Returns a number of [0, 1).
+    /// Returns a number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -30,7 +31,7 @@ impl SplitMix64 {
 mod tests {
     use super::*;
 
-    /// The numbers of the authors' program for this seed.
+    /// The generator must return the numbers of the authors' program for this seed.
     #[test]
     fn the_numbers_are_those_of_the_paper() {
         let mut random = SplitMix64(1_234_567);

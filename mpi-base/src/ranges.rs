@@ -13,7 +13,8 @@ pub fn write(numbers: &[usize]) -> String {
     texts.collect::<Vec<_>>().join(",")
 }
 
-/// Parses a list of ranges, ascending; `None` if the text is malformed or contains a number from `end` on.
+/// Parses an ascending list of ranges; `None` if the text is malformed or a number is `end` or
+/// larger.
 pub fn read(text: &str, end: usize) -> Option<Vec<usize>> {
     let mut numbers = Vec::new();
     for range in text.split(',') {

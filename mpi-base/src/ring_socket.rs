@@ -1,8 +1,9 @@
-//! Datagram sockets that wake processes which sleep in `poll`.
+//! Datagram sockets that wake processes sleeping in `poll`.
 //!
-//! A socket has an abstract name made of a random number:
-//! nothing is passed between processes but the number, there is no file, and the name disappears with the process.
-//! A process that guesses the name can wake the owner, which then polls without a result and sleeps again.
+//! A socket has an abstract name that consists of a random number.
+//! Processes exchange only the number, there is no file, and the name disappears with the process.
+//! A process that guesses the name can wake the owner, which then polls without a result and sleeps
+//! again.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -28,7 +29,7 @@ fn address(tag: u64) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }
 
-/// Binds a socket to a new name; returns it and the number in the name.
+/// Binds a socket to a new name; returns the socket and the number in its name.
 pub(crate) fn listen() -> io::Result<(OwnedFd, u64)> {
     let random = Key::random().map_err(io::Error::other)?;
     let mut tag = [0; 8];
@@ -39,7 +40,8 @@ pub(crate) fn listen() -> io::Result<(OwnedFd, u64)> {
     Ok((socket, tag))
 }
 
-/// Sends a datagram to the process that listens under `tag`; errors are ignored, because a process that has ended, or has enough unread datagrams, needs none.
+/// Sends a datagram to the socket with number `tag`. Errors are ignored:
+/// a process that has ended, or that has many unread datagrams, needs no further one.
 pub(crate) fn ring(tag: u64) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     if let (Ok(socket), Ok(address)) = (open(), address(tag)) {

@@ -1,16 +1,23 @@
-//! Moving a thread off an oversubscribed core when another core may be free.
+//! Moves a thread off an oversubscribed core when another core may be free.
 //!
-//! The system places the ranks of a job, and in their first milliseconds it often puts two on one core; each then waits for the other's time slices.
-//! Binding every rank to a core, as some launchers do, prevents that, but two jobs on one machine are then bound to the same cores, and all threads of a rank to one.
-//! So a waiter whose yields return late several times in a row moves once to another core of its mask, and restores the mask.
+//! In the first milliseconds of a job the system often places two ranks on one core;
+//! each rank then waits for the other's time slices.
+//! Binding every rank to a core, as some launchers do, prevents that.
+//! But two jobs on one machine are then bound to the same cores,
+//! and all threads of a rank to one core.
+//! So a waiter whose yields return late several times in a row moves once to another core of its
+//! mask, and then restores the mask.
 //! If a yield returns only after a time slice, another process computes on this core.
-//! If a core is idle, the system moves one of the two by itself; if none is, moving would lead to another rank's core,
-//! and two ranks on one core need a context switch per message, while a rank that shares its core with a foreign process runs at full speed half of the time.
+//! If a core is idle, the system itself moves one of the two processes.
+//! If no core is idle, the thread would move to another rank's core,
+//! and two ranks on one core need a context switch per message.
+//! A rank that shares its core with a foreign process runs at full speed half of the time.
 //! Therefore such a waiter does not move, and does not yield its core for a while.
 //!
-//! If a move has not helped, the pause before the next attempt doubles: where every core has two such threads, moving is useless ([ADR 12]).
+//! If a move has not helped, the pause before the next attempt doubles: if every core has two such
+//! threads, moving is useless ([ADR 12]).
 //!
-//! The state is per thread.
+//! Each thread has its own state.
 //!
 //! [ADR 12]: ../../docs/adr/0012-waiters-step-aside-instead-of-being-bound.md
 
@@ -19,17 +26,19 @@ use crate::yield_now::yield_now;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// A yield longer than this has let another process run: two context switches take 1.2 to 2 us, a yield without them 0.2 to 0.4.
+/// Minimum duration of a yield that lets another process run:
+/// two context switches take 1.2 to 2 us, a yield without them 0.2 to 0.4 us.
 const SHARED: Duration = Duration::from_nanos(1500);
 
-/// The number of late yields in a row that triggers a move; they take some 50 us.
+/// The number of late yields in a row that causes a move; these yields take about 50 us.
 const IN_A_ROW: u32 = 8;
 
-/// A yield longer than this has given the core to a process that used all of its time slice, so one that computes.
+/// Minimum duration of a yield to a process that computes, which uses its whole time slice.
 const HOGGED: Duration = Duration::from_micros(500);
 
-/// The time for which a thread does not yield to such a process again. It doubles, up to `LONGEST_KEEP`, as long as each next yield is as long,
-/// so that these yields take less than a hundredth of the time.
+/// The time for which a thread does not yield to such a process again. The time doubles, up to
+/// `LONGEST_KEEP`, while each next yield is also that long,
+/// so that these yields take less than a hundredth of the thread's time.
 const KEEP: Duration = Duration::from_millis(20);
 const LONGEST_KEEP: Duration = Duration::from_millis(640);
 
@@ -39,7 +48,7 @@ struct Crowd {
     late: u32,
     moves: Moves,
     keep_until: Option<Instant>,
-    /// The duration for which the core will be kept next time.
+    /// The duration for which the thread will keep its core next time.
     keep: Duration,
 }
 
@@ -51,12 +60,13 @@ impl Crowd {
         keep: KEEP,
     };
 
-    /// Returns true if a yield at the time `now` would give the core to a process that computes.
+    /// Returns true if a yield at time `now` would give the core to a process that computes.
     fn keeps(&self, now: Instant) -> bool {
         self.keep_until.is_some_and(|time| now < time)
     }
 
-    /// Records a yield that ended at `now` and took `took`; returns true if the thread should move.
+    /// Records a yield that ended at `now` and lasted `took`;
+    /// returns true if the thread should move.
     fn count(&mut self, now: Instant, took: Duration) -> bool {
         if took > HOGGED {
             self.keep_until = Some(now + self.keep);
@@ -82,7 +92,7 @@ thread_local! {
     static CROWD: Cell<Crowd> = const { Cell::new(Crowd::NEW) };
 }
 
-/// Yields the core once, at the time `now`, and moves the thread if its yields have been late too often in a row.
+/// Yields the core once, at time `now`, and moves the thread after too many late yields in a row.
 pub fn yield_core(now: Instant) {
     let mut crowd = CROWD.get();
     if crowd.keeps(now) {
@@ -105,7 +115,7 @@ mod tests {
     const LATE: Duration = SHARED;
     const QUICK: Duration = Duration::from_nanos(300);
 
-    /// The moves of a thread whose yields come every 10 us and take the given times.
+    /// Returns the moves of a thread that yields every 10 us; the yields last for the given times.
     fn moves(crowd: &mut Crowd, mut now: Instant, yields: &[(usize, Duration)]) -> Vec<usize> {
         let took = yields.iter().flat_map(|&(n, took)| vec![took; n]);
         let mut moved = Vec::new();
@@ -130,7 +140,7 @@ mod tests {
     fn a_thread_that_finds_no_room_tries_more_and_more_rarely() {
         let mut crowd = Crowd::NEW;
         let moved = moves(&mut crowd, Instant::now(), &[(1600, LATE)]);
-        // 1, 2, 4, 8 ms after one another, in steps of 10 us.
+        // The pauses between moves are 1, 2, 4 and 8 ms, in steps of 10 us.
         assert_eq!(moved, [8, 108, 308, 708, 1508]);
         let later = Instant::now() + 3 * LONGEST;
         let again = moves(&mut crowd, later, &[(1, QUICK), (208, LATE)]);
@@ -145,7 +155,7 @@ mod tests {
         let now = start + 50 * Duration::from_micros(10);
         assert!(crowd.keeps(now) && crowd.keeps(now + KEEP / 2));
         assert!(!crowd.keeps(now + LONGEST_KEEP));
-        // A single such yield does not reset the count of late yields either.
+        // A single yield of this length does not reset the count of late yields.
         let mixed = [(4, LATE), (1, 2 * HOGGED), (4, LATE)];
         assert_eq!(moves(&mut Crowd { ..Crowd::NEW }, start, &mixed), [9]);
         assert!(!Crowd::NEW.keeps(start));

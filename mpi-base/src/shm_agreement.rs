@@ -1,19 +1,25 @@
 //! Agreement in shared memory: the processes of one node reach the same decision although some of them may die.
 //!
-//! Each member has a slot per round, writes it once, and reads those of the others.
+//! In each round every member writes its own slot once, and reads the slots of the other members.
 //! Memory outlives the process that wrote it. So if every member knows for certain which others have died,
-//! no messages are needed: a round is *settled* for a member when every other member has either written, or is dead and has not written.
+//! no messages are needed. A round is *settled* for a member when every other member has either
+//! written, or is dead and has not written.
 //!
 //! Guarantee: all members for which a round is settled read the same values.
-//! Reason: a slot is written once; and a member that is considered dead is dead, so its slot, read after that, no longer changes.
+//! Reason: a slot is written once, and a member counts as dead only if it is dead,
+//! so its slot does not change after that.
 //!
-//! Two sets of slots serve the rounds alternately. No member overwrites a slot that another has yet to read:
-//! a round is settled only after all living members have written, which they do after the previous round is settled for them.
+//! Two sets of slots serve the rounds alternately.
+//! No member overwrites a slot that another member has yet to read:
+//! a round is settled only after all living members have written,
+//! and they write only after the previous round is settled for them.
 //!
 //! A member that has decided may publish the decision, so that the others read one line instead of all slots.
-//! All that do so write the same value. No member publishes too late: until it has returned, no later round with the same set can begin.
+//! All members that publish write the same value. No member publishes too late:
+//! until it has returned, no later round with the same set can begin.
 //!
-//! SYNC POINT `slot.mark`: the round's mark is stored (Release) after the slot's words and read (Acquire) before them.
+//! SYNC POINT `slot.mark`: the round's mark is stored (Release) after the slot's words, and loaded
+//! (Acquire) before them.
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::cells::LINE;
@@ -22,17 +28,20 @@ use std::ops::Deref;
 /// The number of rounds whose slots exist at the same time.
 const SETS: u64 = 2;
 
-/// Words in front of a slot's data: the round's mark, and whether the member has left.
+/// Number of words in front of a slot's data:
+/// the round's mark, and a flag that the member has left.
 const HEAD: usize = 2;
 
 const WORD: usize = size_of::<u64>();
 
-/// The length of one slot in words, a whole number of lines, so that each line has one writer.
+/// Returns the length of one slot in words:
+/// a whole number of lines, so that each line has one writer.
 fn slot(says: usize) -> usize {
     (HEAD + says).next_multiple_of(LINE / WORD)
 }
 
-/// The number of words for the slots of `members` members with `says` data words each; the memory is initially zero.
+/// Returns the number of words for the slots of `members` members with `says` data words each.
+/// The memory must initially be zero.
 pub fn words(members: u32, says: usize) -> usize {
     (members as usize * slot(says) + LINE / WORD) * SETS as usize
 }
@@ -46,7 +55,8 @@ pub struct ShmAgreement<M> {
 }
 
 impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
-    /// Returns `None` if `memory` is shorter than [`words`] or there is no member `me`.
+    /// Creates the view; `None` if `memory` is shorter than [`words`] or if there is no member
+    /// `me`.
     pub fn new(memory: M, me: u32, members: u32, says: usize) -> Option<ShmAgreement<M>> {
         let fits = memory.len() >= words(members, says) && me < members;
         fits.then_some(ShmAgreement {
@@ -69,7 +79,7 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
         &self.memory[at..at + len]
     }
 
-    /// Writes this member's slot of a round, once; missing words are zero.
+    /// Writes this member's slot of a round, which is done once; missing words are zero.
     #[inline]
     pub fn write(&self, round: u64, words: &[u64]) {
         let slot = self.slot(self.me, round);
@@ -87,11 +97,12 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
         self.slot(member, round)[0].load(Ordering::Acquire) == round + 1
     }
 
-    /// Returns the first member from `from` on that is alive and has not written; the number of members if the round is settled.
+    /// Returns the first member from `from` on that is alive and has not written.
+    /// If the round is settled, returns the number of members.
     #[inline]
     pub fn settled(&self, round: u64, from: u32, mut is_dead: impl FnMut(u32) -> bool) -> u32 {
         let mut next = from;
-        // A member's death ends the wait for it; its slot is read after that.
+        // A dead member ends the wait for its slot, which is read only afterwards.
         while next < self.members && (self.has_written(next, round) || is_dead(next)) {
             next += 1;
         }
@@ -130,7 +141,7 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
         is_there.then(|| line[1].load(Ordering::Relaxed))
     }
 
-    /// Declares that this member does not read the slots any more.
+    /// Declares that this member no longer reads the slots.
     pub fn leave(&self) {
         // SYNC POINT slot.left: after this member's last read.
         self.slot(self.me, 0)[1].store(1, Ordering::Release);

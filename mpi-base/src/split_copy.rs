@@ -1,19 +1,26 @@
-//! Cooperative copying: work cut into pieces that the owner takes from the front and one helper from the back, until they meet.
+//! Cooperative copying: the owner takes pieces of the work from the front and one helper takes
+//! pieces from the back, until they meet.
 //!
-//! Neither side waits for the other: a helper that never starts costs nothing, and a late one finds no pieces left.
-//! Each side works on its own end, so the pieces of repeated work stay in the same core's cache.
+//! Neither side waits for the other: a helper that never starts costs nothing,
+//! and a late helper finds no pieces.
+//! Each side has its own end of the work, so the pieces of repeated work stay in the same core's
+//! cache.
 //!
 //! ```text
 //! word:  63     32 31   16 15   0
 //!        [ number ][ front ][ back ]     pieces front..back have not been taken
 //! ```
 //!
-//! Ownership: only the owner offers, and only when everything previously offered in the same slot has been taken;
-//! each offer has a new number, so a helper of an earlier offer changes nothing.
+//! Ownership: only the owner offers, and only when all pieces of the slot's previous offer have
+//! been taken.
+//! Each offer has a new number, so a helper of an earlier offer changes nothing.
 //!
-//! SYNC POINT `pieces.taken`: the helper's compare-and-swap (Release) is read by the owner when it finds nothing left (Acquire),
-//! so that the owner also sees what the helper wrote before it took the piece, in particular its mark in [`Helping`].
-//! SYNC POINT `pieces.done`: the helper's clearing of that mark (Release) is read by an owner that waits for it (Acquire).
+//! SYNC POINT `pieces.taken`: the helper takes a piece by a compare-and-swap (Release);
+//! the owner loads the word (Acquire) when no piece is left,
+//! so the owner also sees what the helper stored before it took the piece,
+//! in particular its mark in [`Helping`].
+//! SYNC POINT `pieces.done`: the helper clears that mark (Release);
+//! an owner that waits for the helper loads the mark (Acquire).
 #![allow(unsafe_code)]
 
 use crate::atomic::{AtomicU64, Ordering};
@@ -34,14 +41,14 @@ impl Default for Pieces {
 }
 
 impl Pieces {
-    /// Returns an exhausted offer, which is what zeroed shared memory holds.
+    /// Returns an exhausted offer; zeroed shared memory is also an exhausted offer.
     pub fn new() -> Pieces {
         Pieces(AtomicU64::new(0))
     }
 
-    /// Offers `pieces` pieces under a number that was not used in this slot before; only for the owner.
+    /// Offers `pieces` pieces under a number that this slot has not had before (owner only).
     ///
-    /// Returns false, and offers nothing, if pieces of the previous offer are left.
+    /// Returns false, and offers nothing, if the previous offer has pieces left.
     pub fn offer(&self, number: u32, pieces: u16) -> bool {
         let exhausted = !is_open(self.0.load(Ordering::Relaxed));
         if exhausted {
@@ -57,7 +64,8 @@ impl Pieces {
         number_of(word) == number && is_open(word)
     }
 
-    /// Takes the first remaining piece of offer `number` if its index is less than `most`; only for the owner.
+    /// Takes the first remaining piece of offer `number` if its index is less than `most` (owner
+    /// only).
     pub fn take_front(&self, number: u32, most: u16) -> Option<u16> {
         self.take(number, |word, front, _| {
             (front < most).then_some((word + (1 << 16), front))
@@ -69,7 +77,7 @@ impl Pieces {
         self.take(number, |word, _, back| Some((word - 1, back - 1)))
     }
 
-    /// Takes the piece that `choose` selects; `choose` returns the next word and the piece, or `None`.
+    /// Takes the piece that `choose` selects: it returns the next word and the piece, or `None`.
     fn take(
         &self,
         number: u32,
@@ -93,7 +101,7 @@ impl Pieces {
     }
 }
 
-/// The offers that one owner has open at a time; each number has its slot.
+/// The open offers of one owner; each offer number has a slot.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Offers([Pieces; OFFERS]);
@@ -112,9 +120,10 @@ impl Offers {
     }
 }
 
-/// Which process this process is helping at present, for an owner that wants to reuse its memory.
+/// The offer that this process is helping with, for an owner that wants to reuse its memory.
 ///
-/// Only the helper writes it, before it takes the first piece and after it has completed the last.
+/// Only the helper writes this, before it takes the first piece and after it has completed the
+/// last one.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Helping(AtomicU64);
@@ -130,25 +139,26 @@ impl Default for Helping {
 }
 
 impl Helping {
-    /// Returns the state "not helping", which is what zeroed shared memory holds.
+    /// Returns the state "not helping"; zeroed shared memory has this state.
     pub fn new() -> Helping {
         Helping(AtomicU64::new(0))
     }
 
-    /// Marks that this process may be working on pieces of offer `number` of rank `owner` from now on.
+    /// Marks that this process may work on pieces of offer `number` of rank `owner` from now on.
     pub fn begin(&self, owner: u32, number: u32) {
-        // Published by the compare-and-swap that takes a piece, SYNC POINT pieces.taken.
+        // The compare-and-swap that takes a piece publishes this store, SYNC POINT pieces.taken.
         self.0
             .store(Helping::mark(owner, number), Ordering::Relaxed);
     }
 
-    /// Marks that all pieces taken are complete.
+    /// Marks that all pieces that the helper has taken are complete.
     pub fn end(&self) {
         // SYNC POINT pieces.done
         self.0.store(0, Ordering::Release);
     }
 
-    /// Returns true if the helper may still be working on pieces of offer `number` of rank `owner`, which has no pieces left to take.
+    /// Returns true if the helper may still work on pieces of offer `number` of rank `owner`.
+    /// The offer must have no pieces left to take.
     pub fn is_with(&self, owner: u32, number: u32) -> bool {
         // SYNC POINT pieces.done
         self.0.load(Ordering::Acquire) == Helping::mark(owner, number)

@@ -1,10 +1,15 @@
-//! Lossless conversion between bytes and text: MPI treats a program's strings as bytes and must return what was set, in whatever encoding (sections 7.8 and 10.1).
+//! Lossless conversion between bytes and text.
+//! MPI treats a program's strings as bytes in any encoding and must return what was set (sections
+//! 7.8 and 10.1).
 //!
 //! Internally such a string is a `String`, so that it can be part of a message.
-//! A byte that is not part of UTF-8 becomes a private-use character, from `ESCAPES` on, and becomes that byte again on the way out;
-//! the bytes of such characters themselves are escaped too, because otherwise two strings could become one.
+//! A byte that is not part of UTF-8 becomes a private-use character, from `ESCAPES` on,
+//! and is converted back to that byte on output.
+//! The bytes of these characters themselves are also escaped,
+//! because otherwise two strings could become equal.
 //!
-//! Such a `String` must not be passed to the system: the name of a file or a program is converted with [`to_os`] or [`to_path`].
+//! Such a `String` must not be passed to the system:
+//! [`to_os`] or [`to_path`] converts the name of a file or program.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -41,7 +46,7 @@ pub fn from_bytes(bytes: &[u8]) -> String {
     text
 }
 
-/// Converts text to the bytes that it was made from.
+/// Converts text from [`from_bytes`] back to its bytes.
 pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
     if !text.chars().any(|c| escaped(c).is_some()) {
         return Cow::Borrowed(text.as_bytes());
@@ -61,12 +66,12 @@ pub fn from_os(name: impl AsRef<OsStr>) -> String {
     from_bytes(name.as_ref().as_bytes())
 }
 
-/// Converts text to the name for the system that it was made from.
+/// Converts text from [`from_os`] back to the name for the system.
 pub fn to_os(text: &str) -> OsString {
     OsString::from_vec(to_bytes(text).into_owned())
 }
 
-/// As [`to_os`], as the path of a file or directory.
+/// As [`to_os`], for the path of a file or directory.
 pub fn to_path(text: &str) -> PathBuf {
     to_os(text).into()
 }

@@ -1,7 +1,9 @@
-//! Detection of valgrind and its client requests. Valgrind observes what this process does, but not what other processes do to its memory.
+//! Detection of valgrind, and its client requests.
+//! Valgrind observes this process's accesses, but not those of other processes to its memory.
 //!
-//! A tool that tracks every byte considers memory that another process has filled as uninitialised,
-//! so under valgrind no peer is asked to write into this process (`process_vm_writev(2)`); memory that this process reads itself is tracked correctly.
+//! A tool that tracks every byte takes memory that another process has filled for uninitialised.
+//! So under valgrind no peer writes into this process (`process_vm_writev(2)`);
+//! memory that this process copies itself is tracked correctly.
 
 #![allow(unsafe_code)]
 
@@ -24,8 +26,10 @@ fn request_running() -> u64 {
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn request(request: [u64; 6]) -> u64 {
     let mut answer: u64 = 0;
-    // SAFETY: valgrind recognises these rotations, by 128 bits in all, and the exchange of a register with itself; to a processor they do nothing but set flags
-    // (valgrind.h, `__SPECIAL_INSTRUCTION_PREAMBLE`). The request is read only, and lives through the block.
+    // SAFETY: valgrind recognises these rotations (by 128 bits in total) and the exchange of a
+    // register with itself; a processor only changes flags by them (valgrind.h,
+    // `__SPECIAL_INSTRUCTION_PREAMBLE`).
+    // The request is only read, and outlives the block.
     unsafe {
         std::arch::asm!(
             "rol rdi, 3",
@@ -41,7 +45,7 @@ pub(crate) fn request(request: [u64; 6]) -> u64 {
     answer
 }
 
-/// Client requests are not implemented for this processor.
+/// Returns 0: client requests are not implemented for this processor.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn request(_: [u64; 6]) -> u64 {
     0

@@ -1,20 +1,27 @@
 //! The waiting policy: a process polls, then yields, then sleeps on its doorbell.
 //!
-//! A [`WaitPolicy`], computed once from the number of cores and of ranks on them, determines the steps and their lengths.
-//! Measured with sixty ranks on two cores: pure spinning takes 440 ms for a barrier, a long spin before yielding 3 ms.
-//! On oversubscribed cores the awaited rank mostly needs this core, so each poll without a result is followed by a yield:
+//! A [`WaitPolicy`] determines the steps of a wait and their lengths.
+//! It is computed once from the numbers of cores and of ranks on them.
+//! Measured for a barrier of sixty ranks on two cores:
+//! 440 ms with pure spinning, 3 ms with a long spin before yielding.
+//! On oversubscribed cores the awaited rank usually needs this core,
+//! so each poll without a result is followed by a yield:
 //! ten more polls before each yield slowed a ring of messages by a tenth.
-//! With a core for each rank a wake-up costs about 40 us, so it pays to spin about that long first.
+//! With one core per rank a wake-up costs about 40 us, so a waiter first spins for about that time.
 //!
-//! On a core shared with a process that computes, one yield costs a whole time slice of 3 to 4 ms, because the scheduler gives that process the rest of the yielder's slice.
+//! On a core shared with a process that computes, a yield costs a time slice of 3 to 4 ms,
+//! because the scheduler gives that process the rest of the yielder's slice.
 //! A rank that sleeps on its doorbell is scheduled within 10 to 30 us after it is woken.
 //! So a waiter whose yield was long sleeps without another yield ([`Waiter::has_met_load`]),
-//! and the process's next waits start with the policy [`WaitPolicy::without_yields`].
-//! A yield is long if it took more than one turn of each rank that may share the core ([`WaitPolicy::for_ranks`]): then one of them computes, and a message
-//! from another core waits equally long.
+//! and the next waits of the process start with the policy [`WaitPolicy::without_yields`].
+//! A yield is long if it took more than one turn of each rank that may share the core
+//! ([`WaitPolicy::for_ranks`]). Then one of these ranks computes,
+//! and a message from another core waits for the same time.
 //!
-//! A yield that returns at once has found the core idle. A sleep there would cost the wake-up of the core, 30 to 50 us on a virtual machine,
-//! so such yields count for less ([`AT_ONCE`]) and a waiter on an idle core polls about as long as a wake-up takes.
+//! A yield that returns at once has found the core idle.
+//! A sleep on an idle core costs the core's wake-up, 30 to 50 us on a virtual machine.
+//! So such yields count for less ([`AT_ONCE`]),
+//! and a waiter on an idle core polls for about the time of a wake-up.
 
 use std::time::{Duration, Instant};
 
@@ -23,22 +30,23 @@ use crate::doorbell::{Doorbell, NAP};
 use crate::occupancy::Occupancy;
 use crate::yield_now::{Yielded, timed_yield};
 
-/// The number or duration of each step of waiting.
+/// The number or the duration of each step of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// Polls without a pause.
+    /// Number of polls without a pause.
     pub spins: u32,
-    /// Time of polling with a pause between polls.
+    /// Duration of polling with a pause between two polls.
     pub pauses: Duration,
-    /// Polls after yields of the core that let another thread run.
+    /// Number of polls that each follow a yield of the core to another thread.
     pub yields: u32,
-    /// The same for a thread of a process that has more waiting threads than cores.
+    /// The value of `yields` for a thread of a process that has more waiting threads than cores.
     pub yields_to_threads: u32,
-    /// After a yield longer than this the waiter sleeps.
+    /// After a yield that is longer than this, the waiter sleeps.
     pub long: Yielded,
-    /// The longest single sleep.
+    /// Maximum duration of one sleep.
     pub nap: Duration,
-    /// A program that polls without waiting (`MPI_Test` in a loop) yields the core after this number of polls without a result.
+    /// Number of polls without a result after which a program that polls without waiting
+    /// (`MPI_Test` in a loop) yields the core.
     pub looks: u32,
 }
 
@@ -62,7 +70,8 @@ impl WaitPolicy {
         yields_to_threads: 12,
         long: Yielded::LONG,
         nap: NAP,
-        // A polling rank may have work of its own: with 4, the random accesses of hpcc reached a third of their rate with 16.
+        // A polling rank may have its own work: with 4,
+        // random accesses of hpcc had a third of their rate with 16.
         looks: 16,
     };
 
@@ -74,7 +83,8 @@ impl WaitPolicy {
         }
     }
 
-    /// Returns the policy for a process that shares its core with one that computes: it sleeps instead of yielding.
+    /// Returns the policy for a process that shares its core with a process that computes:
+    /// sleeps replace yields.
     pub const fn without_yields(self) -> WaitPolicy {
         WaitPolicy {
             yields: 0,
@@ -85,9 +95,11 @@ impl WaitPolicy {
 
     /// Returns the policy for `ranks` ranks that share a core.
     ///
-    /// A yield during which each of them handles a short message is not long; one during which a rank computed is.
+    /// A yield in which each of them handles a short message is not long;
+    /// a yield in which one of them computes is long.
     pub fn for_ranks(self, ranks: usize) -> WaitPolicy {
-        /// The time of a rank that handles messages, and the shortest computation that counts, in microseconds.
+        /// The time of a rank that handles messages, and the minimum time that counts as computing,
+        /// in microseconds.
         const SHARE: u64 = 10;
         const COMPUTATION: u64 = 25;
         let round = Yielded::micros(COMPUTATION + SHARE * ranks as u64);
@@ -107,7 +119,7 @@ impl WaitPolicy {
     }
 }
 
-/// One wait, step by step.
+/// One wait, performed step by step.
 ///
 /// ```text
 /// let mut waiter = Waiter::new(policy);
@@ -119,11 +131,12 @@ impl WaitPolicy {
 pub struct Waiter {
     policy: WaitPolicy,
     stage: Stage,
-    /// The long yield of this wait, if there was one.
+    /// The duration of the long yield of this wait; `None` if there was none.
     met_load: Option<Yielded>,
 }
 
-/// A yield that lets another thread run counts as this number of yields that return at once.
+/// Number of yields that return at once and together count as one yield that lets another thread
+/// run.
 pub const AT_ONCE: u32 = 8;
 
 /// The stage of a wait; the policy determines the length of each stage.
@@ -136,11 +149,11 @@ enum Stage {
         until: Instant,
         count: u32,
     },
-    /// In yields that return at once.
+    /// The stage of yields of the core.
     Yield {
         left: u32,
     },
-    /// `is_new` is true until [`Waiter::begins_to_sleep`] has been called.
+    /// The stage of sleeps; `is_new` is true until [`Waiter::begins_to_sleep`] has been called.
     Sleep {
         is_new: bool,
     },
@@ -154,7 +167,7 @@ impl Stage {
     }
 }
 
-/// The clock is read once in this many pauses.
+/// Number of pauses after which the clock is read.
 const LOOK: u32 = 16;
 
 impl Waiter {
@@ -167,13 +180,14 @@ impl Waiter {
         }
     }
 
-    /// Returns the long yield of this wait: it gave the core to a process that computes.
+    /// Returns the duration of this wait's long yield,
+    /// which gave the core to a process that computes.
     #[inline]
     pub fn has_met_load(&self) -> Option<Yielded> {
         self.met_load
     }
 
-    /// Records a long yield: this wait does not yield again.
+    /// Records a long yield, after which this wait no longer yields.
     #[cold]
     fn meet_load(&mut self, took: Yielded) {
         self.met_load = Some(took);
@@ -197,7 +211,8 @@ impl Waiter {
             self.stage = Stage::yields(self.policy.yields_to_threads);
         }
         self.spend(took);
-        // A thread of the same process that sends many messages holds the core for longer than a rank that waits.
+        // A thread of the same process that sends many messages occupies the core for longer than
+        // a waiting rank.
         if took > Yielded::LONG {
             self.meet_load(took);
         }
@@ -211,7 +226,7 @@ impl Waiter {
         }
     }
 
-    /// Reduces the number of yields that remain.
+    /// Reduces the number of remaining yields by a yield of duration `took`.
     #[inline(always)]
     fn spend(&mut self, took: Yielded) {
         let cost = match took < Yielded::IDLE {
@@ -223,19 +238,19 @@ impl Waiter {
         }
     }
 
-    /// Restarts the wait's stages, because a message arrived.
+    /// Restarts the stages of the wait, because a message has arrived.
     #[inline]
     pub fn reset(&mut self) {
         self.stage = self.policy.first();
     }
 
-    /// Returns true if the polling stages are over, so that the next step may sleep.
+    /// Returns true if the polling stages have ended, so the next step may sleep.
     #[inline]
     pub fn is_tired(&self) -> bool {
         matches!(self.stage, Stage::Sleep { .. })
     }
 
-    /// Returns true once each time the wait changes from polling to sleeping.
+    /// Returns true once whenever the wait changes from polling to sleeping.
     #[cold]
     pub fn begins_to_sleep(&mut self) -> bool {
         match &mut self.stage {
@@ -244,19 +259,22 @@ impl Waiter {
         }
     }
 
-    /// Waits one step; `news` must poll every source that rings `doorbell`, and is called right before a sleep.
+    /// Performs one step of the wait; `news` must poll every source that rings `doorbell`,
+    /// and runs directly before a sleep.
     #[inline]
     pub fn pause(&mut self, doorbell: &Doorbell, news: impl FnOnce() -> bool) {
         self.pause_or(|nap| doorbell.sleep(nap, news));
     }
 
-    /// Waits one step; when the time for polling is over, calls `sleep` with the longest time that it may take.
+    /// Performs one step of the wait; after the polling stages,
+    /// calls `sleep` with its maximum duration.
     #[inline]
     pub fn pause_or(&mut self, sleep: impl FnOnce(Duration)) {
         match &mut self.stage {
             Stage::Spin { left } if *left > 0 => *left -= 1,
             Stage::Yield { left } if *left > 0 => {
-                // Inlined: after a yield, the returns of the enclosing calls are mispredicted (`yield_now`).
+                // The function is inlined: after a yield, the returns of the enclosing calls are
+                // mispredicted (`yield_now`).
                 let took = timed_yield();
                 self.count_yield(took);
             }
@@ -285,8 +303,9 @@ impl Waiter {
                     if now >= *until {
                         self.stage = Stage::yields(self.policy.yields);
                     } else {
-                        // If the rank has its own core, this costs a short system call; if the system has placed two ranks on one core, it saves a time
-                        // slice, and one of them moves.
+                        // If the rank has its own core, this costs a short system call.
+                        // If the system has placed two ranks on one core, this saves a time slice,
+                        // and one of them moves.
                         yield_core(now);
                     }
                 }
@@ -300,7 +319,7 @@ impl Waiter {
 #[cfg(not(loom))]
 use crate::shared_core::yield_core;
 
-/// loom models have no cores to move between.
+/// Does nothing: loom models have no cores to move between.
 #[cfg(loom)]
 fn yield_core(_: Instant) {
     crate::yield_now::yield_now();
@@ -311,7 +330,8 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// The number of steps that a waiter takes before it first calls `news`, that is, before it would sleep.
+    /// Returns the number of steps that a waiter takes before it first calls `news`,
+    /// when it would sleep.
     fn steps_before_sleep(waiter: &mut Waiter) -> u32 {
         let doorbell = Doorbell::new();
         let asked = Cell::new(false);
@@ -337,8 +357,10 @@ mod tests {
     fn a_waiter_passes_every_stage_and_starts_over_when_reset() {
         let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED);
         let first = steps_before_sleep(&mut waiter);
-        // Every poll but the one that ends the stage is followed by a yield, and the last by a sleep.
-        // Yields on an idle core count for less, and beside a process that computes one may be the last.
+        // Every poll except the one that ends the stage is followed by a yield,
+        // and the last one by a sleep.
+        // Yields on an idle core count for less; next to a process that computes,
+        // one yield may be the last.
         let yields = WaitPolicy::OVERSUBSCRIBED.yields;
         let steps = 2..=AT_ONCE * yields + 2;
         assert!(steps.contains(&first), "{first} steps");
@@ -367,7 +389,7 @@ mod tests {
         assert_eq!(steps_before_sleep(&mut Waiter::new(beside_load)), 2);
     }
 
-    /// The number of yields of this duration before the wait is tired.
+    /// Returns the number of yields of this duration after which the wait may sleep.
     fn yields_of(took: Yielded) -> u32 {
         let mut waiter = Waiter::new(WaitPolicy::DEDICATED);
         let mut yields = 0;

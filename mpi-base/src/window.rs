@@ -1,20 +1,27 @@
 //! Shared-memory synchronisation of RMA windows among members on one node, without messages.
 //!
 //! **Locks.** Each member has a [`Lock`]: shared and exclusive requests draw tickets from one counter and enter in ticket order;
-//! consecutive shared requests enter together. A request that has to wait stores its member's local index in a slot, by ticket,
-//! so that the rank that lets it in can ring its doorbell.
-//! A lock of all members draws no ticket: the member raises a flag in a line of its own ([`Line`]) and checks whether an
+//! consecutive shared requests enter together.
+//! A request that has to wait stores its member's local index in a slot, indexed by ticket,
+//! so that the rank that admits it can ring its doorbell.
+//! A lock of all members draws no ticket: the member raises a flag in its own line ([`Line`]) and
+//! checks whether an
 //! exclusive lock is announced ([`Announced`]); an exclusive lock announces itself and then waits until no flag is raised.
-//! If one is announced, the member lowers the flag and draws shared tickets as any other.
+//! If one is announced, the member lowers the flag and draws shared tickets like other requests.
 //!
-//! **Post, start, complete, wait.** Each ordered pair (writer, reader) has two counters that only increase, in a [`Line`] that the writer writes
-//! and the reader reads. The reader compares them with the values that it expects ([`Awaited`]), so that an early post or completion is kept and never lost.
+//! **Post, start, complete, wait.** Each ordered pair (writer,
+//! reader) has two counters that only increase, in a [`Line`] that only the writer writes.
+//! The reader compares them with the values that it expects ([`Awaited`]),
+//! so an early post or completion is kept and never lost.
 //!
-//! **Updates.** Accumulates on one member's memory use atomic instructions or the locks of stripes ([`Stripe`]), according to its mode ([`UpdateMode`]).
+//! **Updates.** Accumulates on one member's memory use atomic instructions or the locks of stripes
+//! ([`Stripe`]), depending on the memory's mode ([`UpdateMode`]).
 //!
-//! SYNC POINT `window.ticket`: a rank that lets others in stores first and then polls for tickets; a rank that draws a ticket polls afterwards whether it may enter.
-//! SYNC POINT `window.all`: a rank that raises a flag polls for announcements afterwards; a rank that announces polls the flags afterwards.
-//! Both are sequentially consistent: at least one of the two sees the other.
+//! SYNC POINT `window.ticket`: a rank that admits others stores first and then polls for tickets;
+//! a rank that draws a ticket then polls whether it may enter.
+//! SYNC POINT `window.all`: a rank that raises a flag then polls for announcements;
+//! a rank that announces then polls the flags.
+//! Both are sequentially consistent: at least one of the two ranks sees the other's store.
 
 #![allow(unsafe_code)]
 
@@ -33,9 +40,9 @@ pub use update_mode::{UpdateMode, Updating, under_each};
 /// The mode of a lock request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Several ranks may hold the lock in this mode at the same time.
+    /// Several ranks may hold the lock at the same time.
     Shared,
-    /// Only one rank holds the lock.
+    /// Only one rank may hold the lock.
     Exclusive,
 }
 
@@ -62,11 +69,12 @@ impl Ticket {
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Lock {
-    /// The next ticket.
+    /// The number of the next ticket.
     next: AtomicU32,
     /// The exclusive holder's index on the node plus one; used only in reports.
     holder: AtomicU32,
-    /// Low half: the number of the shared ticket that may enter now. High half: that of the exclusive ticket.
+    /// The numbers of the tickets that may enter now:
+    /// the shared one in the low half, the exclusive one in the high half.
     turn: AtomicU64,
 }
 
@@ -74,7 +82,7 @@ pub struct Lock {
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Lock {}
 
-/// Adds to the two halves of a turn separately, each with wrap-around.
+/// Adds to the two halves of a turn separately; each half wraps around.
 fn advanced(turn: u64, shared: u32, exclusive: u32) -> u64 {
     let (low, high) = (turn as u32, (turn >> 32) as u32);
     u64::from(low.wrapping_add(shared)) | u64::from(high.wrapping_add(exclusive)) << 32
@@ -86,7 +94,8 @@ impl Lock {
         Lock::default()
     }
 
-    /// Draws a ticket; the caller stores its local index in the ticket's slot and then polls [`Lock::admits`] until it is admitted.
+    /// Draws a ticket. The caller stores its local index in the ticket's slot and then polls
+    /// [`Lock::admits`] until the ticket is admitted.
     #[inline]
     pub fn draw(&self, mode: Mode) -> Ticket {
         // SYNC POINT window.ticket
@@ -100,7 +109,7 @@ impl Lock {
         self.next.load(Ordering::SeqCst)
     }
 
-    /// Returns true if it is the ticket's turn.
+    /// Returns true if the ticket may enter now.
     #[inline]
     pub fn admits(&self, ticket: Ticket) -> bool {
         let turn = self.turn.load(Ordering::SeqCst);
@@ -111,7 +120,8 @@ impl Lock {
         number == ticket.number
     }
 
-    /// Enters with a ticket that is admitted; returns true if the owners of the [`Lock::waiting`] tickets may have to be woken.
+    /// Enters with an admitted ticket.
+    /// Returns true if the owners of the [`Lock::waiting`] tickets may have to be woken.
     #[inline]
     pub fn enter(&self, ticket: Ticket, place: u32) -> bool {
         match ticket.mode {
@@ -119,12 +129,12 @@ impl Lock {
                 self.holder.store(place + 1, Ordering::Relaxed);
                 false
             }
-            // The next shared request may enter at once.
+            // The next request may enter at once if it is shared.
             Mode::Shared => self.advance(1, 0),
         }
     }
 
-    /// Leaves the lock; returns true under the same condition as [`Lock::enter`].
+    /// Leaves the lock; the result is that of [`Lock::enter`].
     #[inline]
     pub fn leave(&self, mode: Mode) -> bool {
         match mode {
@@ -155,26 +165,29 @@ impl Lock {
         }
     }
 
-    /// Returns the numbers of the tickets that may enter now, if they have been drawn: the shared and the exclusive one.
+    /// Returns the numbers of the shared and of the exclusive ticket that may enter now;
+    /// they may not be drawn yet.
     pub fn waiting(&self) -> [u32; 2] {
         let turn = self.turn.load(Ordering::SeqCst);
         [turn as u32, (turn >> 32) as u32]
     }
 
-    /// Returns the exclusive holder's index on the node; the holder may have left by the time the caller uses it.
+    /// Returns the exclusive holder's index on the node; the holder may already have left.
     pub fn holder(&self) -> Option<u32> {
         self.holder.load(Ordering::Relaxed).checked_sub(1)
     }
 }
 
-/// loom models a total order of sequentially consistent fences, but not of accesses; processors and the language have both.
+/// loom has a total order of sequentially consistent fences, but not of accesses;
+/// processors and the language have both.
 #[inline(always)]
 fn settle() {
     #[cfg(loom)]
     fence(Ordering::SeqCst);
 }
 
-/// The number of exclusive locks of a window that are requested or held on a node; one cache line, in the memory of the node's first member.
+/// The number of exclusive locks of a window that are requested or held on a node,
+/// in one cache line of the memory of the node's first member.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Announced(AtomicU32);
@@ -184,12 +197,12 @@ pub struct Announced(AtomicU32);
 unsafe impl crate::mem::Shared for Announced {}
 
 impl Announced {
-    /// No lock announced.
+    /// Returns a count without announced locks.
     pub fn new() -> Announced {
         Announced::default()
     }
 
-    /// Announces an exclusive lock; the caller polls all flags before it enters.
+    /// Announces an exclusive lock; the caller must poll all flags before it enters.
     #[inline]
     pub fn announce(&self) {
         // SYNC POINT window.all
@@ -197,20 +210,21 @@ impl Announced {
         settle();
     }
 
-    /// Withdraws the announcement.
+    /// Withdraws the announcement of an exclusive lock.
     #[inline]
     pub fn withdraw(&self) {
         self.0.fetch_sub(1, Ordering::Release);
     }
 
-    /// Returns true if a lock is announced.
+    /// Returns true if an exclusive lock is announced.
     #[inline]
     pub fn any(&self) -> bool {
         self.0.load(Ordering::SeqCst) != 0
     }
 }
 
-/// The words that one member, the writer, publishes to another; one cache line, so that no two members write the same line.
+/// The words that one member, the writer, publishes to another,
+/// in one cache line that no other member writes.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Line {
@@ -225,7 +239,7 @@ pub struct Line {
 unsafe impl crate::mem::Shared for Line {}
 
 impl Line {
-    /// A line with nothing published yet.
+    /// Returns a line with nothing published.
     pub fn new() -> Line {
         Line::default()
     }
@@ -237,7 +251,8 @@ impl Line {
         self.posted.store(before.wrapping_add(1), Ordering::Release);
     }
 
-    /// Returns the number of posts of the writer; the writer's earlier stores are visible.
+    /// Returns the writer's number of posts; the writer's stores before them are visible
+    /// afterwards.
     #[inline]
     pub fn posted(&self) -> u32 {
         self.posted.load(Ordering::Acquire)
@@ -251,13 +266,15 @@ impl Line {
             .store(before.wrapping_add(1), Ordering::Release);
     }
 
-    /// Returns the number of completions of the writer; its accesses are visible.
+    /// Returns the writer's number of completions;
+    /// the writer's accesses before them are visible afterwards.
     #[inline]
     pub fn completed(&self) -> u32 {
         self.completed.load(Ordering::Acquire)
     }
 
-    /// Raises the flag of a lock of all members unless an exclusive lock is announced; returns true if the flag is up (writer only).
+    /// Raises the flag of a lock of all members, unless an exclusive lock is announced.
+    /// Returns true if the flag is raised (writer only).
     #[inline]
     pub fn hold_all(&self, announced: &Announced) -> bool {
         self.all.store(1, Ordering::Relaxed);
@@ -270,7 +287,8 @@ impl Line {
         true
     }
 
-    /// Lowers the flag (writer only); returns true if the rank that has announced an exclusive lock must be rung.
+    /// Lowers the flag of a lock of all members (writer only).
+    /// Returns true if the rank that has announced an exclusive lock must be woken.
     #[inline]
     pub fn release_all(&self, announced: &Announced) -> bool {
         self.all.store(0, Ordering::Release);
@@ -278,22 +296,22 @@ impl Line {
         announced.any()
     }
 
-    /// Returns true if the flag is up.
+    /// Returns true if the flag of a lock of all members is raised.
     #[inline]
     pub fn holds_all(&self) -> bool {
         self.all.load(Ordering::SeqCst) != 0
     }
 }
 
-/// A lock that is held briefly, around one update of memory for which no single instruction exists.
+/// A lock that is held briefly, for one update of memory that no single instruction can make.
 ///
 /// Zeroed memory is a free lock.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Stripe {
-    /// 0, or the holder's index on the node plus one.
+    /// The holder's index on the node plus one; 0 if the lock is free.
     holder: AtomicU32,
-    /// The number of short updates in a row; written by holders.
+    /// The number of consecutive short updates; only holders write it.
     shorts: AtomicU32,
 }
 
@@ -302,13 +320,15 @@ pub struct Stripe {
 unsafe impl crate::mem::Shared for Stripe {}
 
 impl Stripe {
-    /// A free lock.
+    /// Returns a free lock.
     pub fn new() -> Stripe {
         Stripe::default()
     }
 
-    /// Runs `update` under the lock, for the process with index `me` on the node; between series of failed attempts it yields, because the holder may need the core.
-    /// If `has_ended` returns true for the holder, the caller takes over the lock; a partial update of that process remains.
+    /// Runs `update` under the lock, for the process with index `me` on the node.
+    /// Between series of failed attempts it yields, because the holder may need the core.
+    /// If `has_ended` returns true for the holder, the caller takes the lock over;
+    /// a partial update of the ended process remains.
     #[inline]
     pub fn with<R>(
         &self,
@@ -349,7 +369,7 @@ impl Stripe {
 }
 
 impl Stripe {
-    /// Counts a short update, or resets the number of consecutive short ones (holder only).
+    /// Counts a short update, or resets the number of consecutive short updates (holder only).
     #[inline]
     pub fn note(&self, is_short: bool) {
         let row = match is_short {
@@ -359,14 +379,14 @@ impl Stripe {
         self.shorts.store(row, Ordering::Relaxed);
     }
 
-    /// Returns the number of short updates in a row.
+    /// Returns the number of consecutive short updates.
     #[inline]
     pub fn shorts(&self) -> u32 {
         self.shorts.load(Ordering::Relaxed)
     }
 }
 
-/// Releases a stripe on drop, also if an update panics.
+/// A guard that releases a stripe on drop, also if an update panics.
 struct Held<'a>(&'a Stripe);
 
 impl Drop for Held<'_> {

@@ -1,17 +1,22 @@
 //! Mapping another process's memory through the kernel module XPMEM, the device `/dev/xpmem`.
 //!
-//! A process exports its whole address space under a name, any process of the same user that knows the name may map parts of it,
+//! A process exports its whole address space under a name.
+//! Any process of the same user that knows the name may map parts of it,
 //! and the mapping follows the owner's address space: an address denotes what the owner has mapped there at the time of the access.
 //!
 //! Guarantee: a refusal is an error, and nothing remains when a [`Permit`] and its [`Attachment`]s are dropped or the process ends.
 //!
 //! What the caller must know about the kernel module:
-//! * A load or store faults (`SIGBUS`) at addresses where the owner has no memory that it may write itself, and after the owner has ended.
-//!   [`is_mappable`] lets an owner check beforehand that its range is memory of the kind that never faults.
-//! * Mapped memory can be loaded and stored, but the system's own copies between processes refuse it, and so does XPMEM.
-//! * A child made by `fork` does not inherit the mapping. Every page that was accessed stays in memory until it is detached.
-//! * The kernel keeps one state per process, not per descriptor: when a process closes one descriptor of the device, all of its mappings disappear.
-//!   So a process opens the device once, and never closes it.
+//! * A load or store faults (`SIGBUS`) at addresses where the owner has no memory that it can
+//!   write, and after the owner has ended.
+//!   With [`is_mappable`] an owner checks beforehand that its range is memory that never faults.
+//! * Mapped memory can be loaded and stored, but neither the system's copies between processes nor
+//!   XPMEM accept it.
+//! * A child of `fork` does not inherit the mapping.
+//!   Every page that was accessed stays in memory until the mapping is detached.
+//! * The kernel has one state per process, not per descriptor:
+//!   when a process closes one descriptor of the device, all of its mappings disappear.
+//!   So a process opens the device once and never closes it.
 
 #![allow(unsafe_code)]
 
@@ -27,20 +32,20 @@ use std::sync::OnceLock;
 
 const PATH: &str = "/dev/xpmem";
 
-/// Why memory cannot be mapped.
+/// The reason why memory cannot be mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XpmemError {
     /// The device does not exist.
     Absent,
-    /// This user, or this container, may not open it.
+    /// This user or this container may not open the device.
     Forbidden,
-    /// The module is too old to issue names of 64 bits.
+    /// The module is too old: its names have fewer than 64 bits.
     Old,
     /// The process that exported the memory has ended, or belongs to another user.
     Gone,
-    /// No address space contains such a range.
+    /// The address space does not contain this range.
     BadRange,
-    /// Another error of the system, by its number.
+    /// The system reported another error, with this number.
     Refused(i32),
 }
 
@@ -77,14 +82,15 @@ pub struct Device {
     name: Name,
 }
 
-/// The device of this process, opened by the first call. From then on the kernel notifies the module of everything that this process unmaps.
+/// Returns this process's device, which the first call opens.
+/// From then on the kernel notifies the module of every range that this process unmaps.
 pub fn device() -> Result<&'static Device, XpmemError> {
     static DEVICE: OnceLock<Result<Device, XpmemError>> = OnceLock::new();
     let opened = DEVICE.get_or_init(Device::open);
     opened.as_ref().map_err(|why| *why)
 }
 
-/// From `xpmem.h`: the commands and their arguments.
+/// The commands and their arguments, from `xpmem.h`.
 mod command {
     use std::ffi::c_int;
 
@@ -95,7 +101,7 @@ mod command {
     pub const ATTACH: u32 = 5;
     pub const DETACH: u32 = 6;
 
-    /// The only permission type: an octal mode as of a file.
+    /// The only type of permission: an octal mode, as of a file.
     pub const PERMIT_MODE: c_int = 1;
     pub const READ_WRITE: c_int = 2;
 
@@ -138,7 +144,8 @@ mod command {
     }
 }
 
-/// The version reported by the first modules with 64-bit names: the major number, shifted by the 16 bits of the minor one.
+/// The version of the first modules with 64-bit names:
+/// the major number, shifted left by the 16 bits of the minor number.
 const OLDEST: c_int = 2 << 16;
 
 impl Device {
@@ -147,7 +154,7 @@ impl Device {
         let file = file.map_err(|why| match why.kind() {
             ErrorKind::NotFound => XpmemError::Absent,
             ErrorKind::PermissionDenied => XpmemError::Forbidden,
-            // The errors if the device file exists but the module is not loaded.
+            // These errors occur if the device file exists but the module is not loaded.
             _ if matches!(why.raw_os_error(), Some(libc::ENXIO | libc::ENODEV)) => {
                 XpmemError::Absent
             }
@@ -155,7 +162,7 @@ impl Device {
         })?;
         let mut make = command::Make {
             address: 0,
-            // The whole address space.
+            // The size covers the whole address space.
             size: usize::MAX,
             permit_type: command::PERMIT_MODE,
             mode: 0o600,
@@ -173,12 +180,12 @@ impl Device {
         Ok(Device { file, name })
     }
 
-    /// The name of this process's address space.
+    /// Returns the name of this process's address space.
     pub fn name(&self) -> Name {
         self.name
     }
 
-    /// Requests permission to map memory of the process with this name, which may be this one.
+    /// Requests permission to map memory of the process with this name, which may be this process.
     pub fn permit(&'static self, name: Name) -> Result<Permit, XpmemError> {
         let mut get = command::Get {
             name: i64::try_from(name.get()).map_err(|_| XpmemError::Gone)?,
@@ -199,7 +206,7 @@ impl Device {
 /// # Safety
 /// `argument` is of the command's argument type, and the effect of the command is sound.
 unsafe fn ioctl<T>(file: &File, command: u32, argument: *mut T) -> Result<c_int, XpmemError> {
-    // All commands are `_IO('x', n)`, whatever their arguments.
+    // All commands have the code `_IO('x', n)`, independent of their arguments.
     let request = libc::_IO(u32::from(b'x'), command);
     // SAFETY: the descriptor is open, and by this function's contract the argument and the command's effect are sound.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), request, argument) };
@@ -213,7 +220,8 @@ unsafe fn ioctl<T>(file: &File, command: u32, argument: *mut T) -> Result<c_int,
     }
 }
 
-/// Permission to map memory of one process; released when it and everything mapped with it have been dropped.
+/// The permission to map memory of one process.
+/// It is released when it and everything mapped with it have been dropped.
 #[derive(Clone, Debug)]
 pub struct Permit(Rc<Leave>);
 
@@ -228,8 +236,9 @@ impl Drop for Leave {
         let mut release = command::Release {
             permit: self.number,
         };
-        // SAFETY: `release` is this command's argument type. Nothing is mapped with this permit any more, because every attachment holds it.
-        // The command fails if the permit has been released already, as in a child of `fork`.
+        // SAFETY: `release` is this command's argument type.
+        // Nothing is mapped with this permit, because every attachment holds a reference to it.
+        // The command fails if the permit has already been released, as in a child of `fork`.
         let _ = unsafe { ioctl(&self.device.file, command::RELEASE, &raw mut release) };
     }
 }
@@ -272,17 +281,18 @@ impl Permit {
     }
 }
 
-/// Pages of another process, mapped into this one until it is dropped.
+/// Pages of another process that are mapped into this process until this value is dropped.
 #[derive(Debug)]
 pub struct Attachment {
     start: usize,
-    /// Their addresses in the owner.
+    /// The addresses of the pages in the owner's address space.
     pages: Range<u64>,
     permit: Rc<Leave>,
 }
 
 impl Attachment {
-    /// The address here of the owner's `range`, if it is mapped; valid for loads and stores until this is dropped.
+    /// Returns the address in this process of the owner's `range`; `None` if it is not mapped.
+    /// The address is valid for loads and stores until this value is dropped.
     pub fn at(&self, range: &Range<u64>) -> Option<*mut u8> {
         let inside = range.start <= range.end
             && range.start >= self.pages.start
@@ -297,15 +307,20 @@ impl Drop for Attachment {
         let mut detach = command::Detach {
             address: self.start as u64,
         };
-        // SAFETY: `detach` is this command's argument type; it removes the mapping that `attach` made, and by the contract of `at` no pointer into it is used any more.
-        // Only this command may remove it: the kernel ends a process that unmaps it otherwise.
+        // SAFETY: `detach` is this command's argument type.
+        // It removes the mapping that `attach` made,
+        // and by the contract of `at` no pointer into it is used any more.
+        // Only this command may remove the mapping: otherwise the kernel ends the process.
         let _ = unsafe { ioctl(&self.permit.device.file, command::DETACH, &raw mut detach) };
     }
 }
 
-/// Returns true if all of a range of this process is memory that others can map and use without a fault: private and writable, with no device behind it.
+/// Returns true if the whole range of this process is memory that others can map and use without a
+/// fault:
+/// private and writable, without a device behind it.
 ///
-/// Files and memory shared with others are not: a load of a missing page would end the process that executes it.
+/// Files and shared memory are not mappable:
+/// a load of a missing page would end the process that executes the load.
 pub fn is_mappable(range: Range<u64>) -> bool {
     let Ok(maps) = File::open("/proc/self/maps") else {
         return false;
@@ -314,7 +329,7 @@ pub fn is_mappable(range: Range<u64>) -> bool {
     covers(lines.map_while(Result::ok), range)
 }
 
-/// As [`is_mappable`], from the lines of such a maps file, which are sorted by address.
+/// As [`is_mappable`], from the lines of a maps file, which are sorted by address.
 fn covers(lines: impl Iterator<Item = String>, range: Range<u64>) -> bool {
     let mut next = range.start;
     for line in lines {
@@ -335,7 +350,7 @@ fn covers(lines: impl Iterator<Item = String>, range: Range<u64>) -> bool {
     range.is_empty()
 }
 
-/// One line: `start-end permissions offset device inode path`.
+/// One line of a maps file: `start-end permissions offset device inode path`.
 struct Area {
     range: Range<u64>,
     is_plain: bool,
@@ -355,7 +370,7 @@ impl Area {
     }
 }
 
-/// The sizes that the kernel header's types have, so that a mismatch is detected.
+/// The sizes of the types in the kernel's header, so that a mismatch is detected.
 const _: () = assert!(size_of::<command::Make>() == 5 * size_of::<c_long>());
 const _: () = assert!(size_of::<command::Attach>() == 5 * size_of::<c_long>());
 
@@ -365,7 +380,8 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    /// The device, locked for one test at a time; prints the reason and returns `None` if the rest of a test cannot run.
+    /// Returns the device, locked for one test at a time.
+    /// Otherwise prints the reason and returns `None`.
     fn here() -> Option<(&'static Device, MutexGuard<'static, ()>)> {
         static ONE: Mutex<()> = Mutex::new(());
         match device() {
@@ -405,7 +421,8 @@ mod tests {
         assert_ne!(at.addr() as u64, range.start);
         assert_eq!(at.addr() % PAGE, range.start as usize % PAGE);
         let word = |i: usize| {
-            // SAFETY: inside the range, aligned as the words are, and mapped as long as `attached` lives.
+            // SAFETY: the word is inside the range, aligned,
+            // and mapped as long as `attached` lives.
             unsafe { AtomicU64::from_ptr(at.cast::<u64>().add(i)) }
         };
         assert_eq!(word(0).load(Ordering::Relaxed), 1);

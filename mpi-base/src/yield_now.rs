@@ -1,10 +1,13 @@
-//! Yielding the core: `sched_yield(2)` as an inlined system call instruction.
+//! Yielding of the core by `sched_yield(2)`, as an inlined system call instruction.
 //!
 //! A core predicts return addresses from a return stack, which the kernel overwrites at each switch between processes,
 //! so that one process cannot mislead another's speculation (the kernel's documentation of Spectre, "RSB filling").
-//! After a context switch each return is therefore mispredicted, one per call that surrounds the yield,
-//! and on oversubscribed cores every message and every collective completes after a switch.
-//! So the yield is an instruction here, compiled into the loop that waits: a barrier of 16 ranks on two cores takes a fifteenth less than with the C library's function.
+//! After a context switch each return is therefore mispredicted,
+//! one for each call around the yield.
+//! On oversubscribed cores every message and every collective completes after a context switch.
+//! So the yield is an instruction here, compiled into the waiting loop:
+//! a barrier of 16 ranks on two cores takes a fifteenth less time than with the C library's
+//! function.
 #![allow(unsafe_code)]
 
 /// Yields the core once; returns when this thread is scheduled again.
@@ -12,11 +15,13 @@
 pub fn yield_now() {
     #[cfg(all(target_os = "linux", target_arch = "x86_64", not(loom)))]
     {
-        /// `arch/x86/entry/syscalls/syscall_64.tbl` of the kernel.
+        /// The number of the system call, from `arch/x86/entry/syscalls/syscall_64.tbl` of the
+        /// kernel.
         const SCHED_YIELD: usize = 24;
         // SAFETY: this system call has no arguments, touches no memory of the process and cannot fail (sched_yield(2)).
         // The instruction overwrites rax, rcx and r11 (AMD64 ABI, section A.2.1).
-        // The assembly is not declared `nomem`, so the compiler keeps no memory that others may have written meanwhile in registers.
+        // The assembly is not declared `nomem`, so the compiler keeps no memory in registers that
+        // others may have written meanwhile.
         unsafe {
             std::arch::asm!(
                 "syscall",
@@ -35,11 +40,12 @@ pub fn yield_now() {
 
 /// The duration of a yield, in ticks of the time stamp counter.
 ///
-/// The counter runs at 2 to 5 GHz; a rate of 3 GHz is assumed, so the times of this type are right within a factor of 1.7.
+/// The counter runs at 2 to 5 GHz. A rate of 3 GHz is assumed,
+/// so the times of this type are right within a factor of 1.7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Yielded(u64);
 
-/// Ticks of a microsecond.
+/// Number of ticks in a microsecond.
 #[cfg(target_arch = "x86_64")]
 const MICROSECOND: u64 = 3_000;
 
@@ -47,19 +53,21 @@ const MICROSECOND: u64 = 3_000;
 const MICROSECOND: u64 = 1_000;
 
 impl Yielded {
-    /// A yield longer than this has run another process that computes: the scheduler gave it the rest of this thread's time slice, 3 to 4 ms,
+    /// Duration above which a yield has run another process that computes:
+    /// the scheduler gave it the rest of this thread's time slice, 3 to 4 ms,
     /// while a switch to a waiting rank and back takes microseconds.
     pub const LONG: Yielded = Yielded::micros(500);
 
-    /// A yield shorter than this has run no other thread: two switches take 1.2 to 2 us, a yield without them 0.2 to 0.4.
+    /// Duration below which a yield has run no other thread:
+    /// two context switches take 1.2 to 2 us, a yield without them 0.2 to 0.4 us.
     pub const IDLE: Yielded = Yielded(MICROSECOND * 3 / 4);
 
-    /// Returns the duration of a yield of this many microseconds.
+    /// Returns the duration of a yield that took this number of microseconds.
     pub const fn micros(micros: u64) -> Yielded {
         Yielded(micros * MICROSECOND)
     }
 
-    /// Returns the number of waits after which another yield of this duration costs each of them 2 us.
+    /// Returns the number of waits over which the cost of another such yield is 2 us per wait.
     pub fn waits_until_next(self) -> u32 {
         const COST: u64 = 2 * MICROSECOND;
         u32::try_from(self.0 / COST).unwrap_or(u32::MAX)
@@ -68,7 +76,8 @@ impl Yielded {
 
 /// Yields the core once; returns the time for which other threads ran on it.
 ///
-/// It reads the time stamp counter twice in addition to [`yield_now`]: some ten nanoseconds, where the clock would take fifty.
+/// The function reads the time stamp counter twice in addition to [`yield_now`]:
+/// this takes about 10 ns, while the clock would take 50 ns.
 #[inline(always)]
 #[must_use]
 pub fn timed_yield() -> Yielded {
@@ -77,23 +86,24 @@ pub fn timed_yield() -> Yielded {
     Yielded(stamp().wrapping_sub(before))
 }
 
-/// Waits for another process or thread where no doorbell is rung: yields, and once a yield has been [`Yielded::LONG`], sleeps between polls.
+/// A wait for another process or thread without a doorbell: yields and, once a yield has been
+/// [`Yielded::LONG`], sleeps between polls.
 #[derive(Debug, Default)]
 pub struct Backoff {
     beside_load: bool,
 }
 
-/// The sleep between two polls beside a process that computes.
+/// Duration of the sleep between two polls next to a process that computes.
 #[cfg(not(loom))]
 const NAP: std::time::Duration = std::time::Duration::from_micros(50);
 
 impl Backoff {
-    /// Begins a wait.
+    /// Returns a wait that has not yet yielded.
     pub const fn new() -> Backoff {
         Backoff { beside_load: false }
     }
 
-    /// Waits between two polls: yields, or sleeps beside a process that computes.
+    /// Waits between two polls: yields, or sleeps next to a process that computes.
     pub fn pause(&mut self) {
         if self.beside_load {
             nap();
@@ -108,7 +118,7 @@ fn nap() {
     std::thread::sleep(NAP);
 }
 
-/// loom models have no clock.
+/// Does nothing: loom models have no clock.
 #[cfg(loom)]
 fn nap() {
     yield_now();
@@ -119,7 +129,8 @@ fn nap() {
 #[inline(always)]
 fn stamp() -> u64 {
     // SAFETY: `rdtsc` reads a counter into two registers and touches no memory.
-    // Every x86-64 processor has it; where the system forbids it to programs (`PR_SET_TSC`), the vDSO's clock faults as well.
+    // Every x86-64 processor has it; if the system forbids it to programs (`PR_SET_TSC`),
+    // the vDSO's clock also faults.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
@@ -149,7 +160,8 @@ mod tests {
         assert!(backoff.beside_load);
     }
 
-    /// Two threads on one core alternate thousands of times within one time slice; a yield that kept the core would take an hour.
+    /// Two threads on one core alternate thousands of times within one time slice;
+    /// with a yield that keeps the core this would take an hour.
     #[test]
     fn a_yield_lets_another_thread_run() {
         const TURNS: u32 = 20_000;
@@ -158,7 +170,7 @@ mod tests {
         let play = |mine: u32| {
             let mut one = rustix::thread::CpuSet::new();
             one.set(core);
-            // Where the system does not allow that, the threads run on two cores.
+            // If the system does not allow the binding, the threads run on two cores.
             let _ = rustix::thread::sched_setaffinity(None, &one);
             for round in 0..TURNS {
                 while turn.load(Ordering::Acquire) != 2 * round + mine {

@@ -1,4 +1,4 @@
-//! Invariants of the sources that no compiler checks.
+//! Tests of invariants of the sources that the compiler does not check.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,16 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn atomics_come_through_their_one_door() {
-    // `atomic.rs` itself, and the state page, which are relaxed stores of one writer that no model needs to check;
-    // the addresses of a race detector's functions, which are statics and written once.
+    // `atomic.rs` itself and the state page are exempt:
+    // the page has relaxed stores of one writer that no model needs to check.
+    // The addresses of a race detector's functions are exempt:
+    // they are statics that are written once.
     // Tests may coordinate their threads in any way.
     let allowed = ["atomic.rs", "race_detectors.rs", "tests.rs"];
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let state_page = src.join("state");
-    // Counts of statics, which loom's atomics cannot be; a lock guards what is counted.
+    // The counts in statics are exempt, because loom's atomics cannot be statics;
+    // a lock guards what is counted.
     let accelerators = src.join("accelerator");
     let mut found = Vec::new();
     sources(&src, &mut found);

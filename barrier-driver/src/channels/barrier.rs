@@ -1,7 +1,8 @@
 //! One node's end of one channel: a [`ToggleBarrier`] with a set of members, to open, enter, poll or wait, and close.
 //!
 //! The barrier protocol is version 1's, implemented by [`ToggleBarrier`].
-//! A channel adds two steps: it is taken when all members are at rest, and freed when they are at rest again.
+//! A channel adds two steps: the channel is taken when all members are at rest,
+//! and it is freed when they are at rest again.
 
 use super::{ChannelCloseError, ChannelOpenError, ProgramError, Programmer};
 use crate::{EnterError, PinFault, ToggleBarrier, WaitError};
@@ -10,12 +11,12 @@ use core::time::Duration;
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{InputPin, OutputPin};
 
-/// A channel and its members; every member passes the same value.
+/// A channel and its members; every member of the channel passes the same value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Membership {
-    /// The channel.
+    /// The number of the channel.
     pub channel: u8,
-    /// Its members, bit `n` for node `n`.
+    /// The members of the channel, bit `n` for node `n`.
     pub members: u64,
 }
 
@@ -29,9 +30,10 @@ pub struct ChannelBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
 impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     /// Brings this node's line to rest and, on the one member that passes its programmer, takes the channel.
     ///
-    /// `fence` is called twice: when all members are at rest, and when the channel has been taken.
-    /// A node that has failed calls it too, so that no node hangs in it;
-    /// all members have to agree whether all have succeeded and the channel can be used.
+    /// The call runs `fence` twice: when all members are at rest,
+    /// and when the channel has been taken.
+    /// A node that has failed also calls it, so no node hangs in the fence;
+    /// afterwards all members must agree that all have succeeded.
     pub fn open<P, Q, D, F>(
         out: O,
         input: I,
@@ -52,7 +54,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         });
         let opened = opened.map_err(ChannelOpenError::Wires);
         if !has_met {
-            // The port has failed before the fence; this node reports that failure and not one of the fence.
+            // The port has failed before the fence, and this node reports that failure instead of
+            // a fence error.
             let _ = fence();
         }
         let taken = match (&opened, programmer) {
@@ -103,7 +106,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         self.toggle.wait_by(now, progress, limit)
     }
 
-    /// The members that have not arrived in the barrier that this node waits in; none if it is in no barrier.
+    /// Returns the members that have not arrived in the barrier in which this node waits;
+    /// none if it is in no barrier.
     pub fn missing<P, Q, D>(
         &mut self,
         programmer: &mut Programmer<P, Q, D>,
@@ -117,7 +121,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
             return Ok(0);
         }
         let arrived = programmer.arrived(self.membership.channel)?;
-        // All may have arrived meanwhile: then the hardware has released, and the arrivals that were read belong to the next barrier.
+        // All members may have arrived meanwhile: the hardware has then released,
+        // and the arrivals just read belong to the next barrier.
         let released = self.toggle.poll()?.is_ready();
         Ok(if released {
             0
@@ -126,9 +131,11 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         })
     }
 
-    /// Removes these late members: the barrier that this node waits in then releases the remaining ones.
+    /// Removes these late members; the barrier in which this node waits then releases the
+    /// remaining members.
     ///
-    /// Every remaining member calls this, one of them with its programmer; the others are released by the hardware.
+    /// Every remaining member calls this, and one of them passes its programmer;
+    /// the hardware releases the others.
     pub fn contain<P, Q, D>(
         &mut self,
         gone: u64,
@@ -146,14 +153,20 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         Ok(())
     }
 
-    /// Leaves a channel whose members `gone` have died, and frees it.
+    /// Leaves and frees a channel whose members `gone` have died.
     ///
-    /// For survivors that are at most half of the members, such as one of two nodes: the board then refuses to drop the dead ones.
-    /// Each living member calls this function, one of them with its programmer; `fence` synchronises the living members and is called twice.
+    /// For survivors that are at most half of the members, such as one of two nodes:
+    /// the board then refuses to drop the dead members.
+    /// Each living member calls this function, and one of them passes its programmer.
+    /// `fence` synchronises the living members and is called twice.
     ///
-    /// A living member that is in no barrier enters it. If all the dead had arrived, the barrier releases; if none had,
-    /// the living withdraw. In both cases all lines are at rest then, and the channel is free for any nodes.
-    /// If some of the dead had arrived and some had not, the board refuses by the names of those whose lines are in an arrival.
+    /// A living member that is in no barrier enters it.
+    /// If all dead members had arrived, the barrier releases;
+    /// if none had,
+    /// the living members withdraw. In both cases all lines are then at rest,
+    /// and any nodes can take the channel.
+    /// If only some dead members had arrived, the board refuses and names the nodes whose lines
+    /// are not at rest.
     pub fn free_without<P, Q, D, F>(
         mut self,
         gone: u64,
@@ -171,7 +184,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
             Ok(Poll::Pending) => Ok(()),
             Err(fault) => Err(fault),
         };
-        // A member whose port has failed still meets the others, so that none hangs in the fence.
+        // A member whose port has failed still enters the fence,
+        // so that no other member hangs in it.
         fence().map_err(ChannelCloseError::Fence)?;
         let entered = entered.map_err(|fault| ChannelCloseError::Program(fault.into()));
         entered.and(self.close(programmer, fence))
@@ -182,7 +196,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         self.toggle.go()
     }
 
-    /// Brings the line to rest, synchronises with the other members, and, on the one that passes its programmer, frees the channel.
+    /// Brings the line to rest and synchronises with the other members;
+    /// the member that passes its programmer frees the channel.
     pub fn close<P, Q, D, F>(
         self,
         programmer: Option<&mut Programmer<P, Q, D>>,
@@ -204,17 +219,18 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         }
     }
 
-    /// The channel and its members.
+    /// Returns the channel and its members.
     pub const fn membership(&self) -> Membership {
         self.membership
     }
 
-    /// Returns true if this node has entered the barrier and has not yet polled its release.
+    /// Returns true if this node has entered the barrier and has not yet seen its release.
     pub const fn is_entered(&self) -> bool {
         self.toggle.is_entered()
     }
 
-    /// The underlying toggle barrier, for code that works over any toggle barrier; the channel is then freed with a programmer.
+    /// Returns the toggle barrier, for code that works with any toggle barrier.
+    /// The channel must then be freed with a programmer.
     pub fn into_toggle(self) -> ToggleBarrier<O, I> {
         self.toggle
     }

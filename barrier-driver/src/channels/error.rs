@@ -5,14 +5,14 @@ use core::{error::Error, fmt};
 use embedded_hal::digital::PinState;
 use fpga_model::channels::frame::Status;
 
-/// Why a request was not carried out, as far as the driver knows.
+/// The reason why a request was not executed, as far as the driver knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramError<E> {
     /// The port refused an access.
     Pin(PinFault<E>),
     /// The reply line kept one level through the whole frame, in each try.
     NoAnswer {
-        /// The level.
+        /// The level of the reply line.
         level: PinState,
         /// The number of tries.
         tries: u32,
@@ -26,14 +26,14 @@ pub enum ProgramError<E> {
     Refused {
         /// The channel of the request.
         channel: u8,
-        /// Why.
+        /// The reason of the refusal.
         status: Status,
-        /// The nodes or bits that caused the refusal, see [`Status`].
+        /// The nodes or bits that caused the refusal; see [`Status`].
         value: u64,
     },
 }
 
-/// Why [`ChannelBarrier::open`](super::ChannelBarrier::open) fails.
+/// The reason why [`ChannelBarrier::open`](super::ChannelBarrier::open) failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelOpenError<E, F> {
     /// The node's own pair of wires cannot be used.
@@ -49,7 +49,7 @@ pub enum ChannelOpenError<E, F> {
     },
 }
 
-/// Why [`ChannelBarrier::close`](super::ChannelBarrier::close) could not release everything.
+/// The reason why [`ChannelBarrier::close`](super::ChannelBarrier::close) failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelCloseError<E, F> {
     /// The wire could not be left idle.

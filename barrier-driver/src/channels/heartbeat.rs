@@ -1,15 +1,17 @@
-//! Failure detection by heartbeat: on a dedicated channel, each node enters the barrier again after every release, from a loop that does nothing else.
+//! Failure detection by heartbeat on a dedicated channel:
+//! each node enters the barrier again after every release, from a loop without other work.
 //!
-//! A beat is a barrier, so a node that has died is one that does not arrive, and the board names it.
-//! A node that is stopped for longer than the limit counts as dead to the others, and they free the channel; when it runs again, it learns
-//! that it is no member any more.
+//! A beat is a barrier, so a dead node does not arrive, and the board names it.
+//! A node that is stopped for longer than the limit counts as dead for the others,
+//! and they free the channel. When that node runs again, it learns
+//! that it is no longer a member.
 
 use super::{ChannelBarrier, ProgramError, Programmer};
 use core::time::Duration;
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{InputPin, OutputPin};
 
-/// How often a node beats, and how long a beat of the others may be missing.
+/// The period of a node's beats, and the time limit for the beats of the other members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rhythm {
     /// Time from a release to the next arrival of this node.
@@ -21,18 +23,19 @@ pub struct Rhythm {
 /// The result of [`Heartbeat::poll`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pulse {
-    /// Nothing has happened since the last poll.
+    /// No beat was completed since the last poll.
     Steady,
     /// All members have arrived: a beat is complete.
     Beat,
     /// These members have not arrived within the limit, bit `n` for node `n`.
     Silent {
-        /// The members.
+        /// The members that have not arrived.
         nodes: u64,
     },
-    /// The channel has other members now: the others have freed it while this node did not beat.
+    /// The channel has other members now: the old members have freed it while this node did not
+    /// beat.
     Excluded {
-        /// The members now; none if the channel is free.
+        /// The present members; none if the channel is free.
         members: u64,
     },
 }
@@ -42,12 +45,12 @@ pub enum Pulse {
 pub struct Heartbeat<O: OutputPin, I: InputPin<Error = O::Error>> {
     barrier: ChannelBarrier<O, I>,
     rhythm: Rhythm,
-    /// The end of the last beat, or the arrival in this one; `None` before the first.
+    /// The end of the last beat, or the arrival in the present one; `None` before the first beat.
     since: Option<Duration>,
 }
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
-    /// The first beat begins at the first poll.
+    /// Creates a heartbeat whose first beat begins at the first poll.
     pub const fn new(barrier: ChannelBarrier<O, I>, rhythm: Rhythm) -> Self {
         Self {
             barrier,
@@ -77,7 +80,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
             }
             return Ok(Pulse::Steady);
         }
-        // Polled before the clock is compared: this process may be the one that was stopped.
+        // The poll comes before the comparison of the clock,
+        // because this process itself may have been stopped.
         if self.barrier.poll()?.is_ready() {
             self.since = Some(now);
             return Ok(Pulse::Beat);
@@ -91,7 +95,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
             return Ok(Pulse::Excluded { members });
         }
         match self.barrier.missing(programmer)? {
-            // The last member has arrived meanwhile.
+            // The last member has arrived after the poll.
             0 => {
                 self.since = Some(now);
                 Ok(Pulse::Beat)
@@ -100,7 +104,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
         }
     }
 
-    /// The barrier, to free the channel with [`ChannelBarrier::free_without`] or to close it.
+    /// Returns the barrier, which can free the channel with [`ChannelBarrier::free_without`] or be
+    /// closed.
     pub fn into_barrier(self) -> ChannelBarrier<O, I> {
         self.barrier
     }

@@ -1,7 +1,9 @@
-//! The status line shared by the fifth channel's release and, while this node's session is open, the reply.
+//! The status line of the fifth channel's release,
+//! which carries the reply while this node's session is open.
 //!
-//! The thread that polls the channel and the one that uses the programmer may differ.
-//! A lock gives the line to one of them at a time: a session holds it from before select rises until after it has fallen,
+//! The thread that polls the channel and the thread that uses the programmer may differ.
+//! A lock gives the line to one of them at a time.
+//! A session holds the lock from before select rises until after select has fallen,
 //! so no poll reads a bit of a reply as a release.
 
 use crate::InputEvents;
@@ -9,12 +11,12 @@ use core::time::Duration;
 use embedded_hal::digital::{ErrorType, InputPin, PinState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The line; clones are the same line.
+/// The shared status line; all clones refer to the same line.
 #[derive(Debug)]
 pub struct LastLine<I>(Arc<Mutex<I>>);
 
 impl<I> LastLine<I> {
-    /// The line that this pin reads.
+    /// Returns the shared line that this pin reads.
     pub fn new(pin: I) -> Self {
         Self(Arc::new(Mutex::new(pin)))
     }
@@ -46,12 +48,12 @@ impl<I: InputPin> InputPin for LastLine<I> {
     }
 }
 
-/// The release line of a channel: either dedicated, or shared with the replies.
+/// The release line of a channel, either dedicated or shared with the replies.
 #[derive(Debug, Clone)]
 pub enum ReleaseLine<I> {
     /// A line that only this channel uses.
     Own(I),
-    /// The last channel's line.
+    /// The last channel's line, which the replies share.
     Shared(LastLine<I>),
 }
 
@@ -72,7 +74,7 @@ impl<I: InputPin> InputPin for ReleaseLine<I> {
     }
 }
 
-/// The shared line wakes no sleeper, because a sleeper would have to hold its lock.
+/// The shared line wakes no sleeper, because a sleeping process would have to hold the lock.
 impl<I: InputEvents> InputEvents for ReleaseLine<I> {
     fn wakes_sleepers(&mut self) -> bool {
         match self {

@@ -1,4 +1,5 @@
-//! The master of a node's serial lines: one request, one reply; `fpga_model::channels::frame` defines their format.
+//! The master of a node's serial lines, which sends requests and receives replies;
+//! `fpga_model::channels::frame` defines their format.
 //!
 //! # A session
 //!
@@ -11,9 +12,9 @@
 //!
 //! # Why a request may be repeated
 //!
-//! Reading changes nothing, and setting a value that is set already succeeds.
-//! So when the reply is lost, the request can be sent again, whether or not it was executed.
-//! Arbitration needs nothing more: while another node has the receiver, there is no reply.
+//! A read changes nothing, and setting a value that is already set succeeds.
+//! So if the reply is lost, the request can be sent again, whether or not it was executed.
+//! Arbitration needs no further rule: while another node has the receiver, there is no reply.
 
 use super::{LastLine, ProgramError};
 use crate::PinFault;
@@ -23,13 +24,15 @@ use fpga_model::CLOCK_HZ;
 use fpga_model::channels::SETTLE_EDGES;
 use fpga_model::channels::frame::{Body, Counts, FRAME_BITS, Identity, Operation, Status};
 
-/// The time for which a level must be held: twice what the hardware needs, to allow for cables and a slow clock.
+/// Time for which a level is held: twice what the hardware needs,
+/// to allow for cables and a slow clock.
 pub const HOLD_NS: u32 = (2 * SETTLE_EDGES * 1_000_000_000 / CLOCK_HZ) as u32;
 
-/// The number of times a request is sent before the driver gives up.
+/// Maximum number of times that a request is sent.
 const TRIES: u32 = 8;
 
-/// The pause before the second try, doubled for each further one: about the length of a session at a parallel port.
+/// Pause before the second try; it doubles for each further try.
+/// A session at a parallel port takes about this time.
 const PAUSE_US: u32 = 500;
 
 const ALL_HIGH: u128 = (1 << FRAME_BITS) - 1;
@@ -37,11 +40,11 @@ const ALL_HIGH: u128 = (1 << FRAME_BITS) - 1;
 /// The outgoing serial lines of a node.
 #[derive(Debug)]
 pub struct SerialPins<O> {
-    /// D5.
+    /// The clock line, D5.
     pub clock: O,
-    /// D6.
+    /// The data line, D6.
     pub data: O,
-    /// D7.
+    /// The select line, D7.
     pub select: O,
 }
 
@@ -59,7 +62,7 @@ where
     I: InputPin<Error = O::Error>,
     D: DelayNs,
 {
-    /// Takes the lines and ends any session that a dead job has left open.
+    /// Takes the lines, and ends a session that a dead job has left open.
     pub fn new(
         pins: SerialPins<O>,
         reply: LastLine<I>,
@@ -79,7 +82,8 @@ where
 
     /// Makes these nodes, including this one, the members of a free channel.
     ///
-    /// All of them are at rest: their [`ToggleBarrier`](crate::ToggleBarrier)s are open and none has entered.
+    /// All of these nodes must be at rest: their [`ToggleBarrier`](crate::ToggleBarrier)s are open,
+    /// and no node has entered.
     pub fn take(&mut self, channel: u8, members: u64) -> Result<(), ProgramError<O::Error>> {
         self.request(Operation::SetMask, channel, members).map(drop)
     }
@@ -89,7 +93,8 @@ where
         self.request(Operation::SetMask, channel, 0).map(drop)
     }
 
-    /// Sets the number of clock edges after which the missing members of a barrier are latched; 0 for never.
+    /// Sets the number of clock edges after which the missing members of a barrier are latched;
+    /// 0 disables this.
     pub fn set_limit(&mut self, channel: u8, edges: u32) -> Result<(), ProgramError<O::Error>> {
         self.request(Operation::SetLimit, channel, u64::from(edges))
             .map(drop)
@@ -100,12 +105,13 @@ where
         self.request(Operation::ReadMask, channel, 0)
     }
 
-    /// Reads which nodes have arrived in the barrier in progress; none if the channel is idle.
+    /// Reads the nodes that have arrived in the barrier in progress; none if the channel is idle.
     pub fn arrived(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
         self.request(Operation::ReadArrived, channel, 0)
     }
 
-    /// Reads which nodes were missing when the time limit first expired; none if it has not.
+    /// Reads the nodes that were missing when the time limit first expired;
+    /// none if it has not expired.
     pub fn late(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
         self.request(Operation::ReadLate, channel, 0)
     }
@@ -118,14 +124,16 @@ where
 
     /// Drops members that all others, including this node, wait for after the channel's limit has expired; returns the remaining members.
     ///
-    /// At that edge the hardware releases the remaining members from the barrier. It refuses unless `gone` are exactly the nodes that this
-    /// barrier waits for, and fewer than those that have arrived.
+    /// The hardware then releases the remaining members from the barrier.
+    /// It refuses unless `gone` are exactly the nodes that this
+    /// barrier waits for, and are fewer than the nodes that have arrived.
     pub fn drop_members(&mut self, channel: u8, gone: u64) -> Result<u64, ProgramError<O::Error>> {
         let refused = match self.request(Operation::Drop, channel, gone) {
             Err(refused @ ProgramError::Refused { .. }) => refused,
             answer => return answer,
         };
-        // An earlier reply may have been lost, or another member has sent the same request: then they are not members any more.
+        // If an earlier reply was lost, or another member has sent the same request,
+        // they are no longer members.
         let members = self.members(channel)?;
         match members & gone {
             0 if members != 0 => Ok(members),
@@ -172,11 +180,12 @@ where
 
     /// Runs one session; returns the bits of the reply.
     fn session(&mut self, frame: u128) -> Result<u128, ProgramError<O::Error>> {
-        // A clone, so that the line can be locked while the other pins are written.
+        // The line is cloned, so that it can be locked while the other pins are written.
         let reply = self.reply.clone();
         let mut line = reply.hold();
         let heard = self.exchange(frame, &mut line);
-        // Select is lowered also after an error; otherwise the hardware would wait for this node until the lease expires.
+        // Select is also lowered after an error; otherwise the hardware waits for this node until
+        // the lease ends.
         let hung_up = self.select(PinState::Low);
         let heard = heard?;
         hung_up?;
@@ -223,17 +232,17 @@ where
     }
 }
 
-/// Why the received bits are not a successful reply.
+/// The reason why the received bits are not a successful reply.
 enum ReplyError {
-    /// The hardware has refused.
+    /// The hardware has refused the request.
     Final(Status, u64),
-    /// There was no reply: the line kept one level.
+    /// There was no reply, because the line kept one level.
     Silent(PinState),
     /// There was a reply with errors, or the request had errors.
     Noisy,
 }
 
-/// Checks that these bits are the reply to that request; returns its value.
+/// Checks that these bits are the reply to this request; returns the reply's value.
 fn decode_reply(request: Body, heard: u128) -> Result<u64, ReplyError> {
     match heard {
         0 => return Err(ReplyError::Silent(PinState::Low)),

@@ -7,7 +7,7 @@ use embedded_hal::digital::ErrorType;
 use fpga_model::ToggleMachine;
 use std::rc::Rc;
 
-/// The steps of node 0's process at its input.
+/// The steps that node 0's process performs at its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Read,
@@ -15,13 +15,13 @@ enum Step {
     Sleep,
 }
 
-/// A board of two nodes. Node 1 enters before the step of node 0 that the test selects.
+/// A board of two nodes, where node 1 enters before the step of node 0 that the test selects.
 struct Board {
     machine: Cell<ToggleMachine>,
     wires: Cell<u64>,
-    /// The number of steps until node 1 enters; `None` once it has entered, or if it does not.
+    /// The number of steps until node 1 enters; `None` once it has entered, or if it never enters.
     until_entry: Cell<Option<usize>>,
-    /// True if the level has changed since node 0 armed.
+    /// True if the level has changed since node 0 called `arm`.
     rung: Cell<bool>,
     wakes: bool,
     steps: RefCell<Vec<Step>>,
@@ -140,7 +140,7 @@ fn entered(
 #[test]
 fn a_release_before_any_step_ends_the_sleep_or_is_read() {
     for to in [PinState::High, PinState::Low] {
-        // Read, arm, read, sleep, read.
+        // The steps are read, arm, read, sleep and read.
         for entry in 0..5 {
             let (board, mut barrier) = entered(to, Some(entry), true);
             let released = barrier.poll_asleep(Duration::MAX).expect("no pin fails");

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A claimed port: the two wires of this node.
+/// The two wires of this node at a claimed port.
 #[derive(Debug)]
 pub struct BoxedWires {
     /// The wire to the barrier.
     pub out: BoxedOut,
     /// The wire from the barrier.
     pub input: BoxedIn,
-    /// Restores the wire at the end of a process that does not close it.
+    /// The wires to restore when a process ends without closing them.
     pub resting: Resting,
 }
 
@@ -29,9 +29,9 @@ pub struct BoxedWires {
 pub struct BoxedChannels {
     /// The wire pair of each channel.
     pub channels: [BoxedChannel; MAX_CHANNELS],
-    /// Sends requests to the hardware for this node.
+    /// The programmer that sends this node's requests to the hardware.
     pub programmer: Programmer<BoxedOut, BoxedIn, Pause>,
-    /// Restores the wires at the end of a process that does not close them.
+    /// The wires to restore when a process ends without closing them.
     pub resting: Resting,
 }
 
@@ -59,7 +59,7 @@ pub struct BoxedIn {
 }
 
 impl BoxedOut {
-    /// The pin of an outgoing line.
+    /// Returns the pin of an outgoing line.
     pub(super) fn of(port: &Arc<dyn Claimed>, line: usize) -> Self {
         let port = port.clone();
         Self { port, line }
@@ -74,7 +74,7 @@ impl BoxedOut {
 }
 
 impl BoxedIn {
-    /// The pin of an incoming line.
+    /// Returns the pin of an incoming line.
     pub(super) fn of(port: &Arc<dyn Claimed>, line: usize) -> Self {
         let port = port.clone();
         Self { port, line }
@@ -91,7 +91,7 @@ impl BoxedIn {
         }
     }
 
-    /// The pin of the line that a channel and the replies share.
+    /// Returns the pin of the line that a channel and the replies share.
     pub(super) fn shared(self) -> LastLine<Self> {
         LastLine::new(self)
     }

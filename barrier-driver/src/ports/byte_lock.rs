@@ -9,14 +9,14 @@ use std::fs::File;
 use std::io::{Error, Result};
 use std::os::fd::AsRawFd;
 
-/// A file with a locked byte.
+/// A file with a locked byte, which dropping this value unlocks.
 pub(super) struct ByteLock {
     file: File,
     at: libc::off_t,
 }
 
 impl ByteLock {
-    /// Locks the byte at an offset; `name` is the port's, for the error.
+    /// Locks the byte at offset `at`; `name` is the name of the port, for the error.
     pub(super) fn take(file: File, at: u64, name: &str) -> core::result::Result<Self, PortError> {
         let refused = |cause: String| PortError::Refused {
             port: name.to_owned(),
@@ -68,7 +68,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let opened = || File::options().read(true).write(true).open(file.path());
         let mine = opened().unwrap();
-        // As a fork does: a second descriptor of the same open file description.
+        // The clone is a second descriptor of the same open file description, as after a fork.
         let of_fork = mine.try_clone().unwrap();
         let held = ByteLock::take(mine, 3, "a port").unwrap();
         let other = ByteLock::take(opened().unwrap(), 3, "a port");

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The lines that a text requests, in the order of the pins made from them.
+/// The lines that a port's text requests, in the order of the pins made from them.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub outs: Vec<LineName<'a>>,
@@ -16,7 +16,7 @@ pub(super) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// One line in each direction.
+    /// Returns a request for one line in each direction.
     pub fn pair(spec: &Spec<'a>) -> Result<Self, PortError> {
         Ok(Self {
             outs: vec![spec.line("out")?],
@@ -24,7 +24,7 @@ impl<'a> Wanted<'a> {
         })
     }
 
-    /// The two levels of a node of a register block: its own, and its group's.
+    /// Returns a request for the two levels of a register block's node: its own and its group's.
     pub fn node() -> Self {
         let level = |name| LineName {
             name,
@@ -36,7 +36,8 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The requested numbers of lines in each direction, separated by `+`; if the keys are missing, those of `usual`, for ports that have defaults.
+    /// Returns the requested numbers of lines in each direction, which the text separates by `+`.
+    /// Missing keys have the values of `usual`, for ports with defaults.
     pub fn many(
         spec: &Spec<'a>,
         (outs, ins): (usize, usize),
@@ -48,7 +49,8 @@ impl<'a> Wanted<'a> {
         })
     }
 
-    /// The incoming line whose level is an outgoing line's idle level; the others, which carry serial bits, are low at rest.
+    /// Returns the incoming line whose level is the idle level of an outgoing line.
+    /// The other outgoing lines, which carry serial bits, are low at rest.
     pub fn rests_at(&self, out: usize) -> Option<usize> {
         (out < self.ins.len()).then_some(out)
     }
@@ -56,13 +58,15 @@ impl<'a> Wanted<'a> {
 
 /// A claimed port, released by its `Drop`.
 ///
-/// Lines are numbered in the order requested, and `high` means a high wire, whatever the port inverts.
+/// Lines are numbered in the order of the request, and `high` is the level of the wire,
+/// after any inversion by the port.
 pub(super) trait Claimed: Send + Sync + 'static {
     fn set(&self, out: usize, high: bool) -> Result<(), Failure>;
 
     fn get(&self, input: usize) -> Result<bool, Failure>;
 
-    /// As [`set`](Self::set), but for a process that is ending: it does not wait for a lock, because the holder of the lock may never run again.
+    /// As [`set`](Self::set), for a process that is ending:
+    /// it waits for no lock, because the holder may never run again.
     fn set_at_the_end(&self, out: usize, high: bool) -> Result<(), Failure> {
         self.set(out, high)
     }
@@ -72,7 +76,7 @@ pub(super) trait Claimed: Send + Sync + 'static {
         false
     }
 
-    /// Discards the changes of this line up to now.
+    /// Discards all earlier changes of this line.
     fn arm(&self, _input: usize) -> Result<(), Failure> {
         Ok(())
     }
@@ -95,11 +99,11 @@ pub trait Lines: Send + Sync + 'static {
     /// Drives an outgoing line; `None` if the lines have been disconnected.
     fn set(&self, out: usize, high: bool) -> Option<()>;
 
-    /// The level of an incoming line; `None` if the lines have been disconnected.
+    /// Returns the level of an incoming line; `None` if the lines have been disconnected.
     fn get(&self, input: usize) -> Option<bool>;
 }
 
-/// [`Lines`] as a port.
+/// A port that consists of [`Lines`].
 pub(super) struct Elsewhere<L> {
     pub lines: L,
     pub name: String,
@@ -123,10 +127,11 @@ impl<L: Lines> Claimed for Elsewhere<L> {
     }
 }
 
-/// Restores a node's wires to idle without a lock, without allocation, and without knowing the barrier's state:
-/// a signal handler may call it, and a process that is about to end.
+/// A handle that restores a node's wires to idle without a lock, without allocation,
+/// and without knowing the barrier's state:
+/// a signal handler and a process that is about to end may use it.
 ///
-/// Clones are the same wires; they keep the port claimed.
+/// Clones refer to the same wires and keep the port claimed.
 #[derive(Clone)]
 pub struct Resting {
     port: Arc<dyn Claimed>,
@@ -134,7 +139,8 @@ pub struct Resting {
     outs: Vec<Option<usize>>,
 }
 
-/// As for [`ToggleBarrier::close`](crate::ToggleBarrier::close): the barrier may complete between read and write, once.
+/// Number of tries, as for [`ToggleBarrier::close`](crate::ToggleBarrier::close):
+/// the barrier may complete once between read and write.
 const TRIES: u32 = 3;
 
 impl Resting {
@@ -146,7 +152,7 @@ impl Resting {
         }
     }
 
-    /// All lines of version 2.
+    /// Returns the handle for all lines of version 2.
     pub(super) fn of_channels(port: &Arc<dyn Claimed>) -> Self {
         let rests_at = |out| (out < MAX_CHANNELS).then_some(out);
         Self {
@@ -155,9 +161,10 @@ impl Resting {
         }
     }
 
-    /// Withdraws every arrival; returns true if all wires are idle now.
+    /// Withdraws every arrival; returns true if all wires are idle afterwards.
     pub fn rest(&self) -> bool {
-        // Reverse order ends a serial session first, so that the last status line carries a release again.
+        // The reverse order first ends a serial session,
+        // so that the last status line carries a release again.
         let all = self.outs.iter().enumerate().rev();
         all.fold(true, |good, (out, &input)| {
             self.rest_line(out, input) & good

@@ -1,9 +1,10 @@
-//! Errors of accessing an open port.
+//! Errors of accesses to an open port.
 
 use core::{error::Error, fmt};
 use rustix::io::Errno;
 
-/// Why an access to a port failed; created without allocation, because it may be created in a signal handler.
+/// The reason why an access to a port failed.
+/// It needs no allocation, because a signal handler may create it.
 #[derive(Debug)]
 pub(super) enum Failure {
     Kernel(Errno),
@@ -34,14 +35,15 @@ impl From<Errno> for Failure {
     }
 }
 
-/// An open port failed to read or drive a wire.
+/// The error of an open port that could not read or drive a wire.
 ///
-/// `Debug` prints the message too, because the driver's errors know only that a pin's error is `Debug`.
+/// `Debug` also prints the message, because the driver's errors only know that a pin's error is
+/// `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WireError {
     /// The wire, as named in messages.
     pub wire: String,
-    /// The error of the port.
+    /// The error that the port reported.
     pub cause: String,
 }
 

@@ -1,4 +1,5 @@
-//! Any GPIO line that Linux knows, through its character device: without root, and with exclusive use of a line.
+//! The port of any GPIO line of Linux, by its character device:
+//! without root, and with exclusive use.
 //!
 //! Documentation/userspace-api/gpio/chardev.rst of the kernel describes the interface; crate `gpiocdev` implements it.
 //! An output line must be requested with a level, so the inputs are read first and each wire starts at its barrier's level,
@@ -8,9 +9,11 @@
 //! # Sleeping until an edge
 //!
 //! An input is reconfigured to report both edges when `wakes_sleepers` is first called for it, and stays so:
-//! each edge then costs an interrupt, which a process that only spins does not pay for.
-//! If the chip has no interrupt for the line it refuses, and the line remains an input without events.
-//! Reading all events arms, and `poll` on the file of the request returns when there is one.
+//! each edge then costs an interrupt, which a spinning process avoids.
+//! If the chip has no interrupt for the line, it refuses,
+//! and the line stays an input without events.
+//! Reading all events arms the input, and `poll` on the request's file returns when there is an
+//! event.
 
 use super::PortKind;
 
@@ -56,10 +59,11 @@ mod lines {
     /// The consumer name, by which gpioinfo shows which program uses a line.
     const CONSUMER: &str = "portcullis";
 
-    /// The maximum number of events read to arm: a line that produces them faster than they are read needs no sleeper.
+    /// Maximum number of events that arming reads:
+    /// a line with more events than can be read needs no sleeper.
     const MOST_EVENTS: usize = 64;
 
-    /// The lines of one chip, each requested separately: an access changes one line and no other.
+    /// The lines of one chip, each requested separately, so an access changes only one line.
     struct Lines {
         chip: String,
         outs: Vec<Line>,
@@ -158,7 +162,9 @@ mod lines {
         }
     }
 
-    /// Why a line could not be requested; the library hides the kernel's EBUSY, so this asks the chip whether another program has the line.
+    /// Returns the reason why a line could not be requested.
+    /// The library hides the kernel's EBUSY, so the chip is asked whether another program has the
+    /// line.
     fn refusal(
         chip: &str,
         offset: Offset,
@@ -194,7 +200,7 @@ mod lines {
             })
         }
 
-        /// Reads and discards the events up to now.
+        /// Reads and discards all earlier events.
         fn forget_edges(&self) -> Result<(), Failure> {
             for _ in 0..MOST_EVENTS {
                 if !until_readable(&self.request, Duration::ZERO)? {

@@ -3,8 +3,8 @@
 //! # The guarantee
 //!
 //! [`open`] claims a port exclusively for this process and returns two embedded-hal pins, without changing the wire's level:
-//! [`ToggleBarrier::open`](crate::ToggleBarrier::open) overwrites the level that a dead job has left,
-//! because only after reading the barrier's wire is it known which level is idle.
+//! [`ToggleBarrier::open`](crate::ToggleBarrier::open) overwrites the level that a dead job has
+//! left, because the idle level is known only after the barrier's wire has been read.
 //! If the port cannot be claimed, the error message names the missing right or kernel support.
 //! The pins can be sent to any thread, and dropping all of them releases the port.
 //! [`BoxedWires::resting`] restores the wire when a process ends without time to close, see [`last_resort`](crate::last_resort).
@@ -54,13 +54,13 @@ use std::sync::Arc;
 /// A row of the registry.
 #[derive(Debug, Clone, Copy)]
 pub struct PortKind {
-    /// The first word of the port's text.
+    /// The first word of the port's text, which selects the port.
     pub name: &'static str,
     /// The syntax of the text for [`open`].
     pub syntax: &'static str,
     /// The syntax of the text for [`open_channels`].
     pub channels_syntax: &'static str,
-    /// What the port is and what it requires.
+    /// Description of the port and its requirements.
     pub help: &'static str,
     /// The default lines of version 2: to the board, and from it.
     usual: Option<(&'static [&'static str], &'static [&'static str])>,

@@ -1,8 +1,12 @@
-//! The life cycle of the component in this process: set up by the first barrier, used by all barriers, closed by `MPI_Finalize`.
+//! The life cycle of the component in this process:
+//! the first barrier sets it up, all barriers use it, and `MPI_Finalize` closes it.
 //!
-//! One lock protects all state. Several communicators with the world's processes share the wires. A process that calls MPI from one
-//! thread is in one barrier at a time, and all processes are in the same one; otherwise their barriers would deadlock without hardware, too.
-//! If several threads of the program may call MPI at a time, the component serves only the world, on which the standard allows one barrier at a time.
+//! One lock protects all state. Several communicators with the world's processes share the wires.
+//! A process that calls MPI from one thread is in one barrier at a time,
+//! and all processes are in the same one; otherwise their barriers would deadlock without hardware,
+//! too.
+//! If several threads of the program may call MPI at a time, the component serves only the world,
+//! on which the standard allows only one barrier at a time.
 #![allow(unsafe_code)]
 
 use crate::foreign_comm::{self, ForeignComm};
@@ -13,24 +17,25 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null_mut, slice_from_raw_parts, without_provenance_mut};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
-/// How a barrier was performed.
+/// The way in which a barrier was performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
     /// The hardware has performed the barrier; it is complete.
     Here,
-    /// Not performed: every member must call the library's own barrier.
+    /// The barrier was not performed: every member must call the library's own barrier.
     Software,
 }
 
 enum State {
     /// No barrier has been called yet.
     Fresh,
-    /// The members have exchanged setup messages, and the component serves or has refused.
+    /// The members have exchanged setup messages;
+    /// the component serves, or all members use software.
     Met {
         foreign_comm: Box<ForeignComm>,
         module: Option<Module>,
     },
-    /// The setup exchange itself failed.
+    /// The exchange of setup messages failed.
     Failed,
 }
 
@@ -42,11 +47,12 @@ struct Module {
 /// The process-wide state, protected by `WHOLE`.
 struct Whole {
     state: State,
-    /// Number of calls by the library's progress engine.
+    /// Number of calls of [`attend`] by the library's progress engine.
     asked: u32,
 }
 
-// SAFETY: pointers to process memory that belongs to no thread. The component requires one thread at a time, which the lock guarantees.
+// SAFETY: the pointers are to process memory that belongs to no thread.
+// The component requires one thread at a time, which the lock ensures.
 unsafe impl Send for Whole {}
 
 static WHOLE: Mutex<Whole> = Mutex::new(Whole {
@@ -54,14 +60,15 @@ static WHOLE: Mutex<Whole> = Mutex::new(Whole {
     asked: 0,
 });
 
-/// The progress engine calls often; the component is polled once in this number of calls.
+/// Number of calls by the progress engine per poll of the component,
+/// because the engine calls often.
 const SELDOM: u32 = 64;
 
 fn whole() -> MutexGuard<'static, Whole> {
     WHOLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns true if the user has configured a port; local.
+/// Returns true if the user has configured a port; needs no communication.
 pub fn is_wanted() -> bool {
     foreign_comm::set("port").is_some_and(|port| !port.is_empty() && port != "none")
 }
@@ -74,7 +81,7 @@ pub fn priority() -> i32 {
     set.unwrap_or(default)
 }
 
-/// Performs a barrier of the world's processes; every one of them calls.
+/// Performs a barrier of the world's processes; every process must call this.
 pub fn pass(library: &'static Library) -> Result<Passed, String> {
     let mut whole = whole();
     if matches!(whole.state, State::Fresh) {
@@ -101,7 +108,8 @@ pub fn pass(library: &'static Library) -> Result<Passed, String> {
     module.barrier()
 }
 
-/// Performs the library's own barrier on the duplicate of the world; `None`, at every member, if the duplicate does not exist.
+/// Performs the library's own barrier on the duplicate of the world.
+/// Returns `None`, at every member, if the duplicate does not exist.
 pub fn software() -> Option<Result<(), String>> {
     match &whole().state {
         State::Met { foreign_comm, .. } => Some(foreign_comm.fence()),
@@ -109,9 +117,10 @@ pub fn software() -> Option<Result<(), String>> {
     }
 }
 
-/// Returns true if a communicator has the world's processes in the world's order, so its barriers can use the world's wires; the same at every member.
+/// Returns true if a communicator has the world's processes in the world's order,
+/// so that its barriers can use the world's wires. The result is the same at every member.
 ///
-/// The result is computed once per communicator and cached as an attribute of it.
+/// The result is computed once per communicator and cached as an attribute of the communicator.
 pub fn is_like_world(library: &'static Library, comm: Handle) -> bool {
     static KEYVAL: OnceLock<Option<c_int>> = OnceLock::new();
     if comm == library.constants.comm_world {
@@ -166,9 +175,10 @@ fn set_up(library: &'static Library) -> Result<(Box<ForeignComm>, Option<Module>
     Ok((foreign_comm, Some(module)))
 }
 
-/// Returns true if no member has a reason against `what`; the first member with a reason warns the user.
+/// Returns true if no member has a reason against `what`;
+/// otherwise the first member with a reason warns the user.
 ///
-/// If the user requires the hardware, returns an error at every member instead.
+/// If the user requires the hardware, a reason becomes an error at every member.
 fn agree(foreign_comm: &ForeignComm, what: &str, reason: Option<&String>) -> Result<bool, String> {
     let all = foreign_comm.gather(reason.is_some().into())?;
     let first = all.iter().position(|against| *against != 0);
@@ -299,7 +309,8 @@ unsafe extern "C" fn deleted(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void
     0
 }
 
-/// Delete callback at the start of `MPI_Finalize`: the wire returns to idle, files are written, and later barriers are software's.
+/// The delete callback at the start of `MPI_Finalize`:
+/// the wire returns to idle, files are written, and later barriers are in software.
 unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     let Ok(library) = crate::library::library() else {
         return 0;
@@ -324,9 +335,10 @@ unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) ->
     0
 }
 
-/// Progress callback of Open MPI's engine: answers the setup and agreement messages of other members.
+/// The progress callback of Open MPI's engine,
+/// which answers the setup and agreement messages of other members.
 unsafe extern "C" fn attend() -> c_int {
-    // During a barrier the component polls by itself.
+    // During a barrier the component polls by itself, so nothing is done here.
     let mut whole = match WHOLE.try_lock() {
         Ok(whole) => whole,
         Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => return 0,

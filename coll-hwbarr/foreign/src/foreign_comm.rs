@@ -1,4 +1,5 @@
-//! The implementation of the component's communicator: a duplicate of the world, and the state that the services need.
+//! The communicator that the component uses:
+//! a duplicate of the world, and the state for the services.
 #![allow(unsafe_code)]
 
 use crate::library::{Handle, Library, address, done, place};
@@ -16,12 +17,12 @@ use std::time::{Duration, Instant};
 /// The tag of blocking messages.
 const TAG: c_int = 1;
 
-/// Prefixes of a parameter in the environment: of Open MPI's launcher, and of Portcullis.
+/// Prefixes of a parameter's environment variable: those of Open MPI's launcher and of Portcullis.
 const PREFIXES: [&str; 2] = ["OMPI_MCA_coll_hwbarr_", "PORTCULLIS_MCA_coll_hwbarr_"];
 
-/// Number of polls of the wire per poll of MPI.
+/// Number of polls of the wire for each poll of MPI.
 const LOOKS: u32 = 8;
-/// Number of polls before the process yields its processor, if the processes are not oversubscribed.
+/// Number of polls before the process yields its processor, unless processes outnumber processors.
 const PATIENCE: u32 = 4096;
 
 pub struct ForeignComm {
@@ -29,20 +30,20 @@ pub struct ForeignComm {
     comm: Handle,
     rank: u32,
     size: u32,
-    /// The members on this node, ascending, and their communicator.
+    /// The members on this node, ascending; the next field is their communicator.
     neighbours: Vec<u32>,
     node: Handle,
     windows: RefCell<Vec<Handle>>,
     pub messages: Messages,
     params: BTreeMap<CString, CString>,
-    /// The component's own pointer.
+    /// The pointer that the component has stored in this communicator.
     pub common: Cell<*mut c_void>,
     /// True if the node is oversubscribed: it has more members than processors.
     crowded: bool,
 }
 
 impl ForeignComm {
-    /// Duplicates the world; every member calls.
+    /// Duplicates the world; every member must call this.
     pub fn new(library: &'static Library, params: &[Param]) -> Result<ForeignComm, String> {
         let functions = &library.functions;
         let mut comm = place();
@@ -85,7 +86,7 @@ impl ForeignComm {
         &self.neighbours
     }
 
-    /// Returns a parameter's value, configured or default.
+    /// Returns a parameter's configured value, or its default.
     pub fn param(&self, name: &CStr) -> Option<&CStr> {
         self.params.get(name).map(CString::as_c_str)
     }
@@ -161,7 +162,7 @@ impl ForeignComm {
         };
     }
 
-    /// Waits until `ready` or for at most `limit`. Returns true if `ready` was true.
+    /// Waits until `ready` returns true, for at most `limit`. Returns true if `ready` did.
     pub fn wait(&self, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> bool {
         let begin = limit.map(|limit| (Instant::now(), limit));
         let mut looks: u32 = 0;
@@ -185,7 +186,7 @@ impl ForeignComm {
         }
     }
 
-    /// Allocates zeroed memory that the members of this node share; every one of them calls.
+    /// Allocates zeroed memory that the members of this node share; every member must call this.
     pub fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String> {
         let functions = &self.library.functions;
         let first = self.neighbours.first() == Some(&self.rank);
@@ -218,7 +219,8 @@ impl ForeignComm {
                 "the MPI library gives {size} bytes of shared memory instead of {whole}"
             ));
         }
-        // The window has the same offset in a page in every process, so all round up by the same amount.
+        // The window has the same offset in a page in every process,
+        // so all processes round up by the same amount.
         let at = at.map_addr(|at| at.next_multiple_of(align));
         if first {
             // SAFETY: `whole >= bytes + align`, so `bytes` fit after the rounding; no other rank uses the memory before the barrier below.
@@ -229,7 +231,7 @@ impl ForeignComm {
         Ok(at)
     }
 
-    /// Frees the shared memory, which no member uses any more; every member calls.
+    /// Frees the shared memory, which no member uses any more; every member must call this.
     pub fn give_back(&self) {
         for mut window in self.windows.take() {
             // SAFETY: a window that `shared_memory` created; `take` removes it, so it is freed once.
@@ -264,7 +266,8 @@ fn node(library: &Library, comm: Handle, rank: c_int) -> Result<(Handle, Vec<u32
     Ok((node, ranks))
 }
 
-/// Gathers `mine` of every member; `all` must be `mine.len()` times the number of members long.
+/// Gathers `mine` of every member into `all`, whose length must be `mine.len()` times the number of
+/// members.
 fn allgather(library: &Library, comm: Handle, mine: &[u8], all: &mut [u8]) -> Result<(), String> {
     let (count, byte) = (length(mine.len())?, library.constants.byte);
     // SAFETY: `mine` has the length that is passed, and `all` that length for every member, by the contract of this function.
@@ -282,7 +285,7 @@ fn allgather(library: &Library, comm: Handle, mine: &[u8], all: &mut [u8]) -> Re
     done(code, "MPI_Allgather")
 }
 
-/// Returns a parameter that is set in the environment.
+/// Returns the value of a parameter that is set in the environment.
 pub fn set(name: &str) -> Option<OsString> {
     let mut values = PREFIXES
         .iter()

@@ -1,14 +1,18 @@
-//! The hardware barrier in processes of other MPI libraries.
+//! The hardware barrier in processes that use another MPI library.
 //!
-//! The component is the one built into Portcullis ([`coll_hwbarr::TABLE`]), unchanged. It uses the services of the plugin
-//! ABI, which this crate implements with functions that every MPI library exports. So the self-test, the agreement of all members on
+//! The component is the unchanged component of Portcullis ([`coll_hwbarr::TABLE`]).
+//! It uses the services of the plugin
+//! ABI, which this crate implements with functions that every MPI library exports.
+//! So the self-test, the agreement of all members on
 //! leaving the hardware, every port and the simulator's files are the same on Open MPI and MPICH.
 //!
 //! # Protocol
 //!
-//! * [`barrier::pass`] is called by every member for each barrier of `MPI_COMM_WORLD`, or of another communicator of the same
-//!   processes in the same order. The first call sets up, in software, a duplicate of the world for the component's messages, and then
-//!   the component, on which all members agree. If one of them refuses, all use software barriers.
+//! * Every member calls [`barrier::pass`] for each barrier of `MPI_COMM_WORLD`,
+//!   or of a communicator of the same
+//!   processes in the same order. The first call sets up, in software,
+//!   a duplicate of the world for the component's messages, and then
+//!   the component, on which all members agree. If a member refuses, all use software barriers.
 //! * The delete callback of an attribute of `MPI_COMM_SELF` closes the component: `MPI_Finalize` deletes it first, while MPI still works.
 //!
 //! | module | what it is |

@@ -1,8 +1,10 @@
-//! The MPI library of this process, found among the files that the loader has already loaded: this crate links to none and opens none.
+//! The MPI library of this process, found among the files that the loader has already loaded.
+//! This crate links to no MPI library and opens none.
 //!
 //! Functions are called by their profiling names, so these calls reach neither a profiler nor a preloaded library.
-//! A handle is an integer or an address, and as an argument one register in every ABI. Before a function stores a handle, the variable is
-//! zeroed, because some libraries store only four of its eight bytes.
+//! A handle is an integer or an address; as an argument it is one register in every ABI.
+//! A variable is zeroed before a function stores a handle in it, because some libraries store only
+//! four of its eight bytes.
 #![allow(unsafe_code)]
 
 use mpi_base::environment;
@@ -12,7 +14,7 @@ use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-/// A handle of any ABI.
+/// A handle of any ABI: an integer or an address.
 pub type Handle = usize;
 
 /// A callback that copies an attribute: communicator, keyval, state, value, pointer to the copy, pointer to the flag "copied".
@@ -28,7 +30,7 @@ pub type Copied = unsafe extern "C" fn(
 /// A callback that deletes an attribute: communicator, keyval, value, state.
 pub type Deleted = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// The ABI of a library.
+/// The ABI of an MPI library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// The standard ABI.
@@ -39,7 +41,7 @@ pub enum Family {
     OpenMpi,
 }
 
-/// File names under which libraries are loaded.
+/// The file names under which MPI libraries are loaded.
 const FILES: &[(&CStr, Family)] = &[
     (c"libmpi.so.40", Family::OpenMpi),
     (c"libmpi.so.12", Family::Mpich),
@@ -124,23 +126,24 @@ pub struct Library {
     pub functions: Functions,
     /// The progress engine, if the library exports one.
     pub engine: Option<Engine>,
-    /// The loader's handle.
+    /// The loader's handle of the library's file.
     file: *mut c_void,
 }
 
-// SAFETY: functions, constants, and the loader's handle of a file that stays open; all usable from any thread.
+// SAFETY: the fields are functions, constants, and the loader's handle of a file that stays open;
+// any thread may use them.
 unsafe impl Send for Library {}
-// SAFETY: as for `Send`: nothing in it changes after construction.
+// SAFETY: the fields never change after construction, and any thread may use them.
 unsafe impl Sync for Library {}
 
 static FOUND: OnceLock<Result<Library, String>> = OnceLock::new();
 
-/// Returns the library of this process, the first of `FILES` that is loaded; searched once.
+/// Returns the library of this process: the first of `FILES` that is loaded. The search runs once.
 pub fn library() -> Result<&'static Library, &'static str> {
     answer(FOUND.get_or_init(|| find(FILES.iter())))
 }
 
-/// Returns the library that the program calls; searched once, before [`library`].
+/// Returns the library that the program calls. The search runs once, before [`library`].
 ///
 /// A process may have two: a library of the standard ABI that runs on Open MPI (`mpirun --on`), or a library with Open MPI's ABI that
 /// runs on Portcullis. The program calls the library whose functions the loader finds first.
@@ -159,7 +162,7 @@ pub fn of_program() -> Result<&'static Library, &'static str> {
     answer(found)
 }
 
-/// Environment variable with the name of the library on which a library of the standard ABI runs.
+/// Environment variable with the name of the library on which a standard-ABI library runs.
 const ON: &str = "PORTCULLIS_ON";
 
 /// Returns the name of the file in which the loader finds MPI's functions first.
@@ -170,7 +173,7 @@ fn first_found() -> Option<CString> {
     CString::new(path.file_name()?.as_bytes()).ok()
 }
 
-/// Returns the file that an address was loaded from.
+/// Returns the file from which an address was loaded.
 fn file_of(address: *mut c_void) -> Option<PathBuf> {
     if address.is_null() {
         return None;
@@ -232,7 +235,8 @@ fn symbol(file: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
 
 /// Returns the address of an Open MPI object, which is its handle.
 ///
-/// A program that is not position independent has its own copy of the object (copy relocation). The library uses that copy too, and the loader finds it first.
+/// A program that is not position independent has its own copy of the object (copy relocation),
+/// which the library also uses. The loader finds this copy first.
 fn object(file: *mut c_void, name: &CStr) -> Result<Handle, String> {
     // SAFETY: looks up a zero-terminated name in the global scope.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
@@ -342,7 +346,7 @@ impl Library {
 
     /// Returns the library's version string.
     pub fn version(&self) -> String {
-        // Far longer than the version string of any library.
+        // The buffer is far longer than the version string of any library.
         let mut text = vec![0u8; 1 << 14];
         let mut length: c_int = 0;
         // SAFETY: the buffer is longer than `MPI_MAX_LIBRARY_VERSION_STRING` of every ABI.
@@ -352,12 +356,12 @@ impl Library {
     }
 }
 
-/// Returns a zeroed variable for a handle that the library stores.
+/// Returns a zeroed variable in which the library can store a handle.
 pub fn place() -> Handle {
     0
 }
 
-/// Returns a null variable for an address that the library stores.
+/// Returns a null variable in which the library can store an address.
 pub fn address() -> *mut c_void {
     null_mut()
 }

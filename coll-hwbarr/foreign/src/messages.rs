@@ -1,8 +1,9 @@
-//! Nonblocking messages of the component: tested, never waited for.
+//! Nonblocking messages of the component, which are tested and never waited for.
 //!
-//! A receive is not posted. Its test probes for the message and receives it if it has arrived. So nothing must be
-//! cancelled at the end, and after a probe without a result no message is probed for during [`QUIET`].
-//! Messages between two ranks arrive in order, so the oldest receive of a sender is tested first.
+//! A receive is not posted: its test probes for the message, and receives it if it has arrived.
+//! So nothing must be
+//! cancelled at the end. After a probe without a result, no test probes again during [`QUIET`].
+//! Messages between two ranks arrive in order, so the oldest receive from a sender is tested first.
 #![allow(unsafe_code)]
 
 use crate::library::{Handle, Library, done, place};
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 /// The tag of these messages; blocking messages have another tag.
 const TAG: c_int = 2;
 
-/// How long a probe without a result is reused for all receives, which are then not probed again.
+/// Duration for which a probe without a result counts for all receives.
 const QUIET: Duration = Duration::from_micros(20);
 
 pub struct Messages {
@@ -22,7 +23,7 @@ pub struct Messages {
     comm: Handle,
     under_way: RefCell<BTreeMap<u64, Message>>,
     next: Cell<u64>,
-    /// Time of the last probe that found nothing.
+    /// Time of the last probe without a result.
     quiet: Cell<Option<Instant>>,
 }
 
@@ -31,7 +32,7 @@ enum Message {
         source: u32,
         bytes: usize,
     },
-    /// The library reads the data until the request is complete.
+    /// A send, whose data the library reads until the request is complete.
     Send {
         request: Handle,
         data: Box<[u8]>,
@@ -79,7 +80,8 @@ impl Messages {
         number
     }
 
-    /// Returns true if a message is complete, and then forgets it. The data of a received message are in `to`.
+    /// Returns true if a message is complete, and then forgets the message.
+    /// Received data are in `to`.
     pub fn test(&self, number: u64, to: &mut [u8]) -> Result<bool, String> {
         let through = match self.poll_message(number)? {
             PollResult::Sent(through) => through,
@@ -152,7 +154,7 @@ impl Messages {
         })
     }
 
-    /// Returns true if no message has arrived from any rank, now or within [`QUIET`].
+    /// Returns true if no message from any rank has arrived, now or within [`QUIET`].
     fn is_quiet(&self) -> Result<bool, String> {
         if self.quiet.get().is_some_and(|at| at.elapsed() < QUIET) {
             return Ok(true);
@@ -181,7 +183,7 @@ impl Messages {
 
 impl Drop for Messages {
     fn drop(&mut self) {
-        // The library may still read the data of a sent message that was never found complete.
+        // The library may still read the data of a message whose send was never found complete.
         for message in std::mem::take(self.under_way.get_mut()).into_values() {
             if let Message::Send { data, .. } = message {
                 Box::leak(data);
@@ -191,9 +193,9 @@ impl Drop for Messages {
 }
 
 enum PollResult {
-    /// A sent message, and whether it is complete.
+    /// A sent message; true if its send is complete.
     Sent(bool),
-    /// An older receive from the same rank comes first.
+    /// The receive must wait for an older receive from the same rank.
     Wait,
     Receive {
         source: u32,

@@ -1,4 +1,4 @@
-//! The services that the component gets from a [`ForeignComm`], and the host table over them.
+//! The services of a [`ForeignComm`] for the component, and their host table.
 #![allow(unsafe_code)]
 
 use crate::foreign_comm::ForeignComm;
@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::time::Duration;
 
-/// The host table.
+/// The host table of these services.
 pub static HOST: Host = table::<ForeignComm>();
 
 impl Services for ForeignComm {
@@ -34,7 +34,7 @@ impl Services for ForeignComm {
         self.neighbours().iter().copied()
     }
 
-    /// Returns no rank: the library below ends the job when a rank dies.
+    /// Returns no rank: the MPI library ends the job when a rank dies.
     fn failed_ranks(&self) -> Vec<u32> {
         Vec::new()
     }
@@ -63,7 +63,7 @@ impl Services for ForeignComm {
         self.messages.test(message, data)
     }
 
-    /// Returns false: a library does not say whether a poll has made progress.
+    /// Returns false: an MPI library does not report whether a poll has made progress.
     fn progress(&self) -> bool {
         ForeignComm::progress(self);
         false
@@ -98,7 +98,7 @@ impl Services for ForeignComm {
         &self.common
     }
 
-    /// Drops the reason: the component uses no function that reports one this way.
+    /// Drops the reason: the component calls no function that reports a reason this way.
     fn fail(&self, _: &CStr) {}
 
     /// Passes the counts to reports and traces, if they are enabled.
@@ -106,7 +106,8 @@ impl Services for ForeignComm {
         crate::wire::changes(wire, entered, released);
     }
 
-    /// Fails: no next component exists here. The caller of the module calls the library's own barrier instead.
+    /// Fails, because there is no next component;
+    /// the caller of the module calls the library's own barrier.
     unsafe fn call_next(_: *mut Call) -> Result<(), String> {
         Err("no other component is known here".into())
     }

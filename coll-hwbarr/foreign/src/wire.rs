@@ -2,12 +2,13 @@
 
 use std::sync::OnceLock;
 
-/// The observer's callback: the number of the wire, and the counts of entered and released barriers.
+/// The observer's callback; its arguments are the wire's number and the counts of entered and
+/// released barriers.
 pub type Told = fn(u32, u64, u64);
 
 static TOLD: OnceLock<Told> = OnceLock::new();
 
-/// Registers the observer; later registrations are ignored.
+/// Registers the observer; a second registration is ignored.
 pub fn notify(told: Told) {
     let _ = TOLD.set(told);
 }

@@ -13,7 +13,7 @@ const SUCCESS: c_int = 0;
 const ERROR: c_int = -1;
 const NOT_AVAILABLE: c_int = -16;
 
-/// The symbol that Open MPI looks up.
+/// The symbol by which Open MPI finds the component.
 // SAFETY: the name is Open MPI's for the component hwbarr of the framework coll, and no other symbol has it.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
@@ -38,11 +38,11 @@ pub static mca_coll_hwbarr_component: Writable = Writable(UnsafeCell::new(Compon
     comm_query: Some(comm_query),
 }));
 
-/// A static in memory that Open MPI may write to, as it does with its own components.
+/// A static that Open MPI may write to, as it writes to its own components.
 #[repr(transparent)]
 pub struct Writable(UnsafeCell<Component>);
 
-// SAFETY: no code here reads it; Open MPI accesses it from one thread, in `MPI_Init`.
+// SAFETY: this crate does not read the static; Open MPI accesses it from one thread, in `MPI_Init`.
 unsafe impl Sync for Writable {}
 
 /// Checks whether a port is configured and whether this library has the layouts that this crate knows.
@@ -71,7 +71,7 @@ fn suited() -> Result<(&'static Library, *mut Class), String> {
     let class = library
         .symbol(c"mca_coll_base_module_t_class")?
         .cast::<Class>();
-    // SAFETY: the library's constant class description of its modules.
+    // SAFETY: `class` points to the library's constant description of its class of modules.
     let size = unsafe { (*class).size };
     if size != MODULE_SIZE {
         return Err(format!(
@@ -81,7 +81,8 @@ fn suited() -> Result<(&'static Library, *mut Class), String> {
     Ok((library, class))
 }
 
-/// Returns a module for the world; the result is the same at every member, because all have the same parameters.
+/// Returns a module for the world. The result is the same at every member,
+/// because all members have the same parameters.
 unsafe extern "C" fn comm_query(comm: *mut Communicator, priority: *mut c_int) -> *mut Module {
     match suited() {
         Ok((library, class)) if comm.addr() == library.constants.comm_world => {
@@ -107,15 +108,17 @@ unsafe fn module(library: &Library, class: *mut Class) -> *mut Module {
     let Ok(initialize) = library.symbol(c"opal_class_initialize") else {
         return null_mut();
     };
-    // SAFETY: declared so by Open MPI; it runs before the first object of a class and has no effect in later calls.
+    // SAFETY: Open MPI declares this signature.
+    // The function runs before the first object of a class and has no effect in later calls.
     unsafe {
         let initialize: unsafe extern "C" fn(*mut Class) =
             std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Class)>(initialize);
         initialize(class);
     }
-    // SAFETY: `calloc` with a nonzero size; zeroed memory is a module without functions.
+    // SAFETY: the size is nonzero, and zeroed memory is a module without functions.
     let module = unsafe { libc::calloc(1, MODULE_SIZE) }.cast::<Module>();
-    // SAFETY: null, or a module of the right size to which no other pointer exists yet.
+    // SAFETY: the pointer is null, or points to a module of the right size to which no other
+    // pointer exists.
     if let Some(module) = unsafe { module.as_mut() } {
         module.class = class;
         module.references = 1;

@@ -1,4 +1,4 @@
-//! The lines of a node and how to open them: simulator, port of this machine, or served board.
+//! The lines of a node, and how they are opened: simulator, port of this machine, or served board.
 
 use crate::choice::{Choice, RtlSource, SimFiles};
 use crate::port::served::answer_limit;
@@ -17,13 +17,13 @@ use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// In a port's text, replaced by the lowest rank of the host.
+/// The part of a port's text that the lowest rank of the host replaces.
 const LEADER: &str = "{leader}";
 
-/// The lines of a node, at its leader.
+/// The opened lines of a node, at its leader.
 pub struct Lines {
     pub channels: BoxedChannels,
-    /// The node's number, if known without asking the board.
+    /// The node's number, if it is known without a request to the board.
     pub node: Option<u32>,
     /// Returns the wires to idle even if the process ends abnormally.
     pub watch: Option<Watch>,
@@ -32,7 +32,8 @@ pub struct Lines {
     pub remote: Option<Arc<ChannelLines>>,
 }
 
-/// Returns the ranks of this rank's node in `MPI_COMM_WORLD`, its leader first. Local.
+/// Returns the ranks of this rank's node in `MPI_COMM_WORLD`, with the leader first; needs no
+/// communication.
 pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
     match &settings.port {
         Choice::Sim(files) | Choice::Rtl(files, _) => {
@@ -74,12 +75,13 @@ fn nodes_of(files: &SimFiles, world: &Comm) -> u32 {
     }
 }
 
-/// Returns the node of a rank if `nodes` nodes are divided among the ranks in order.
+/// Returns the node of a rank, if the ranks are divided among `nodes` nodes in order.
 fn node_of(rank: u32, nodes: u32, world: &Comm) -> u32 {
     (u64::from(rank) * u64::from(nodes) / u64::from(world.size())) as u32
 }
 
-/// Opens the lines of this rank's node if it is the leader; every rank of `MPI_COMM_WORLD` calls.
+/// Opens the lines of this rank's node if this rank is the leader;
+/// every rank of `MPI_COMM_WORLD` must call this.
 pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<Lines>, String> {
     match &settings.port {
         Choice::Sim(files) => Simulated::attach(world, files, None, leads),
@@ -107,7 +109,7 @@ pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<L
     }
 }
 
-/// Returns the number of leaders with a lower rank; every rank of `MPI_COMM_WORLD` calls.
+/// Returns the number of leaders with a lower rank; every rank of `MPI_COMM_WORLD` must call this.
 fn number_of(world: &Comm, leads: bool) -> Result<u32, String> {
     let all = SetupGroup::of_all(world);
     let mine = [u8::from(leads)];
@@ -134,7 +136,8 @@ fn at_server(server: &Address, node: u32, limit: Duration) -> Result<Lines, Stri
     })
 }
 
-/// The lines of a served board. They fail with their connection, and their name contains the server's address.
+/// The lines of a served board. They fail if the connection fails;
+/// their name has the server's address.
 struct Remote(Arc<ChannelLines>);
 
 impl ports::Lines for Remote {
@@ -147,7 +150,7 @@ impl ports::Lines for Remote {
     }
 }
 
-/// What the nodes of a simulated board share besides the lines.
+/// The record that the nodes of a simulated board share, besides the lines.
 #[repr(C)]
 struct SharedRecord {
     /// Number of nodes that have closed.
@@ -176,7 +179,7 @@ pub struct Simulated {
     world: Comm,
 }
 
-/// The lines, while the memory exists.
+/// The lines of a simulated node; they are taken away before the memory is unmapped.
 #[derive(Clone)]
 struct Lent(Arc<Mutex<Option<NodeLines<'static>>>>);
 
@@ -193,7 +196,8 @@ impl ports::Lines for Lent {
 }
 
 impl Simulated {
-    /// Creates or finds the board; every rank of `MPI_COMM_WORLD` calls, and the leaders get their node's lines.
+    /// Creates or finds the board; every rank of `MPI_COMM_WORLD` must call this.
+    /// Leaders get their node's lines.
     #[allow(unsafe_code)]
     fn attach(
         world: &Comm,
@@ -262,12 +266,12 @@ impl Simulated {
         self.shared_record.taken.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a barrier of a communicator; one of its members calls.
+    /// Counts a barrier of a communicator; only one of its members calls this.
     pub fn note_barrier(&self) {
         self.shared_record.barriers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of nodes whose leader this process knows to be dead.
+    /// Returns the number of nodes whose leader is dead, as far as this process knows.
     fn gone(&self) -> u32 {
         let world = &self.world;
         let node = |rank| node_of(rank, self.nodes, world);
@@ -276,7 +280,7 @@ impl Simulated {
         u32::try_from(dead.iter().filter(|rank| leads(rank)).count()).unwrap_or(0)
     }
 
-    /// Drops the lines; the last living node writes the report.
+    /// Drops the lines; the last living node also writes the report.
     pub fn close(self) -> Result<(), String> {
         let machine = self.board.machine();
         let lines = self
@@ -325,12 +329,12 @@ impl Simulated {
     }
 }
 
-/// The contents of `coll_hwbarr_sim_report` in version 2.
+/// The report of version 2, which `coll_hwbarr_sim_report` names.
 #[derive(Serialize)]
 struct Report {
     version: u32,
     nodes: u32,
-    /// What was behind the lines: the model or the RTL.
+    /// The machine of the board: the model or the RTL.
     machine: &'static str,
     /// Clock edges that the RTL has evaluated.
     rtl_edges: u64,
@@ -345,6 +349,6 @@ struct Report {
 struct ChannelReport {
     /// All releases: barriers of programs, self-tests and farewells.
     releases: u64,
-    /// Members at the end, one bit per node; 0 if the channel was given back.
+    /// Members of the channel at the end, one bit per node; 0 if the channel was given back.
     members: u64,
 }

@@ -2,10 +2,12 @@
 //!
 //! # Nodes, leaders, channels
 //!
-//! A *node* is a port of the board; its number is that of its lines there, which a leader asks the board for (see `node_port`).
+//! A *node* is a port of the board; its number is that of its lines there,
+//! which the leader finds out from the board (see `node_port`).
 //! The ranks of a node synchronise by a shared-memory barrier (see `node_barrier`), and the *leader* of the node drives the lines.
 //! The leader is the lowest rank of the host in `MPI_COMM_WORLD`: one process, because only one can claim a port.
-//! With the simulator, and if `{rank}` in the port's text gives each rank a port of its own, every rank is a node and its leader.
+//! With the simulator, or if `{rank}` in the port's text gives each rank its own port,
+//! every rank is a node and its leader.
 //!
 //! # The life cycle of a communicator's channel
 //!
@@ -13,7 +15,9 @@
 //! 2. The first leader searches for a free channel and takes it for the members' nodes while all their lines are idle.
 //!    If another communicator was faster, it tries the next channel; if all are taken, the next component serves.
 //! 3. The channel is tested like a wire pair of version 1; then the program's barriers use it.
-//! 4. At free each leader enters a last barrier, the *farewell*, and does not wait: `MPI_Comm_free` does not synchronise,
+//! 4. At free each leader enters a last barrier, the *farewell*, without waiting:
+//! `MPI_Comm_free` does not
+//!    synchronise,
 //!    but the release of that barrier proves that every node has left the channel. A leader that sees the release gives the channel back.
 //!
 //! A communicator that has left the hardware after a timeout or a port failure keeps its channel until the job ends.

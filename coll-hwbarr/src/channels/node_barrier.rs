@@ -1,14 +1,17 @@
-//! The barrier among the ranks of a node, in shared memory; their leader enters the wire for them.
+//! The shared-memory barrier among the ranks of a node;
+//! their leader enters the wire for all of them.
 //!
 //! # The protocol
 //!
 //! Each rank counts its arrivals in its own slot. The leader enters the wire when all ranks of its node have arrived as often as itself.
-//! After the release by the wire it stores the number of barriers in its own slot, where the others read it.
+//! After the release by the wire the leader stores the number of barriers in its own slot,
+//! which the other ranks read.
 //! An arrival wakes the leader, and a release wakes the members on this host, which may sleep.
 //!
 //! # Writers
 //!
-//! `arrived` of a slot is written by its rank, `released` by its rank if that is a leader; every rank of the node reads both.
+//! A slot's `arrived` is written by its rank, and `released` by its rank if that is a leader;
+//! all ranks of the node read both.
 #![allow(unsafe_code)]
 
 use crate::port::Barrier;
@@ -28,7 +31,7 @@ struct Slot {
 pub struct ArrivalSlots(&'static [Slot]);
 
 impl ArrivalSlots {
-    /// Allocates the slots; every rank of the host calls.
+    /// Allocates the slots; every rank of the host must call this.
     pub fn new(comm: &Comm) -> Result<ArrivalSlots, String> {
         let slots = comm.size() as usize;
         let SharedMemory { at, .. } =
@@ -46,7 +49,8 @@ impl ArrivalSlots {
 
     /// Returns the number of arrivals of a rank.
     fn arrived(&self, rank: u32) -> u64 {
-        // SYNC POINT node_barrier.arrived: what the rank did before it arrived is visible to the released ranks.
+        // SYNC POINT node_barrier.arrived: everything that a rank stored before it arrived is
+        // visible to the released ranks.
         self.slot(rank)
             .map_or(0, |slot| slot.arrived.load(Ordering::Acquire))
     }
@@ -71,7 +75,9 @@ pub struct NodeBarrier {
 }
 
 impl NodeBarrier {
-    /// `node_mates` are the ranks of this node. Its leader passes `wire`, and every rank passes `arrival_slots` if the node has several ranks.
+    /// Creates this rank's end; `node_mates` are the ranks of this node.
+    /// The leader passes `wire`, and every rank passes `arrival_slots` if the node has several
+    /// ranks.
     pub fn new(
         comm: &Comm,
         node_mates: Vec<u32>,
@@ -94,7 +100,8 @@ impl NodeBarrier {
         }
     }
 
-    /// Returns the ranks among `node_mates`, the ranks of one node, that have arrived less often than another of them.
+    /// Returns the ranks of one node, `node_mates`,
+    /// that have arrived less often than another rank of the node.
     pub fn late(arrival_slots: ArrivalSlots, node_mates: &[u32]) -> Vec<u32> {
         let most = node_mates
             .iter()
@@ -126,7 +133,8 @@ impl NodeBarrier {
             return Ok(());
         }
         if self.on_wire < self.entered {
-            // Counts as entered even if the port fails: the level may have reached the wire.
+            // The barrier counts as entered even if the port fails:
+            // the level may have reached the wire.
             self.on_wire = self.entered;
             wire.enter()?;
         }
@@ -136,7 +144,8 @@ impl NodeBarrier {
                 .arrival_slots
                 .and_then(|arrival_slots| arrival_slots.slot(self.comm.rank()))
             {
-                // SYNC POINT node_barrier.released: a rank that reads it sees what all ranks did before they arrived.
+                // SYNC POINT node_barrier.released: a rank that reads this store sees what all
+                // ranks stored before they arrived.
                 slot.released.store(self.released, Ordering::Release);
             }
             self.neighbours

@@ -35,7 +35,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// How long the end of a job waits for the farewells of other nodes. They arrive as soon as those nodes are scheduled, unless one died.
+/// Maximum time that the end of a job waits for the farewells of other nodes.
+/// They arrive as soon as those nodes are scheduled, unless a node has died.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Upper limit of a node's back-off before it sends the board another request.
@@ -46,19 +47,21 @@ type BoardError = ProgramError<WireError>;
 
 pub struct NodePort {
     node: u32,
-    /// `Some` at a leader.
+    /// The leader's lines and channels; `Some` only at a leader.
     lead: Option<Lead>,
 }
 
 struct Lead {
     channels: Vec<BoxedChannel>,
-    /// Borrowed for one request, or while a channel is opened, during which MPI progresses.
+    /// The programmer, borrowed for one request, or while a channel is opened,
+    /// during which MPI progresses.
     programmer: RefCell<BoxedProgrammer>,
-    /// Channels that are open at this node, or were left without the last barrier that returns them.
+    /// The channels that are open at this node,
+    /// or that were left without the farewell that returns them.
     in_use: Cell<u8>,
     /// Channels that this node has left, but whose reply to the request to free them was lost.
     unanswered: Cell<u8>,
-    /// The last barriers of freed channels that had not been released at the last poll.
+    /// The farewells of freed channels that had not been released at the last poll.
     departing: RefCell<Vec<Farewell>>,
     resting: Resting,
     _watch: Option<Watch>,
@@ -70,22 +73,23 @@ struct Lead {
 /// A channel that is being left.
 struct Farewell {
     channel: u8,
-    /// `None` after this leader, which survives alone, has withdrawn its entry.
+    /// The barrier of the farewell; `None` after this leader, the only survivor,
+    /// has withdrawn its entry.
     barrier: Option<Box<dyn Barrier>>,
-    /// Time at which this node entered.
+    /// Time at which this node entered the farewell.
     since: Instant,
-    /// Dead nodes, which will not enter the farewell.
+    /// Mask of the dead nodes, which will not enter the farewell.
     dead_nodes: u64,
-    /// The board has accepted the time limit.
+    /// True if the board has accepted the time limit.
     limited: bool,
-    /// The survivors are not the majority: the board keeps the channel for the next job.
+    /// True if the survivors are not the majority, so the board keeps the channel for the next job.
     kept: bool,
 }
 
 /// Number of clock edges that a barrier of the surviving leaders may take before the board regards a dead one as late: 1 ms.
 const LATE_EDGES: u32 = 25_175;
 
-/// Why a channel could not be opened.
+/// The reason why a channel could not be opened.
 pub enum OpenFailure {
     /// Another communicator has taken the channel meanwhile.
     Taken,
@@ -93,7 +97,7 @@ pub enum OpenFailure {
 }
 
 impl NodePort {
-    /// Opens this process's node port; every rank of `MPI_COMM_WORLD` calls.
+    /// Opens this process's node port; every rank of `MPI_COMM_WORLD` must call this.
     pub fn arrive(world: &Comm, settings: &Settings) -> Result<NodePort, String> {
         let all = SetupGroup::of_all(world);
         let mates = all.agree(lines::mates(settings, world).map_err(Fault::Here))?;
@@ -105,7 +109,7 @@ impl NodePort {
             lines.channels.resting.rest();
         }
         world.fence()?;
-        // One leader after the other, because the board serves one request at a time.
+        // The leaders proceed one after the other, because the board serves one request at a time.
         if world.rank() > 0 {
             world.recv(world.rank() - 1, &mut [0])?;
         }
@@ -145,7 +149,7 @@ impl NodePort {
         lead.in_use.get()
     }
 
-    /// Returns a channel that no node has, among those that are not in `in_use`.
+    /// Returns a free channel of the board that is not in the mask `in_use`.
     pub fn free_channel(&self, in_use: u8) -> Result<u8, Fault> {
         let mut taken = Vec::new();
         for channel in 0..self.channels() {
@@ -218,7 +222,7 @@ impl NodePort {
         let _ = self.ask(|programmer| programmer.give_back(channel));
     }
 
-    /// Forgets a channel that was not taken after all.
+    /// Forgets a channel that was not taken in the end.
     pub fn forget(&self, channel: u8) {
         if let Some(lead) = &self.lead {
             lead.in_use.set(lead.in_use.get() & !(1 << channel));
@@ -256,7 +260,7 @@ impl NodePort {
     /// Enters the farewell of a channel and polls the pending farewells.
     pub fn depart(&self, channel: u8, mut barrier: Box<dyn Barrier>) {
         let Some(lead) = &self.lead else { return };
-        // If the port fails here, the channel stays taken, and the next job frees it.
+        // If the port fails here, the channel stays taken, and the next job releases it.
         if barrier.enter().is_ok() {
             lead.departing.borrow_mut().push(Farewell {
                 channel,
@@ -335,7 +339,7 @@ impl NodePort {
     }
 }
 
-/// Returns true if a channel has members, and others than these.
+/// Returns true if a channel has members that are not in `members`.
 fn is_held_by_others(programmer: &mut BoxedProgrammer, channel: u8, members: u64) -> bool {
     let found = programmer.members(channel);
     found.is_ok_and(|found| found != 0 && found != members)
@@ -346,7 +350,8 @@ fn no_lines(what: &str) -> String {
 }
 
 impl Farewell {
-    /// Asks the board to drop the dead nodes once it regards them as late; a refused request is repeated at the next poll.
+    /// Requests that the board drop the dead nodes once it regards them as late;
+    /// a refused request is repeated at the next poll.
     fn drop_dead_members(&mut self, programmer: &mut BoxedProgrammer) {
         if !self.is_waiting() {
             return;
@@ -355,7 +360,7 @@ impl Farewell {
             if let Ok(members) = programmer.members(self.channel)
                 && (members & !self.dead_nodes).count_ones() == 1
             {
-                // The entry would have released the barrier if the dead had arrived.
+                // The entry would have released the barrier if the dead nodes had arrived.
                 self.barrier = None;
                 return;
             }
@@ -394,7 +399,8 @@ impl Farewell {
             Ok(_) => programmer.give_back(self.channel).is_ok(),
             Err(_) => false,
         };
-        // Some of the dead may have arrived and some not; then the next job gives the channel back.
+        // Some dead nodes may have arrived and others not;
+        // the next job then gives the channel back.
         self.kept = !freed && self.since.elapsed() >= ALONE;
         freed
     }
@@ -538,8 +544,8 @@ fn lower_half(mask: u64) -> u64 {
 
 /// Returns true if this node is one of `nodes`.
 ///
-/// The board checks this before anything else, and refuses all other requests unless the channel is free.
-/// If the question takes the channel, it is given back.
+/// The board checks membership first, and refuses all other requests unless the channel is free.
+/// If the request takes the channel, the channel is given back.
 fn is_among(programmer: &mut BoxedProgrammer, nodes: u64) -> Result<bool, BoardError> {
     let members = programmer.members(0)?;
     match programmer.take(0, nodes) {

@@ -10,10 +10,12 @@ use crate::setup::{self, Ready};
 use crate::setup_group::SetupGroup;
 use mpi_core::plugin::guest::{Comm, Common};
 
-/// Maximum number of attempts to take a channel; each failed attempt means that another communicator took the chosen channel first.
+/// Maximum number of attempts to take a channel;
+/// an attempt fails if another communicator has taken the chosen channel first.
 const TRIES: u32 = 16;
 
-/// Checks locally whether this communicator may get a channel. Returns the node port if it exists already.
+/// Checks without communication whether this communicator may get a channel.
+/// Returns the node port if it already exists.
 pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<NodePort>>, String> {
     if comm.size() < 2 {
         return Err("one rank has no other rank to wait for".into());
@@ -27,17 +29,18 @@ pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<NodePort>
     }
 }
 
-/// The participating nodes; the same at every rank.
+/// The participating nodes of a communicator; the plan is the same at every rank.
 struct Plan {
     /// The node of each rank.
     nodes: Vec<u8>,
     /// The ranks that drive lines.
     leaders: Vec<u32>,
-    /// Channels that some node cannot take, one bit each.
+    /// Mask of the channels that some node cannot take.
     in_use: u8,
 }
 
-/// Sets up the channel; every rank of the communicator calls. `MPI_COMM_WORLD` creates the node port.
+/// Sets up the channel; every rank of the communicator must call this.
+/// `MPI_COMM_WORLD` creates the node port.
 pub fn bring_up(
     comm: &Comm,
     settings: &Settings,
@@ -142,7 +145,8 @@ impl Plan {
     }
 }
 
-/// Checks whether a channel can serve the ranks. Per rank: its node, whether it leads, its channels in use.
+/// Checks whether a channel can serve the ranks.
+/// Each entry of `places` has a rank's node, its leader flag, and its channels in use.
 fn check_plan(places: &[[u8; 3]]) -> Result<(), String> {
     let led = |node: u8| places.iter().any(|place| place[0] == node && place[1] != 0);
     if let Some(rank) = places.iter().position(|place| !led(place[0])) {
@@ -157,7 +161,7 @@ fn check_plan(places: &[[u8; 3]]) -> Result<(), String> {
     Ok(())
 }
 
-/// Finds and takes a channel; every leader calls.
+/// Finds and takes a channel; every leader must call this.
 fn set_up_leaders(
     comm: &Comm,
     plan: &Plan,
@@ -183,7 +187,8 @@ fn set_up_leaders(
             Ok((channel, barrier))
         }
         Err(reason) => {
-            // All lines are idle, so the channel can be given back; if the board refuses, the next job does it.
+            // All lines are idle, so the channel can be given back;
+            // if the board refuses, the next job gives it back.
             setup_group.fence()?;
             if setup_group.is_first() {
                 node_port.give_back(channel);
@@ -194,7 +199,7 @@ fn set_up_leaders(
     }
 }
 
-/// A channel that was taken for these leaders, and whether all of them could open their lines.
+/// A channel that was taken for these leaders, and the result of opening its lines at all of them.
 type Taken = (u8, Result<Box<dyn Wire>, String>);
 
 fn take_channel(
@@ -233,7 +238,8 @@ fn take_channel(
     ))
 }
 
-/// What a test does on the thread of a rank between the choice of a channel and the attempt to take it.
+/// A callback of tests on a rank's thread, between the choice of a channel and the attempt to take
+/// it.
 #[cfg(test)]
 pub(crate) mod chosen {
     use std::cell::RefCell;
@@ -244,7 +250,7 @@ pub(crate) mod chosen {
         static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
     }
 
-    /// Sets what this thread does with each channel that its leader has chosen.
+    /// Sets the callback that this thread runs for each channel that its leader has chosen.
     pub fn set(call: impl FnMut(u8) + 'static) {
         CALL.with_borrow_mut(|set| *set = Some(Box::new(call)));
     }
@@ -257,7 +263,7 @@ pub(crate) mod chosen {
 /// A communicator's channel.
 struct Channel {
     rank: u32,
-    /// `Some` at a leader.
+    /// The number of the channel; `Some` at a leader.
     channel: Option<u8>,
     arrival_slots: Option<ArrivalSlots>,
     plan: Plan,
@@ -295,7 +301,7 @@ impl Port for Channel {
     fn read_back(&self) -> Option<ReadBack> {
         let node = self.node_port.node();
         let Some(channel) = self.channel else {
-            // Only the leader can ask the board, unless it is the leader that is late.
+            // Only the leader can query the board, unless the leader itself is late.
             let late = NodeBarrier::late(self.arrival_slots?, &self.plan.ranks_of(node));
             let sentence = match late.contains(&self.plan.leader_of(node)) {
                 true => sentence(&self.names(!(1 << node)), self.plan.leaders.len()),

@@ -15,7 +15,7 @@ use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use std::ptr::NonNull;
 
-/// What the nodes share besides the wires.
+/// The record that the nodes share, besides the wires.
 #[repr(C)]
 struct SharedRecord {
     /// Number of nodes that have closed or died.
@@ -39,7 +39,7 @@ pub struct SimBoards {
     /// One word per node; see [`EndedNodes`].
     barriers: &'static [AtomicU64],
     boards: Boards<'static>,
-    /// How the program's barriers use the wires.
+    /// The way in which the program's barriers change the wires.
     level_changes: LevelChanges,
     /// Records the start and end of this node's barriers; `None` without a record.
     marks: Option<Box<dyn FnMut(Mark)>>,
@@ -100,7 +100,7 @@ impl SimBoards {
         }
     }
 
-    /// Writes the files; the last node to close calls.
+    /// Writes the output files; only the last node to close calls this.
     fn write(&self) -> Result<(), String> {
         let report = || {
             let before = self.shared_record.before.load(Ordering::Relaxed);
@@ -149,7 +149,8 @@ impl Port for SimBoards {
     fn ready(&mut self, level_changes: LevelChanges) {
         self.level_changes = level_changes;
         if self.comm.rank() == 0 {
-            // Rank 0 enters the program's first barrier only after this, so none can be released before.
+            // Rank 0 enters the program's first barrier only after this load,
+            // so no such barrier can be released before.
             self.shared_record
                 .before
                 .store(self.boards.releases(), Ordering::Relaxed);
@@ -179,7 +180,7 @@ impl Port for SimBoards {
     fn close(&mut self, barrier: Option<Box<dyn Barrier>>, barriers: u64) -> Result<(), String> {
         drop(barrier);
         self.marks = None;
-        // A node may have died after the last barrier.
+        // A node may have died after the last barrier, so deaths are recorded here.
         self.ended_nodes().record_dead(&self.comm.failed_ranks());
         if self.ended_nodes().close(self.comm.rank(), barriers) {
             self.write()?;

@@ -1,4 +1,4 @@
-//! For tests: the simulator's wires with a fault at one node.
+//! The simulator's wires with a fault at one node, for tests.
 
 use super::line::{EurekaPins, LineWires};
 use super::sim::Sim;
@@ -12,13 +12,13 @@ use mpi_core::plugin::guest::Comm;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// More changes than the self-test makes.
+/// Number of level changes, more than the self-test makes.
 const HEARD: u32 = 20;
 
 pub struct Broken {
     sim: Sim,
     defect: Option<Defect>,
-    /// The fault is in the eureka line, so the port has one.
+    /// True if the fault is in the eureka line, so the port must have one.
     has_line: bool,
 }
 
@@ -77,7 +77,7 @@ impl Port for Broken {
     }
 }
 
-/// A wire from the eureka line, possibly stuck high.
+/// A wire from the eureka line that may be stuck high.
 struct Told<I> {
     input: I,
     is_stuck: bool,
@@ -101,7 +101,7 @@ struct Output<O> {
     out: O,
     cut: bool,
     follows: Option<Rc<Cell<bool>>>,
-    /// Number of times that the level was set, if the fault depends on it.
+    /// Number of times that the level was set; `Some` if the fault depends on it.
     changes: Option<Rc<Cell<u32>>>,
 }
 
@@ -109,7 +109,7 @@ struct Input<I> {
     input: I,
     follows: Option<Rc<Cell<bool>>>,
     changes: Option<Rc<Cell<u32>>>,
-    /// The last level that was read before the wire broke.
+    /// The last level read before the wire broke.
     heard: bool,
 }
 

@@ -1,16 +1,17 @@
 //! The record, in memory that the ranks share, of the nodes of a simulated board that have ended.
 //!
-//! A node ends once: by itself, with the number of its barriers, or dead, as recorded by a survivor.
-//! The last node that ends by itself writes the files. If a node dies and no survivor records it, no node is the last.
+//! A node ends once: either it closes and stores the number of its barriers,
+//! or a survivor records its death.
+//! The last node that closes writes the files. If no survivor records a death, no node is the last.
 
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The node has ended by itself; the other bits are the number of its barriers.
+/// Flag of a node that has closed; the other bits are the number of its barriers.
 const CLOSED: u64 = 1 << 63;
-/// The node is dead.
+/// Flag of a node that is dead.
 const DEAD: u64 = 1 << 62;
 
-/// One word per node, zero while the node is active, and the number of nodes that have ended.
+/// One word per node, which is zero while the node is active, and the number of ended nodes.
 #[derive(Clone, Copy)]
 pub struct EndedNodes<'m> {
     pub nodes: &'m [AtomicU64],
@@ -18,19 +19,20 @@ pub struct EndedNodes<'m> {
 }
 
 impl EndedNodes<'_> {
-    /// Records the deaths of these nodes; every survivor may call.
+    /// Records the deaths of these nodes; every survivor may call this.
     pub fn record_dead(self, dead: &[u32]) {
         for node in dead {
             self.end(*node, DEAD);
         }
     }
 
-    /// Records the end of this node after `barriers` barriers. Returns true if it is the last one.
+    /// Records that this node has closed after `barriers` barriers.
+    /// Returns true if it is the last node.
     pub fn close(self, node: u32, barriers: u64) -> bool {
         self.end(node, CLOSED | barriers & !DEAD)
     }
 
-    /// Returns the number of barriers of each node; 0 for a dead one, whose number is unknown.
+    /// Returns the number of barriers of each node; 0 for a dead node, whose number is unknown.
     pub fn barriers(self) -> Vec<u64> {
         let word = |node: &AtomicU64| node.load(Ordering::Relaxed) & !(CLOSED | DEAD);
         self.nodes.iter().map(word).collect()
@@ -49,7 +51,8 @@ impl EndedNodes<'_> {
             return false;
         };
         let first = place.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed);
-        // SYNC POINT ended_nodes.ended: the last node sees what all others wrote before they ended.
+        // SYNC POINT ended_nodes.ended: the last node sees everything that the others stored
+        // before they ended.
         first.is_ok() && self.ended.fetch_add(1, Ordering::AcqRel) + 1 == self.nodes.len() as u32
     }
 }
@@ -71,7 +74,7 @@ mod tests {
         assert!(all.close(1, 8));
         assert_eq!(all.barriers(), [7, 8, 0, 0]);
         assert_eq!(all.dead(), [2, 3]);
-        // A node that has ended does not end again.
+        // A node that has ended cannot end again.
         assert!(!all.close(3, 9));
         assert!(!all.close(1, 9));
         assert_eq!(all.barriers(), [7, 8, 0, 0]);

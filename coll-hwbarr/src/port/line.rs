@@ -5,7 +5,7 @@ use barrier_driver::{Eureka, Found};
 use embedded_hal::digital::{InputPin, OutputPin};
 use std::task::Poll;
 
-/// An open end of the line.
+/// A node's open end of the eureka line.
 pub trait Line {
     /// Raises the line and waits until it is high. Returns true if this node was the first of the round.
     fn raise(&mut self) -> Result<bool, String>;
@@ -23,13 +23,13 @@ pub enum LineEnd {
     #[default]
     Unopened,
     Open(Box<dyn Line>),
-    /// No member uses the line.
+    /// The members do not use the line.
     Refused,
 }
 
-/// The wires of an end that is not open yet.
+/// The wires of an end of the line that is not open yet.
 pub trait LineWires {
-    /// Opens the end; calls `fence` once.
+    /// Opens this end of the line; calls `fence` once.
     fn open(self: Box<Self>, fence: Fence) -> Result<Box<dyn Line>, String>;
 }
 

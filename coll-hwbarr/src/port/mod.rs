@@ -1,4 +1,5 @@
-//! The ports that drive a node's wires, and their trait: wires, and what else the hardware reports.
+//! The ports that drive a node's wires, and the trait for the wires and the other data of the
+//! hardware.
 //!
 //! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`. [`Wire`] and [`Barrier`] are that driver
 //! without its pin types, so a module works with any configured port.
@@ -26,12 +27,12 @@ use std::time::Duration;
 /// Maximum number of nodes of a board.
 pub const MOST_NODES: u32 = 64;
 
-/// One node's end of the barrier, as the program's barriers use it.
+/// A node's end of the barrier, as the program's barriers use it.
 pub trait Barrier {
-    /// Announces this node's arrival.
+    /// Announces this node's arrival at the barrier.
     fn enter(&mut self) -> Result<(), String>;
 
-    /// Returns ready when the barrier has released this node.
+    /// Returns ready once the barrier has released this node.
     fn poll(&mut self) -> Result<Poll<()>, String>;
 
     /// Returns true if the release wakes this process while it sleeps in the kernel.
@@ -72,7 +73,7 @@ pub trait Wire: Barrier {
     ) -> Result<Box<dyn Barrier>, Fault>;
 }
 
-/// A fault found by a node during setup, by how precisely its location is known.
+/// A fault that a node found during setup, classified by how well its location is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The fault is at this node.
@@ -184,10 +185,10 @@ pub trait Pair: Port {
 
 /// A node's port, while a communicator uses it.
 pub trait Port {
-    /// Called once all nodes have opened and tested their wires; later barriers are the program's.
+    /// Called after all nodes have opened and tested their wires; later barriers are the program's.
     fn ready(&mut self, _way: LevelChanges) {}
 
-    /// Checks that the hardware answers, if the port can ask it; the error is the reason why it does not.
+    /// Checks that the hardware answers, if the port can request that; the error is the reason.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
@@ -197,12 +198,15 @@ pub trait Port {
         Ok(None)
     }
 
-    /// Returns the nodes that have not entered, from the hardware and from the ranks of this node; `None` if the port cannot ask.
+    /// Returns the nodes that have not entered,
+    /// read from the hardware and from the ranks of this node.
+    /// Returns `None` if the port cannot read them.
     fn read_back(&self) -> Option<ReadBack> {
         None
     }
 
-    /// Returns true once, for one of the nodes that share this port's memory: that node warns the user.
+    /// Returns true once, at one of the nodes that share this port's memory;
+    /// that node warns the user.
     fn may_warn(&self) -> bool {
         true
     }
@@ -220,20 +224,21 @@ pub trait Port {
     /// Records that the program has entered or left a barrier.
     fn mark(&mut self, _mark: Mark) {}
 
-    /// Called when members are dead and the survivors leave; `barrier` is the barrier that this node used.
+    /// Called when members are dead and the survivors leave; `barrier` is the barrier of this node.
     fn lose(&mut self, barrier: Option<Box<dyn Barrier>>, _dead: &[u32]) {
         drop(barrier);
     }
 
-    /// Closes the port after the last barrier. `barriers` is the number of barriers passed; `barrier` is the barrier that they used,
-    /// or `None` if the hardware has been left before.
+    /// Closes the port after the last barrier. `barriers` is the number of barriers passed;
+    /// `barrier` is the barrier that passed them, or `None` if the members have left the hardware.
     fn close(&mut self, barrier: Option<Box<dyn Barrier>>, _barriers: u64) -> Result<(), String> {
         drop(barrier);
         Ok(())
     }
 }
 
-/// Returns the nodes below `nodes` whose bit is not set in `arrived`, the mask of the nodes that have entered.
+/// Returns the nodes less than `nodes` whose bit in `arrived`, the mask of entered nodes,
+/// is not set.
 pub fn missing_of(arrived: u64, nodes: u32) -> Vec<u32> {
     (0..nodes).filter(|node| arrived >> node & 1 == 0).collect()
 }
@@ -241,13 +246,13 @@ pub fn missing_of(arrived: u64, nodes: u32) -> Vec<u32> {
 /// The result of [`Port::read_back`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadBack {
-    /// Such as "node 3 (rank 3) has not entered".
+    /// The sentence about the nodes, such as "node 3 (rank 3) has not entered".
     pub sentence: String,
-    /// True if this member must warn the user, because rank 0 is among the missing.
+    /// True if this member must warn the user, because rank 0 has not entered.
     pub speaks: bool,
 }
 
-/// How barriers use the wires.
+/// The way in which barriers change the wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelChanges {
     /// Each barrier changes the wires once.
@@ -256,14 +261,14 @@ pub enum LevelChanges {
     Twice,
 }
 
-/// An argument of [`Port::mark`].
+/// The event for [`Port::mark`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     Enter,
     Leave,
 }
 
-/// Checks whether the chosen port can serve this communicator. Local.
+/// Checks whether the chosen port can serve this communicator; needs no communication.
 pub fn suits(choice: &Choice, boards: u32, comm: &Comm) -> Result<(), String> {
     match choice {
         Choice::Rtl(..) if boards > 1 => Err(format!(
@@ -273,7 +278,7 @@ pub fn suits(choice: &Choice, boards: u32, comm: &Comm) -> Result<(), String> {
             "{server} serves one board, and coll_hwbarr_boards is {boards}; coll_hwbarr_port sim has cascaded boards"
         )),
         Choice::Sim(_) | Choice::Rtl(..) => sim::suits(comm),
-        // The connection shows whether this rank reaches the server.
+        // Whether this rank reaches the server is known only after the connection.
         Choice::Served(..) => Ok(()),
         Choice::Wired(text) => wired::suits(text, comm),
         #[cfg(test)]
@@ -281,7 +286,7 @@ pub fn suits(choice: &Choice, boards: u32, comm: &Comm) -> Result<(), String> {
     }
 }
 
-/// Attaches the chosen port at this node; every node calls.
+/// Attaches the chosen port at this node; every node must call this.
 ///
 /// `timeout` is the time limit for the release of a barrier.
 pub fn attach(

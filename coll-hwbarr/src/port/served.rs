@@ -1,7 +1,8 @@
 //! The port of the simulator's board over TCP: rank n is node n, on any host ([`barrier_board::served`]).
 //!
-//! A rank that receives a release wakes the sleeping ranks of its host: the server has notified them too, but a sleeping rank does not read its connection.
-//! Each rank has its own connection, so nothing here is shared with another process.
+//! A rank that receives a release wakes the sleeping ranks of its host:
+//! a sleeping rank does not read the server's notification on its own connection.
+//! Each rank has its own connection, so no state is shared with another process.
 
 use super::line::{EurekaPins, LineWires};
 use super::{Barrier, Fence, LevelChanges, Pair, Port, Wire, missing_of};
@@ -17,19 +18,19 @@ struct Served<R> {
     server: Address,
     /// Time limit for the release of a barrier.
     timeout: Option<Duration>,
-    /// This rank's wires, until the driver takes them.
+    /// This rank's wires, before the driver takes them.
     wires: Option<(OutWire<R>, InWire<R>)>,
     /// This rank's wires of the eureka line.
     eureka: Option<EurekaWires<R>>,
-    /// `None` once this node has closed.
+    /// The handle that reads the board; `None` once this node has closed.
     board_reader: Option<BoardReader<R>>,
     warned: Cell<bool>,
 }
 
-/// Returns the time limit for a connection to a board, and for each of its answers, during setup.
+/// Returns the time limit during setup, for a connection to a board and for each answer.
 pub fn answer_limit(timeout: Option<Duration>) -> Duration {
     const LONGEST: Duration = Duration::from_secs(10);
-    // A busy machine needs a moment even if the user's timeout is short.
+    // A busy machine needs this time even if the user's timeout is shorter.
     const SHORTEST: Duration = Duration::from_secs(1);
     timeout.map_or(LONGEST, |timeout| timeout.clamp(SHORTEST, LONGEST))
 }
@@ -114,7 +115,8 @@ impl<R: Fn() + 'static> Port for Served<R> {
         Ok(arrived.map(|arrived| missing_of(arrived, self.nodes)))
     }
 
-    /// The lowest waiting node warns; the board reports which nodes wait.
+    /// Returns true at the lowest waiting node, which warns the user;
+    /// the board reports the waiting nodes.
     fn may_warn(&self) -> bool {
         let first = |arrived: u64| arrived == 0 || arrived.trailing_zeros() == self.rank;
         let is_first = self
@@ -141,7 +143,8 @@ impl<R: Fn() + 'static> Port for Served<R> {
 
     fn close(&mut self, barrier: Option<Box<dyn Barrier>>, _barriers: u64) -> Result<(), String> {
         drop(barrier);
-        // The pins have been dropped, so these are the last handles: the node is free when this returns.
+        // The pins have been dropped, so these are the last handles,
+        // and dropping them frees the node.
         (self.eureka, self.board_reader) = (None, None);
         Ok(())
     }

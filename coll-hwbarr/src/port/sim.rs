@@ -18,7 +18,7 @@ use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use std::convert::Infallible;
 
-/// What the nodes of one board share besides the wires.
+/// The record that the nodes of one board share, besides the wires.
 #[repr(C)]
 struct SharedRecord {
     /// Number of nodes that have closed or died.
@@ -45,7 +45,7 @@ pub struct Sim {
     board: Board<'static>,
     /// The RTL behind the wires, if it replaces the model.
     rtl: Option<&'static Rtl>,
-    /// How the program's barriers use the wires.
+    /// The way in which the program's barriers change the wires.
     level_changes: LevelChanges,
     /// Records the start and end of this node's barriers; `None` without a record.
     marks: Option<Box<dyn FnMut(Mark)>>,
@@ -150,7 +150,7 @@ impl Sim {
         }
     }
 
-    /// Writes the files; the last node to close calls.
+    /// Writes the output files; only the last node to close calls this.
     fn write(&self) -> Result<(), String> {
         let report = || {
             let before = self.shared_record.before.load(Ordering::Relaxed);
@@ -183,7 +183,8 @@ impl Port for Sim {
     fn ready(&mut self, level_changes: LevelChanges) {
         self.level_changes = level_changes;
         if self.comm.rank() == 0 {
-            // Rank 0 enters the program's first barrier only after this, so none can be released before.
+            // Rank 0 enters the program's first barrier only after this load,
+            // so no such barrier can be released before.
             self.shared_record
                 .before
                 .store(self.board.releases(), Ordering::Relaxed);
@@ -226,7 +227,7 @@ impl Port for Sim {
         self.shared_record
             .rtl_edges
             .fetch_add(edges, Ordering::Relaxed);
-        // A node may have died after the last barrier.
+        // A node may have died after the last barrier, so deaths are recorded here.
         self.ended_nodes().record_dead(&self.comm.failed_ranks());
         if self.ended_nodes().close(self.comm.rank(), barriers) {
             self.write()?;

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// The contents of `coll_hwbarr_sim_report`.
+/// The report that `coll_hwbarr_sim_report` names.
 #[derive(Serialize)]
 pub struct Report {
     nodes: usize,
@@ -19,14 +19,14 @@ pub struct Report {
     machine: &'static str,
     /// Clock edges that the RTL has evaluated.
     rtl_edges: u64,
-    /// Barriers released since the self-test; anything but `barriers` is a fault.
+    /// Number of barriers released since the self-test; any other value than `barriers` is a fault.
     releases: u64,
-    /// Returns to the idle level, with `coll_hwbarr_reboot`; the last one may be missing.
+    /// Number of returns to the idle level, with `coll_hwbarr_reboot`; the last one may be missing.
     returns: u64,
-    /// Barriers that the program passed over the wires.
+    /// Number of barriers that the program passed over the wires.
     barriers: u64,
     barriers_by_node: Vec<u64>,
-    /// Nodes that died; the number of their barriers is unknown and reported as 0.
+    /// The nodes that died; the numbers of their barriers are unknown and reported as 0.
     dead_nodes: Vec<u32>,
     releases_of_self_test: u64,
 }
@@ -34,9 +34,9 @@ pub struct Report {
 /// The number of releases of a machine.
 #[derive(Clone, Copy)]
 pub struct Releases {
-    /// Before the program's first barrier.
+    /// Number of releases before the program's first barrier.
     pub before: u64,
-    /// Since the program's first barrier.
+    /// Number of releases since the program's first barrier.
     pub changes: u64,
 }
 
@@ -73,7 +73,7 @@ impl Report {
         Self { dead_nodes, ..self }
     }
 
-    /// Returns the report as that of the RTL, which has evaluated `rtl_edges` edges.
+    /// Returns the report for the RTL, which has evaluated `rtl_edges` clock edges.
     pub fn of_rtl(self, rtl_edges: u64) -> Self {
         Self {
             machine: "rtl",
@@ -83,7 +83,7 @@ impl Report {
     }
 }
 
-/// Writes the configured files; the last node to close calls.
+/// Writes the configured files; only the last node to close calls this.
 pub fn write(
     comm: &Comm,
     files: &SimFiles,
@@ -104,7 +104,7 @@ pub fn write(
     Ok(())
 }
 
-/// Warns the user that the waveform ends before the run does.
+/// Warns the user that the waveform ends before the end of the run.
 pub fn warn_of_missing(comm: &Comm, dropped: u64) {
     if dropped > 0 {
         comm.warn(&format!(

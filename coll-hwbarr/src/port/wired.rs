@@ -9,11 +9,11 @@ use barrier_driver::last_resort::{self, Watch};
 use barrier_driver::ports::{self, BoxedWires, PORTS};
 use mpi_core::plugin::guest::Comm;
 
-/// In a port's text, replaced by the rank.
+/// The part of a port's text that the rank replaces.
 pub const RANK: &str = "{rank}";
 
 pub struct Wired {
-    /// Claimed for this process until the driver takes them.
+    /// The wires, claimed for this process; `None` once the driver has taken them.
     wires: Option<BoxedWires>,
     place: String,
     /// Returns the wire to idle even if the process ends abnormally.
@@ -33,7 +33,7 @@ pub fn is_known(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks whether the text of a known port can serve this communicator. Local.
+/// Checks whether the text of a known port can serve this communicator; needs no communication.
 pub fn suits(text: &str, comm: &Comm) -> Result<(), String> {
     let here = comm.node_ranks();
     if here.len() > 1 && !text.contains(RANK) {

@@ -1,15 +1,15 @@
 //! One channel: a toggle barrier among its members, with a time limit, and counters of expired limits and early releases.
 //!
-//! In the RTL: `synchroniser` and `channel_machine`.
+//! The RTL modules are `synchroniser` and `channel_machine`.
 
-/// The flip-flops of one channel, and the count of releases that the model keeps beside them.
+/// The flip-flops of one channel, and the number of releases, which only the model has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Channel {
     /// First synchroniser stage.
     pub stage1: u64,
     /// Second synchroniser stage: the input of the machine.
     pub stage2: u64,
-    /// The members.
+    /// The members of the channel, as a mask.
     pub mask: u64,
     /// The level of the release.
     pub level: bool,
@@ -19,7 +19,8 @@ pub struct Channel {
     pub count: u32,
     /// The members that were missing when the limit first expired.
     pub late: u64,
-    /// The number of barriers whose limit has expired since the members were set, up to [`MOST_COUNTED`].
+    /// The number of barriers whose limit has expired, up to [`MOST_COUNTED`],
+    /// since the members were set.
     pub expired: u8,
     /// The number of early releases since the members were set, up to [`MOST_COUNTED`]:
     /// a member's line left the level again before its node can have seen the release.
@@ -28,20 +29,20 @@ pub struct Channel {
     pub overdue: bool,
     /// True if the level toggled at the previous edge.
     pub toggled1: bool,
-    /// True if the level toggled at the edge before that.
+    /// True if the level toggled two edges ago.
     pub toggled2: bool,
-    /// The number of releases of the channel.
+    /// The number of releases of the channel since power-on.
     pub releases: u64,
 }
 
 /// The maximum of a counter, at which it saturates.
 pub const MOST_COUNTED: u8 = u8::MAX;
 
-/// The change of a channel that a request makes.
+/// The change that a request makes to a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Mask(u64),
-    /// Reduces the members to these, in the middle of a barrier.
+    /// Reduces the members to this mask, during a barrier.
     Keep(u64),
     Limit(u32),
 }
@@ -56,10 +57,11 @@ impl Channel {
         (self.stage2 ^ self.level_on_all_lines()) & self.mask
     }
 
-    /// Returns those of `nodes` whose lines are not at the channel's level.
+    /// Returns the mask of those `nodes` whose lines are not at the channel's level.
     ///
-    /// The first stage is not used, because it may be metastable: a line that changes at the same edge as the mask
-    /// counts as changing after it.
+    /// The first stage is not used, because it may be metastable:
+    /// a line that changes at the same edge as the mask
+    /// counts as changing after the mask.
     pub const fn not_idle(&self, nodes: u64) -> u64 {
         (self.stage2 ^ self.level_on_all_lines()) & nodes
     }
@@ -79,7 +81,8 @@ impl Channel {
         }
     }
 
-    /// A fast path of [`step_of_members`](Self::step_of_members) for a channel in which no node can have arrived; most channels are in that state.
+    /// A fast path of [`step_of_members`](Self::step_of_members) for a channel in which no node
+    /// can have arrived, as in most channels.
     #[inline]
     fn step_without_members(&mut self, pins: u64) {
         self.stage2 = self.stage1;
@@ -94,7 +97,7 @@ impl Channel {
     fn step_of_members(&mut self, pins: u64, change: Option<Change>) {
         let before = *self;
         let arrived = before.arrived();
-        // Without this condition a channel without members would be a complete barrier.
+        // Without this condition, a channel without members would count as a complete barrier.
         let toggle = before.mask != 0 && arrived == before.mask;
         let waiting = arrived != 0 && !toggle;
 
@@ -123,7 +126,7 @@ impl Channel {
         self.toggled2 = before.toggled1 && arrived == 0;
         match change {
             Some(Change::Mask(mask)) => {
-                // A new set of members starts without the settings of the previous one.
+                // A new set of members starts with cleared settings.
                 self.mask = mask;
                 self.limit = 0;
                 self.count = 0;

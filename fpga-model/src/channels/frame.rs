@@ -2,11 +2,13 @@
 //!
 //! The check is CRC-16/IBM-3740, not reflected, without a final inversion.
 //! Over 88 bits it detects all errors of one, two or three bits and all bursts of up to 16 bits.
-//! It detects a frame shifted by a lost or doubled clock in all but one of 65,536 cases; the reply then still shows what was received.
+//! It detects all but one in 65,536 frames that are shifted by a lost or doubled clock;
+//! the reply then still shows the received bits.
 //! Neither all zeros nor all ones is a valid frame, so a wire that is cut, stuck or connected to another signal is not a reply.
 //!
-//! Hardware model and driver both use this module. The format is described in `hdl/channels/frame.txt`,
-//! from which `cargo xtask gen` writes the marked regions here and in the RTL.
+//! The hardware model and the driver use this module.
+//! `hdl/channels/frame.txt` describes the format,
+//! and `cargo xtask gen` writes the marked regions here and in the RTL from that file.
 
 // generated from hdl/channels/frame.txt: format
 /// Bits of a frame, the highest bit of each field first:
@@ -43,7 +45,7 @@ const fn low(bits: u8) -> u8 {
     (1 << bits) - 1
 }
 
-/// Returns the check after one more bit.
+/// Returns the check after one more bit of the frame.
 pub const fn check_bit(check: u16, bit: bool) -> u16 {
     let feedback = (check >> (CHECK_BITS - 1) == 1) != bit;
     (check << 1) ^ if feedback { POLYNOMIAL } else { 0 }
@@ -139,26 +141,26 @@ impl Status {
 }
 // end of the generated text
 
-/// The contents of a frame without its check; `code` is an operation or a status.
+/// The contents of a frame without its check; `code` is an operation or a status code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Body {
-    /// The operation of a request, the status of a reply; higher bits are ignored.
+    /// The operation of a request, or the status of a reply; higher bits are ignored.
     pub code: u8,
     /// The channel, which a reply repeats; higher bits are ignored.
     pub channel: u8,
-    /// The argument of a request, the value of a reply.
+    /// The argument of a request, or the value of a reply.
     pub value: u64,
 }
 
 impl Body {
-    /// Returns the [`BODY_BITS`] bits, right aligned.
+    /// Returns the body as [`BODY_BITS`] bits, right aligned.
     pub const fn bits(self) -> u128 {
         let code = (self.code & low(CODE_BITS)) as u128;
         let channel = (self.channel & low(CHANNEL_BITS)) as u128;
         (code << CHANNEL_BITS | channel) << VALUE_BITS | self.value as u128
     }
 
-    /// Decodes a body; higher bits are ignored.
+    /// Decodes the bits of a body; higher bits are ignored.
     pub const fn from_bits(bits: u128) -> Self {
         Self {
             code: (bits >> (VALUE_BITS + CHANNEL_BITS)) as u8 & low(CODE_BITS),
@@ -190,7 +192,7 @@ impl Body {
     }
 }
 
-/// The hardware's identity.
+/// The identity of the hardware: version and sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The version, [`VERSION`].
@@ -202,12 +204,12 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The value of the reply to [`Operation::Identify`].
+    /// Returns the value of the reply to [`Operation::Identify`].
     pub const fn value(self) -> u64 {
         (self.version as u64) << 16 | (self.nodes as u64) << 8 | self.channels as u64
     }
 
-    /// Decodes the value of a reply.
+    /// Decodes the value of a reply to [`Operation::Identify`].
     pub const fn from_value(value: u64) -> Self {
         Self {
             version: (value >> 16) as u8,
@@ -227,12 +229,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The value of the reply to [`Operation::ReadCounts`].
+    /// Returns the value of the reply to [`Operation::ReadCounts`].
     pub const fn value(self) -> u64 {
         (self.early as u64) << 8 | self.expired as u64
     }
 
-    /// Decodes the value of a reply.
+    /// Decodes the value of a reply to [`Operation::ReadCounts`].
     pub const fn from_value(value: u64) -> Self {
         Self {
             expired: value as u8,

@@ -13,7 +13,8 @@
 //!
 //! # A channel
 //!
-//! For its members a channel is the machine of version 1 with the same latency, [`LATENCY_EDGES`](crate::LATENCY_EDGES):
+//! For its members a channel is the machine of version 1, with the same latency
+//! [`LATENCY_EDGES`](crate::LATENCY_EDGES):
 //! its level toggles when every member's line differs from it. Lines of other nodes are ignored.
 //! A channel without members never toggles.
 //! After power-on all nodes are members of channel 0, and the other channels have no members.
@@ -22,36 +23,41 @@
 //!
 //! A node raises select, shifts a request in and a reply out ([`frame`]), and lowers select.
 //! Data are sampled at the rising clock; after the last bit of the request the first bit of the reply is valid,
-//! and each further rising clock shifts out the next.
-//! There is one receiver: of the nodes that request it, the lowest-numbered is granted it and keeps it until its select falls
-//! or its clock has not moved for the lease time.
+//! and each further rising clock shifts out the next bit.
+//! There is one receiver. Among the nodes that raise select,
+//! the one with the lowest number gets the receiver and keeps it until its select falls
+//! or its clock has not changed for the lease time.
 //! A line changes when [`FILTER_EDGES`] samples agree, so a node holds each level for [`SETTLE_EDGES`] edges.
 //!
-//! A request takes effect only at the one edge after its last bit, and only if its check is right.
+//! A request takes effect only at the edge after its last bit, and only if its check is correct.
 //! [`Operation`] and [`Status`] define the rules:
 //!
 //! * only a free channel can be taken, by a node that will be a member;
-//! * only a member can free it or set its limit;
-//! * for both, the synchronised line of every old and new member must be idle.
+//! * only a member can free a channel or set its limit;
+//! * to take or free a channel, the synchronised lines of all old and new members must be idle.
 //!
 //! # Time limit
 //!
 //! A barrier is in progress from the first synchronised arrival to the release.
-//! If it lasts more than `limit` edges, the missing members are latched; the latch keeps its value until the limit or the mask is set again.
-//! Nothing else happens: when the late members arrive, the channel releases.
+//! If the barrier lasts more than `limit` edges, the missing members are latched.
+//! The latch keeps its value until the limit or the mask is set again.
+//! The limit has no other effect: when the late members arrive, the channel releases.
 //!
 //! # Failed members
 //!
-//! The time limit is a heartbeat of each barrier. When it has expired for some members and all others wait, and those are the
-//! majority, any waiting member may drop the late ones ([`Operation::Drop`]): from that edge on the late nodes are not members, their lines are
+//! The time limit is a heartbeat of each barrier.
+//! When it has expired for some members, and all others wait and are the
+//! majority, any waiting member may drop the late members ([`Operation::Drop`]).
+//! From that edge on the late nodes are not members, their lines are
 //! ignored, and the barrier in progress releases the others.
-//! Two counters ([`Operation::ReadCounts`]) hold the number of expired limits and of early releases.
+//! Two counters ([`Operation::ReadCounts`]) have the numbers of expired limits and of early
+//! releases.
 //!
 //! # State
 //!
 //! As in version 1 the machine is a plain value. [`ChannelMachine::channel`] and [`ChannelMachine::serial`] return its
 //! flip-flops, which the RTL is compared with, and [`ChannelMachine::load`] sets them.
-//! [`ChannelGates`] computes an edge as a replacement for the model.
+//! An implementation of [`ChannelGates`] computes an edge in place of the model.
 
 mod channel;
 pub mod frame;
@@ -65,14 +71,16 @@ use channel::Change;
 use core::fmt;
 use frame::{Body, Counts, Identity, Operation, Status, VERSION};
 
-/// The maximum number of channels: the status inputs of a parallel port.
+/// Maximum number of channels, which is the number of status inputs of a parallel port.
 pub const MAX_CHANNELS: usize = 5;
 
-/// A node loses the receiver when its clock has not moved for 2^`LEASE_BITS` edges: 0.67 s.
+/// Binary logarithm of the number of edges without a clock change after which a node loses the
+/// receiver:
+/// 0.67 s.
 pub const LEASE_BITS: u32 = 24;
 
-/// The number of edges with constant lines after which the hardware has sampled a line and responded:
-/// two stages, the filter, the edge that shifts, and one that executes.
+/// The number of edges with constant lines after which the hardware has sampled a line and reacted:
+/// two stages, the filter, the edge that shifts, and the edge that executes.
 pub const SETTLE_EDGES: u64 = 2 + FILTER_EDGES as u64 + 2;
 
 /// The levels at the pins from the nodes; bit `n` of a mask belongs to node `n`.
@@ -80,11 +88,11 @@ pub const SETTLE_EDGES: u64 = 2 + FILTER_EDGES as u64 + 2;
 pub struct Pins {
     /// The arrival lines of each channel.
     pub arrive: [u64; MAX_CHANNELS],
-    /// Serial select.
+    /// The serial select line of each node.
     pub select: u64,
-    /// Serial clock.
+    /// The serial clock line of each node.
     pub clock: u64,
-    /// Serial data.
+    /// The serial data line of each node.
     pub data: u64,
 }
 
@@ -92,7 +100,8 @@ impl Pins {
     /// The number of lines from each node.
     pub const LINES: usize = MAX_CHANNELS + 3;
 
-    /// Drives a line of a node: first the arrivals, then clock, data and select; does nothing for a line beyond those.
+    /// Drives a line of a node: first the arrivals, then clock, data and select;
+    /// ignores nonexistent lines.
     pub fn set(&mut self, node: usize, line: usize, high: bool) {
         let Pins {
             arrive,
@@ -105,7 +114,8 @@ impl Pins {
         }
     }
 
-    /// The level of a line of a node, in the numbering of [`set`](Self::set); a line beyond those is low.
+    /// Returns the level of a node's line, numbered as in [`set`](Self::set);
+    /// a nonexistent line is low.
     pub fn get(&self, node: usize, line: usize) -> bool {
         let serial = [self.clock, self.data, self.select];
         let wires = self.arrive.iter().chain(&serial).nth(line);
@@ -113,7 +123,7 @@ impl Pins {
     }
 }
 
-/// Numbers of nodes and channels that no board can have.
+/// The error for numbers of nodes and channels that no board can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadSize {
     /// The number of nodes requested.
@@ -134,9 +144,9 @@ impl fmt::Display for BadSize {
 
 impl core::error::Error for BadSize {}
 
-/// Computes a clock edge: the RTL in a simulator, as a replacement for [`ChannelMachine::step`].
+/// Computes clock edges in place of [`ChannelMachine::step`], for example the RTL in a simulator.
 ///
-/// A pure function: all state is in the flip-flops.
+/// The computation is a pure function: all state is in the flip-flops.
 pub trait ChannelGates: Sync {
     /// Returns the machine after one rising clock edge with these levels at the pins; its counts of releases are updated.
     fn edge(&self, before: &ChannelMachine, pins: &Pins) -> ChannelMachine;
@@ -153,7 +163,7 @@ pub struct ChannelMachine {
 }
 
 impl ChannelMachine {
-    /// Returns the board after power-on.
+    /// Returns the board in its state after power-on.
     pub fn new(nodes: usize, channels: usize) -> Result<Self, BadSize> {
         if !(1..=MAX_NODES).contains(&nodes) || !(1..=MAX_CHANNELS).contains(&channels) {
             return Err(BadSize { nodes, channels });
@@ -184,7 +194,7 @@ impl ChannelMachine {
         }
     }
 
-    /// The reset line: sets every flip-flop to its power-on level; the counts of releases continue.
+    /// Resets every flip-flop to its power-on level; the numbers of releases do not change.
     pub fn reset(&mut self) {
         for (number, channel) in self.channel.iter_mut().enumerate() {
             *channel = Channel {
@@ -296,11 +306,13 @@ impl ChannelMachine {
         self.fast_forward_by(cycles, u64::MAX, |machine| machine.step(pins));
     }
 
-    /// As [`ChannelMachine::fast_forward`], with edges computed by `step`, for example by gates. Takes at most `patience` steps:
-    /// after those, the clock of a machine that never becomes stable stops.
+    /// As [`ChannelMachine::fast_forward`], with edges computed by `step`, for example by gates.
+    /// Takes at most `patience` steps:
+    /// after these, the clock of a machine that never becomes stable stops.
     ///
-    /// When a step has changed only counters, further steps only count until a counter reaches its end:
-    /// the edges in between are skipped, and the edge at the end is a step again.
+    /// If a step has changed only counters, further steps only count until a counter reaches its
+    /// end.
+    /// The edges before that end are skipped, and the edge at the end is computed by a step.
     pub fn fast_forward_by(
         &mut self,
         mut cycles: u64,
@@ -321,7 +333,7 @@ impl ChannelMachine {
                     self.count_on(&before, edges as u32);
                     cycles -= edges;
                 }
-                // A counter was reset to zero at this edge; whether it counts shows only at the next edge.
+                // A counter was reset at this edge; only the next edge shows whether it counts.
                 None if *self != before => {}
                 None => return,
             }
@@ -335,7 +347,8 @@ impl ChannelMachine {
         still
     }
 
-    /// Returns the number of edges until a counter that has counted since `before` reaches its end; the earliest one, if there are several.
+    /// Returns the number of edges until the first counter that has counted since `before` reaches
+    /// its end.
     fn edges_to_a_counter(&self, before: &Self) -> Option<u64> {
         // Gates may count beyond the model's limit; the subtraction saturates, and the next edge is a step.
         let lease = counted(self.serial.age, before.serial.age)
@@ -357,18 +370,19 @@ impl ChannelMachine {
         }
     }
 
-    /// The levels of the channels' releases, bit `c` for channel `c`.
+    /// Returns the levels of the channels' releases, bit `c` for channel `c`.
     pub fn releases(&self) -> u8 {
         let levels = self.channel.iter().enumerate();
         levels.fold(0, |bits, (number, c)| bits | u8::from(c.level) << number)
     }
 
-    /// The number of releases of all channels since power-on.
+    /// Returns the number of releases of all channels since power-on.
     pub fn all_releases(&self) -> u64 {
         self.channel.iter().map(|channel| channel.releases).sum()
     }
 
-    /// Returns the level of status line 4 at each node: the node's reply while its session is open, else the release of channel 4.
+    /// Returns the level of status line 4 at each node:
+    /// the reply while the node's session is open, else the release of channel 4.
     pub fn last_line(&self) -> u64 {
         let release = if self.channel[MAX_CHANNELS - 1].level {
             self.wires
@@ -382,7 +396,7 @@ impl ChannelMachine {
         }
     }
 
-    /// The level that a node reads at the status line of a channel.
+    /// Returns the level that a node reads at the status line of a channel.
     pub fn reads(&self, node: usize, line: usize) -> bool {
         if line + 1 == MAX_CHANNELS {
             self.last_line() >> node & 1 == 1
@@ -391,22 +405,22 @@ impl ChannelMachine {
         }
     }
 
-    /// The flip-flops of a channel; `None` if there is no such channel.
+    /// Returns the flip-flops of a channel; `None` if there is no such channel.
     pub fn channel(&self, number: usize) -> Option<&Channel> {
         self.channel[..self.channels].get(number)
     }
 
-    /// The flip-flops of the serial side.
+    /// Returns the flip-flops of the serial side.
     pub const fn serial(&self) -> &Serial {
         &self.serial
     }
 
-    /// The mask of existing nodes.
+    /// Returns the mask of existing nodes.
     pub const fn wires(&self) -> u64 {
         self.wires
     }
 
-    /// The board's reply to [`Operation::Identify`].
+    /// Returns the board's identity, its reply to [`Operation::Identify`].
     pub const fn identity(&self) -> Identity {
         Identity {
             version: VERSION,
@@ -416,7 +430,8 @@ impl ChannelMachine {
     }
 }
 
-/// Returns true if the counter has been incremented by one. If false, it is constant or was reset to zero.
+/// Returns true if the counter was incremented by one.
+/// Otherwise it is constant or was reset to zero.
 const fn counted(now: u32, then: u32) -> bool {
     now == then.wrapping_add(1)
 }

@@ -1,13 +1,15 @@
 //! The serial side: arbitration among the nodes, noise filters of the lines, and the frame shift register.
 //!
-//! In the RTL: `channel_arbiter`, `channel_line` and `channel_frame`.
+//! The RTL modules are `channel_arbiter`, `channel_line` and `channel_frame`.
 
 use super::frame::{BODY_BITS, Body, CHECK_START, FRAME_BITS, check_bit};
 
-/// The number of equal samples after which a line changes. They span three periods: a shorter pulse is suppressed, one of four or more always passes.
+/// The number of equal samples after which a line changes. They span three periods:
+/// a shorter pulse is suppressed, and a pulse of at least four periods always passes.
 pub const FILTER_EDGES: u8 = 4;
 
-/// One line of the node that has the receiver: two synchroniser stages, and a level that changes after [`FILTER_EDGES`] samples.
+/// One line of the node that has the receiver:
+/// two synchroniser stages, and a filtered level that changes after [`FILTER_EDGES`] samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// First synchroniser stage.
@@ -40,12 +42,12 @@ impl Line {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
-    /// Shifting request bits in.
+    /// Request bits are shifted in.
     #[default]
     Receive = 0,
     /// The request is complete: at this edge it is checked, executed and answered.
     Execute = 1,
-    /// Shifting reply bits out.
+    /// Reply bits are shifted out.
     Reply = 2,
     /// The reply is complete; select must fall before the next request.
     Over = 3,
@@ -58,11 +60,12 @@ pub struct Serial {
     pub select1: u64,
     /// Select of all nodes, second synchroniser stage: the input of the arbiter.
     pub select2: u64,
-    /// The node that has the receiver: at most one bit.
+    /// The node that has the receiver, as a mask of at most one bit.
     pub grant: u64,
-    /// Nodes that have lost the receiver because they were idle, until their select falls.
+    /// The nodes that have lost the receiver because they were idle;
+    /// each stays in the mask until its select falls.
     pub blocked: u64,
-    /// Edges since the clock of the granted node last moved.
+    /// Number of edges since the clock of the node that has the receiver last changed.
     pub age: u32,
     /// Select of the node that has the receiver.
     pub select: Line,
@@ -76,11 +79,11 @@ pub struct Serial {
     pub clock_was: bool,
     /// The phase of the frame.
     pub phase: Phase,
-    /// The number of bits of this phase that have been shifted.
+    /// The number of bits that have been shifted in this phase.
     pub count: u8,
-    /// The check (CRC) of the bits so far.
+    /// The check (CRC) of the bits shifted so far.
     pub check: u16,
-    /// The frame's body, received so far or still to be sent.
+    /// The body of the frame: the bits received so far, or the bits still to be sent.
     pub shift: u128,
 }
 
@@ -99,7 +102,7 @@ impl Serial {
         self.grant != 0 && self.select.level
     }
 
-    /// Returns the request to execute at this edge, and true if its check is right.
+    /// Returns the request to execute at this edge, and true if its check is correct.
     pub(super) const fn request(&self) -> Option<(Body, bool)> {
         match self.phase {
             Phase::Execute if self.open() => Some((Body::from_bits(self.shift), self.check == 0)),
@@ -116,7 +119,7 @@ impl Serial {
         }
     }
 
-    /// Returns true if no node has the receiver, requests it, or will do so at the next edges.
+    /// Returns true if no node has the receiver or requests it, now or at the next edges.
     const fn rests(&self) -> bool {
         self.grant | self.blocked | self.select1 | self.select2 == 0
     }
@@ -131,7 +134,8 @@ impl Serial {
         }
     }
 
-    /// A fast path of [`step_awake`](Self::step_awake) for a receiver at rest ([`rests`](Self::rests)), its state at most edges.
+    /// A fast path of [`step_awake`](Self::step_awake) for an idle receiver
+    /// ([`rests`](Self::rests)), its state at most edges.
     #[inline]
     fn step_at_rest(&mut self) {
         (self.phase, self.count, self.check) = (Phase::Receive, 0, CHECK_START);
@@ -222,7 +226,9 @@ impl Serial {
 mod tests {
     use super::*;
 
-    /// Returns true if the filter passes a high pulse of `width` that begins `begin` after a clock edge; times in hundredths of a period.
+    /// Returns true if the filter passes a high pulse of length `width` that begins `begin` after
+    /// a clock edge.
+    /// Times are in hundredths of a period.
     fn counts(width: u32, begin: u32) -> bool {
         let mut line = Line::default();
         (0..20).any(|edge| {
@@ -242,7 +248,8 @@ mod tests {
             assert!((1..never).all(|width| !counts(width, begin)), "{begin}");
             assert!((always..600).all(|width| counts(width, begin)), "{begin}");
         }
-        // Between the two limits the pulse's phase decides whether it passes: 125 ns are 315 hundredths of a period.
+        // Between the two limits the phase of the pulse decides:
+        // 125 ns are 315 hundredths of a period.
         let passed = (0..100).filter(|&begin| counts(315, begin)).count();
         assert_eq!(passed, 15);
     }

@@ -1,4 +1,4 @@
-//! A board of version 2 under test, and a node's side of the serial protocol, write by write.
+//! A version 2 board under test, with a node's side of the serial protocol, one write at a time.
 
 use fpga_model::LATENCY_EDGES;
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation, Status};
@@ -9,7 +9,7 @@ use fpga_model::channels::{ChannelMachine, Pins, SETTLE_EDGES};
 pub struct Board {
     pub machine: ChannelMachine,
     pub pins: Pins,
-    /// Select, clock, data and the node's last status line, recorded at each write.
+    /// The levels of select, clock, data and the node's last status line, recorded at each write.
     pub seen: Vec<[bool; 4]>,
 }
 

@@ -1,4 +1,4 @@
-//! Guarantees of version 2: independent channels, atomic programming, and time limits.
+//! Tests of the guarantees of version 2: independent channels, atomic programming, and time limits.
 
 mod board;
 mod properties;
@@ -128,7 +128,7 @@ fn a_channel_with_an_arrival_keeps_its_members() {
     );
     board.arrive(1, 0b0111);
     assert_eq!(board.ask(0, Operation::SetMask, 1, 0), (Status::Done, 0));
-    // The lines of the new members must be at the channel's level.
+    // The lines of new members must be at the level of the channel.
     assert_eq!(
         board.ask(3, Operation::SetMask, 1, 0b1001),
         (Status::NotIdle, 0b1000)
@@ -196,7 +196,7 @@ fn a_second_node_waits_until_the_first_has_hung_up() {
         .frame()
     };
     board.send(2, claim(0b0110), 40);
-    // A lower-numbered node does not take the receiver away from the node that has it.
+    // A node with a lower number does not take the receiver away from the node that has it.
     board.send(1, claim(0b0011), FRAME_BITS);
     assert_eq!(
         board.receive(1),
@@ -268,7 +268,7 @@ fn a_release_by_a_pulse_is_early_and_one_that_every_node_waited_for_is_not() {
     let mut board = Board::new(3, 2);
     assert_eq!(board.ask(0, Operation::SetMask, 1, 0b111).0, Status::Done);
     let early = |board: &Board| board.machine.channel(1).expect("a channel").early;
-    // The fastest possible node: its line changes at the edge after the release.
+    // The fastest possible node changes its line at the edge after the release.
     for round in 1..=10 {
         let level = if round % 2 == 1 { 0b111 } else { 0 };
         board.pins.arrive[1] = level;
@@ -313,7 +313,7 @@ fn the_missing_nodes_at_the_time_limit_are_latched_once() {
     );
     let late = |board: &Board| board.machine.channel(1).expect("a channel").late;
     board.pins.arrive[1] = 0b0001;
-    // Two edges bring the arrival to the machine; the edge after the hundredth waiting edge latches.
+    // Two edges bring the arrival to the machine; the edge after 100 waiting edges sets the latch.
     board.machine.fast_forward(&board.pins, 102);
     assert_eq!(late(&board), 0);
     board.pins.arrive[1] = 0b0101;
@@ -352,7 +352,7 @@ fn a_node_that_reboots_cannot_change_a_mask_and_can_only_take_its_arrival_away_a
     };
     assert_eq!(board.raw(0, request).0, Status::Done);
     board.arrive(1, 0b011);
-    // Node 0 fails in the middle of a frame, and all its lines fall.
+    // Node 0 fails in the middle of a frame, which makes all its lines fall.
     board.send(0, request.frame(), 70);
     let fallen = |lines: u64| lines & !1;
     board.pins.arrive = board.pins.arrive.map(fallen);

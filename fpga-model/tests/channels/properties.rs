@@ -1,4 +1,4 @@
-//! Properties that hold for any masks, any lines and any noise.
+//! Tests of properties that hold for any masks, any line levels and any noise.
 
 use super::board::Board;
 use fpga_model::ToggleMachine;

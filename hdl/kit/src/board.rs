@@ -48,19 +48,19 @@ impl Side {
 /// A placed pad.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pad {
-    /// The part's reference.
+    /// The reference of the pad's part.
     pub part: String,
     /// The pin's number, 0 for a shell; none for a hole.
     pub pin: Option<usize>,
-    /// Its net; none for a pin that is not connected.
+    /// The pad's net; none for a pin that is not connected.
     pub net: Option<String>,
-    /// Its middle.
+    /// The centre of the pad.
     pub at: Point,
-    /// Width and height of its copper after rotation; zero for a hole without copper.
+    /// Width and height of the pad's copper after rotation; zero for a hole without copper.
     pub size: (i64, i64),
-    /// Its outline.
+    /// The outline of the pad's copper.
     pub outline: Outline,
-    /// The diameter of its hole; none for a surface pad, which is on the front only.
+    /// The diameter of the pad's hole; none for a surface pad, which is on the front only.
     pub drill: Option<i64>,
 }
 
@@ -70,7 +70,7 @@ impl Pad {
         self.size.0 > 0 && (self.drill.is_some() || side == Side::Front)
     }
 
-    /// Returns the outline of the copper.
+    /// Returns the outline of the pad's copper.
     pub fn shape(&self) -> Shape {
         match self.outline {
             Outline::Round => Shape::circle(self.at, self.size.0 / 2),
@@ -93,20 +93,20 @@ impl Pad {
 /// A straight piece of copper between two points.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Track {
-    /// Its net.
+    /// The net of the track.
     pub net: String,
-    /// Its side.
+    /// The side of the board on which the track is.
     pub side: Side,
-    /// One end.
+    /// The first end of the track.
     pub from: Point,
-    /// The other end.
+    /// The second end of the track.
     pub to: Point,
-    /// Its width.
+    /// The width of the track, um.
     pub width: i64,
 }
 
 impl Track {
-    /// Returns the outline.
+    /// Returns the outline of the track's copper.
     pub fn shape(&self) -> Shape {
         Shape::Line {
             from: self.from,
@@ -119,25 +119,25 @@ impl Track {
 /// A plated hole that joins both sides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Via {
-    /// Its net.
+    /// The net of the via.
     pub net: String,
-    /// Its middle.
+    /// The centre of the via.
     pub at: Point,
 }
 
 impl Via {
-    /// Returns the outline of the copper.
+    /// Returns the outline of the via's copper.
     pub fn shape(&self) -> Shape {
         Shape::circle(self.at, VIA.0 / 2)
     }
 }
 
-/// Tracks and vias.
+/// The tracks and vias of a board.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Routes {
-    /// The tracks.
+    /// The tracks of the board.
     pub tracks: Vec<Track>,
-    /// The vias.
+    /// The vias of the board.
     pub vias: Vec<Via>,
 }
 

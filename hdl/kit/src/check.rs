@@ -1,4 +1,5 @@
-//! The design rule check: clearances, shorts, unconnected pads, holes. It checks the result of the router and of the zones independently of their code.
+//! The design rule check: clearances, shorts, unconnected pads, holes.
+//! The check shares no code with the router and the zones.
 
 use crate::board::{
     CLEARANCE, EDGE_CLEARANCE, GROUND, HOLE_CLEARANCE, RING, SIDES, SIZE, Side, THINNEST, VIA,
@@ -10,7 +11,7 @@ use crate::geometry::{Point, Shape};
 struct Copper<'a> {
     name: String,
     net: Option<&'a str>,
-    /// The sides on which it is.
+    /// The sides of the board that have this piece.
     sides: Vec<Side>,
     shape: Shape,
 }
@@ -19,7 +20,7 @@ struct Copper<'a> {
 struct Hole {
     name: String,
     shape: Shape,
-    /// Diameter of the copper around it; zero for a hole without copper.
+    /// Diameter of the copper around the hole; zero for a hole without copper.
     copper: i64,
     drill: i64,
 }
@@ -87,7 +88,7 @@ fn holes(board: &Board) -> Vec<Hole> {
     pads.chain(vias).collect()
 }
 
-/// Returns a violation for each pair of pieces of different nets, or without a net, that are too near to each other.
+/// Returns a violation for each pair of pieces of different nets, or without a net, that are close.
 fn too_near(copper: &[Copper<'_>]) -> Vec<String> {
     let mut found = Vec::new();
     for (index, one) in copper.iter().enumerate() {

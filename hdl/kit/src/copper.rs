@@ -7,9 +7,9 @@ use crate::zone::{self, Filled};
 /// A board with its copper.
 #[derive(Debug, Clone)]
 pub struct Board {
-    /// The pads of all parts.
+    /// The pads of all parts of the board.
     pub pads: Vec<Pad>,
-    /// Tracks and vias.
+    /// The tracks and vias of the board.
     pub routes: Routes,
     /// The copper of the ground zones, by side.
     pub zones: [Vec<Filled>; 2],

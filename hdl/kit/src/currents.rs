@@ -6,30 +6,30 @@ use crate::tables::Design;
 
 /// The voltage of a diode to a supply that is off, V.
 const DIODE: f64 = 0.7;
-/// The lowest pull-up of a port's inputs, ohms, as of a printer port of 1990.
+/// The smallest pull-up resistor of a port's inputs, ohms, as in a printer port of 1990.
 const PULL_UP_OF_A_PORT: f64 = 1000.0;
 
 /// A state in which one side drives another that is off.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// What is on and what is off.
+    /// The sides with and without power.
     pub state: &'static str,
     /// The path of the current.
     pub way: &'static str,
     /// The voltage of the side that is on, V.
     pub volts: f64,
-    /// The voltage that the diode of the other side takes, V.
+    /// The voltage drop at the protection diode of the other side, V.
     pub diode: f64,
     /// The resistance of the path, ohms.
     pub ohms: f64,
     /// The maximum current of the weaker of the two parts, mA.
     pub limit: f64,
-    /// Where the limit comes from.
+    /// The source of the limit.
     pub of: &'static str,
 }
 
 impl Case {
-    /// Returns the current, mA.
+    /// Returns the current in mA.
     pub fn milliamperes(&self) -> f64 {
         (self.volts - self.diode) / self.ohms * 1000.0
     }

@@ -1,4 +1,4 @@
-//! The schematic's electrical rules: what may drive a net together, and what a net needs.
+//! The schematic's electrical rules: which pins may drive a net together, and what a net needs.
 //!
 //! The rules are those of KiCad's check with its default table, errors only.
 
@@ -25,7 +25,7 @@ pub fn violations(design: &Design) -> Vec<String> {
             let name = format!("{} pin {number} {}", part.reference, pin.name);
             match design.net(&part.reference, number) {
                 Some(net) => nets.entry(net).or_default().push((name, pin.kind)),
-                // What a cable leads to may stay open; an input of a chip may not.
+                // A pin of a cable connector may stay open; an input of a chip must not.
                 None if pin.kind == PinType::Input && part.reference.starts_with('U') => {
                     found.push(format!("{name} is an input that nothing drives"));
                 }

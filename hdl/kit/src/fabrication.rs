@@ -11,7 +11,7 @@ use crate::pcb;
 use crate::silk;
 use crate::tables::Design;
 
-/// How far the solder mask keeps from a pad, um.
+/// The distance between the solder mask and a pad, um.
 const MASK_MARGIN: i64 = 50;
 /// The width of the silk screen's strokes, um.
 const SILK: i64 = 150;
@@ -178,7 +178,7 @@ fn grown(shape: &Shape, margin: i64) -> Shape {
     }
 }
 
-/// The silk screen, without what would lie on a pad.
+/// The silk screen, without strokes that would be on a pad.
 fn silk_screen(design: &Design, board: &Board) -> String {
     let mut gerber = Gerber::new("Legend,Top", false);
     for stroke in printed(design, board) {

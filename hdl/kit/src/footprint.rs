@@ -15,13 +15,13 @@ pub enum Footprint {
     Soic20w,
     /// A resistor of 2.0 x 1.25 mm.
     Resistor0805,
-    /// A capacitor of the same size.
+    /// A capacitor of 2.0 x 1.25 mm.
     Capacitor0805,
     /// Ten pins in a row.
     Header1x10,
     /// Three pins in a row.
     Header1x3,
-    /// Two rows of six, numbered as a Pmod is: 1 to 6, then 7 to 12.
+    /// Two rows of six pins, numbered like a Pmod connector: 1 to 6, then 7 to 12.
     Header2x6,
     /// A terminal of two screws.
     Terminal2,
@@ -34,28 +34,28 @@ pub enum Footprint {
 /// The outline of a pad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outline {
-    /// A circle.
+    /// A circular pad.
     Round,
-    /// A rectangle.
+    /// A rectangular pad.
     Square,
 }
 
-/// A pad of a footprint, relative to its origin.
+/// A pad of a footprint, relative to the footprint's origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PadOf {
     /// The pin's number, 0 for a shell; none for a hole.
     pub pin: Option<usize>,
-    /// Its middle.
+    /// The centre of the pad.
     pub at: Point,
-    /// Width and height of its copper; zero for a hole without copper.
+    /// Width and height of the pad's copper; zero for a hole without copper.
     pub size: (i64, i64),
-    /// Its outline.
+    /// The outline of the pad's copper.
     pub outline: Outline,
-    /// The diameter of its hole; none for a pad on the upper side alone.
+    /// The diameter of the pad's hole; none for a pad on the upper side only.
     pub drill: Option<i64>,
 }
 
-/// Every footprint with its name.
+/// The footprints with their names.
 const NAMES: [(Footprint, &str); 11] = [
     (Footprint::Dsub25, "DSUB25_Female"),
     (Footprint::Soic14, "SOIC14"),
@@ -76,18 +76,18 @@ impl Footprint {
         NAMES.iter().find(|(_, own)| *own == name).map(|(f, _)| *f)
     }
 
-    /// Returns every footprint.
+    /// Returns all footprints.
     pub fn all() -> impl Iterator<Item = Self> {
         NAMES.iter().map(|(footprint, _)| *footprint)
     }
 
-    /// Returns its name.
+    /// Returns the name of the footprint.
     pub fn name(self) -> &'static str {
         let found = NAMES.iter().find(|(own, _)| *own == self);
         found.map_or("", |(_, name)| name)
     }
 
-    /// Returns the pads.
+    /// Returns the pads of the footprint.
     pub fn pads(self) -> Vec<PadOf> {
         match self {
             Self::Dsub25 => dsub25(),
@@ -120,7 +120,7 @@ impl Footprint {
     /// Returns the corners of the body's outline on the silk screen.
     pub fn body(self) -> (Point, Point) {
         let (a, b) = match self {
-            // To the edge of the board, less than its margin.
+            // The outline extends to the edge of the board, less its margin.
             Self::Dsub25 => ((-43_230, -1860), (9990, 9900)),
             Self::Soic14 => ((-1300, -4350), (1300, 4350)),
             Self::Soic20w => ((-3300, -6450), (3300, 6450)),
@@ -135,7 +135,7 @@ impl Footprint {
         (Point::new(a.0, a.1), Point::new(b.0, b.1))
     }
 
-    /// Returns where the reference is written, relative to the origin of the footprint before it is turned.
+    /// Returns the position of the reference text from the origin of the unrotated footprint.
     pub fn label(self) -> Point {
         match self {
             Self::Dsub25 => Point::new(-16_620, -3200),

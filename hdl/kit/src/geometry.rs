@@ -3,9 +3,9 @@
 /// A position on the board, um from its upper left corner, to the right and down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point {
-    /// To the right.
+    /// The distance from the left edge, um.
     pub x: i64,
-    /// Down.
+    /// The distance from the upper edge, um.
     pub y: i64,
 }
 
@@ -15,7 +15,8 @@ impl Point {
         Self { x, y }
     }
 
-    /// Returns the point turned about the origin by a multiple of 90 degrees, against the clock as KiCad turns parts.
+    /// Returns the point rotated about the origin, anticlockwise as in KiCad.
+    /// `degrees` must be a multiple of 90.
     #[must_use]
     pub const fn turned(self, degrees: i64) -> Self {
         match degrees.rem_euclid(360) {
@@ -38,24 +39,24 @@ impl Point {
 pub enum Shape {
     /// The points within `radius` of the line between two points; a circle if both are the same.
     Line {
-        /// One end.
+        /// The first end of the line.
         from: Point,
-        /// The other end.
+        /// The second end of the line.
         to: Point,
-        /// Half of the width.
+        /// Half of the line's width.
         radius: i64,
     },
     /// A rectangle parallel to the axes.
     Rectangle {
-        /// Its middle.
+        /// The centre of the rectangle.
         centre: Point,
-        /// Half of its width and of its height.
+        /// Half of the rectangle's width and half of its height.
         half: (i64, i64),
     },
 }
 
 impl Shape {
-    /// Returns a circle.
+    /// Returns a circle of this centre and radius.
     pub const fn circle(centre: Point, radius: i64) -> Self {
         Self::Line {
             from: centre,
@@ -64,7 +65,7 @@ impl Shape {
         }
     }
 
-    /// Returns the smallest and the largest coordinates.
+    /// Returns the smallest and the largest coordinates of the shape.
     pub fn bounds(&self) -> (Point, Point) {
         match *self {
             Self::Line { from, to, radius } => (
@@ -78,7 +79,7 @@ impl Shape {
         }
     }
 
-    /// Returns true if the distance of two shapes may be at most `reach`: their bounds are not further apart.
+    /// Returns true if the distance of two shapes may be at most `reach`, judging by their bounds.
     pub fn may_be_within(&self, other: &Self, reach: i64) -> bool {
         let ((a, b), (c, d)) = (self.bounds(), other.bounds());
         let apart = (c.x - b.x).max(a.x - d.x).max(c.y - b.y).max(a.y - d.y);
@@ -130,7 +131,7 @@ fn point_to_segment(point: Point, (a, b): Segment) -> f64 {
     (px - along * dx).hypot(py - along * dy)
 }
 
-/// Returns twice the area of a triangle, signed by the sense of its corners.
+/// Returns the orientation of a triangle's corners: the sign of twice its area.
 const fn sense(a: Point, b: Point, c: Point) -> i64 {
     ((b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)).signum()
 }

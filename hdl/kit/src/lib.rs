@@ -1,14 +1,17 @@
 //! The desk kit: a board of four nodes around an iCEstick, made from tables.
 //!
-//! `boards/kit` has the tables: `parts.csv`, `connections.csv`, `symbols.csv` with the electrical type of each pin, `items.csv` with what is
-//! ordered, and `tracks.csv`, which the router wrote. Everything else is made from them by `cargo xtask kit`: the schematic, the board and
-//! the libraries for KiCad, the bill of materials, the picture, and the files for a board house.
+//! `boards/kit` has the tables:
+//! `parts.csv`, `connections.csv`, `symbols.csv` with the electrical type of each pin,
+//! `items.csv` with the items to order, and `tracks.csv`, which the router wrote.
+//! `cargo xtask kit` makes everything else:
+//! the schematic, the board and the libraries for KiCad, the bill of materials,
+//! the picture, and the files for a board house.
 //!
 //! * [`tables`], [`footprint`], [`geometry`]: the design.
 //! * [`route`] finds the tracks, [`zone`] fills both sides with ground; [`board`] and [`copper`] hold the outcome.
-//! * [`electrical`] checks the schematic and [`check`] the board, without KiCad; tests ask KiCad too where it is installed.
-//! * [`currents`] computes what flows into a side without power.
-//! * [`schematic`], [`pcb`], [`fabrication`], [`silk`], [`picture`], [`bill`]: the files.
+//! * [`electrical`] checks the schematic and [`check`] the board; tests use KiCad too, if present.
+//! * [`currents`] computes the currents into a side without power.
+//! * [`schematic`], [`pcb`], [`fabrication`], [`silk`], [`picture`], [`bill`]: the generated files.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -88,7 +88,7 @@ pub fn board(design: &Design, board: &Board) -> String {
     text + ")\n"
 }
 
-/// Returns the net of a part's pin as KiCad calls it, which has a name for each pin that is not connected.
+/// Returns KiCad's name of the net of a part's pin; KiCad also names nets of unconnected pins.
 fn net_of(design: &Design, part: &Part, number: usize) -> Option<String> {
     if let Some(net) = design.net(&part.reference, number) {
         return Some(net.to_owned());
@@ -149,7 +149,7 @@ pub fn project() -> String {
     )
 }
 
-/// Returns the table of libraries of a kind, `sym` or `fp`.
+/// Returns the table of libraries of a kind: `sym` or `fp`.
 pub fn libraries(kind: &str) -> String {
     let file = match kind {
         "sym" => "kit.kicad_sym",
@@ -170,7 +170,7 @@ impl Identifiers {
     }
 }
 
-/// Returns millimetres of a length.
+/// Formats a length in millimetres.
 pub(crate) fn length(um: i64) -> String {
     let sign = if um < 0 { "-" } else { "" };
     let (whole, rest) = (um.abs() / 1000, um.abs() % 1000);
@@ -296,7 +296,7 @@ fn texts(
     }
 }
 
-/// Writes a pad without the closing parenthesis, so that its net may follow.
+/// Writes a pad without the closing parenthesis, so that its net can follow.
 fn pad_text(pad: &PadOf, turn: i64, ids: &mut Identifiers) -> String {
     let number = pad.pin.map_or(String::new(), |pin| pin.to_string());
     let kind = match (pad.drill, pad.size.0) {

@@ -8,7 +8,7 @@ use crate::fabrication;
 use crate::geometry::{Point, Shape};
 use crate::tables::Design;
 
-/// Returns the picture.
+/// Returns the SVG text of the drawing.
 pub fn picture(design: &Design, board: &Board) -> String {
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-1000 -1000 {} {}\" width=\"1200\" height=\"900\">\n\

@@ -1,4 +1,5 @@
-//! The router: tracks and vias for every net but the ground, on a grid, by Lee's method with negotiated congestion.
+//! The router: tracks and vias for every net except the ground, on a grid.
+//! The method is Lee's, with negotiated congestion.
 //!
 //! Every net is routed as if it could cross other nets, at a cost. The cost of a crossing rises with each pass, and cells with earlier
 //! conflicts keep a higher cost (PathFinder's history cost), until no net crosses another. Before that, each ground pad without a hole gets a via.
@@ -59,7 +60,7 @@ pub fn route(design: &Design) -> Result<Routes, String> {
         .filter(|name| **name != GROUND)
         .map(|name| (name.to_string(), Routes::default()))
         .collect();
-    // The nets with the shortest ways first: they have the fewest detours.
+    // The nets with the shortest spans come first, because they have the fewest detours.
     let spans: BTreeMap<_, _> = names.iter().map(|n| (*n, router.span(n))).collect();
     router
         .nets
@@ -102,13 +103,13 @@ struct Router {
     pads: Vec<Pad>,
     /// The vias of the ground's pads and the tracks to them.
     ground: Routes,
-    /// Name and routes of each other net.
+    /// The name and the routes of each net except the ground.
     nets: Vec<(String, Routes)>,
     /// The history cost of each cell, from crossings in earlier passes.
     past: Vec<u32>,
 }
 
-/// The costs for one net: which cells its tracks and vias cannot use, and the cost of the other cells.
+/// The costs for one net: the cells forbidden for tracks and vias, and the cost of all other cells.
 struct Prices {
     is_shut: Vec<bool>,
     is_shut_for_via: Vec<bool>,
@@ -151,7 +152,8 @@ impl Router {
         Ok(())
     }
 
-    /// Routes every net that crosses another, or all in the first pass; returns those that cross afterwards.
+    /// Routes every net that crosses another, or all nets in the first pass;
+    /// returns the nets that still cross.
     fn pass(&mut self, pass: u32) -> Result<Vec<String>, String> {
         let crossing = self.crossings();
         for index in 0..self.nets.len() {
@@ -167,7 +169,7 @@ impl Router {
         Ok(crossing)
     }
 
-    /// Returns the names of the nets that come too near to another.
+    /// Returns the names of the nets that are too close to another net.
     fn crossings(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (index, (name, routes)) in self.nets.iter().enumerate() {
@@ -226,7 +228,7 @@ impl Router {
                 if let Some(drill) = pad.drill {
                     let hole = Shape::circle(pad.at, drill / 2);
                     let side = side as usize;
-                    // A via keeps its distance from the hole of its own pad too.
+                    // A via also keeps its distance from the hole of its own pad.
                     let apart = HOLE_CLEARANCE + VIA.1 / 2;
                     near(side, &hole, apart, |c| prices.is_shut_for_via[c] = true);
                     if pad.size.0 == 0 {
@@ -265,7 +267,7 @@ impl Router {
         prices
     }
 
-    /// Joins the pads of a net by a tree.
+    /// Connects the pads of a net by a tree of tracks and vias.
     fn route_net(&self, net: &str, pass: u32) -> Result<Routes, String> {
         let prices = self.prices(net, pass);
         let of_net = |pad: &&Pad| pad.net.as_deref() == Some(net);
@@ -327,7 +329,7 @@ impl Prices {
         }
     }
 
-    /// Blocks the cells that are nearer to a shape than the clearance.
+    /// Blocks the cells that are closer to a shape than the clearance.
     fn shut(&mut self, side: usize, shape: &Shape, distance: i64, half: i64) {
         near(side, shape, distance + half, |cell| {
             self.is_shut[cell] = true;
@@ -357,7 +359,7 @@ fn meet(one: &Routes, other: &Routes) -> bool {
     })
 }
 
-/// Calls a function with each cell of a side whose point is nearer to a shape than `distance`.
+/// Calls a function with each cell of a side whose point is closer to a shape than `distance`.
 fn near(side: usize, shape: &Shape, distance: i64, mut found: impl FnMut(Cell)) {
     let (low, high) = shape.bounds();
     for row in (low.y - distance) / GRID..=(high.y + distance) / GRID + 1 {
@@ -372,7 +374,8 @@ fn near(side: usize, shape: &Shape, distance: i64, mut found: impl FnMut(Cell)) 
     }
 }
 
-/// Finds the cheapest path from any of the starts to an end (A*). `left` is a lower bound of the remaining cost.
+/// Finds the cheapest path from any start to an end (A*);
+/// `left` bounds the remaining cost from below.
 fn search(
     prices: &Prices,
     past: &[u32],
@@ -408,7 +411,7 @@ fn search(
     None
 }
 
-/// Returns the cells that one step from `at` reaches, each with the cost of the step.
+/// Returns the cells that are one step from `at`, each with the cost of the step.
 fn steps(prices: &Prices, at: Cell, with_vias: bool) -> Vec<(Cell, u32)> {
     let (side, column, row) = place(at);
     let mut found = Vec::with_capacity(9);
@@ -458,7 +461,7 @@ fn path(before: &[usize], end: Cell) -> Vec<Cell> {
 }
 
 impl Routes {
-    /// Adds a path of cells as tracks and vias.
+    /// Adds a path of cells to the routes as tracks and vias.
     fn add_path(&mut self, net: &str, path: &[Cell]) {
         let mut from = 0;
         for index in 1..path.len() {
@@ -493,7 +496,7 @@ impl Routes {
     }
 }
 
-/// Returns the step that leads to an index of a path.
+/// Returns the direction of the step that leads to an index of a path.
 fn direction(path: &[Cell], index: usize) -> (usize, i64, i64) {
     let (side, column, row) = place(path[index]);
     let (_, before, above) = place(path[index - 1]);

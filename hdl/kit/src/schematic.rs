@@ -1,6 +1,6 @@
 //! The schematic for KiCad 6 and later, and the library of its symbols.
 //!
-//! Nothing is drawn by hand: every pin has the label of its net, or is marked as not connected.
+//! No wires are drawn: every pin has the label of its net, or is marked as not connected.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,18 +14,18 @@ const COLUMN: f64 = 270.0;
 /// Distance between two columns of parts, mm.
 const WIDTH: f64 = 27.0 * GRID;
 
-/// Returns the position of a pin's end relative to the middle of its part, by the pin's place among all; mm, to the right and upwards.
+/// Returns the position of a pin's end relative to the middle of its part: mm right and upwards.
 fn place(pins: usize, pin: usize) -> (f64, f64) {
     let left = pins.div_ceil(2);
     let top = (left as f64 - 1.0) / 2.0 * GRID;
-    // Down on the left and up on the right, as the pins of a chip are numbered.
+    // Pins are numbered down on the left and up on the right, as on a chip.
     match pin <= left {
         true => (-6.0 * GRID, grid(top) - (pin - 1) as f64 * GRID),
         false => (6.0 * GRID, grid(top) - (pins - pin) as f64 * GRID),
     }
 }
 
-/// Rounds up to the grid.
+/// Rounds a length up to the grid.
 fn grid(length: f64) -> f64 {
     (length / GRID).ceil() * GRID
 }
@@ -87,7 +87,7 @@ pub fn identifiers(design: &Design) -> BTreeMap<String, String> {
     found
 }
 
-/// Returns the reference in KiCad's files, where one that begins with # is no part of the netlist.
+/// Returns the reference in KiCad's files; a reference that begins with # is not in the netlist.
 fn reference(part: &Part) -> String {
     match part.footprint {
         Some(_) => part.reference.clone(),

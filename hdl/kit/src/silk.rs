@@ -4,7 +4,8 @@ use crate::footprint::Footprint;
 use crate::geometry::Point;
 use crate::tables::Design;
 
-/// Letters as strokes on a grid of 5 columns and 7 rows: corners as column and row, strokes apart by spaces.
+/// Letters as strokes on a grid of 5 columns and 7 rows:
+/// corners as column and row, strokes separated by spaces.
 const GLYPHS: [(char, &str); 41] = [
     ('A', "0602204246 0444"),
     ('B', "000636454433 03333100 33"),
@@ -52,7 +53,7 @@ const GLYPHS: [(char, &str); 41] = [
 /// A line of the silk screen between two points.
 pub type Stroke = (Point, Point);
 
-/// Returns the strokes of a text whose middle is at a point, by the height of its capitals.
+/// Returns the strokes of a text with this middle and this height of its capitals.
 pub fn text(words: &str, at: Point, height: i64) -> Vec<Stroke> {
     let unit = height / 6;
     let wide = 6 * unit;

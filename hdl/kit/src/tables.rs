@@ -1,4 +1,4 @@
-//! The tables that describe the kit: parts and where they are, nets, symbols, and what is ordered.
+//! The tables that describe the kit: parts and their positions, nets, symbols, and items to order.
 
 use std::collections::BTreeMap;
 
@@ -24,42 +24,42 @@ const ITEMS: &str = table!("items.csv");
 /// A part of the kit's board or of its schematic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Such as R1.
+    /// The reference of the part, such as R1.
     pub reference: String,
-    /// The name of its symbol; empty for what is on the board alone, such as a hole.
+    /// The name of the part's symbol; empty for a part on the board only, such as a hole.
     pub symbol: String,
-    /// Such as 10k.
+    /// The value of the part, such as 10k.
     pub value: String,
-    /// Its pads; a flag of the schematic has none.
+    /// The part's footprint; none for a flag of the schematic.
     pub footprint: Option<Footprint>,
     /// The position of the footprint's origin.
     pub at: Point,
     /// The footprint's rotation, degrees against the clock.
     pub turn: i64,
-    /// The row of the table of items that it is ordered by; empty if it is not ordered.
+    /// The row of the table of items for ordering the part; empty if it is not ordered.
     pub item: String,
-    /// Its purpose.
+    /// The purpose of the part.
     pub description: String,
 }
 
-/// What a pin drives or needs, in KiCad's words.
+/// The electrical type of a pin, in KiCad's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PinType {
-    /// Reads a level.
+    /// The pin reads a level.
     Input,
-    /// Drives both levels.
+    /// The pin drives both levels.
     Output,
-    /// Drives both levels, or reads.
+    /// The pin drives both levels, or reads.
     Bidirectional,
-    /// Drives both levels, or none.
+    /// The pin drives both levels, or none.
     TriState,
-    /// Drives the low level alone.
+    /// The pin drives only the low level.
     OpenCollector,
-    /// A resistor's, a capacitor's or a terminal's.
+    /// A pin of a resistor, a capacitor or a terminal.
     Passive,
-    /// Is supplied.
+    /// The pin is supplied with power.
     PowerIn,
-    /// Supplies.
+    /// The pin supplies power.
     PowerOut,
 }
 
@@ -76,7 +76,7 @@ pub const PIN_TYPES: [(PinType, &str); 8] = [
 ];
 
 impl PinType {
-    /// Returns KiCad's name of the type.
+    /// Returns KiCad's name of the pin type.
     pub fn name(self) -> &'static str {
         let found = PIN_TYPES.iter().find(|(kind, _)| *kind == self);
         found.map_or("passive", |(_, name)| name)
@@ -86,41 +86,41 @@ impl PinType {
 /// A pin of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
-    /// Its function's name; may be empty.
+    /// The name of the pin's function; may be empty.
     pub name: String,
-    /// Its electrical type.
+    /// The electrical type of the pin.
     pub kind: PinType,
 }
 
-/// What is ordered, and from which manufacturer.
+/// An item to order, with its manufacturer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// The name by which parts refer to it.
     pub name: String,
-    /// The number of pieces besides those on the board.
+    /// The number of spare pieces in addition to those on the board.
     pub more: usize,
-    /// The package.
+    /// The package of the item.
     pub package: String,
     /// The manufacturer; empty for the board itself.
     pub manufacturer: String,
     /// The manufacturer's part number.
     pub number: String,
-    /// What may be bought instead.
+    /// An item that may be bought instead.
     pub alternative: String,
-    /// What the buyer must know.
+    /// A note for the buyer.
     pub note: String,
 }
 
 /// A design: parts, nets and symbols.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Design {
-    /// The parts, in the order of their table.
+    /// The parts of the design, in the order of their table.
     pub parts: Vec<Part>,
     /// The net of each connected pin, by part and pin.
     pub nets: BTreeMap<(String, usize), String>,
     /// The pins of each symbol, by number.
     pub symbols: BTreeMap<String, BTreeMap<usize, Pin>>,
-    /// What is ordered, in the order of the bill.
+    /// The items to order, in the order of the bill.
     pub items: Vec<Item>,
 }
 

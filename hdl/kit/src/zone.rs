@@ -1,4 +1,4 @@
-//! Ground zones: the copper that fills what tracks and pads leave free, as polygons on a grid.
+//! Ground zones: copper that fills the area left free by tracks and pads, as polygons on a grid.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,18 @@ const BRIDGE: i64 = 380;
 const COLUMNS: usize = (SIZE.0 / CELL) as usize;
 const ROWS: usize = (SIZE.1 / CELL) as usize;
 
-/// A connected piece of a zone's copper: one outline, whose holes are joined to it by cuts without width.
+/// A connected piece of a zone's copper:
+/// one outline, with holes joined to it by cuts without width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled {
-    /// The corners, in order; the last is joined to the first.
+    /// The corners of the outline, in order; the last one is joined to the first.
     pub corners: Vec<Point>,
-    /// Its cells by column and row, sorted.
+    /// The cells of the piece by column and row, sorted.
     cells: Vec<(usize, usize)>,
 }
 
 impl Filled {
-    /// Returns true if the copper overlaps with this shape.
+    /// Returns true if the copper overlaps this shape.
     pub fn meets(&self, shape: &Shape) -> bool {
         self.squares_near(shape, 0)
             .any(|square| square.distance(shape) == 0.0)
@@ -108,7 +109,7 @@ impl Cells {
         }
     }
 
-    /// Removes what is narrower than two cells.
+    /// Removes areas that are narrower than two cells.
     fn opened(&self) -> Self {
         let mut opened = Self::new(false);
         for row in 0..ROWS as i64 - 1 {
@@ -124,7 +125,7 @@ impl Cells {
         opened
     }
 
-    /// Takes the connected piece that has this cell.
+    /// Removes and returns the connected piece that contains this cell.
     fn take(&mut self, column: i64, row: i64) -> Vec<(usize, usize)> {
         let (mut taken, mut waiting) = (Vec::new(), vec![(column, row)]);
         while let Some((column, row)) = waiting.pop() {
@@ -145,7 +146,7 @@ impl Cells {
     }
 }
 
-/// Returns the copper of the ground zone of a side; pieces that touch no copper of the ground are left out.
+/// Returns the copper of the ground zone of a side, without pieces that touch no ground copper.
 pub(crate) fn fill(pads: &[Pad], routes: &Routes, side: Side) -> Vec<Filled> {
     let mut free = free_cells(pads, routes, side).opened();
     let mut pieces = Vec::new();
@@ -170,7 +171,7 @@ fn is_grounded(pads: &[Pad], routes: &Routes, side: Side, piece: &Filled) -> boo
     pads.any(|pad| piece.meets(&pad.shape())) || vias.any(|via| piece.meets(&via.shape()))
 }
 
-/// Returns the cells that keep their distance from everything but the ground.
+/// Returns the cells that keep their distance from all copper except the ground.
 fn free_cells(pads: &[Pad], routes: &Routes, side: Side) -> Cells {
     let mut free = Cells::new(true);
     let margin = EDGE_CLEARANCE / CELL;
@@ -209,7 +210,7 @@ fn free_cells(pads: &[Pad], routes: &Routes, side: Side) -> Cells {
     free
 }
 
-/// Leaves four bridges between a pad and the zone, so that it can be soldered.
+/// Leaves four bridges between a pad and the zone, so that the pad can be soldered.
 fn relieve(free: &mut Cells, at: Point, shape: &Shape) {
     let mut ring = Vec::new();
     Cells::near(shape, ZONE_CLEARANCE, |column, row| {
@@ -229,10 +230,10 @@ fn relieve(free: &mut Cells, at: Point, shape: &Shape) {
 /// The directions of an outline's steps: right, down, left, up. The copper is on the right hand.
 const STEPS: [(i64, i64); 4] = [(1, 0), (0, 1), (-1, 0), (0, -1)];
 
-/// Returns the outline of a connected set of cells, its holes joined to it by cuts.
+/// Returns the outline of a connected set of cells, with its holes joined to it by cuts.
 fn outline(cells: &[(usize, usize)]) -> Vec<Point> {
     let mut rings = rings(cells);
-    // The outer ring has the corner that is furthest to the left.
+    // The outer ring is the ring with the leftmost corner.
     rings.sort_by_key(|ring| ring.iter().min().copied());
     let mut rings = rings.into_iter();
     let mut joined = rings.next().unwrap_or_default();
@@ -249,7 +250,8 @@ fn rings(cells: &[(usize, usize)]) -> Vec<Vec<Point>> {
     for (column, row) in cells {
         set.set(*column as i64, *row as i64, true);
     }
-    // Each edge begins at a point and has the copper on its right; a point where two pieces meet by a corner has two.
+    // Each edge begins at a point and has the copper on its right;
+    // two edges begin where two pieces share a corner.
     let mut edges = BTreeMap::<Point, Vec<usize>>::new();
     for (column, row) in cells {
         let (x, y) = (*column as i64, *row as i64);
@@ -272,7 +274,8 @@ fn rings(cells: &[(usize, usize)]) -> Vec<Vec<Point>> {
     rings
 }
 
-/// Takes one ring from the edges. Where two edges begin it turns right, so cells that meet by a corner stay apart.
+/// Removes one ring from the edges.
+/// Where two edges begin it turns right, so cells that share a corner stay apart.
 fn ring(edges: &mut BTreeMap<Point, Vec<usize>>, start: Point) -> Vec<Point> {
     let (mut at, mut before, mut corners) = (start, None, Vec::new());
     while let Some(open) = edges.get_mut(&at) {
@@ -305,7 +308,7 @@ fn join(outer: &mut Vec<Point>, hole: Vec<Point>) {
         return;
     };
     let from = hole[first];
-    // The nearest vertical edge to the left, by the x of its ends.
+    // The nearest vertical edge to the left, by the x coordinate of its ends.
     let edge = (0..outer.len()).filter_map(|i| {
         let (a, b) = (outer[i], outer[(i + 1) % outer.len()]);
         let spans = a.x == b.x && a.x < from.x && (a.y.min(b.y)..=a.y.max(b.y)).contains(&from.y);
@@ -336,7 +339,8 @@ mod tests {
 
     #[test]
     fn an_outline_encloses_the_cells_and_not_their_holes() {
-        // Seven by five with two holes in one row, one of which meets a third by a corner.
+        // A rectangle of seven by five cells with two holes in one row.
+        // The second hole shares a corner with a third hole.
         let holes = [(2, 2), (4, 2), (5, 3)];
         let cells: Vec<_> = (0..7)
             .flat_map(|x| (0..5).map(move |y| (x, y)))

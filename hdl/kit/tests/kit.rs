@@ -1,4 +1,5 @@
-//! The desk kit: its files are those of the tables, the board keeps its rules, and other programs read the files.
+//! Tests of the desk kit: its files match the tables, the board keeps its rules,
+//! and other programs read the files.
 
 use barrier_kit::board::{Routes, Side, Track};
 use barrier_kit::copper::Board;
@@ -88,7 +89,8 @@ fn the_schematic_keeps_its_electrical_rules_and_each_planted_fault_is_found() {
         let pins = design.symbols.values().flat_map(BTreeMap::values);
         pins.filter(|pin| pin.kind == PinType::Passive).count()
     };
-    // Two of a resistor, of a capacitor and of the terminal, a test point's and the shell of a connector.
+    // Two pins each of a resistor, a capacitor and the terminal,
+    // one of a test point and one of a connector's shell.
     assert_eq!(passive(&sound), 8);
     let planted = |change: &dyn Fn(&mut Design), sentence: &str| {
         let mut broken = design();
@@ -146,7 +148,7 @@ fn the_board_keeps_its_design_rules() {
     assert!(areas.iter().any(|area| *area > 0.95 * whole), "{areas:?}");
 }
 
-/// Each fault is planted in the routes or the tables, and named by the check.
+/// Each fault is planted in the routes or the tables, and the check names it.
 #[test]
 fn each_fault_planted_on_the_board_is_found() {
     let found = |board: &Board, sentence: &str| {
@@ -189,13 +191,13 @@ fn each_fault_planted_on_the_board_is_found() {
     found(&board, "a ring of 100 um");
     found(&board, "the holes of ");
 
-    // Without the plane, no ground pad is connected to another.
+    // Without the ground plane, no ground pad is connected to another.
     let mut board = whole;
     board.zones = [Vec::new(), Vec::new()];
     found(&board, "GND: ");
 }
 
-/// The router takes seconds, so a shorter test asks whether its outcome is sound.
+/// The router takes seconds, so a shorter test checks whether its result is valid.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn the_routes_are_those_that_the_router_finds() {
@@ -246,7 +248,7 @@ fn the_bill_has_what_a_kit_needs_with_part_numbers() {
     assert!(error.contains("items.csv does not have"), "{error}");
 }
 
-/// The currents of [WIRING.md]'s table, and the limits of the parts.
+/// The currents in the table of [WIRING.md], and the limits of the parts.
 #[test]
 fn no_side_without_power_is_fed_more_than_its_parts_stand() {
     let cases = currents::cases(&design()).expect("resistors");
@@ -257,7 +259,7 @@ fn no_side_without_power_is_fed_more_than_its_parts_stand() {
     for row in currents::table(&cases).lines() {
         assert!(document.contains(row), "WIRING.md lacks {row}");
     }
-    // The resistors of former drawings.
+    // The resistors of earlier drawings.
     let mut former = design();
     for part in &mut former.parts {
         if part.reference == "R6" {
@@ -293,7 +295,7 @@ fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
         said(&format!("J{}", 8 + node), 1, &format!("OUT{node}"));
         said(&format!("J{}", 8 + node), 2, &format!("BACK{node}"));
     }
-    // Those of a second board.
+    // The pins of a second board.
     (4..8).for_each(|node| assert!(pins.contains(&format!("set_io node_i[{node}] "))));
     said("J2", 10, "RELEASE");
     // The document's table: receivers and the return path.
@@ -331,7 +333,7 @@ fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
     }
 }
 
-/// Runs `kicad-cli` in a folder of its own; none if it is not installed.
+/// Runs `kicad-cli` in a separate folder; none if it is not installed.
 fn kicad(into: &Path, arguments: &[&str]) -> Option<Output> {
     let mut command = Command::new("kicad-cli");
     let command = command.env("HOME", into).current_dir(into);
@@ -427,7 +429,7 @@ fn kicad_finds_no_fault_of_the_board_and_a_planted_one() {
     assert!(!checked.status.success(), "a missing track passes");
 }
 
-/// Returns the nets in KiCad's list that connect at least two pins.
+/// Returns the nets in KiCad's netlist that connect at least two pins.
 fn of_kicad(list: &str) -> BTreeMap<String, BTreeSet<(String, usize)>> {
     let mut nets = BTreeMap::<_, BTreeSet<_>>::new();
     let quoted = |text: &str, key: &str| {

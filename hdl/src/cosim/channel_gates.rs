@@ -62,7 +62,8 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
     let (mut pins, mut elsewhere) = (Pins::default(), Pins::default());
     let mut other = now;
     for edge in 1..=TRIAL {
-        // The disturbing stimulus is different: its lines change at random, those of the trial often rest.
+        // The disturbing stimulus is different:
+        // its lines change at random, while those of the trial often rest.
         stir(&mut elsewhere, wires, &mut random);
         let (disturbed, _) = parted.edge(&ChannelFlipFlops::of(&other), &elsewhere);
         other = disturbed.after(&other);
@@ -84,7 +85,7 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
     Ok(())
 }
 
-/// Moves some lines; in channel 0, of which all nodes are members after power-on, now and then all lines.
+/// Moves some lines; in channel 0, which has all nodes as members after power-on, sometimes all.
 fn stir(pins: &mut Pins, wires: u64, random: &mut Random) {
     for arrive in &mut pins.arrive {
         *arrive ^= random.next_u64() & random.next_u64() & wires;
@@ -94,7 +95,7 @@ fn stir(pins: &mut Pins, wires: u64, random: &mut Random) {
         1 => pins.arrive[0] = 0,
         _ => {}
     }
-    // Mostly one node sends, so that its frames are often complete.
+    // Usually one node sends, so that its frames are often complete.
     pins.select = if random.next_u64().is_multiple_of(16) {
         random.next_u64() & wires
     } else {

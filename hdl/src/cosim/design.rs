@@ -8,7 +8,7 @@ use crate::source::{CHANNEL_RTL, CHANNEL_TOP, RTL, Source, TOP, source};
 use crate::tool::ToolError;
 use crate::verilator::{CHANNEL_HEADER, Form, Recipe, Texts, texts};
 
-/// The shared objects' C interfaces.
+/// The C++ sources that define the shared objects' C interfaces.
 const PINS: Source = source!("toggle/dv/verilated_pins.cpp");
 const CHANNEL_GATES: Source = source!("channels/dv/verilated_gates.cpp");
 const OWN: Source = source!("shared/dv/verilated_own.h");

@@ -152,7 +152,8 @@ impl ChannelFlipFlops {
         }
     }
 
-    /// Returns the machine after the edge; a channel whose level has changed has released once more than in `before`.
+    /// Returns the machine after the edge.
+    /// A channel whose level has changed has one release more than in `before`.
     pub fn after(&self, before: &ChannelMachine) -> ChannelMachine {
         let channel = std::array::from_fn(|number| {
             let was = before.channel(number).copied().unwrap_or_default();

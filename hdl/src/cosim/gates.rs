@@ -73,7 +73,7 @@ fn check(whole: &mut Barrier, parted: &mut Barrier) -> Result<(), CosimError> {
     let mut next = || random.next_u64();
     let (mut now, mut inputs) = (whole.flip_flops(), 0);
     for edge in 1..=TRIAL {
-        // Some of the nodes that are out enter; now and then all do, or some withdraw.
+        // Some of the nodes that have not arrived enter; sometimes all enter, or some withdraw.
         inputs ^= next() & !(inputs ^ now.output) & wires;
         match next() % 8 {
             0 => inputs ^= next() & next() & wires,

@@ -25,7 +25,7 @@ struct Object<T> {
     free: Free,
     load: Load<T>,
     store: Store<T>,
-    /// Keeps the code mapped that the function pointers above refer to; dropped last.
+    /// Keeps the code of the function pointers above mapped; dropped last.
     library: Library,
 }
 
@@ -36,7 +36,8 @@ impl<T: Copy + Default> Object<T> {
     /// # Safety
     /// The file is the result of one of this crate's recipes, whose harness has registers of the layout of `T`.
     unsafe fn open(file: &Path) -> Result<Object<T>, CosimError> {
-        // SAFETY: a recipe's file, by the caller; loading it only runs the initialisers of the C++ library.
+        // SAFETY: by the caller, the file is a recipe's;
+        // loading it only runs the initialisers of the C++ library.
         let library = unsafe { Library::new(file) }.map_err(CosimError::Load)?;
         // SAFETY: the symbols have these types in both harnesses; by the caller, the registers are a `T`.
         let (new, free, load, store) = unsafe {
@@ -76,7 +77,7 @@ impl<T: Copy + Default> Object<T> {
 
 impl<T> Drop for Object<T> {
     fn drop(&mut self) {
-        // SAFETY: `barrier_new` created it, and drop runs once and is the last use.
+        // SAFETY: `barrier_new` created the object, and `drop` runs once and is the last use.
         unsafe { (self.free)(self.at) };
     }
 }
@@ -104,7 +105,7 @@ impl Barrier {
         })
     }
 
-    /// Returns the mask of the wires that exist.
+    /// Returns the mask of the existing wires.
     pub fn wires(&self) -> u64 {
         self.wires
     }

@@ -7,7 +7,7 @@
 //! | toggles | each bit of each signal in a dump of Icarus rises and falls | the same in a dump of GHDL |
 //! | states | values and steps of named registers in that dump | the same |
 //!
-//! gcov's own branches of VHDL are those of the compiler, range checks among them, and are not used.
+//! gcov's own branches of VHDL are not used, because they are the compiler's, with range checks.
 
 mod verilog;
 mod vhdl;
@@ -28,9 +28,9 @@ pub struct Subject {
     pub name: &'static str,
     /// The design's ports.
     pub play: Play,
-    /// Its files.
+    /// The design's files in Verilog.
     pub verilog: Vec<Source>,
-    /// Its files in VHDL, in analysis order.
+    /// The design's files in VHDL, in analysis order.
     pub vhdl: Vec<Source>,
     /// The inputs, a line of bits for each edge.
     pub stimulus: String,
@@ -41,20 +41,20 @@ pub struct Subject {
 /// A register whose values are the states of a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Machine {
-    /// The end of its path.
+    /// The end of the register's path.
     pub register: &'static str,
-    /// Its states.
+    /// The number of states.
     pub states: usize,
-    /// The steps from a state to another one that the design has.
+    /// The number of steps from one state to another that the design has.
     pub steps: usize,
 }
 
-/// Points of one kind: how many there are, and which were not reached.
+/// Points of one kind: their number, and the points that were not reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     /// All points.
     pub all: usize,
-    /// The names of those that were not reached.
+    /// The names of the points that were not reached.
     pub missed: Vec<String>,
 }
 
@@ -66,16 +66,16 @@ impl Tally {
         }
     }
 
-    /// Returns the number of points that were reached.
+    /// Returns the number of points that the stimulus reached.
     pub fn reached(&self) -> usize {
         self.all - self.missed.len()
     }
 }
 
-/// Points by their names, each with the number of times that it was reached.
+/// Points by name, each with the number of times that the stimulus reached it.
 pub type Points = BTreeMap<String, u64>;
 
-/// Everything that was counted in one language.
+/// All counts of one language.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Lines, by `FILE:LINE`.
@@ -99,10 +99,10 @@ pub fn added(all: impl IntoIterator<Item = Points>) -> Points {
     sum
 }
 
-/// Counts what a dump shows of flip-flops, of the design's ports and of states.
+/// Counts the changes of flip-flops, ports and states in a dump.
 ///
-/// Flip-flops are named `_q`. The wires between them are left out: each has the name of a port at every level of the hierarchy.
-/// VHDL's integers are left out, too: their bits are no signals.
+/// Flip-flops are named `_q`. Wires between them are left out: at some level each is a port.
+/// VHDL's integers are left out, too, because their bits are no signals.
 fn note_signals(signals: &[Signal], machines: &[Machine], counts: &mut Counts) {
     for signal in signals {
         let (_, path) = signal.path.split_once(".dut.").unwrap_or_default();

@@ -50,13 +50,13 @@ fn points(subject: &Subject, folder: &Path) -> Result<String, ToolError> {
     for source in subject.verilog.iter().chain([&MAIN]) {
         tool::write(&folder.join(source.name()), source.text)?;
     }
-    // No optimisation: the compiler takes most of the time.
+    // Without optimisation, since the compiler takes most of the time.
     let options = "--cc --exe --build --coverage-line -Wno-lint -Mdir obj -o bench --top-module play -CFLAGS -O0 play.v";
     let arguments = options.split(' ').map(str::to_owned);
     let files = subject.verilog.iter().chain([&MAIN]);
     let arguments = arguments.chain(files.map(|source| source.name().to_owned()));
     Tool::VERILATOR.run("the bench that counts lines", arguments, folder, LIMIT)?;
-    // Through a shell, because the bench is in this folder and not on the `PATH`.
+    // Run through a shell, because the bench is in this folder and not on the `PATH`.
     let shell = Tool {
         program: "sh",
         ..Tool::VERILATOR

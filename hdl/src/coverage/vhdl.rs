@@ -27,7 +27,7 @@ pub fn trace(subject: &Subject, folder: &Path) -> Result<String, ToolError> {
     tool::read(&folder.join("trace"))
 }
 
-/// Writes all files into the folder and returns those of VHDL in analysis order.
+/// Writes all files into the folder; returns the VHDL files in analysis order.
 fn write(subject: &Subject, folder: &Path) -> Result<Vec<&'static str>, ToolError> {
     tool::write(&folder.join("stimulus"), &subject.stimulus)?;
     tool::write(&folder.join("play_tb.vhd"), &subject.play.vhdl())?;
@@ -46,12 +46,12 @@ pub fn measure(subject: &Subject, folder: &Path) -> Result<Counts, ToolError> {
     Tool::GHDL_GCC.run("analysis of the VHDL", analysis, folder, LIMIT)?;
     let linked = ["-e", "--std=93", "-Wl,-lgcov", "-Wl,--coverage", "play_tb"];
     Tool::GHDL_GCC.run("the bench in VHDL", linked, folder, LIMIT)?;
-    // Through a shell, because the bench is in this folder and not on the `PATH`.
+    // Run through a shell, because the bench is in this folder and not on the `PATH`.
     let shell = Tool {
         program: "sh",
         ..Tool::GHDL_GCC
     };
-    // The standard packages compare undefined values before the first edge and warn of it.
+    // The standard packages compare undefined values before the first edge and print warnings.
     let play = "./play_tb --vcd=dump.vcd --ieee-asserts=disable-at-0";
     shell.run("the play of the VHDL", ["-c", play], folder, LIMIT)?;
 
@@ -88,7 +88,8 @@ pub fn measure(subject: &Subject, folder: &Path) -> Result<Counts, ToolError> {
     Ok(counts)
 }
 
-/// What gcov reports of a line: its count, and the counts of the two ways of the last conditional jump.
+/// gcov's report about a line:
+/// its count, and the counts of the two directions of the last conditional jump.
 #[derive(Debug, Clone, Copy, Default)]
 struct Line {
     times: u64,
@@ -119,7 +120,7 @@ fn executed(report: &str) -> Option<BTreeMap<usize, Line>> {
         }
         let line = lines.entry(usize::try_from(number).ok()?).or_default();
         line.times += times;
-        // The jump of the condition is the last one; those before it check ranges.
+        // The last jump is the condition's; the jumps before it check ranges.
         if let [.., into, past] = jumps.as_slice() {
             line.jump = Some((into["count"].as_u64()?, past["count"].as_u64()?));
         }
@@ -127,7 +128,7 @@ fn executed(report: &str) -> Option<BTreeMap<usize, Line>> {
     Some(lines)
 }
 
-/// An open `if`: whether its present arm is entered, and what is left for the next one.
+/// An open `if`: whether its current arm is entered, and the count left for the next arm.
 struct Open {
     from: usize,
     entered: bool,

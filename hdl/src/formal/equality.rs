@@ -2,8 +2,8 @@
 //!
 //! yosys combines both to a machine with one output, a miter, and ABC decides whether the output can ever be high.
 //! It finds signals of the two designs that agree from power-on, possibly inverted, by simulation, and proves them by induction over
-//! one edge (`scorr`). A miter of equal designs then vanishes; for others the rest is searched (`pdr`).
-//! An undriven net is a free input of its own in each design, so a proof holds for all of its values.
+//! one edge (`scorr`). A miter of equal designs then vanishes; else ABC searches the rest (`pdr`).
+//! In each design, an undriven net is a separate free input, so a proof holds for all its values.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub(super) fn netlist(
     folder: &Path,
 ) -> Result<Verdict, ToolError> {
     synthesise(design, family, parameters, folder)?;
-    // The Verilog of the device's cells; deferred, because the block RAMs among them take a minute to read.
+    // The Verilog models of the device's cells; deferred, since reading block RAMs takes a minute.
     let cells = match family {
         Family::Ice40 => "read_verilog -icells -defer +/ice40/cells_sim.v",
         Family::Ecp5 => "read_verilog -icells -defer +/ecp5/cells_sim.v",

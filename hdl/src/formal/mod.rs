@@ -1,7 +1,7 @@
 //! Proofs by yosys and ABC: the claims about a design, their decision procedures, and mutants that must be refuted.
 //!
 //! A [`Design`] is a set of texts, so a mutant is a design with one expression replaced.
-//! [`decide`] decides a [`Claim`] about it without guessing:
+//! [`decide`] decides a [`Claim`] about a design without guessing:
 //! a proof by temporal induction from the power-on state is [`Verdict::Proved`] for all time,
 //! a counter-example from the power-on state is [`Verdict::Refuted`], everything else is [`Verdict::Open`].
 //!
@@ -22,10 +22,11 @@ use crate::source::{RTL, Source, TOP, VHDL};
 use crate::tool::{self, Tool, ToolError};
 use crate::yosys::chparam;
 
-/// Proofs need less than a tenth of it on an idle machine.
+/// Time limit of a proof; on an idle machine a proof needs less than a tenth of it.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The longest induction that is tried. The proofs here need one step, a mutant's counter-example up to twelve.
+/// Maximum length of an induction.
+/// The proofs need one step; a mutant's counter-example takes up to twelve.
 const STEPS: usize = 20;
 
 /// The sources under proof, as texts.
@@ -188,7 +189,7 @@ pub fn decide(design: &Design, claim: &Claim, cache: &Cache) -> Result<Verdict, 
     let tools = [Tool::YOSYS, Tool::ABC, Tool::GHDL].map(Tool::identity);
     let claim_text = format!("{claim:?}");
     let mut ingredients = vec![
-        // The proof procedure is an input too.
+        // The proof procedure is an input of the cache key, too.
         include_str!("mod.rs"),
         include_str!("equality.rs"),
         design.top,

@@ -19,7 +19,7 @@ pub fn cache() -> Cache {
     Cache::at(concat!(env!("CARGO_TARGET_TMPDIR"), "/hdl"))
 }
 
-/// Runs `work` on each item, two or as many at a time as there are cores.
+/// Runs `work` on all items, on at most one thread per core.
 ///
 /// Items are taken in order, so the longest should be first.
 pub fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {

@@ -1,4 +1,4 @@
-//! Traffic for the register block of three nodes and two groups, as accesses, and as the inputs of each bus.
+//! Traffic for the register block of three nodes and two groups: accesses, and inputs of each bus.
 //!
 //! The script reaches each rule and each refusal; between its rounds there are random accesses and a reset.
 
@@ -18,16 +18,16 @@ const ACTION: u32 = 0x58;
 const LIMIT: u32 = 0x38;
 const DROP_LATE: u32 = 0xA500_0001;
 
-/// What happens next; all but `Idle` and the accesses take one edge.
+/// The next event; all events except `Idle` and the accesses take one edge.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
     Write(u32, u32, u8),
     Read(u32),
     Idle,
     Reset,
-    /// Pulses on `enter_i`.
+    /// Pulses on the lines of `enter_i`.
     Enter(u64),
-    /// These wires change.
+    /// The wires that change.
     Wire(u64),
 }
 
@@ -42,10 +42,10 @@ const fn node(n: usize, offset: u32) -> u32 {
 struct Script {
     steps: Vec<Step>,
     random: Random,
-    /// The nodes' registers ARRIVE, bit `g * NODES + n`, and their wires.
+    /// The nodes' ARRIVE registers, bit `g * NODES + n`, and their wires.
     arrive: u64,
     wires: u64,
-    /// The members of group 1; those of group 0 are all nodes.
+    /// The members of group 1; all nodes are members of group 0.
     second: &'static [usize],
 }
 
@@ -87,7 +87,7 @@ impl Script {
         self.steps.extend(std::iter::repeat_n(Step::Idle, edges));
     }
 
-    /// The wires fall, too, so that all lines are low.
+    /// Resets the block; the wires fall, too, so that all lines are low.
     fn reset(&mut self) {
         self.steps.push(Step::Wire(self.wires));
         self.idle(3);
@@ -95,7 +95,7 @@ impl Script {
         (self.arrive, self.wires) = (0, 0);
     }
 
-    /// Reads and writes at every register, beside them, and of parts of words.
+    /// Reads and writes every register, addresses beside the registers, and parts of words.
     fn every_address(&mut self) {
         let blocks = [(0, 0x60), (0x100, 0x280), (0x1000, 0x10e0)];
         for address in blocks
@@ -130,7 +130,7 @@ impl Script {
         self.members(g).iter().map(|n| 1 << n).sum()
     }
 
-    /// The node enters the group by one of the four ways.
+    /// Lets the node enter the group by one of the four ways.
     fn enter(&mut self, g: usize, n: usize) {
         let line = 1 << (g * NODES + n);
         let way = self.random.below(4);
@@ -165,7 +165,7 @@ impl Script {
         self.write(INTR_STATE, 0x01ff_ffff);
     }
 
-    /// A barrier whose limit expires, with every refusal and each way out.
+    /// Barriers whose limit expires, with every refusal and each way to continue.
     fn limits(&mut self) {
         for (turn, g) in [0, 1, 0, 1].into_iter().enumerate() {
             let members = self.members(g);
@@ -182,7 +182,7 @@ impl Script {
             self.idle(8);
             self.write(group(g, ACTION), DROP_LATE);
             self.idle(3);
-            // The others follow the level, then all are members again.
+            // The other members follow the level, then all are members again.
             for &n in members.iter().filter(|n| **n != first) {
                 self.enter(g, n);
             }
@@ -196,7 +196,7 @@ impl Script {
         self.write(CTRL, 1);
     }
 
-    /// Both counters of group 0 reach their end.
+    /// Drives both counters of group 0 to their maximum.
     fn counters(&mut self) {
         self.write(group(0, LIMIT), 1);
         for _ in 0..260 {
@@ -300,7 +300,7 @@ impl Bus for Wishbone {
         let strobes = if write { strobes } else { 15 };
         let asks = format!("11{}{}", u8::from(write), payload(address, value, strobes));
         edges.extend([asks.clone(), asks]);
-        // A request that is withdrawn before its end, now and then, and a bus without a request for this block.
+        // Sometimes a request is withdrawn before its end, or addresses another block.
         if value % 16 == 1 {
             edges.push(format!("110{}", payload(address, value, strobes)));
             edges.push(format!("100{}", payload(address, value, strobes)));
@@ -308,7 +308,7 @@ impl Bus for Wishbone {
     }
 }
 
-/// The master's side of AXI4-Lite with responses that it takes at random.
+/// The master's side of AXI4-Lite, which accepts responses at random times.
 struct Axi {
     random: Random,
     written: bool,

@@ -21,9 +21,10 @@ pub fn apply(machine: &mut FilteredMachine, edge: &Edge) {
     }
 }
 
-/// Random arrivals, a withdrawal now and then (no driver does that in the middle of a barrier, but a cable may), and a rare reset.
+/// Random arrivals, and rare resets and withdrawals.
+/// No driver withdraws during a barrier, but a cable may.
 ///
-/// Withdrawals and resets are rarer the more samples must agree, or no level would ever count.
+/// Withdrawals and resets are rarer the more samples must agree; else no level would ever count.
 pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
     let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64);
     let mut machine = FilteredMachine::new(nodes, samples).expect("a legal size");
@@ -61,7 +62,7 @@ pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
         };
         edges.extend(std::iter::repeat_n(edge, times));
     };
-    // Long enough for the filter to pass a level on at the first of these edges.
+    // The hold is long enough for the filter to pass a level on at the first of these edges.
     let settled = |edges| edges + samples - 1;
     // Both directions of a good barrier, then with the last node late.
     for late in [0, 1, 2, 3, 9] {
@@ -79,17 +80,17 @@ pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
         hold(all, settled(6));
         hold(0, settled(6));
     }
-    // A contact that bounces.
+    // A bouncing contact.
     for at in 0..12 {
         hold(if at % 2 == 0 { all } else { all & !1 }, 1);
     }
     hold(all, settled(5));
-    // Stuck low, then stuck high: no node is released.
+    // A wire stuck low, then stuck high: no node is released.
     hold(1, settled(8));
     hold(0, settled(8));
     hold(all & !1, settled(8));
     hold(0, settled(4));
-    // A reboot on the way down counts as an arrival.
+    // A reboot while the level falls counts as an arrival.
     hold(all, settled(6));
     hold(all & !last, settled(1));
     hold(0, settled(6));
@@ -102,7 +103,7 @@ pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
     edges
 }
 
-/// Every sequence of `depth` inputs of a small barrier, each from power-on.
+/// Returns every sequence of `depth` inputs of a small barrier, each from power-on.
 pub fn exhaustive(nodes: usize, depth: u32) -> Vec<Edge> {
     let levels = 1u64 << nodes;
     (0..levels.pow(depth))
@@ -136,9 +137,10 @@ pub fn text(edges: &[Edge]) -> String {
 /// Counts of visited states and taken transitions.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Coverage {
-    /// Number of edges in state 0 and 1.
+    /// Number of edges in state 0 and in state 1.
     pub states: [u64; 2],
-    /// Transitions 0 to 1 and 1 to 0, and releases withheld with some but not all nodes arrived, in state 0 and 1.
+    /// Transitions 0 to 1 and 1 to 0,
+    /// and edges with some (not all) nodes arrived, in state 0 and 1.
     pub rises: u64,
     pub falls: u64,
     pub withheld: [u64; 2],

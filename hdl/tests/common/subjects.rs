@@ -30,7 +30,7 @@ const FOUND: &[Machine] = &[Machine {
     states: 2,
     steps: 2,
 }];
-/// A request is received, executed and answered; a session that ends leads back from every phase.
+/// The phases of a frame: receive, execute, reply; a session's end leads back from every phase.
 const PHASES: &[Machine] = &[
     Machine {
         register: "frame.phase_q",
@@ -83,7 +83,7 @@ pub fn short() -> Vec<Subject> {
     all.collect()
 }
 
-/// Version 1.
+/// Version 1 with its stimulus.
 pub fn toggle(edges: usize) -> Subject {
     let mut edges = stimulus::random(N, FILTER, edges);
     edges.extend(stimulus::directed(N, FILTER));
@@ -102,7 +102,7 @@ pub fn toggle(edges: usize) -> Subject {
     }
 }
 
-/// The other benches' inputs, and a barrier that releases now and then.
+/// The eureka line with the other benches' inputs, and a barrier that sometimes releases.
 fn eureka(edges: usize) -> Subject {
     let edges = stimulus::random(N, FILTER, edges);
     let mut number = 0;

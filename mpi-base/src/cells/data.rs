@@ -1,10 +1,13 @@
 //! Copying and borrowing the bytes of a cell as plain memory.
 //!
-//! Between a member's [`super::Cells::has_room`] and its `publish`, no other member reads the cell; from then until all members have finished, no member writes it.
-//! So its data need no atomics, which compilers move word by word, and a reader can work on them in place.
+//! Between a member's [`super::Cells::has_room`] and its `publish`, no other member reads the cell.
+//! From then until all members have finished, no member writes the cell.
+//! So the cell's data need no atomics, which compilers move word by word,
+//! and a reader can use them in place.
 //! The model checker tracks only atomics, so under loom the data are accessed as atomic words.
 //!
-//! Accesses past the end of a cell are truncated; the caller that numbers the operations makes sure that there are none.
+//! Accesses past the end of a cell are truncated;
+//! the caller that numbers the operations avoids them.
 #![allow(unsafe_code)]
 
 use super::FIRST;
@@ -16,7 +19,8 @@ pub use plain::{change, show};
 #[cfg(loom)]
 pub use words::{change, show};
 
-/// Copies `data` to `buffer`, the start of a cell's data; the bytes in the number's cache line are written last.
+/// Copies `data` to `buffer`, the start of a cell's data.
+/// The bytes in the cache line of the operation's number are written last.
 #[inline(always)]
 pub fn lay(data: &[u8], buffer: &mut [u8]) {
     let len = data.len().min(buffer.len());
@@ -41,7 +45,7 @@ pub fn write(words: &[AtomicU64], at: usize, data: &[u8]) {
     });
 }
 
-/// Copies from byte `at` of a cell's words to `out`.
+/// Copies bytes from byte `at` of a cell's words to `out`.
 #[inline]
 pub fn read(words: &[AtomicU64], at: usize, out: &mut [u8]) {
     show(words, at, out.len(), |data| {
@@ -53,7 +57,7 @@ pub fn read(words: &[AtomicU64], at: usize, out: &mut [u8]) {
 mod plain {
     use super::AtomicU64;
 
-    /// The start and length of the `len` bytes at `at`, truncated to the words' length.
+    /// Returns the start and length of the `len` bytes at `at`, truncated to the words' length.
     #[inline]
     fn part(words: &[AtomicU64], at: usize, len: usize) -> (*mut u8, usize) {
         let all = size_of_val(words);
@@ -62,11 +66,13 @@ mod plain {
         (start.wrapping_add(at), len.min(all - at))
     }
 
-    /// Calls `with` on the `len` bytes from byte `at` on, in place.
+    /// Calls `with` on the `len` bytes from byte `at` on, without a copy.
     #[inline]
     pub fn show<T>(words: &[AtomicU64], at: usize, len: usize, with: impl FnOnce(&[u8]) -> T) -> T {
         let (start, len) = part(words, at, len);
-        // SAFETY: `part` stays inside of `words`. By the contract of `Cells::inspect` and `Cells::read` the caller has seen the data and not finished the operation, so no member writes them.
+        // SAFETY: `part` stays inside of `words`. By the contract of `Cells::inspect` and
+        // `Cells::read` the caller has seen the data and has not finished the operation,
+        // so no member writes them.
         with(unsafe { std::slice::from_raw_parts(start, len) })
     }
 
@@ -80,7 +86,8 @@ mod plain {
     ) -> T {
         let (start, len) = part(words, at, len);
         // SAFETY: `part` stays inside of `words`, which may be written since they are atomics.
-        // By the contract of `Cells::fill` and `Cells::compose` the cell has room and is not published, so no other member accesses it.
+        // By the contract of `Cells::fill` and `Cells::compose` the cell has space and is not
+        // published, so no other member accesses it.
         with(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 }

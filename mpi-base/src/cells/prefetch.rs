@@ -1,10 +1,10 @@
-//! Lines of cells that a member requests before it needs them, so that their transfer overlaps with its work.
+//! Prefetches of cells' cache lines, so that their transfer overlaps with the member's other work.
 
 use super::{CellAddress, Cells};
 use crate::atomic::{AtomicU64, prefetch_for_read, prefetch_for_write};
 use std::ops::Deref;
 
-/// The prefetches of one member; none waits, and none changes the cells.
+/// The prefetches of one member, which neither wait nor change the cells.
 pub struct Prefetch<'a, M>(pub(super) &'a Cells<M>);
 
 impl<M: Deref<Target = [AtomicU64]>> Prefetch<'_, M> {
@@ -14,13 +14,14 @@ impl<M: Deref<Target = [AtomicU64]>> Prefetch<'_, M> {
         self.next_of(self.0.me, address);
     }
 
-    /// The same for a cell of another member that this member writes.
+    /// Prefetches, for writing, the line of the next number in another member's cell.
     #[inline(always)]
     pub fn next_of(&self, member: u32, address: CellAddress<'_>) {
         prefetch_for_write(std::ptr::from_ref(self.ahead(member, address, 1)).cast());
     }
 
-    /// Prefetches, `by` operations ahead in the same ring, the line that `member` will publish (for reading) and this member's own (for writing).
+    /// Prefetches the lines of the operation that is `by` operations later in the same ring:
+    /// for reading the line of `member`, for writing the line of this member.
     #[inline(always)]
     pub fn both(&self, address: CellAddress<'_>, by: u64, member: u32) {
         let flag = |member| std::ptr::from_ref(self.ahead(member, address, by)).cast();
@@ -35,7 +36,7 @@ impl<M: Deref<Target = [AtomicU64]>> Prefetch<'_, M> {
         }
     }
 
-    /// The flag of a member, `by` operations ahead in the ring of an address.
+    /// Returns the flag of a member, `by` operations later in the ring of `address`.
     #[inline(always)]
     fn ahead(&self, member: u32, address: CellAddress<'_>, by: u64) -> &AtomicU64 {
         let cells = address.cell_ring.cells_of(address.number + by);

@@ -1,45 +1,53 @@
-//! Layout of the cells: rings of several cell lengths, one after the other, and the address of an operation's cells in them.
+//! Layout of the cells: consecutive rings of several cell lengths,
+//! and the address of an operation's cells in them.
 //!
-//! Everything follows from numbers that are the same on all members; this module accesses no memory.
+//! Every address follows from numbers that are the same on all members;
+//! this module accesses no memory.
 
 use super::{LINE, STEP, WORD};
 
-/// Bytes of a page. A constant of its own: the module `mem` does not exist under the loom model checker.
+/// Size of a page in bytes; module `mem` does not exist under the loom model checker.
 const PAGE: usize = 4096;
 
-/// The largest depth of a ring.
+/// Maximum depth of a ring.
 pub const DEEPEST: u64 = 512;
 
-/// The largest depth of a ring whose operations may finish in any order: one word has a bit for each operation in progress.
+/// Maximum depth of a ring whose operations may finish in any order: one word has a bit for each
+/// operation in progress.
 pub const DEEPEST_UNORDERED: u64 = u64::BITS as u64;
 
-/// The initial depth of a ring. It grows with the number of operations, up to its depth: the first access to a page costs
-/// more than the reads and writes on it, and most communicators make few operations.
-/// 1 KiB from one of four ranks on two cores, the first thousand operations: 11 us where a ring has depth 512 at once.
+/// The initial depth of a ring. The depth grows with the number of operations up to its maximum:
+/// the first access to a page costs more than the accesses to its cells,
+/// and most communicators make few operations.
+/// Measured for 1 KiB from one of four ranks on two cores:
+/// the first thousand operations take 11 us each with an initial depth of 512.
 pub const DEEP_AT_FIRST: u64 = DEEPEST_UNORDERED;
 
-/// The same for cells of a page and more, of which each touches new pages.
+/// The initial depth of a ring whose cells have a page or more, so each cell touches new pages.
 pub const LONG_AT_FIRST: u64 = 16;
 
-/// The depth of a growing ring is the number of operations made, divided by this and rounded down to a power of two.
+/// The depth of a growing ring is the number of operations divided by this constant and rounded
+/// down to a power of two.
 pub const GROWTH: u64 = 16;
 
-/// Cells of one length.
+/// A ring of cells of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
-    /// Bytes of a cell: a multiple of [`LINE`] and not zero.
+    /// Size of a cell in bytes: a nonzero multiple of [`LINE`].
     pub cell: usize,
-    /// The number of operations that may be in progress before their cells are reused: a power of two, at most [`DEEPEST`].
+    /// The number of operations that may be in progress before their cells are reused:
+    /// a power of two of at most [`DEEPEST`].
     pub depth: u64,
 }
 
 impl Ring {
-    /// Words of the cells of one operation: the members', then the result's with its arrivals in front.
+    /// Returns the number of words of the cells of one operation:
+    /// the members' cells, then the result's cell with its arrivals in front.
     fn row(&self, members: u32) -> usize {
         (members as usize + 1) * self.cell / WORD + STEP
     }
 
-    /// The depth before the ring grows.
+    /// Returns the depth of the ring before it grows.
     fn at_first(&self) -> u64 {
         let deep = match self.cell > PAGE {
             true => LONG_AT_FIRST,
@@ -63,7 +71,8 @@ impl Ring {
 pub enum CellOf {
     /// The cell that only this member writes; members are numbered from 0.
     Of(u32),
-    /// The cell after all members' cells, with the arrivals in front; the member that has the result writes it.
+    /// The result's cell after all members' cells, with the arrivals in front.
+    /// The member that has the result writes it.
     Result,
 }
 
@@ -74,7 +83,8 @@ impl From<u32> for CellOf {
     }
 }
 
-/// Words of a result's cell, where a member's has `cell`: the result's row has one more line, of which the arrivals use one word.
+/// Returns the number of words of the result's cell, for member cells of `cell` words.
+/// The result has one more line, of which the arrivals use one word.
 pub(super) const fn of_result(cell: usize) -> usize {
     cell + STEP - 1
 }
@@ -83,7 +93,7 @@ pub(super) const fn of_result(cell: usize) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub struct CellRing {
     first: usize,
-    /// The distance between the cells of two consecutive operations.
+    /// The distance between the cells of two consecutive operations, in words.
     row: usize,
     cell: usize,
     depth: u64,
@@ -93,18 +103,19 @@ pub struct CellRing {
 }
 
 impl CellRing {
-    /// The number of bytes that a member can publish.
+    /// Returns the number of bytes that a member can publish.
     pub fn capacity(&self) -> usize {
         (self.cell - 1) * WORD
     }
 
-    /// The number of bytes that a member can publish in a cell of `cell` bytes, and the number of bytes of a result, which is more.
+    /// Returns the number of bytes that a member can publish in a cell of `cell` bytes,
+    /// and the larger number of bytes of a result.
     pub const fn capacities(cell: usize) -> (usize, usize) {
         let words = cell / WORD;
         ((words - 1) * WORD, (of_result(words) - 1) * WORD)
     }
 
-    /// The same ring, this many words behind where [`cell_rings`] places it.
+    /// Returns the same ring, `words` words behind the position that [`cell_rings`] assigns.
     pub fn moved_by(self, words: usize) -> CellRing {
         CellRing {
             first: self.first + words,
@@ -112,18 +123,18 @@ impl CellRing {
         }
     }
 
-    /// The number of operations that may be in progress at any time.
+    /// Returns the number of operations that may always be in progress.
     pub fn depth_at_first(&self) -> u64 {
         self.at_first
     }
 
-    /// The first word of the cells of operation `number`.
+    /// Returns the index of the first word of operation `number`'s cells.
     #[inline(always)]
     pub(super) fn cells_of(&self, number: u64) -> usize {
         self.first + (number & (self.depth_at(number) - 1)) as usize * self.row
     }
 
-    /// The depth of the ring at operation `number`.
+    /// Returns the depth of the ring at operation `number`.
     #[inline(always)]
     fn depth_at(&self, number: u64) -> u64 {
         match number >= self.grown {
@@ -132,9 +143,11 @@ impl CellRing {
         }
     }
 
-    /// The cells of an operation are free when all members have finished the operation this far before it.
+    /// Returns how many operations earlier an operation must be finished for operation `number` to
+    /// have free cells.
     ///
-    /// In the first round after the ring has grown, the previous operation in the same cells is as far back as the old depth.
+    /// In the first round after the ring has grown,
+    /// the previous operation in the same cells is the old depth away.
     #[inline(always)]
     fn space(&self, number: u64) -> u64 {
         let depth = self.depth_at(number);
@@ -144,13 +157,13 @@ impl CellRing {
         }
     }
 
-    /// The distance between two members' cells, in words.
+    /// Returns the distance between two members' cells, in words.
     #[inline(always)]
     pub(super) fn cell(&self) -> usize {
         self.cell
     }
 
-    /// The cells of an operation whose data and result use this ring.
+    /// Returns the cells of operation `number`, whose data and result use this ring.
     #[inline(always)]
     pub fn address(&self, number: u64) -> CellAddress<'_> {
         let first = self.cells_of(number);
@@ -164,33 +177,34 @@ impl CellRing {
     }
 }
 
-/// The cells of one operation.
+/// The location of the cells of one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct CellAddress<'t> {
     pub(super) number: u64,
     pub(super) cell_ring: &'t CellRing,
-    /// The first of the members' cells, in words.
+    /// Index of the first word of the members' cells.
     pub(super) first: usize,
-    /// The ring and the first cell of the result.
+    /// The ring of the result; the next field is the index of the result's first word.
     pub(super) ring_of_result: &'t CellRing,
     pub(super) first_of_result: usize,
 }
 
 impl<'t> CellAddress<'t> {
-    /// The operation's number.
+    /// Returns the operation's number.
     #[inline(always)]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The cells are free when all members have finished the operation this far before.
+    /// Returns how many operations earlier all members must have finished,
+    /// so that the cells are free.
     #[inline(always)]
     pub(super) fn depth(&self) -> u64 {
         let space = self.cell_ring.space(self.number);
         space.min(self.ring_of_result.space(self.number))
     }
 
-    /// The same operation with its result in another ring.
+    /// Returns the same operation with its result in another ring.
     #[inline(always)]
     pub fn with_result(self, cell_ring: &'t CellRing) -> CellAddress<'t> {
         CellAddress {
@@ -201,14 +215,14 @@ impl<'t> CellAddress<'t> {
     }
 }
 
-/// The depth of a ring that has not grown to its own.
+/// Returns the depth of a ring that has not yet reached its full depth.
 #[cold]
 fn depth_before(number: u64, at_first: u64) -> u64 {
     let share = (number / GROWTH).max(1);
     (1 << share.ilog2()).max(at_first)
 }
 
-/// The layouts of these rings in the memory of `members` members' cells.
+/// Returns the layouts of these rings in the memory of `members` members' cells.
 pub fn cell_rings(members: u32, rings: &[Ring]) -> Vec<CellRing> {
     let mut end = before_rings(members);
     let cell_ring = |ring: &Ring| {
@@ -229,7 +243,7 @@ pub fn cell_rings(members: u32, rings: &[Ring]) -> Vec<CellRing> {
     rings.iter().map(cell_ring).collect()
 }
 
-/// The number of words that these rings need for `members` members.
+/// Returns the number of words that these rings need for `members` members.
 pub fn words(members: u32, rings: &[Ring]) -> usize {
     let of_rings: usize = rings.iter().map(|ring| ring.words(members)).sum();
     before_rings(members) + of_rings
@@ -243,7 +257,7 @@ fn before_rings(members: u32) -> usize {
 mod tests {
     use super::*;
 
-    /// No operation waits for less than the end of all others that have used its cells.
+    /// Every operation waits for the end of all earlier operations that have used its cells.
     #[test]
     fn what_lay_in_cells_before_is_finished_when_they_have_room_however_deep_the_ring_is_by_then() {
         let rings = [1, 4, 64, 128, 256, DEEPEST].map(|depth| Ring { cell: LINE, depth });

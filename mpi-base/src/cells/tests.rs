@@ -1,4 +1,4 @@
-//! Tests of cells among members that are values of one process.
+//! Tests of cells; the members are values in one process.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn what_one_shows_others_read_from_any_byte_on() {
     }
 }
 
-/// Data that fit the number's line and data that do not; bytes after them are untouched.
+/// Data that fit into the number's line, and data that do not; later bytes stay unchanged.
 #[test]
 fn data_of_every_length_are_shown_as_they_were() {
     let data: Vec<u8> = (0..200).map(|i| i as u8 | 1).collect();
@@ -85,9 +85,9 @@ fn cells_are_used_again_when_all_have_finished_everything_before() {
         let has_room = |number| a.has_room(cell_ring.address(number));
         assert!(has_room(depth) && !has_room(depth + 1));
     }
-    // A result that is longer than the members' data has less room.
+    // A result that is longer than the members' data has fewer free cells.
     assert!(!a.has_room(tracks[0].address(LONG.depth + 1).with_result(&tracks[1])));
-    // Out of order: the first operation is finished last.
+    // The operations finish out of order: the first one is finished last.
     for number in [3, 2, 1] {
         assert!(!a.has_room(tracks[1].address(LONG.depth + number)));
         a.finish(number);
@@ -100,7 +100,8 @@ fn cells_are_used_again_when_all_have_finished_everything_before() {
     assert!(b.has_finished(0, 3) && !b.has_finished(0, 4));
 }
 
-/// All operations that may be in progress, in each ring and each cell, have cells of their own, of which all bytes can be written.
+/// All operations in progress have separate cells in each ring, and all bytes of these cells can be
+/// written.
 #[test]
 fn no_two_cells_overlap() {
     for members in 1..4 {
@@ -152,7 +153,7 @@ fn the_last_to_arrive_is_told_so_and_sets_the_count_back() {
     }
 }
 
-/// An operation as far ahead as the deepest ring allows may be finished before the first one.
+/// An operation may finish before the first one, if the ring's maximum depth separates them.
 #[test]
 fn whatever_may_be_under_way_may_end_in_any_order() {
     let deep = Ring {

@@ -7,7 +7,7 @@ use super::check;
 use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::cells::{self, CellAddress, CellOf, Cells, Ring};
 
-/// Two rings, one with room for two operations and one for one.
+/// Two rings: one with space for two operations, and one with space for one operation.
 const RINGS: [Ring; 2] = [
     Ring {
         cell: cells::LINE,
@@ -19,7 +19,7 @@ const RINGS: [Ring; 2] = [
     },
 ];
 
-/// Cells for two members in memory of this process.
+/// Creates cells for two members in memory of this process.
 fn cells() -> Arc<Vec<AtomicU64>> {
     let words = cells::words(2, &RINGS);
     Arc::new((0..words).map(|_| AtomicU64::new(0)).collect())
@@ -45,7 +45,8 @@ fn read_word(
     u64::from_ne_bytes(word)
 }
 
-/// SYNC POINT cells.shown, cells.finished: each member publishes a number, the other reads that of the same operation.
+/// SYNC POINT cells.shown, cells.finished: each member publishes a number and reads the other
+/// member's number of the same operation.
 #[test]
 fn a_cell_holds_its_data_until_all_have_read_them() {
     check(|| {
@@ -72,12 +73,12 @@ fn a_cell_holds_its_data_until_all_have_read_them() {
     });
 }
 
-/// The same with one producer that continues without waiting, in cells that are reused before others are.
+/// One producer continues without waiting, in cells that are reused at different times.
 #[test]
 fn a_rank_that_runs_ahead_writes_no_cell_that_is_still_read() {
     check(|| {
         let memory = cells();
-        // The third operation shares its cell with the first; the second is in the other ring.
+        // The third operation has the same cell as the first; the second is in the other ring.
         let cell_ring = |number: u64| cells::cell_rings(2, &RINGS)[usize::from(number == 2)];
         let giver = {
             let memory = memory.clone();
@@ -104,7 +105,8 @@ fn a_rank_that_runs_ahead_writes_no_cell_that_is_still_read() {
     });
 }
 
-/// SYNC POINT cells.offered: either the second member continues from the first one's data, or the first does it for the second, and not both.
+/// SYNC POINT cells.offered: either the second member continues from the first member's data,
+/// or the first member does it for the second, but not both.
 #[test]
 fn an_offer_is_taken_up_by_one_of_two() {
     check(|| {
@@ -152,7 +154,8 @@ fn an_offer_is_taken_up_by_one_of_two() {
     });
 }
 
-/// SYNC POINT cells.arrivals: the last to arrive computes for both, and the count serves the next operation too.
+/// SYNC POINT cells.arrivals: the last member to arrive computes for both,
+/// and the count also serves the next operation.
 #[test]
 fn the_last_to_arrive_has_what_all_show_and_all_have_its_result() {
     check(|| {

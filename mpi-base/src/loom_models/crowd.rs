@@ -1,6 +1,6 @@
 //! Models of the protocol by which waiting threads of one process poll, follow a leader or lead (`mpi-abi/src/lock/`).
 //!
-//! The lock is not in this crate, so its steps are repeated here in the lock's order.
+//! The lock is in another crate, so the models repeat its steps in the lock's order.
 
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
@@ -8,7 +8,7 @@ use loom::thread;
 use super::check;
 use crate::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
-/// The words of the lock that followers and polling threads exchange.
+/// The words of the lock by which followers and polling threads communicate.
 struct Words {
     leader: AtomicU32,
     yielding: AtomicU32,
@@ -34,7 +34,7 @@ impl Words {
         self.leader.load(Ordering::Relaxed) != 0 || self.yielding.load(Ordering::Relaxed) > 0
     }
 
-    /// A follower that has released the lock; returns when it must poll itself.
+    /// Sleeps as a follower that has released the lock; returns when the thread must poll.
     fn sleep_as_follower(&self) {
         let mut inside = self.inside.lock().unwrap();
         let sleeping = &self.sleeping_followers;
@@ -47,7 +47,7 @@ impl Words {
         sleeping.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The end of a call of the last thread that polls, which owns the lock.
+    /// Ends the call of the last polling thread, which owns the lock.
     fn leave(&self) {
         self.yielding.store(0, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -62,7 +62,8 @@ impl Words {
     }
 }
 
-/// SYNC POINT lock.yielding: under loom a sleep has no time limit, so a follower that is not called never ends.
+/// SYNC POINT lock.yielding: a sleep has no time limit under loom,
+/// so a follower that is never called blocks the model.
 #[test]
 fn the_last_yielding_thread_calls_a_follower_to_lead() {
     check(|| {
@@ -77,7 +78,7 @@ fn the_last_yielding_thread_calls_a_follower_to_lead() {
     });
 }
 
-/// SYNC POINT lock.yielding: of two followers each becomes the polling thread in turn.
+/// SYNC POINT lock.yielding: each of two followers becomes the polling thread in turn.
 #[test]
 fn a_follower_that_leads_and_leaves_calls_the_next() {
     check(|| {
@@ -86,7 +87,7 @@ fn a_follower_that_leads_and_leaves_calls_the_next() {
             let words = words.clone();
             thread::spawn(move || {
                 words.sleep_as_follower();
-                // The thread polls once, and its wait is over.
+                // The thread polls once, and then its wait is complete.
                 words.leave();
             })
         });
@@ -97,7 +98,7 @@ fn a_follower_that_leads_and_leaves_calls_the_next() {
     });
 }
 
-/// The words of the lock that its owner and a thread that sleeps for it exchange.
+/// The words by which the lock's owner and a thread that sleeps for the lock communicate.
 struct Ownership {
     owner: AtomicU32,
     sleeper: AtomicBool,
@@ -105,7 +106,8 @@ struct Ownership {
     free: Condvar,
 }
 
-/// SYNC POINT lock.sleeper: the owner releases the lock and then reads whether a thread sleeps, with a fence of its own.
+/// SYNC POINT lock.sleeper: the owner releases the lock, executes a fence,
+/// and reads whether a thread sleeps.
 #[test]
 fn a_thread_that_sleeps_for_the_lock_is_woken_by_its_release() {
     check(|| {

@@ -9,7 +9,7 @@ use crate::doorbell::{Doorbell, NAP};
 use crate::inbox::Inbox;
 use crate::ring::Polled;
 
-/// Another thread publishes news and rings; `sleep` is how this one waits for it.
+/// Another thread publishes news and rings; this thread waits for the news by `sleep`.
 fn news_end_every(sleep: impl Fn(&Doorbell, &AtomicU64) + Send + Sync + 'static) {
     check(move || {
         let shared = Arc::new((Doorbell::new(), AtomicU64::new(0)));
@@ -29,7 +29,8 @@ fn news_end_every(sleep: impl Fn(&Doorbell, &AtomicU64) + Send + Sync + 'static)
     });
 }
 
-/// SYNC POINT doorbell.sleep: under loom a sleep has no timeout, so a lost wake-up never ends.
+/// SYNC POINT doorbell.sleep: a sleep has no timeout under loom,
+/// so a lost wake-up blocks the model.
 #[test]
 fn no_wake_up_is_lost() {
     news_end_every(|doorbell, news| doorbell.sleep(NAP, || news.load(Ordering::Acquire) != 0));
@@ -48,7 +49,7 @@ fn no_wake_up_of_a_poller_is_lost() {
     });
 }
 
-/// SYNC POINT doorbell.sleep with a ring as the news, as the sm transport uses it.
+/// SYNC POINT doorbell.sleep, where the news is a message in a ring, as in the sm transport.
 #[test]
 fn a_sleeper_wakes_for_a_message() {
     check(|| {

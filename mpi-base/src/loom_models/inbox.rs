@@ -28,7 +28,7 @@ fn a_marked_ring_is_never_forgotten() {
         let (inbox, news) = &*shared;
         let mut seen = 0;
         while seen < 2 {
-            // The value is read only after a mark, as a ring is.
+            // The value is read only after its mark has been taken, as a ring is read.
             for _ in ones(inbox.take_news(0)) {
                 seen = news.load(Ordering::Acquire);
             }
@@ -40,7 +40,8 @@ fn a_marked_ring_is_never_forgotten() {
     });
 }
 
-/// The change from polling all rings to marks: what was sent before the sender saw the request is found by one more poll.
+/// The owner changes from polling all rings to marks:
+/// one more poll finds what was sent before the sender saw the request for marks.
 #[test]
 fn nothing_is_lost_when_the_owner_begins_to_ask_for_marks() {
     check(|| {
@@ -67,7 +68,7 @@ fn nothing_is_lost_when_the_owner_begins_to_ask_for_marks() {
     });
 }
 
-/// SYNC POINT inbox.calls: an announced sender is found by an owner that polls only the count.
+/// SYNC POINT inbox.calls: an owner that polls only the count finds an announced sender.
 #[test]
 fn an_announced_sender_is_found() {
     check(|| {

@@ -8,7 +8,7 @@ use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::doorbell::{Doorbell, NAP};
 use crate::window::{Announced, Line, Lock, Mode};
 
-/// Takes a window's lock as a member does, without a doorbell: it polls until it is admitted.
+/// Takes a window's lock as a member does, but polls until it is admitted instead of sleeping.
 fn enter(lock: &Lock, mode: Mode) {
     let ticket = lock.draw(mode);
     while !lock.admits(ticket) {
@@ -17,7 +17,8 @@ fn enter(lock: &Lock, mode: Mode) {
     lock.enter(ticket, 0);
 }
 
-/// SYNC POINT window.ticket: the next holder sees what a holder wrote, and an exclusive holder is alone.
+/// SYNC POINT window.ticket: each holder sees what the previous holder wrote,
+/// and an exclusive holder is alone.
 #[test]
 fn an_exclusive_lock_excludes_all_others() {
     for mode in [Mode::Exclusive, Mode::Shared] {
@@ -28,7 +29,7 @@ fn an_exclusive_lock_excludes_all_others() {
                 thread::spawn(move || {
                     let (lock, value) = &*words;
                     enter(lock, mode);
-                    // Relaxed, so that only the lock orders it.
+                    // The accesses are relaxed, so only the lock orders them.
                     let before = value.load(Ordering::Relaxed);
                     thread::yield_now();
                     if mode == Mode::Exclusive {
@@ -51,7 +52,7 @@ fn an_exclusive_lock_excludes_all_others() {
     }
 }
 
-/// SYNC POINT window.ticket: a rank that lets others in rings each one that went to sleep before.
+/// SYNC POINT window.ticket: a rank that admits other ranks wakes each of them that sleeps.
 #[test]
 fn no_waiter_for_a_lock_is_left_asleep() {
     check(|| {
@@ -80,7 +81,8 @@ fn no_waiter_for_a_lock_is_left_asleep() {
     });
 }
 
-/// SYNC POINT window.all: at least one side sees the other's flag or announcement.
+/// SYNC POINT window.all: at least one of both sides sees the flag or announcement of the other
+/// side.
 #[test]
 fn a_lock_of_all_and_an_exclusive_lock_exclude_each_other() {
     check(|| {

@@ -17,11 +17,12 @@ mod update_mode;
 
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 
-/// Runs a model with a bound on preemptions, which keeps it at seconds and finds nearly everything
+/// Runs a model with a bound on preemptions,
+/// which limits the run to seconds and finds nearly all errors
 /// (M. Musuvathi, S. Qadeer, "Iterative context bounding for systematic testing", 2007).
 pub(crate) fn check(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    // LOOM_MAX_PREEMPTIONS, which the short form of `cargo xtask test` sets to 2, takes precedence.
+    // LOOM_MAX_PREEMPTIONS takes precedence; the short form of `cargo xtask test` sets it to 2.
     builder.preemption_bound.get_or_insert(3);
     builder.check(model);
 }

@@ -1,4 +1,4 @@
-//! A model of members that reach the same decision although one of them may die.
+//! A model of members that reach the same decision although one member may die.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -9,7 +9,7 @@ use crate::shm_agreement::{ShmAgreement, words};
 
 const MEMBERS: u32 = 3;
 
-/// What one member has read: each member's word, or `None` if it has not written.
+/// The words that one member has read, one per member; `None` if that member has not written.
 type Seen = Vec<Option<u64>>;
 
 fn conclude(shared: &(Vec<AtomicU64>, AtomicU64), me: u32) -> Seen {
@@ -31,12 +31,13 @@ fn conclude(shared: &(Vec<AtomicU64>, AtomicU64), me: u32) -> Seen {
         .collect()
 }
 
-/// SYNC POINT slot.mark: whether or not the dying member has written, and whenever the others poll meanwhile, they read the same.
+/// SYNC POINT slot.mark: the living members read the same words, at any time of their polls,
+/// and whether or not the dying member has written.
 fn all_conclude_alike(the_dead_writes: bool) {
     check(move || {
         let memory: Vec<_> = (0..words(MEMBERS, 1)).map(|_| AtomicU64::new(0)).collect();
         let shared = Arc::new((memory, AtomicU64::new(0)));
-        // The two living members have written, so they wait for the third one only.
+        // The two living members have written, so they wait only for the third member.
         for me in 0..2 {
             let slots = ShmAgreement::new(&shared.0[..], me, MEMBERS, 1).unwrap();
             slots.write(0, &[u64::from(me) + 10]);
@@ -48,11 +49,11 @@ fn all_conclude_alike(the_dead_writes: bool) {
                 if the_dead_writes {
                     slots.write(0, &[12]);
                 }
-                // The system reports a death after all of the process's stores.
+                // The system reports a death only after all stores of the process.
                 shared.1.store(3, Ordering::Release);
             })
         };
-        // What one member reads during the death equals what another reads after it.
+        // A member that reads during the death reads the same as a member that reads after it.
         let meanwhile = conclude(&shared, 0);
         dies.join().unwrap();
         assert_eq!(meanwhile, conclude(&shared, 1));

@@ -1,4 +1,4 @@
-//! A model of a copy whose pieces are taken by two threads.
+//! A model of a split copy whose pieces two threads take.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -7,7 +7,8 @@ use super::check;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::split_copy::{Helping, Pieces};
 
-/// SYNC POINT pieces.taken, pieces.done.
+/// SYNC POINT pieces.taken, pieces.done: each piece is taken once,
+/// and the owner waits for its helper.
 #[test]
 fn every_piece_is_taken_by_one_and_the_owner_can_wait_for_its_helper() {
     check(|| {
@@ -36,9 +37,9 @@ fn every_piece_is_taken_by_one_and_the_owner_can_wait_for_its_helper() {
         while helping.is_with(0, first) {
             thread::yield_now();
         }
-        // All pieces that the helper took are complete by now.
+        // All pieces that the helper took are complete at this point.
         assert_eq!(mine + work.load(Ordering::Relaxed), 2);
-        // A second offer: the late helper of the first one must take nothing from it.
+        // The late helper of the first offer must take no piece of the second offer.
         pieces.offer(2, 1);
         assert_eq!(pieces.take_front(2, 1), Some(0));
         assert_eq!(mine + helper.join().unwrap(), 2);

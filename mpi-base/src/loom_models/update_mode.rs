@@ -1,6 +1,8 @@
-//! Models of updates by atomic instructions and by passes on the same elements: no update is lost.
+//! Models of concurrent updates by atomic instructions and by passes on the same elements:
+//! no update is lost.
 //!
-//! There is no model of three members: two that wait for the flag of the third yield to each other without end, which loom's scheduler allows.
+//! There is no model of three members: two members that wait for the flag of the third would yield
+//! to each other without end, which loom's scheduler allows.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -14,7 +16,7 @@ struct Words<const N: usize> {
     mode: UpdateMode,
     stripe: Stripe,
     flags: [Updating; N],
-    /// The element. A pass loads and stores it relaxed, so that only the protocol orders that.
+    /// The element. A pass loads and stores it relaxed, so only the protocol orders these accesses.
     element: AtomicU64,
 }
 
@@ -54,14 +56,14 @@ impl<const N: usize> Words<N> {
         self.mode.change_to_stripes(is_raised);
     }
 
-    /// A short update, as accumulates make it.
+    /// Performs a short update, as accumulates of few elements do.
     fn add_short(&self, me: usize) {
         while !self.add_atomically(me) && !self.add_by_pass() {
             self.change_to_stripes();
         }
     }
 
-    /// A long update.
+    /// Performs a long update by a pass.
     fn add_long(&self) {
         while !self.add_by_pass() {
             self.change_to_stripes();
@@ -74,7 +76,7 @@ impl<const N: usize> Words<N> {
     }
 }
 
-/// SYNC POINT window.update: a pass excludes the updates by atomic instructions before and after it.
+/// SYNC POINT window.update: a pass excludes updates by atomic instructions before and after it.
 #[test]
 fn a_pass_and_an_atomic_update_both_count() {
     check(|| {
@@ -92,7 +94,8 @@ fn a_pass_and_an_atomic_update_both_count() {
     });
 }
 
-/// Two members change to stripes at the same time, and one changes back: a late end of the first change is no end of the second.
+/// Two members change to stripes at the same time, and one changes back:
+/// a late end of the first change does not count as the end of the second.
 #[test]
 fn a_change_back_loses_no_update() {
     check(|| {

@@ -1,24 +1,25 @@
 //! The annex: the region for large blocks at the end of the node's file, mapped when a rank first allocates or resolves one.
 //!
 //! All ranks map all arenas from the start, so arenas are sized for small blocks.
-//! Behind the arenas the file has [`LEN`] more bytes per rank, which cost neither memory nor addresses until a block is allocated there;
-//! the length of the file determines whether the annex exists.
-//! A process maps all of the annex by extending its mapping of the segment, for which it needs no descriptor.
-//! If the system or a limit does not allow that, no large blocks are available.
+//! Behind the arenas the file has [`LEN`] more bytes per rank.
+//! They cost neither memory nor addresses until a block is allocated there.
+//! The annex exists if the file is long enough for it.
+//! A process maps the whole annex by extending its mapping of the segment, without a descriptor.
+//! If the system or a limit does not allow that mapping, large blocks are not available.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::arena::Arena;
 use crate::mem::{PAGE, Segment};
 
-/// Length of each rank's part in bytes.
+/// Length of each rank's part of the annex, in bytes.
 pub(super) const LEN: usize = 16 << 30;
 
-/// The view of one rank of the annex.
+/// One rank's view of the annex.
 pub(super) struct Annex {
-    /// Its offset in the file.
+    /// The annex's offset in the node's file.
     at: usize,
-    /// Bytes per rank; 0 if there is no annex.
+    /// Bytes of the annex per rank; 0 if there is no annex.
     len: usize,
     ranks: usize,
     rank: usize,
@@ -27,7 +28,7 @@ pub(super) struct Annex {
 }
 
 impl Annex {
-    /// Creates the view of a file of `file` bytes whose other parts end at `at`.
+    /// Creates the view for a file of `file` bytes; the annex begins at offset `at`.
     pub fn new(at: usize, file: usize, ranks: u32, rank: u32) -> Annex {
         let ranks = ranks as usize;
         let len = file.saturating_sub(at) / ranks.max(1) / PAGE * PAGE;
@@ -49,7 +50,8 @@ impl Annex {
         self.mapped.get_or_init(map).as_ref()
     }
 
-    /// Returns the mapping that holds the `len` bytes at file offset `at`, and their offset in the mapping.
+    /// Returns the mapping that contains the `len` bytes at file offset `at`,
+    /// and the bytes' offset in the mapping.
     pub fn find(&self, segment: &Segment, at: usize, len: usize) -> Option<(&Arc<Segment>, usize)> {
         let into = at.checked_sub(self.at)?;
         // A block never spans the parts of two ranks.
@@ -60,7 +62,7 @@ impl Annex {
         Some((mapped, PAGE + into))
     }
 
-    /// Returns the file offset of the memory at `address`, if all of it is inside some rank's part.
+    /// Returns the file offset of the memory at `address`, if the memory is inside one rank's part.
     pub fn place_of(&self, segment: &Segment, address: usize, len: usize) -> Option<usize> {
         // An annex that is not mapped has no addresses.
         let mapped = self.mapped.get()?.as_ref()?;

@@ -1,4 +1,5 @@
-//! Blocks of shared memory: allocated from one rank's arena or annex, identified by their file offset, used by all ranks.
+//! Blocks of shared memory. A block is allocated from one rank's arena or annex,
+//! is identified by its file offset, and is used by all ranks.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -10,12 +11,13 @@ use crate::arena::{Arena, GRAIN};
 use crate::kept_pages::KeptPages;
 use crate::mem::{Held, PAGE, Segment, Shared};
 
-/// Identifies a block of shared memory for other processes: its offset in the node's file.
+/// The offset of a block in the node's file, which identifies the block in all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShmOffset(pub u64);
 
 impl Node {
-    /// Allocates zeroed memory from this rank's arena for use by others, aligned in this process's address space; `None` if no block of that length is free.
+    /// Allocates zeroed memory from this rank's arena, aligned in this process's address space.
+    /// Returns `None` if no block of that length is free.
     pub fn alloc(&self, len: usize, align: usize) -> Option<ShmBlock> {
         if !align.is_power_of_two() {
             return None;
@@ -36,7 +38,8 @@ impl Node {
         })
     }
 
-    /// As [`Node::alloc`], for blocks that may be longer than the arena or than its free space; they are allocated in the annex.
+    /// As [`Node::alloc`], for blocks of any length:
+    /// a block that does not fit into the arena is allocated in the annex.
     pub fn alloc_large(&self, len: usize, align: usize) -> Option<ShmBlock> {
         if let Some(block) = self.alloc(len, align) {
             return Some(block);
@@ -55,7 +58,8 @@ impl Node {
         })
     }
 
-    /// Returns the mapping that holds the `len` bytes at an offset received from another rank, and their offset in it; `None` outside all arenas and the annex.
+    /// Returns the mapping that contains the `len` bytes at an offset from another rank, and their
+    /// offset in the mapping. Returns `None` outside of all arenas and the annex.
     fn block_at(&self, offset: ShmOffset, len: usize) -> Option<(&Arc<Segment>, usize)> {
         let at = usize::try_from(offset.0).ok()?;
         match self.0.layout.owner(at, len) {
@@ -64,7 +68,7 @@ impl Node {
         }
     }
 
-    /// Returns the address of `len` bytes of a block of this rank.
+    /// Returns the address of `len` bytes of this rank's memory at offset `at`.
     fn range(&self, at: usize, len: usize) -> Option<NonNull<u8>> {
         match self.0.segment.range(at, len) {
             None => {
@@ -75,12 +79,13 @@ impl Node {
         }
     }
 
-    /// Returns the length of the longest block that this rank's arena can allocate now.
+    /// Returns the length in bytes of the longest block that this rank's arena can allocate now.
     pub fn longest_free(&self) -> usize {
         self.arena().longest_free()
     }
 
-    /// Maps the pages of `len` bytes of a block before its first use, to avoid page faults then.
+    /// Maps the pages of `len` bytes of a block before their first use,
+    /// which then causes no page fault.
     pub fn map_ahead(&self, offset: ShmOffset, len: usize) {
         #[cfg(not(miri))]
         if let Some((segment, at)) = self.block_at(offset, len)
@@ -90,13 +95,15 @@ impl Node {
         }
     }
 
-    /// Returns the address in this process of a block at an offset received from its owner, if it is inside some rank's arena or part of the annex.
+    /// Returns the address in this process of a block at an offset from its owner.
+    /// Returns `None` if the block is not inside one rank's arena or part of the annex.
     pub fn resolve(&self, offset: ShmOffset, len: usize) -> Option<*mut u8> {
         let (segment, at) = self.block_at(offset, len)?;
         Some(segment.range(at, len)?.as_ptr())
     }
 
-    /// Returns the offset of the memory at `address` in this process, if all of it is inside one rank's arena or part of the annex.
+    /// Returns the offset of the memory at `address` in this process.
+    /// Returns `None` if the memory is not inside one rank's arena or part of the annex.
     pub fn place_of(&self, address: usize, len: usize) -> Option<ShmOffset> {
         let base = self.0.segment.range(0, 0)?.addr().get();
         let in_arena = address.checked_sub(base).filter(|at| {
@@ -108,21 +115,23 @@ impl Node {
         Some(ShmOffset(at as u64))
     }
 
-    /// Returns `count` shared values in a block at an offset received from its owner, if they are inside some rank's arena or part of the annex.
+    /// Returns `count` shared values in a block at an offset from its owner.
+    /// Returns `None` if they are not inside one rank's arena or part of the annex.
     ///
-    /// A caller that uses a block this way must not access the same bytes through [`Node::resolve`] at the same time.
+    /// A caller that uses a block in this way must not access the same bytes through
+    /// [`Node::resolve`] at the same time.
     pub fn shared<T: Shared>(&self, offset: ShmOffset, count: usize) -> Option<&[T]> {
         let (segment, at) = self.block_at(offset, size_of::<T>().checked_mul(count)?)?;
         segment.slice(at, count)
     }
 
-    /// Like [`Node::shared`] for one value, together with a reference to the node's memory.
+    /// As [`Node::shared`] for one value, with a reference that keeps the node's memory mapped.
     pub fn hold<T: Shared>(&self, offset: ShmOffset) -> Option<Held<T>> {
         let (segment, at) = self.block_at(offset, size_of::<T>())?;
         Held::new(segment, at)
     }
 
-    /// Like [`Node::shared`] for a slice, together with a reference to the node's memory.
+    /// As [`Node::shared`] for a slice, with a reference that keeps the node's memory mapped.
     pub fn hold_all<T: Shared>(&self, offset: ShmOffset, count: usize) -> Option<Held<[T]>> {
         let len = size_of::<T>().checked_mul(count)?;
         let (segment, at) = self.block_at(offset, len)?;
@@ -139,27 +148,32 @@ impl Node {
     }
 }
 
-/// A block of this rank's arena or annex; freed on drop, when its memory is zeroed or returned to the system.
+/// A block of this rank's arena or annex. Drop frees the block,
+/// and zeroes its memory or returns it to the system.
 ///
-/// The owner drops it only when no process uses the block any more.
+/// The owner drops the block only when no process uses it any more.
 #[derive(Debug)]
 pub struct ShmBlock {
     node: Node,
-    /// Its offset in the node's file.
+    /// The block's offset in the node's file.
     at: usize,
-    /// True if it is in the annex.
+    /// True if the block is in the annex.
     large: bool,
     len: usize,
-    /// Number of bytes from the start after which no process has written.
+    /// Number of bytes at the block's start that processes may have written;
+    /// all later bytes are zero.
     used: usize,
-    /// True if other ranks may use the block for as long as the node's memory exists; drop then does nothing.
+    /// True if other ranks may use the block while the node's memory exists;
+    /// drop then does nothing.
     kept: bool,
 }
 
-/// From this length on, a freed block is cleared by pages: only pages that have memory are zeroed, and those that may not be kept are returned to the system.
+/// Minimum length of a freed block that is cleared by pages:
+/// only pages that have memory are zeroed, and pages beyond the limit are returned to the system.
 const LONG: usize = 64 << 10;
 
-/// The longest block of which pages are kept: querying which pages have memory takes a microsecond per MiB.
+/// Maximum length of a block of which pages are kept: the query for pages that have memory takes a
+/// microsecond per MiB.
 const LONGEST_KEPT: usize = 64 << 20;
 
 impl ShmBlock {
@@ -185,12 +199,14 @@ impl ShmBlock {
             .map_or(std::ptr::null_mut(), |p| p.as_ptr())
     }
 
-    /// Declares that no process has written after the first `used` bytes, so that only those are zeroed when the block is freed.
+    /// Declares that no process has written after the first `used` bytes,
+    /// so only those are zeroed when the block is freed.
     pub fn is_clean_behind(&mut self, used: usize) {
         self.used = used.min(self.len);
     }
 
-    /// Leaves the block allocated for as long as the node's memory exists, for an owner that ends before its users.
+    /// Leaves the block allocated while the node's memory exists,
+    /// for an owner that ends before its users.
     pub fn abandon(mut self) {
         self.kept = true;
     }
@@ -222,7 +238,8 @@ impl Drop for ShmBlock {
             [from..to, to..to]
         };
         for range in dirty {
-            // SAFETY: inside the block, which by the contract of `ShmBlock` no process uses any more.
+            // SAFETY: the range is inside the block, which by the contract of `ShmBlock` no
+            // process uses.
             unsafe { zero(&segment, range) };
         }
         match self.large {
@@ -236,8 +253,9 @@ impl Drop for ShmBlock {
 }
 
 impl ShmBlock {
-    /// Clears whole pages of this block: zeroes those that have memory and keeps them, or returns them to the system if there are too many.
-    /// Returns false if the system did neither.
+    /// Clears whole pages of this block: zeroes and keeps pages that have memory,
+    /// or returns them to the system if there are too many.
+    /// Returns false if the system refused both.
     fn clear_pages(&self, segment: &Arc<Segment>, pages: Range<usize>) -> bool {
         if !self.large && pages.len() <= LONGEST_KEPT {
             let arena = self.node.0.layout.arena(self.node.rank());
@@ -253,13 +271,15 @@ impl ShmBlock {
                     if let Some(start) = segment.range(run.start, run.len()) {
                         crate::mem::map_present(start, run.len());
                     }
-                    // SAFETY: inside the block, which by the contract of `ShmBlock` no process uses any more.
+                    // SAFETY: the run is inside the block, which by the contract of `ShmBlock` no
+                    // process uses.
                     unsafe { zero(segment, run) };
                 }
                 return true;
             }
         }
-        // SAFETY: the block belongs to this rank, and by the contract of `ShmBlock` no process uses it when it is dropped; it is allocatable again only afterwards.
+        // SAFETY: the block belongs to this rank. By the contract of `ShmBlock` no process uses it
+        // when it is dropped, and it can be allocated again only afterwards.
         unsafe { segment.punch_hole(pages.start, pages.len()) }.is_ok()
     }
 }
@@ -270,7 +290,8 @@ impl ShmBlock {
 /// No process uses the range.
 unsafe fn zero(segment: &Segment, range: Range<usize>) {
     if let Some(p) = segment.range(range.start, range.len()) {
-        // SAFETY: `range` has checked that the bytes are inside the mapping, and by this function's contract no process uses them.
+        // SAFETY: `range` has checked that the bytes are inside the mapping,
+        // and by this function's contract no process uses them.
         unsafe { p.as_ptr().write_bytes(0, range.len()) };
     }
 }

@@ -1,12 +1,15 @@
-//! The clock of an event ring: the time stamp counter if it is the kernel's clock source, otherwise CLOCK_MONOTONIC in nanoseconds.
+//! The clock of an event ring: the time stamp counter if the kernel uses it as its clock source,
+//! otherwise CLOCK_MONOTONIC in nanoseconds.
 //!
 //! Reading the counter takes half the time of `clock_gettime` through the vDSO, and a message is stamped several times.
-//! The kernel's watchdog has checked that the counter runs at a constant rate, through sleep states and synchronously on all processors;
-//! if the kernel has not chosen the counter, this module does not either.
+//! The kernel's watchdog has checked that the counter runs at a constant rate,
+//! through sleep states and synchronously on all processors.
+//! If the kernel does not use the counter, this module does not either.
 //!
-//! A [`Moment`] is a simultaneous reading of both clocks. The [`Line`] is the linear map through two moments: the start of an event ring, and the time at
-//! which it is played;
-//! all event rings of a node use the same line, so their events keep their order.
+//! A [`Moment`] is a simultaneous reading of both clocks.
+//! The [`Line`] is the linear map through two moments:
+//! the start of an event ring, and the time at which the ring is decoded.
+//! All event rings of a node use the same line, so their events keep their order.
 #![allow(unsafe_code)]
 
 use crate::clock::now_ns as kernel_ns;
@@ -23,7 +26,7 @@ pub(super) enum Clock {
 }
 
 impl Clock {
-    /// The faster clock that is reliable on this machine.
+    /// Returns the fastest clock that is reliable on this machine.
     pub fn choose() -> Clock {
         Clock::of(Path::new(CLOCKSOURCE))
     }
@@ -49,8 +52,9 @@ impl Clock {
 #[inline]
 #[cfg(target_arch = "x86_64")]
 fn counter() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction; where a process is forbidden to use it (prctl(2), PR_SET_TSC),
-    // the kernel's vDSO uses it too and would have ended the process long before.
+    // SAFETY: every x86-64 processor has the instruction.
+    // If a process is forbidden to use it (prctl(2), PR_SET_TSC), the kernel's vDSO,
+    // which uses it too, would have ended the process long before.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
@@ -66,7 +70,7 @@ pub(super) struct Moment {
     pub ns: u64,
 }
 
-/// The number of readings for a moment; the one during which the counter advanced the least is kept.
+/// Number of readings for a moment; the reading during which the counter advanced least is kept.
 const READINGS: usize = 8;
 
 impl Moment {
@@ -84,7 +88,7 @@ impl Moment {
     }
 }
 
-/// The linear mapping from a counter's ticks to nanoseconds.
+/// The linear map from a counter's ticks to nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     from: Moment,
@@ -96,7 +100,7 @@ impl Line {
         Line { from, to }
     }
 
-    /// Returns the time of a tick in nanoseconds, monotonic in `ticks`.
+    /// Returns the time of a tick in nanoseconds; the result is monotonic in `ticks`.
     pub fn ns(&self, ticks: u64) -> u64 {
         let wide = i128::from;
         let whole = wide(self.to.ticks) - wide(self.from.ticks);
@@ -156,7 +160,8 @@ mod tests {
         }
         let (before, ticks, after) = (kernel_ns(), counter(), kernel_ns());
         let ns = Line::between(from, Moment::now()).ns(ticks);
-        // A moment's error is less than the time of one reading, unless this thread was interrupted in each of the eight.
+        // A moment's error is less than the time of one reading,
+        // unless this thread was interrupted in each of the eight readings.
         const READING: u64 = 1_000_000;
         assert!(
             (before - READING..=after + READING).contains(&ns),

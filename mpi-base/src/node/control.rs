@@ -1,4 +1,5 @@
-//! A rank's control page: its inbox, its presence, its state page, and the shared copies that it takes part in.
+//! A rank's control page: its inbox, its process, its state page,
+//! and the shared copies that the rank takes part in.
 #![allow(unsafe_code)]
 
 use super::event_ring_head::EventRingHead;
@@ -8,23 +9,23 @@ use crate::mem::{PAGE, Shared};
 use crate::split_copy::{Helping, Offers};
 use crate::state::StatePage;
 
-/// The part of the segment that describes one rank to the others.
+/// The part of the segment by which a rank communicates its state to the other ranks.
 #[repr(C)]
 pub(super) struct Control {
     pub inbox: Inbox,
     pub presence: Presence,
     pub state: StatePage,
-    /// The copies that this rank shares with senders.
+    /// The copies that this rank offers to share with senders.
     pub offers: Offers,
-    /// The copy of another rank that this rank helps with.
+    /// The other rank's copy that this rank helps with.
     pub helping: Helping,
     /// The location of the rank's event ring, if it has one.
     pub event_ring: EventRingHead,
 }
 
-// SAFETY: its fields are atomics, apart from padding that no code writes.
+// SAFETY: all fields are atomics; the padding is never written.
 unsafe impl Shared for Control {}
-// SAFETY: its fields are atomics, apart from padding that no code writes.
+// SAFETY: all fields are atomics; the padding is never written.
 unsafe impl Shared for StatePage {}
 
 const _: () = assert!(size_of::<Control>() <= PAGE);
@@ -32,9 +33,9 @@ const _: () = assert!(size_of::<Control>() <= PAGE);
 /// The process of a rank, written by the rank when it claims and attaches.
 #[repr(C, align(128))]
 pub(super) struct Presence {
-    /// Zero until a process has claimed the rank, then its process number.
+    /// Zero until a process has claimed the rank, then the number of that process.
     pub pid: AtomicU32,
-    /// Set after the fields below.
+    /// Nonzero once the fields below are valid.
     pub ready: AtomicU32,
     /// The address of `word` in the rank's memory; see [`crate::cma`].
     pub address: AtomicU64,

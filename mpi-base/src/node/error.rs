@@ -6,31 +6,36 @@ use rustix::io::Errno;
 
 use super::layout::MAX_LOCAL;
 
-/// Why a node could not be created or joined.
+/// The reason why a node's memory could not be created or joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeError {
-    /// The number of ranks, or the sizes given with it, have no layout; detected by the process that creates the memory and again by each process that joins.
+    /// The number of ranks or the sizes have no valid layout.
+    /// The process that creates the memory checks this,
+    /// and each process that joins checks it again.
     Sizes {
         /// The number of ranks requested; 0 and more than [`MAX_LOCAL`] are never possible.
         nlocal: u32,
     },
-    /// The system refused to create the memory file: descriptors are used up, or a limit on file sizes is lower.
+    /// The system refused to create the memory file:
+    /// no descriptor is left, or a limit on file sizes is too low.
     Create {
-        /// Bytes of addresses; memory is allocated only on access.
+        /// The length of the file in bytes; memory is allocated only on access.
         bytes: usize,
         /// The error of `memfd_create` or `ftruncate`.
         error: Errno,
     },
-    /// The file does not fit into this process's address space (`ulimit -v`), or is shorter than its header claims.
+    /// The file does not fit into this process's address space (`ulimit -v`),
+    /// or is shorter than its header says.
     Map {
         /// The number of bytes to be mapped.
         bytes: usize,
         /// The error of `mmap`; `EINVAL` for a file that is too short.
         error: Errno,
     },
-    /// The descriptor is not a memory file, or the file does not begin with a node's header.
+    /// The descriptor is not a memory file, or the file does not begin with a header of a node's
+    /// memory.
     NotANode,
-    /// Launcher and library are of different builds; only the version number was read.
+    /// The launcher and the library are of different builds; only the version number was read.
     Version {
         /// The version in the memory's header.
         found: u32,
@@ -39,9 +44,9 @@ pub enum NodeError {
     },
     /// The requested local rank does not exist on this node.
     NoSuchRank {
-        /// The rank asked for, counted from 0.
+        /// The requested local rank, counted from 0.
         rank: u32,
-        /// The number of ranks that the memory was created for.
+        /// The number of ranks for which the memory was created.
         nlocal: u32,
     },
     /// Another process has claimed this rank; a rank is never reassigned, even if that process has ended.
@@ -51,18 +56,18 @@ pub enum NodeError {
         /// The process that claimed it first.
         pid: u32,
     },
-    /// This end of a ring has already been handed out, which happens once.
+    /// This end of a ring has already been taken, which is possible only once.
     Taken {
-        /// Which end, as the subject of "… is in use already".
+        /// The end of the ring, as the subject of "… is in use already".
         what: &'static str,
         /// The local rank that writes the ring.
         from: u32,
         /// The local rank that reads the ring.
         to: u32,
     },
-    /// The rank's pool of fragments has already been handed out, which happens once.
+    /// The rank's pool of fragments has already been taken, which is possible only once.
     PoolTaken {
-        /// The local rank whose pool it is.
+        /// The local rank that owns the pool.
         rank: u32,
     },
 }

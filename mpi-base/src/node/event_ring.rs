@@ -1,14 +1,21 @@
-//! A rank's event ring: a ring of timestamped events in the node's memory, which outlives the rank.
+//! A rank's event ring: the rank's latest timestamped events, in the node's memory,
+//! which outlives the rank.
 //!
-//! Ownership: the owner allocates the ring in its own arena, publishes its offset, length and clock in its control page once,
-//! and writes one cell per event, then the count; no other process writes.
-//! If a call ends while the latest cell is a message of that call, the call is merged into that cell: most calls of most programs have one message.
-//! The launcher plays the ring after the rank has ended, for any reason; the ring keeps the latest cells, and the count shows how many were lost.
+//! Ownership: the owner allocates the ring in its own arena, and once publishes the ring's offset,
+//! length and clock in its control page.
+//! For each event the owner writes one cell and then the count; no other process writes.
+//! If a call ends while the latest cell is a message of that call,
+//! the call is merged into that cell.
+//! Most calls of most programs have one message.
+//! The launcher decodes the ring after the rank has ended for any reason. The ring keeps the latest
+//! cells, and the count shows how many older cells were overwritten.
 //!
-//! SYNC POINT `event_ring.written`: the owner's store of the count (Release) is read by the player (Acquire), so all cells up to it are complete.
-//! A player that reads while the owner still writes may find the oldest cells of a full ring overwritten; therefore it plays only event rings of ranks that
-//! have ended.
-//! A cell is complete before and after a call is merged into it: the word that marks the merge is stored last.
+//! SYNC POINT `event_ring.written`: the owner stores the count with Release, and the launcher's
+//! [`Player`] loads it with Acquire, so all cells up to the count are complete.
+//! While the owner still writes, the oldest cells of a full ring may be overwritten during a read.
+//! Therefore the player reads only event rings of ranks that have ended.
+//! A cell is complete before and after a call is merged into it,
+//! because the word that marks the merge is stored last.
 #![allow(unsafe_code)]
 
 use std::cell::Cell as Plain;
@@ -24,7 +31,7 @@ use super::layout::Layout;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::mem::{Held, PAGE, Segment, Shared};
 
-/// One event: a cache line.
+/// One event of the ring, in one cache line.
 #[repr(C, align(64))]
 struct Cell([AtomicU64; WORDS]);
 
@@ -37,59 +44,71 @@ unsafe impl Shared for Cell {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EventKind {
-    /// An MPI call, from `at` until `until`.
+    /// An MPI call that began at `at` and ended at `until`.
     Call = 1,
-    /// A message of this process was handed to the transport, or announced.
+    /// A message of this process was passed to the transport, or was announced to the receiver.
     Sent = 2,
     /// A message was matched with its receive.
     Received = 3,
     /// A collective operation began.
     Round = 4,
-    /// The wire of the hardware barrier was driven, or was seen to change.
+    /// The process drove its wire of the hardware barrier, or saw the wire from the barrier change.
     Wire = 5,
-    /// A system call on a file, from `at` until `until`: `call` is its number, `number` the file's, `extra` the offset.
+    /// A system call on a file, from `at` until `until`.
+    /// `call` is the system call, `number` the file, `extra` the offset.
     File = 6,
-    /// Piece `tag` of the name of file `number`, of three words: in `comm`, `bytes` and `extra`.
+    /// Piece `tag` of the name of file `number`, as three words in `comm`, `bytes` and `extra`.
     FileName = 7,
-    /// Three counters of file `number`, starting at counter `tag`: in `comm`, `bytes` and `extra`.
+    /// Three counters of file `number` from counter `tag` on, in `comm`, `bytes` and `extra`.
     FileTotals = 8,
-    /// The target of a call on a window: `peer` is its rank, `comm` the window, `extra` the displacement, `bytes` the length.
+    /// The target of a call on a window: `peer` is the target rank, `comm` the window, `extra` the
+    /// displacement, `bytes` the length.
     Access = 9,
-    /// Three words of the name of window `comm`: in `bytes`, `number` (five bytes only) and `extra`.
+    /// Three words of the name of window `comm`, in `bytes`,
+    /// `number` (five bytes only) and `extra`.
     WindowName = 10,
-    /// Messages that process `comm` has sent to process `peer`, both of the job: `call` is the kind, `extra` the number of messages.
+    /// The number of messages that process `comm` of the job has sent to process `peer` of the job.
+    /// `call` is the kind of message, `extra` the number of messages.
     Matrix = 11,
 }
 
 /// An event; the kind determines which fields are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The kind, which determines the other fields.
+    /// The kind of event, which determines the meaning of the other fields.
     pub kind: EventKind,
-    /// In the event ring: a reading of its clock; after playing, CLOCK_MONOTONIC nanoseconds.
+    /// The time of the event: in the ring, a reading of the ring's clock;
+    /// once decoded, CLOCK_MONOTONIC nanoseconds.
     pub at: u64,
     /// The end of a call; 0 for other events.
     pub until: u64,
-    /// A call's number in the function table, counted from 1, or a collective operation's number.
+    /// The number of an MPI call in the function table, counted from 1,
+    /// or of a collective operation.
     pub call: u16,
-    /// Identifies the thread within the process.
+    /// Number of the thread within the process.
     pub thread: u32,
-    /// The other side of a message as a rank in the job for [`EventKind::Sent`], its source's rank in the communicator for [`EventKind::Received`]; one more than the root of a collective operation, 0 if it has none; the number of a wire.
+    /// [`EventKind::Sent`]: the receiver's rank in the job.
+    /// [`EventKind::Received`]: the source's rank in the communicator. Collective operation:
+    /// one more than the root, or 0 without a root. [`EventKind::Wire`]: the number of the wire.
     pub peer: i32,
-    /// The message's tag; negative ones are the library's own.
+    /// The message's tag; the library's own messages have negative tags.
     pub tag: i32,
-    /// The context of a message, the communicator of a collective operation.
+    /// The context of a message, or the communicator of a collective operation.
     pub comm: u64,
-    /// Length of a message's payload; for [`EventKind::Round`] one more than the length that all members must pass alike, 0 if lengths may differ.
+    /// Length of a message's payload in bytes. [`EventKind::Round`]:
+    /// one more than the length that all members must pass alike, or 0 if lengths may differ.
     pub bytes: u64,
-    /// The index of the event among those of its kind, counted from 1; 0 if it was not counted.
+    /// The index of the event among those of its kind, counted from 1;
+    /// 0 if the event was not counted.
     pub number: u64,
-    /// For [`EventKind::Sent`] the sender's rank in the communicator, for [`EventKind::Round`] the operation, for [`EventKind::Wire`] the number of barriers released; else 0.
+    /// [`EventKind::Sent`]: the sender's rank in the communicator. [`EventKind::Round`]:
+    /// the operation.
+    /// [`EventKind::Wire`]: the number of barriers released. Other kinds: 0.
     pub extra: u64,
 }
 
 impl Event {
-    /// Returns an event at `at` (see [`Event::at`]) with all other fields 0.
+    /// Returns an event of this kind at time `at` (see [`Event::at`]); all other fields are 0.
     pub fn new(kind: EventKind, at: u64) -> Event {
         Event {
             kind,
@@ -106,9 +125,9 @@ impl Event {
         }
     }
 
-    /// Encodes the event, for the event ring and for launchers of other hosts.
+    /// Encodes the event, for the event ring and for the launchers of other hosts.
     pub fn words(&self) -> [u64; WORDS] {
-        // A larger number would need more than a million years of events; it is truncated.
+        // The number is truncated to 40 bits; only a million years of events would exceed them.
         let number = self.number & ((1 << 40) - 1);
         [
             self.at,
@@ -154,13 +173,13 @@ impl Event {
     }
 }
 
-/// Indices of words in a cell, as in [`Event::words`].
+/// Indices of the words in a cell, as in [`Event::words`].
 const AT: usize = 0;
 const UNTIL: usize = 1;
 const WHAT: usize = 2;
 const EXTRA: usize = 7;
 
-/// Decodes a cell: an event, or a message followed by the call that was merged into its cell.
+/// Decodes a cell: one event, or a message followed by the call that was merged into its cell.
 fn events_of(mut words: [u64; WORDS]) -> [Option<Event>; 2] {
     let Some(event) = Event::of(words) else {
         return [None, None];
@@ -169,7 +188,8 @@ fn events_of(mut words: [u64; WORDS]) -> [Option<Event>; 2] {
     if !is_message || event.call == 0 {
         return [Some(event), None];
     }
-    // A send's last word is its source, and its call began at the send's time; a receive's last word is the time at which its call began.
+    // A send's last word is its source, and its call began at the time of the send.
+    // A receive's last word is the time at which its call began.
     let began = match event.kind {
         EventKind::Received => std::mem::take(&mut words[EXTRA]),
         _ => event.at,
@@ -185,7 +205,7 @@ fn events_of(mut words: [u64; WORDS]) -> [Option<Event>; 2] {
     [Event::of(words), Some(call)]
 }
 
-/// The owner's side.
+/// The owner's end of an event ring.
 #[derive(Debug)]
 pub struct EventRing {
     segment: Arc<Segment>,
@@ -199,7 +219,7 @@ pub struct EventRing {
 }
 
 impl EventRing {
-    /// Populates the ring's pages now, so that the first events do not cause page faults while the program runs.
+    /// Populates the ring's pages now, so that the program's first events cause no page faults.
     fn touch(&self) {
         const CELLS: usize = PAGE / size_of::<Cell>();
         for number in (0..self.cells).step_by(CELLS) {
@@ -221,7 +241,7 @@ impl EventRing {
         self.segment.at::<Cell>(at)
     }
 
-    /// Appends an event; a full ring overwrites its oldest.
+    /// Appends an event; if the ring is full, the oldest event is overwritten.
     #[inline]
     pub fn write(&self, event: &Event) {
         let next = self.next.get();
@@ -239,7 +259,8 @@ impl EventRing {
         self.head.set_written(written);
     }
 
-    /// Appends a call that has ended; merges it into the latest cell if that is a message of this call.
+    /// Appends a call that has ended.
+    /// If the latest cell is a message of this call, the call is merged into that cell.
     #[inline]
     pub fn write_call(&self, call: u16, began: u64, until: u64, thread: u32) {
         if !self.join(call, began, until, thread) {
@@ -262,7 +283,8 @@ impl EventRing {
             return false;
         };
         let at = words[AT].load(Ordering::Relaxed);
-        // In a message that already has a call merged into it, the word also holds the call's number, so it matches neither arm.
+        // The word of a message with a merged call also contains the call's number,
+        // so it matches neither arm.
         match words[WHAT].load(Ordering::Relaxed) {
             SENT if at == began => {}
             RECEIVED if at >= began => words[EXTRA].store(began, Ordering::Relaxed),
@@ -279,15 +301,16 @@ impl EventRing {
 /// The decoded contents of an event ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Played {
-    /// The events, in the order in which they were written.
+    /// The events, in the order in which the rank wrote them.
     pub events: Vec<Event>,
-    /// The number of older events that were overwritten; a message and its call in one cell count once.
+    /// The number of older events that were overwritten;
+    /// a cell with a message and its call counts once.
     pub lost: u64,
 }
 
 impl Node {
-    /// Creates this rank's event ring of at most `events` events and publishes it to the launcher; `None` if the rank already has one or no memory is free
-    /// for it.
+    /// Creates this rank's event ring for at most `events` events and publishes it to the launcher.
+    /// Returns `None` if the rank already has an event ring or if no memory is free.
     pub fn event_ring(&self, events: u32) -> Option<EventRing> {
         let head: Held<EventRingHead> = self
             .held(self.rank(), std::mem::offset_of!(Control, event_ring))
@@ -298,7 +321,7 @@ impl Node {
         let len = (events as usize).checked_mul(size_of::<Cell>())?;
         let block = self.alloc(len, align_of::<Cell>())?;
         let place = block.place().0;
-        // The launcher reads it after this process has ended.
+        // The block stays allocated, because the launcher reads it after this process has ended.
         block.abandon();
         let clock = Clock::choose();
         head.tell(
@@ -320,17 +343,17 @@ impl Node {
     }
 }
 
-/// Plays the event rings of a node.
+/// Decodes the event rings of a node.
 #[derive(Debug)]
 pub struct Player {
     segment: Arc<Segment>,
     layout: Layout,
-    /// Converts the ticks of ranks whose clock is the counter.
+    /// Converts ticks to nanoseconds, for ranks whose clock is the time stamp counter.
     line: Option<Line>,
 }
 
 impl Player {
-    /// Creates a player for the node's memory; `None` if `fd` is not a node's memory.
+    /// Creates a player for a node's memory; `None` if `fd` is not a node's memory.
     pub fn new(fd: impl AsFd) -> Option<Player> {
         let layout = read_head(&fd).ok()?;
         let segment = map(&fd, layout.total()).ok()?;
@@ -360,7 +383,7 @@ impl Player {
         let len = usize::try_from(cells)
             .ok()?
             .checked_mul(size_of::<Cell>())?;
-        // A rank wrote these values, so they are checked before use.
+        // The rank's process wrote these values, so they are checked before use.
         if cells == 0 || self.layout.owner(place, len) != Some(rank) {
             return None;
         }

@@ -1,6 +1,7 @@
 //! The descriptor of a rank's event ring, stored in its control page.
 //!
-//! The owner publishes its event ring's location once, and afterwards only the number of cells written; all zeroes means that the rank has no event ring.
+//! The owner publishes the location of its event ring once, and afterwards only the number of cells
+//! written. All zeroes means that the rank has no event ring.
 #![allow(unsafe_code)]
 
 use super::clock::Moment;
@@ -12,7 +13,8 @@ pub(super) struct EventRingHead {
     place: AtomicU64,
     cells: AtomicU64,
     written: AtomicU64,
-    /// The time at which the ring began, in ticks. `ns`: the same time on the kernel's clock. Both are zero if the ring's clock is the kernel's.
+    /// The time at which the ring began, in ticks; `ns` is the same time on the kernel's clock.
+    /// Both are zero if the ring's clock is the kernel's clock.
     ticks: AtomicU64,
     ns: AtomicU64,
 }
@@ -32,7 +34,8 @@ impl EventRingHead {
         self.cells.load(Ordering::Relaxed) != 0
     }
 
-    /// Publishes the event ring's offset and number of cells; `moment` is `Some` if its times are ticks.
+    /// Publishes the event ring's offset and number of cells.
+    /// `moment` is `Some` if the times of the ring are ticks.
     pub(super) fn tell(&self, place: u64, cells: u64, moment: Option<Moment>) {
         self.place.store(place, Ordering::Relaxed);
         if let Some(moment) = moment {
@@ -48,20 +51,21 @@ impl EventRingHead {
         (self.place.load(Ordering::Relaxed), cells)
     }
 
-    /// Publishes the number of cells written, all of which are complete.
+    /// Publishes the number of cells written; all of these cells are complete.
     #[inline]
     pub(super) fn set_written(&self, written: u64) {
         // SYNC POINT event_ring.written
         self.written.store(written, Ordering::Release);
     }
 
-    /// Returns the number of cells written, all of which are complete.
+    /// Returns the number of cells written; all of these cells are complete.
     pub(super) fn written(&self) -> u64 {
         // SYNC POINT event_ring.written
         self.written.load(Ordering::Acquire)
     }
 
-    /// Returns the time at which the event ring began, on both clocks, if its times are ticks.
+    /// Returns the time at which the event ring began, on both clocks;
+    /// `None` if its times are no ticks.
     pub(super) fn moment(&self) -> Option<Moment> {
         let ticks = self.ticks.load(Ordering::Acquire);
         let ns = self.ns.load(Ordering::Relaxed);

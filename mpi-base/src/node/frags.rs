@@ -1,11 +1,15 @@
-//! Pooled fragments: payloads too long for a ring's byte part, in the sender's private area.
+//! Pooled fragments, in the sender's private area, for payloads that are too long for a ring's byte
+//! part.
 //!
 //! Ownership: a fragment's state word is [`FREE`] or [`OUT`].
-//! The owner sets `OUT`, fills the fragment and sends its token in a ring cell; the receiver reads it and sets `FREE`; then the owner may reuse it.
-//! The owner finds returned fragments by polling the oldest outstanding one, so it needs no queue shared with other processes.
+//! The owner sets `OUT`, fills the fragment and sends its token in a ring cell.
+//! The receiver reads the fragment and sets `FREE`; then the owner may reuse it.
+//! The owner finds returned fragments by polling the oldest outstanding one,
+//! so no queue is shared with other processes.
 //!
-//! SYNC POINT `frags.back`: the receiver's store of `FREE` (Release) is read by the owner (Acquire) before it fills the fragment again.
-//! The fragment is handed to the receiver by SYNC POINT `ring.cell`.
+//! SYNC POINT `frags.back`: the receiver stores `FREE` with Release;
+//! the owner loads it with Acquire before it fills the fragment again.
+//! SYNC POINT `ring.cell` passes the fragment to the receiver.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -18,15 +22,15 @@ use crate::mem::Segment;
 const FREE: u32 = 0;
 const OUT: u32 = 1;
 
-/// The owner's side of its fragments.
+/// The owner's end of its pool of fragments.
 #[derive(Debug)]
 pub struct FragPool {
     segment: Arc<Segment>,
     layout: Layout,
     rank: u32,
-    /// Fragments that were never used or are known to be returned; the last one pushed is most likely cached.
+    /// Fragments that are unused or known to be returned; the last one is most likely cached.
     free: Vec<u32>,
-    /// Outstanding fragments, oldest first, each with the rank it was sent to.
+    /// Outstanding fragments, oldest first, each with the rank that received it.
     out: VecDeque<(u32, u32)>,
 }
 
@@ -47,9 +51,10 @@ impl FragPool {
         self.layout.sizes.frag_len as usize
     }
 
-    /// Calls `fill` to write `len` bytes into a fragment for rank `to`; returns the token for the ring cell.
+    /// Calls `fill` to write `len` bytes into a fragment for rank `to`;
+    /// returns the token for the cell.
     ///
-    /// `None` if all fragments are outstanding or `len` exceeds the fragment length.
+    /// Returns `None` if all fragments are outstanding, or if `len` exceeds the fragment length.
     pub fn fill(&mut self, to: u32, len: usize, fill: impl FnOnce(&mut [u8])) -> Option<u64> {
         if len > self.frag_len() {
             return None;
@@ -58,7 +63,9 @@ impl FragPool {
         let at = self.segment.range(self.layout.frag(self.rank, frag), len)?;
         self.state(frag)?.store(OUT, Ordering::Relaxed);
         self.out.push_back((frag, to));
-        // SAFETY: inside the segment; `next_free` returned the fragment as unused or as returned by its reader (SYNC POINT frags.back), so no other process accesses it.
+        // SAFETY: the range is inside the segment.
+        // `next_free` returned the fragment as unused or as returned by its reader (SYNC POINT
+        // frags.back), so no other process accesses it.
         fill(unsafe { std::slice::from_raw_parts_mut(at.as_ptr(), len) });
         Some(frag.into())
     }
@@ -80,7 +87,8 @@ impl FragPool {
     }
 
     fn next_free(&mut self) -> Option<u32> {
-        // If the oldest outstanding fragment has been returned, it is preferred to an unused one: reusing few fragments in turn keeps them in the cache.
+        // A returned oldest fragment is preferred to an unused one:
+        // the same few fragments are reused in turn and stay in the cache.
         if let Some(&(frag, _)) = self.out.front()
             && self.is_back(frag)
         {
@@ -88,7 +96,8 @@ impl FragPool {
             return Some(frag);
         }
         self.free.pop().or_else(|| {
-            // A slow receiver must not prevent the reuse of fragments that others have returned.
+            // A slow receiver must not prevent the reuse of fragments that other receivers have
+            // returned.
             let at = self.out.iter().position(|&(frag, _)| self.is_back(frag))?;
             self.out.remove(at).map(|(frag, _)| frag)
         })
@@ -105,9 +114,10 @@ impl FragPool {
     }
 }
 
-/// Calls `f` on the `len` bytes of the fragment that rank `owner` named by `token`, then returns the fragment.
+/// Calls `f` on the `len` bytes of the fragment with `token` in the pool of rank `owner`,
+/// then returns the fragment.
 ///
-/// Returns `None` and touches nothing if the pair names no outstanding fragment.
+/// Returns `None` and accesses no fragment if no outstanding fragment has this owner and token.
 pub(super) fn read<R>(
     segment: &Segment,
     layout: &Layout,
@@ -126,7 +136,9 @@ pub(super) fn read<R>(
     if state.load(Ordering::Relaxed) != OUT {
         return None;
     }
-    // SAFETY: inside the segment; the cell that carried the token gave this process the fragment until the store below (SYNC POINT ring.cell).
+    // SAFETY: the range is inside the segment.
+    // The cell with the token gave this process the fragment until the store below (SYNC POINT
+    // ring.cell).
     let result = f(unsafe { std::slice::from_raw_parts(at.as_ptr(), len) });
     // SYNC POINT frags.back
     state.store(FREE, Ordering::Release);

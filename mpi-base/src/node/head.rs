@@ -1,6 +1,7 @@
-//! The header of a node's segment: the numbers from which every process computes the same [`Layout`].
+//! The header of a node's segment, from whose numbers every process computes the same [`Layout`].
 //!
-//! Written once by the creator of the segment, before any other process has its descriptor; read by each process that maps it.
+//! The creator of the segment writes the header once, before another process has the descriptor;
+//! each process that maps the segment reads it.
 #![allow(unsafe_code)]
 
 use std::os::fd::AsFd;
@@ -14,7 +15,7 @@ use crate::mem::{PAGE, Segment, Shared};
 const MAGIC: u64 = u64::from_le_bytes(*b"PORTCULL");
 pub(super) const VERSION: u32 = 4;
 
-/// The fields that an attaching process reads.
+/// The fields of the header that an attaching process reads.
 #[repr(C)]
 pub(super) struct Head {
     magic: AtomicU64,

@@ -1,4 +1,4 @@
-//! The public part of a node's memory, header and control pages, for tools outside the job.
+//! The public part of a node's memory (header and control pages), for tools outside of the job.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::atomic::Ordering;
 use crate::mem::{PAGE, Segment};
 use crate::state::StatePage;
 
-/// A read-only view of a node's public part: which ranks have attached and what each is doing.
+/// A read-only view of a node's public part: which ranks have attached, and their state pages.
 #[derive(Debug)]
 pub struct Inspection {
     segment: Arc<Segment>,
@@ -28,12 +28,13 @@ impl Inspection {
         })
     }
 
-    /// Returns the number of ranks that the node was laid out for, attached or not.
+    /// Returns the number of ranks for which the node was laid out;
+    /// not all of them may have attached.
     pub fn nlocal(&self) -> u32 {
         self.nlocal
     }
 
-    /// Returns the process number of a rank, once a process has claimed the rank.
+    /// Returns the process number of a rank; `None` until a process has claimed the rank.
     pub fn pid(&self, rank: u32) -> Option<u32> {
         let pid = self.control(rank)?.presence.pid.load(Ordering::Relaxed);
         (pid != 0).then_some(pid)

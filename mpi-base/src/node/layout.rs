@@ -5,7 +5,8 @@
 //!                                                                  [ fragment states | fragments | arena ]
 //! ```
 //!
-//! Every offset follows from the numbers of [`Sizes`] and the number of ranks; the segment stores those and no pointers.
+//! Every offset follows from the numbers of [`Sizes`] and the number of ranks.
+//! The segment stores these numbers and no pointers.
 //! Rings to the same receiver are adjacent.
 //! Memory is allocated only on first access, so rings between ranks that never communicate are free.
 
@@ -13,32 +14,37 @@ use crate::caches::Caches;
 use crate::mem::PAGE;
 use crate::ring::{NEAR, Shape};
 
-/// The sizes of a node's parts; generous, because unused parts cost only addresses.
+/// The sizes of the parts of a node's segment; they are generous, because unused parts cost only
+/// addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Cells in each ring.
+    /// Number of cells in each ring.
     pub ring_cells: u32,
-    /// Bytes in each ring beside the cells.
+    /// Number of bytes in each ring's byte part.
     pub ring_bytes: u32,
-    /// The part of these bytes that senders use at first.
+    /// Number of these bytes that senders use initially.
     pub ring_span: u32,
-    /// Pooled fragments of each rank.
+    /// Number of pooled fragments of each rank.
     pub frags: u32,
-    /// Bytes in a pooled fragment.
+    /// Number of bytes in a pooled fragment.
     pub frag_len: u32,
-    /// Bytes in each rank's arena.
+    /// Number of bytes in each rank's arena.
     pub arena_len: u64,
 }
 
 impl Sizes {
-    /// Returns the sizes for `nlocal` ranks on cores with unknown caches: few ranks get deep rings; many ranks get shallow ones, because all pairs may
-    /// communicate.
+    /// Returns the sizes for `nlocal` ranks on cores with unknown caches. Few ranks get deep rings;
+    /// many ranks get shallow rings, because all pairs may communicate.
     ///
-    /// With few ranks a pair normally uses part of its ring, and all of it where that was found to be faster (`mpi-core/transport/src/btl/sm/span.rs`);
-    /// the unused part costs addresses and no memory.
+    /// With few ranks a pair normally uses a part of its ring.
+    /// The pair uses the whole ring where that was measured to be faster
+    /// (`mpi-core/transport/src/btl/sm/span.rs`).
+    /// An unused part costs addresses and no memory.
     ///
-    /// If all pairs communicate, rings cost 5 MiB for 4 ranks, 13 if long data between all of them use whole rings, 17 MiB for 8, 34 MiB for 32 and 56 MiB for 60.
-    /// A window of 64 messages of three cells fits into 256 cells: streams of 128 bytes made 2.4 GB/s with 128 cells and 3.4 with 256.
+    /// If all pairs communicate, rings cost 5 MiB for 4 ranks (13 MiB if long data between all of
+    /// them use whole rings), 17 MiB for 8, 34 MiB for 32 and 56 MiB for 60.
+    /// A window of 64 messages of three cells fits into 256 cells:
+    /// a stream of 128-byte messages reached 2.4 GB/s with 128 cells and 3.4 GB/s with 256.
     pub fn for_ranks(nlocal: u32) -> Sizes {
         let (ring_cells, ring_bytes) = match nlocal {
             0..=4 => (256, 1 << 20),
@@ -59,7 +65,8 @@ impl Sizes {
 
     /// Returns the sizes for `nlocal` ranks on the processors that this process may use.
     pub fn for_this_machine(nlocal: u32) -> Sizes {
-        // With more ranks no size depends on the caches, and reading the kernel's files takes a tenth of a millisecond.
+        // With more ranks no size depends on the caches,
+        // and reading the kernel's files takes 0.1 ms.
         let caches = (2..=FEW)
             .contains(&nlocal)
             .then(|| Caches::for_ranks(nlocal));
@@ -68,10 +75,12 @@ impl Sizes {
 
     /// Returns the sizes for `nlocal` ranks on cores with these caches.
     ///
-    /// If each core has its own level 2, a sender cycles through twice its size: when it writes a line again, the line has left the receiver's level 2 for
-    /// the level 3 that both share;
-    /// but all rings of the node together take no more than that level 3.
-    /// The ring is then no longer than the span, so the level 3 also bounds its memory.
+    /// If each core has its own level 2 cache, a sender cycles through twice the size of that
+    /// cache. When it writes a line again, the line has left the receiver's level 2 for the shared
+    /// level 3.
+    /// All rings of the node together take at most the size of the level 3 cache.
+    /// The ring is then no longer than the span,
+    /// so the size of the level 3 also limits the ring's memory.
     pub fn for_caches(nlocal: u32, caches: Option<Caches>) -> Sizes {
         let sizes = Sizes::for_ranks(nlocal);
         let span = caches.and_then(|caches| cycled_span(nlocal, caches));
@@ -89,10 +98,11 @@ impl Sizes {
 /// The largest number of ranks whose rings can hold long data of all pairs at the same time.
 const FEW: u32 = 8;
 
-/// The longest span that is cycled through, independent of the caches.
+/// Maximum length of a span that is cycled through, independent of the caches.
 const LONGEST_SPAN: usize = 4 << 20;
 
-/// Returns the span of each ring if every core has its own level 2; `None` if a short span is better.
+/// Returns the span of each ring if every core has its own level 2 cache.
+/// Returns `None` if a short span is better.
 fn cycled_span(nlocal: u32, caches: Caches) -> Option<u32> {
     let pairs = nlocal as usize * nlocal.saturating_sub(1) as usize;
     if !caches.level_2_is_private || nlocal > FEW {
@@ -103,16 +113,17 @@ fn cycled_span(nlocal: u32, caches: Caches) -> Option<u32> {
     u32::try_from(span).ok().filter(|_| span > NEAR)
 }
 
-/// Spans are multiples of this.
+/// Spans are multiples of this number of bytes.
 const GRAIN: usize = 64 << 10;
 
-/// The largest number of ranks on one node.
+/// Maximum number of ranks on one node.
 pub const MAX_LOCAL: u32 = crate::bitmap::BITS as u32;
 
-/// The distance between two fragment state words: a pair of cache lines, because they have different readers.
+/// Distance between two fragment state words in bytes:
+/// two cache lines, because the words have different readers.
 pub(super) const FRAG_STATE: usize = 128;
 
-/// The checked layout of one segment; every offset it computes is inside `total`.
+/// The checked layout of one segment; every offset in it is less than `total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The number of ranks that share the segment, from 1 to [`MAX_LOCAL`].
@@ -131,7 +142,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Computes the layout; `None` if a number is out of its range or the total exceeds an address space.
+    /// Computes the layout; `None` if a number is out of range or the total exceeds the address
+    /// space.
     pub fn new(nlocal: u32, sizes: Sizes) -> Option<Layout> {
         if nlocal == 0 || nlocal > MAX_LOCAL {
             return None;
@@ -155,7 +167,8 @@ impl Layout {
         let arena_at = page(frags_at + sizes.frags as usize * sizes.frag_len as usize)?;
         let area_len = page(arena_at.checked_add(usize::try_from(sizes.arena_len).ok()?)?)?;
         let total = area_len.checked_mul(n)?.checked_add(areas_at)?;
-        // Linux gives a process 47 bits of addresses; half of them is far beyond any use of this library.
+        // Linux gives a process 47 bits of addresses;
+        // half of that is more than this library ever needs.
         (total < 1 << 46).then_some(Layout {
             nlocal,
             sizes,
@@ -170,12 +183,13 @@ impl Layout {
         })
     }
 
-    /// Returns the length of the node's file without the annex, in bytes; most of it is never touched.
+    /// Returns the length of the node's file without the annex, in bytes;
+    /// most of it is never accessed.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// Returns the length of the part for tools outside the job: header and control pages.
+    /// Returns the length in bytes of the public part for tools outside of the job.
     pub fn public_len(&self) -> usize {
         self.rings_at
     }
@@ -208,7 +222,8 @@ impl Layout {
         self.area_len - self.arena_at
     }
 
-    /// Returns the rank whose arena contains all of the `len` bytes at `offset`, if any.
+    /// Returns the rank whose arena contains all of the `len` bytes at `offset`;
+    /// `None` if no arena does.
     pub(super) fn owner(&self, offset: usize, len: usize) -> Option<u32> {
         let into = offset.checked_sub(self.areas_at)?;
         let rank = u32::try_from(into / self.area_len).ok()?;
@@ -229,7 +244,7 @@ mod tests {
         assert_eq!(layout.ring_stride, 4 * PAGE);
     }
 
-    /// Cores that share only their last cache.
+    /// Caches of cores that share only their last level.
     const APART: Caches = Caches {
         level_2: 1 << 20,
         level_2_is_private: true,
@@ -247,7 +262,7 @@ mod tests {
             ..APART
         };
         assert_eq!(span(2, larger), 4 << 20);
-        // A shorter level 2 evicts lines sooner.
+        // A smaller level 2 cache evicts lines sooner.
         let smaller = Caches {
             level_2: 256 << 10,
             ..APART

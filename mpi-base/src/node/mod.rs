@@ -1,10 +1,13 @@
 //! The shared memory segment of one job on one node.
 //!
-//! One sparse memfd holds all of it (see `layout`): a header, a control page per rank, a ring per ordered pair of ranks,
+//! One sparse memfd is the whole segment (see `layout`):
+//! a header, a control page per rank, a ring per ordered pair of ranks,
 //! and a private area per rank with its pooled fragments and its arena.
-//! The launcher or the first process creates it with [`Node::create`]; each rank joins with [`Node::attach`],
-//! whether it is a process or one of several threads of a process. A process that must first know that no other process has
-//! the same local rank takes it with [`Node::claim`] and joins later.
+//! The launcher or the first process creates it with [`Node::create`]; each rank joins with
+//! [`Node::attach`],
+//! both as a process and as one of several threads of a process.
+//! To learn first that no other process has the same local rank,
+//! a process calls [`Node::claim`] and joins later.
 //!
 //! Ownership: a rank claims its control page permanently, with one compare-and-swap, and thereby becomes
 //! the only producer of the rings from it, the only consumer of the rings to it, and the only allocator in its arena.
@@ -52,7 +55,7 @@ use annex::Annex;
 use control::Control;
 use head::{map, read_head, write_head};
 
-/// One rank's view of a node's memory; all clones belong to the same rank.
+/// One rank's view of a node's memory; all clones of it belong to the same rank.
 #[derive(Clone)]
 pub struct Node(Arc<Attached>);
 
@@ -62,21 +65,23 @@ struct Attached {
     rank: u32,
     inbox: Held<Inbox>,
     arena: Mutex<Arena>,
-    /// Pages of this rank's free memory that are kept for the next block.
+    /// Pages of this rank's free memory that are kept populated for the next block.
     kept_pages: Mutex<KeptPages>,
     annex: Annex,
-    /// The ring ends that have been handed out, by peer: producers and consumers; and a flag for the fragment pool.
+    /// The ring ends that have been taken (producers and consumers, by peer),
+    /// and a flag for the pool.
     taken: Mutex<Taken>,
     /// The process number of each rank whose memory this process has been able to read.
     readable: Box<[OnceLock<u32>]>,
-    /// The word that peers probe to find out whether they can read this process's memory; its address is published.
+    /// The word that peers read to test whether they can read this process's memory.
+    /// Its address is published in the control page.
     _word: Box<AtomicU64>,
 }
 
-/// Maximum number of bytes of free memory that all ranks of a node keep together, divided equally.
+/// Maximum number of bytes of free memory that a node keeps, divided equally among its ranks.
 const KEPT: usize = 64 << 20;
 
-/// The largest number of ranks on a node for which each rank maps all of its rings at the start.
+/// Maximum number of ranks on a node for which each rank maps all of its rings at the start.
 const FEW: u32 = 8;
 
 #[derive(Default)]
@@ -86,7 +91,7 @@ struct Taken {
     frags: bool,
 }
 
-/// A local rank that belongs to this process and that other ranks do not see yet.
+/// A local rank that belongs to this process but is not yet visible to other ranks.
 pub struct Claim {
     segment: Arc<Segment>,
     layout: Layout,
@@ -126,7 +131,7 @@ impl Claim {
         presence
             .word
             .store(word.load(Ordering::Relaxed), Ordering::Relaxed);
-        // SYNC POINT node.ready: read by `is_attached`.
+        // SYNC POINT node.ready: `is_attached` reads this store.
         presence.ready.store(1, Ordering::Release);
         let inbox_at = layout.control(rank) + std::mem::offset_of!(Control, inbox);
         let inbox = Held::new(&segment, inbox_at).ok_or(NodeError::NotANode)?;
@@ -151,16 +156,19 @@ impl Claim {
 }
 
 impl Node {
-    /// Creates the shared memory of `nlocal` ranks, with sizes chosen for that number and for the caches of the machine.
+    /// Creates the shared memory of `nlocal` ranks;
+    /// the sizes follow from that number and the machine's caches.
     pub fn create(nlocal: u32) -> Result<OwnedFd, NodeError> {
         let mut sizes = Sizes::for_this_machine(nlocal);
-        // If the address space is limited (ulimit -v), arenas shrink until all of them take a quarter of the limit.
+        // If the address space is limited (`ulimit -v`),
+        // arenas shrink until all arenas take a quarter of the limit.
         let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
         let share = limit.map_or(u64::MAX, |limit| limit / 4);
         while sizes.arena_len > 1 << 20 && sizes.arena_len.saturating_mul(nlocal.into()) > share {
             sizes.arena_len /= 2;
         }
-        // If file sizes are limited (ulimit -f), which includes memory files, arenas and pools shrink until the file fits.
+        // If file sizes are limited (`ulimit -f`), which includes memory files,
+        // arenas and pools shrink until the file fits.
         let fits = |sizes| match Layout::new(nlocal, sizes) {
             Some(layout) => fits_file_limit(layout.total() as u64).is_ok(),
             None => true,
@@ -179,7 +187,8 @@ impl Node {
     pub fn create_with(nlocal: u32, sizes: Sizes) -> Result<OwnedFd, NodeError> {
         let layout = Layout::new(nlocal, sizes).ok_or(NodeError::Sizes { nlocal })?;
         let bytes = layout.total();
-        // The annex for large blocks follows the rest of the file, unless file sizes are limited.
+        // The annex for large blocks follows the other parts of the file,
+        // unless file sizes are limited.
         let all = bytes as u64 + u64::from(nlocal) * annex::LEN as u64;
         let all = match fits_file_limit(all) {
             Ok(()) => all,
@@ -196,7 +205,8 @@ impl Node {
         Node::claim(fd, rank)?.join()
     }
 
-    /// Claims local rank `rank` for this process, for the lifetime of the memory; the mapping remains valid when the descriptor is closed.
+    /// Claims local rank `rank` for this process, for the lifetime of the memory.
+    /// The mapping remains valid when the descriptor is closed.
     pub fn claim(fd: impl AsFd, rank: u32) -> Result<Claim, NodeError> {
         let layout = read_head(&fd)?;
         let nlocal = layout.nlocal;
@@ -225,7 +235,7 @@ impl Node {
         self.0.rank
     }
 
-    /// Returns the number of ranks of the node, attached or not.
+    /// Returns the number of ranks of the node, including ranks that have not attached.
     pub fn nlocal(&self) -> u32 {
         self.0.layout.nlocal
     }
@@ -235,7 +245,7 @@ impl Node {
         self.0.layout.ring_shape
     }
 
-    /// Returns the part of each ring's bytes that senders use at first, in bytes.
+    /// Returns the number of bytes of each ring that senders use initially.
     pub fn ring_span(&self) -> usize {
         self.0.layout.sizes.ring_span as usize
     }
@@ -270,23 +280,26 @@ impl Node {
         Processes(self)
     }
 
-    /// Returns the writing end of the ring to rank `to`; handed out once.
+    /// Returns the writing end of the ring to rank `to`; only one call per rank succeeds.
     pub fn producer(&self, to: u32) -> Result<Producer, NodeError> {
         self.end(self.rank(), to, "writing end", |taken| &mut taken.producers)
-            // SAFETY: this rank is claimed once (`Node::claim`) and `end` has marked this end in `taken`, so this is the only producer.
+            // SAFETY: this rank is claimed once (`Node::claim`) and `end` has marked this end in
+            // `taken`, so this is the only producer.
             .map(|memory| unsafe { Producer::new(memory) })
     }
 
-    /// Returns the reading end of the ring from rank `from`; handed out once.
+    /// Returns the reading end of the ring from rank `from`; only one call per rank succeeds.
     pub fn consumer(&self, from: u32) -> Result<Consumer, NodeError> {
         self.end(from, self.rank(), "reading end", |taken| {
             &mut taken.consumers
         })
-        // SAFETY: this rank is claimed once (`Node::claim`) and `end` has marked this end in `taken`, so this is the only consumer.
+        // SAFETY: this rank is claimed once (`Node::claim`) and `end` has marked this end in
+        // `taken`, so this is the only consumer.
         .map(|memory| unsafe { Consumer::new(memory) })
     }
 
-    /// Maps the first page of each ring from and to this rank if the node has few ranks, so that the first message to a peer causes no page fault.
+    /// Maps the first page of each ring from and to this rank, if the node has few ranks.
+    /// The first message to a peer then causes no page fault.
     pub fn map_rings_ahead(&self) {
         if self.nlocal() > FEW {
             return;
@@ -303,7 +316,7 @@ impl Node {
         }
     }
 
-    /// Returns this rank's pool of fragments; handed out once.
+    /// Returns this rank's pool of fragments; only one call succeeds.
     pub fn frags(&self) -> Result<FragPool, NodeError> {
         let rank = self.rank();
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -317,7 +330,8 @@ impl Node {
         ))
     }
 
-    /// Calls `f` on a fragment of `owner`'s pool and then returns the fragment; `None` if `token` and `len` identify none.
+    /// Calls `f` on a fragment of `owner`'s pool and then returns the fragment.
+    /// Returns `None` if `token` and `len` identify no outstanding fragment.
     #[inline]
     pub fn read_frag<R>(
         &self,
@@ -369,7 +383,8 @@ impl Node {
             .segment
             .range(self.0.layout.ring(from, to), shape.footprint())
             .ok_or(no_such)?;
-        // SAFETY: page-aligned, inside the segment that the Arc keeps mapped, and `Layout` assigns this range to no other part.
+        // SAFETY: the range is page-aligned and inside the segment that the Arc keeps mapped,
+        // and `Layout` assigns it to no other part.
         Ok(unsafe { RingMemory::at(base, shape, Arc::clone(&self.0.segment) as _) })
     }
 }
@@ -395,7 +410,7 @@ fn file_len(fd: impl AsFd) -> Option<usize> {
     usize::try_from(size).ok()
 }
 
-/// Returns a word that is unlikely to be stored at the same address in another process.
+/// Returns a word that is unlikely to be at the same address in another process.
 fn random_word(rank: u32) -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one((std::process::id(), rank))

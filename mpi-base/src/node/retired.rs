@@ -3,7 +3,7 @@
 use super::ShmBlock;
 use std::cell::RefCell;
 
-/// Returns true when no process reads the block any more.
+/// A check that returns true when no process reads the block any more.
 type IsOver = Box<dyn Fn() -> bool>;
 
 /// Retired blocks that wait for their last users.

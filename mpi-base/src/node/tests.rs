@@ -1,4 +1,4 @@
-//! Tests of a node's memory, with ranks that are threads or plain values of one process.
+//! Tests of a node's memory; the ranks are threads or values of one process.
 #![allow(unsafe_code)]
 
 use super::head::Head;
@@ -147,7 +147,7 @@ fn a_block_that_is_longer_than_an_arena_is_found_by_others_and_comes_back_zeroed
         assert_eq!(block.as_ptr().addr() % (1 << 13), 0);
         let there = nodes[0].resolve(block.place(), len).unwrap();
         assert_ne!(there, block.as_ptr());
-        // SAFETY: the last byte of the block in both mappings, which only this test uses.
+        // SAFETY: this is the last byte of the block in both mappings, which only this test uses.
         unsafe {
             assert_eq!(there.add(len - 1).read_volatile(), 0);
             block.as_ptr().add(len - 1).write_volatile(7 + round);
@@ -183,7 +183,7 @@ fn a_block_is_seen_by_its_name_and_comes_back_zeroed() {
     }
 }
 
-/// The KiB of memory that a node's file has.
+/// Returns the memory of a node's file in KiB.
 fn kib(fd: &OwnedFd) -> i64 {
     rustix::fs::fstat(fd).unwrap().st_blocks / 2
 }
@@ -192,7 +192,7 @@ fn kib(fd: &OwnedFd) -> i64 {
 fn the_pages_of_a_freed_block_are_kept_for_the_next_up_to_a_bound() {
     let fd = Node::create(64).unwrap();
     let node = Node::attach(&fd, 0).unwrap();
-    // 64 MiB for the node, so 1 MiB for each of 64 ranks.
+    // A node keeps 64 MiB, so each of 64 ranks keeps 1 MiB.
     let mut before = kib(&fd);
     for (round, (len, kept)) in [(1 << 20, 1 << 10), (2 << 20, 0), (512 << 10, 512)]
         .into_iter()
@@ -205,7 +205,7 @@ fn the_pages_of_a_freed_block_are_kept_for_the_next_up_to_a_bound() {
         if round == 0 {
             assert_eq!(kib(&fd) - before, kept);
             before = kib(&fd);
-            // A loop takes the same pages again.
+            // Blocks that are allocated and freed in a loop use the same pages again.
             for _ in 0..3 {
                 drop(node.alloc(len, 4096).unwrap());
                 assert_eq!(kib(&fd), before);
@@ -224,7 +224,7 @@ fn of_a_long_block_of_which_little_was_used_only_that_is_kept() {
     let before = kib(&fd);
     let block = node.alloc(32 << 20, 4096).unwrap();
     for page in [0, 100, 7000] {
-        // SAFETY: a byte of the block, which only this test knows.
+        // SAFETY: this is a byte of the block, which only this test knows.
         unsafe { block.as_ptr().add(page * PAGE).write(1) };
     }
     drop(block);

@@ -1,4 +1,5 @@
-//! Listings for `mpi-info`, in the two formats of `ompi_info`, which users and scripts know.
+//! Listings of parameters for `mpi-info`, in the two formats of `ompi_info`,
+//! which users and scripts know.
 
 use super::{About, Kind, Params};
 use std::fmt::Write;
@@ -6,13 +7,13 @@ use std::fmt::Write;
 /// The format of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Labels right-aligned in 24 columns, help on the next line.
+    /// Readable text: labels right-aligned in 24 columns, with the help on the next line.
     Readable,
-    /// One fact per line, with colons between the fields.
+    /// Text for scripts: one fact per line, with colons between the fields.
     Parsable,
 }
 
-/// Lists one parameter with its value, source, level, type and help, each line ended by a newline.
+/// Lists one parameter with value, source, level, type and help; each line ends with a newline.
 pub fn list(about: &About, params: &Params, style: Style) -> String {
     match style {
         Style::Readable => readable(about, params),
@@ -20,7 +21,7 @@ pub fn list(about: &About, params: &Params, style: Style) -> String {
     }
 }
 
-/// A framework's own parameters are listed under the component name "base", as in Open MPI.
+/// Returns the component's name; a framework's own parameters have the name "base", as in Open MPI.
 fn component(about: &About) -> &str {
     if about.component.is_empty() {
         "base"
@@ -74,7 +75,7 @@ fn parsable(about: &About, params: &Params) -> String {
     out
 }
 
-/// A value with a colon is quoted, so that a script can split at colons.
+/// Quotes a value that contains a colon, so that a script can split at colons.
 fn quoted(value: &str) -> String {
     let shown = printable::name(value).to_string();
     match shown.contains(':') {

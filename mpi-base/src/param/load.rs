@@ -1,4 +1,4 @@
-//! Loading of parameter values: the environment and the two files, merged once into a [`Params`].
+//! Loading of parameter values from the environment and two files, merged once into a [`Params`].
 
 use super::value::Value;
 use super::{About, Param, ParamError};
@@ -14,10 +14,10 @@ pub const PREFIX: &str = "PORTCULLIS_MCA_";
 /// Environment variable that lists the parameters set by `mpirun --mca`, separated by commas.
 pub const MARKER: &str = "PORTCULLIS_MPIRUN_MCA";
 
-/// The source of a value; the greater one takes precedence.
+/// The source of a value; of two sources the greater one takes precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// No source has set it; the value is the declared default.
+    /// No source has set the parameter; the value is the declared default.
     Default,
     /// `<prefix>/etc/portcullis-mca-params.conf`.
     SystemFile(String),
@@ -25,7 +25,7 @@ pub enum Source {
     UserFile(String),
     /// `PORTCULLIS_MCA_<name>`, unless [`MARKER`] names the parameter.
     Environment,
-    /// `mpirun --mca name value`; it arrives as the environment with [`MARKER`].
+    /// `mpirun --mca name value`, which sets the environment variable and [`MARKER`].
     CommandLine,
 }
 
@@ -42,12 +42,13 @@ impl fmt::Display for Source {
     }
 }
 
-/// The parameter files; one that does not exist sets nothing.
+/// The parameter files; a file that does not exist sets nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// `~/.portcullis/mca-params.conf`; `None` if there is no home directory.
     pub user: Option<PathBuf>,
-    /// `<prefix>/etc/portcullis-mca-params.conf`; the user's file takes precedence; `None` if the installation is unknown.
+    /// `<prefix>/etc/portcullis-mca-params.conf`, which the user's file overrides; `None` if the
+    /// installation is unknown.
     pub system: Option<PathBuf>,
 }
 
@@ -67,7 +68,7 @@ struct Setting {
     source: Source,
 }
 
-/// The user's settings, merged.
+/// The user's settings from all sources.
 #[derive(Clone, Debug, Default)]
 pub struct Params {
     settings: BTreeMap<String, Setting>,
@@ -75,9 +76,10 @@ pub struct Params {
 }
 
 impl Params {
-    /// Merges the environment and the files.
+    /// Merges the settings of the environment and of the files.
     ///
-    /// It cannot fail: lines and files that could not be parsed or read are collected in [`Params::complaints`].
+    /// Loading cannot fail: malformed lines and unreadable files are collected in
+    /// [`Params::complaints`].
     pub fn load(env: impl IntoIterator<Item = (OsString, OsString)>, files: &Files) -> Params {
         let mut params = Params::default();
         let mut from_mpirun = BTreeSet::new();
@@ -107,10 +109,12 @@ impl Params {
         params
     }
 
-    /// Merges this process's environment and the usual files; `prefix` is the installation, if it is known.
+    /// Merges the settings of this process's environment and of the usual files; `prefix` is the
+    /// installation, if known.
     ///
-    /// A program that has more rights than its user ([`environment`]) ignores the user's settings: only the
-    /// installation's file counts, because otherwise a user could make it load a plugin of his own.
+    /// A program that has more rights than its user ([`environment`]) ignores the user's settings
+    /// and reads only the installation's file. Otherwise a user could make it load the user's own
+    /// plugin.
     pub fn from_process(prefix: Option<&Path>) -> Params {
         let home = environment::var("HOME").filter(|home| !home.is_empty());
         Params::load(
@@ -119,7 +123,8 @@ impl Params {
         )
     }
 
-    /// Sets a value unless a stronger source has already set it; of equal sources the later takes precedence.
+    /// Sets a value unless a stronger source has already set it;
+    /// of equal sources the last one wins.
     pub fn set(&mut self, name: &str, value: &str, source: Source) {
         match self.settings.get(name) {
             Some(present) if present.source > source => {}
@@ -137,7 +142,7 @@ impl Params {
         T::parse(self.text(about)).map_err(|expected| self.malformed(about, expected))
     }
 
-    /// Checks that the value of a parameter is of its kind.
+    /// Checks that a parameter's value is of its kind.
     pub fn check(&self, about: &About) -> Result<(), ParamError> {
         let checked = about.kind.check(self.text(about));
         checked.map_err(|expected| self.malformed(about, expected))
@@ -164,14 +169,15 @@ impl Params {
             .map_or(Source::Default, |setting| setting.source.clone())
     }
 
-    /// Returns the setting of a parameter. Users set few parameters, so a linear search costs less than building a key.
+    /// Returns the setting of a parameter, by linear search:
+    /// users set few parameters, so this costs less than building a key.
     fn setting(&self, about: &About) -> Option<&Setting> {
         let mut set = self.settings.iter();
         set.find(|(name, _)| about.is_called(name))
             .map(|(_, setting)| setting)
     }
 
-    /// Returns all settings, by name: `(name, value, source)`.
+    /// Returns all settings sorted by name, as `(name, value, source)`.
     pub fn settings(&self) -> impl Iterator<Item = (&str, &str, &Source)> {
         self.settings
             .iter()
@@ -187,7 +193,7 @@ impl Params {
         let file = text::from_os(path);
         let text = match std::fs::read(path) {
             Ok(bytes) => text::from_bytes(&bytes),
-            // If the home directory is inaccessible, its file counts as missing.
+            // The file of an inaccessible home directory counts as missing.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -208,7 +214,7 @@ impl Params {
         self.read_lines(&file, &text, source);
     }
 
-    /// Applies the settings in the lines of a file; lines that are no settings become complaints.
+    /// Applies the settings in a file's lines; malformed lines become complaints.
     pub(crate) fn read_lines(&mut self, file: &str, text: &str, source: fn(String) -> Source) {
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();

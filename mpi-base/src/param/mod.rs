@@ -2,7 +2,7 @@
 //!
 //! A component declares its parameters as `static`s of [`Param<T>`]; the type `T` defines how text is parsed.
 //! The user's settings are a [`Params`], loaded once from the environment and two files and then passed around as a value,
-//! so that four ranks in one test process can have four different settings.
+//! so four ranks in one test process can have four different settings.
 //!
 //! Sources, strongest first (in Open MPI's order):
 //! 1. `mpirun --mca name value`, which reaches a rank as an environment variable plus a marker ([`MARKER`]) that distinguishes it from 2;
@@ -12,7 +12,8 @@
 //! 5. the default in the declaration.
 //!
 //! Guarantee: a malformed value never ends a program by itself.
-//! The getter returns a [`ParamError`] whose message names the parameter, the value, its source and what was expected;
+//! The getter returns a [`ParamError`], whose message has the parameter, the value,
+//! its source and the expected form;
 //! the caller decides how to handle it.
 
 mod list;
@@ -28,16 +29,17 @@ pub use value::{Kind, Value};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The audience of a parameter, 1 to 9: user, tuner, developer, each basic, detail and all.
+/// The audience of a parameter, from 1 to 9:
+/// user, tuner and developer, each with basic, detail and all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level(pub u8);
 
 impl Level {
-    /// For users that run programs.
+    /// Parameters for users that run programs.
     pub const USER: Level = Level(1);
-    /// For users that tune programs on a machine.
+    /// Parameters for users that tune programs on a machine.
     pub const TUNER: Level = Level(4);
-    /// For developers of this library.
+    /// Parameters for developers of this library.
     pub const DEVELOPER: Level = Level(7);
     /// All parameters.
     pub const ALL: Level = Level(9);
@@ -52,32 +54,36 @@ impl fmt::Display for Level {
     }
 }
 
-/// The untyped part of a parameter: what listings need, so that parameters of all types fit into one table.
+/// The untyped part of a parameter, so that parameters of all types fit into one table for
+/// listings.
 #[derive(Debug)]
 pub struct About {
-    /// The framework that reads it, such as `btl` or `coll`; the first part of its name.
+    /// The framework that uses the parameter, such as `btl` or `coll`;
+    /// the first part of the full name.
     pub framework: &'static str,
-    /// Empty for a parameter of the framework itself, such as the selection `btl`.
+    /// The component; empty for a parameter of the framework itself, such as the selection `btl`.
     pub component: &'static str,
-    /// Empty for the selection of a framework's components.
+    /// The last part of the name; empty for the selection of a framework's components.
     pub name: &'static str,
     /// The default, written as a user would write it.
     pub default: &'static str,
-    /// Description of the parameter, for readers of `mpi-info`.
+    /// Description of the parameter, for users of `mpi-info`.
     pub help: &'static str,
-    /// Listings of a lower level omit the parameter.
+    /// The level of the parameter; listings of a lower level omit it.
     pub level: Level,
-    /// The kind of its values, which follows from the `T` of [`Param`].
+    /// The kind of the parameter's values, which follows from the `T` of [`Param`].
     pub kind: Kind,
 }
 
 impl About {
-    /// `<framework>_<component>_<name>`, without empty parts.
+    /// Returns the full name, `<framework>_<component>_<name>` without empty parts.
     pub fn full_name(&self) -> String {
         self.parts().collect::<Vec<_>>().join("_")
     }
 
-    /// Returns true if `name` is the full name; called for every parameter whenever a communicator is created, so it does not build the full name.
+    /// Returns true if `name` is the full name.
+    /// This runs for every parameter whenever a communicator is created,
+    /// so it does not build the full name.
     pub fn is_called(&self, name: &str) -> bool {
         let mut rest = Some(name);
         for (i, part) in self.parts().enumerate() {
@@ -103,7 +109,7 @@ pub struct Param<T> {
 }
 
 impl<T: Value> Param<T> {
-    /// Declares a parameter; intended for a `static`.
+    /// Declares a parameter; a `static` holds the result.
     pub const fn new(
         framework: &'static str,
         component: &'static str,
@@ -137,40 +143,40 @@ impl<T: Value> Param<T> {
 }
 
 impl<T> Param<T> {
-    /// Returns the untyped part, for tables and listings.
+    /// Returns the untyped part of the parameter, for tables and listings.
     pub const fn about(&self) -> &About {
         &self.about
     }
 }
 
-/// Why a parameter has no usable value.
+/// The reason why a parameter has no usable value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamError {
-    /// A value that is not of the parameter's type.
+    /// The value is not of the parameter's type.
     Malformed {
         /// The parameter's full name, as [`About::full_name`] returns it.
         name: String,
-        /// What the user wrote, unchanged.
+        /// The text that the user wrote, unchanged.
         value: String,
-        /// The value's source.
+        /// The source of the value.
         source: Source,
         /// The expected form, as the subject of "… is expected".
         expected: String,
     },
-    /// A line of a parameter file that is not `name = value`.
+    /// A line of a parameter file is not of the form `name = value`.
     BadLine {
         /// The file's path as it was opened.
         file: String,
-        /// Counted from 1.
+        /// The number of the line, counted from 1.
         line: usize,
-        /// The line itself.
+        /// The text of the line.
         text: String,
     },
-    /// A parameter file that exists and cannot be read.
+    /// A parameter file exists but cannot be read.
     Unreadable {
         /// The file's path as it was opened.
         file: String,
-        /// The system's error.
+        /// The error that the system reported.
         reason: String,
     },
 }

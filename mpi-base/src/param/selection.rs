@@ -1,39 +1,41 @@
-//! The selection of components in the users' syntax: `self,sm,tcp` selects these, `^hwbarr` all but these.
+//! The selection of components in the users' syntax:
+//! `self,sm,tcp` selects exactly these components,
+//! `^hwbarr` selects all components except this one.
 
 use std::fmt;
 
 /// The components of a framework that may run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// No selection was given.
+    /// No selection was given, so all components may run.
     #[default]
     All,
-    /// Only these, in the order in which they were named.
+    /// Only these components may run, in the order in which they were named.
     Only(Vec<String>),
-    /// All but these.
+    /// All components except these may run.
     Except(Vec<String>),
 }
 
-/// Why a selection is invalid.
+/// The reason why a selection is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectionError {
-    /// `a,^b`: either all names are selected or all are excluded.
+    /// A caret inside of a list, as in `a,^b`: either all names are selected or all are excluded.
     CaretInside {
-        /// The whole selection.
+        /// The text of the whole selection.
         text: String,
     },
-    /// `a,,b` or a lone `^`.
+    /// An empty name, as in `a,,b` or a lone `^`.
     EmptyName {
-        /// The whole selection.
+        /// The text of the whole selection.
         text: String,
     },
     /// `Only` names a component that does not exist.
     Unknown {
         /// The framework whose components were selected.
         framework: String,
-        /// The unknown name.
+        /// The name without a component.
         name: String,
-        /// The existing components.
+        /// The names of the existing components.
         known: Vec<String>,
     },
 }
@@ -105,8 +107,9 @@ impl Selection {
         }
     }
 
-    /// Returns an error for a selected component that does not exist. An excluded component that does not exist is accepted,
-    /// so that a setting made for one installation works with another.
+    /// Returns an error for a selected component that does not exist.
+    /// An excluded component need not exist, so a setting made for one installation works with
+    /// another installation.
     pub fn check(&self, framework: &str, known: &[&str]) -> Result<(), SelectionError> {
         let Selection::Only(names) = self else {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Tests of parameters: the precedence of sources, the syntax of each kind of value, and the messages about malformed ones.
+//! Tests of parameters: the precedence of sources, the syntax of each kind of value,
+//! and the messages about malformed values.
 
 use super::*;
 use std::ffi::OsString;

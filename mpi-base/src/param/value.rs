@@ -6,16 +6,17 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The type of a parameter in listings.
+/// The kind of a parameter's values, as listings print it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// True or false, also 1 and 0, yes and no, on and off, enabled and disabled.
+    /// True or false; the texts 1 and 0, yes and no, on and off, enabled and disabled are accepted,
+    /// too.
     Bool,
     /// A whole number that may be negative.
     Int,
-    /// A whole number from 0.
+    /// A whole number that is not negative.
     Unsigned,
-    /// Bytes, with an optional unit.
+    /// A number of bytes, with an optional unit.
     Size,
     /// A number with a fraction.
     Double,
@@ -25,12 +26,12 @@ pub enum Kind {
     Text,
     /// A list of components, see [`Selection`](super::Selection).
     Selection,
-    /// One of these words.
+    /// One word of this list.
     OneOf(&'static [&'static str]),
 }
 
 impl fmt::Display for Kind {
-    /// Uses the names of `ompi_info`, where it has one.
+    /// Prints the name that `ompi_info` has for the kind, if it has one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Kind::Bool => "bool",
@@ -47,7 +48,8 @@ impl fmt::Display for Kind {
 }
 
 impl Kind {
-    /// Checks that a text is a value of this kind; the error names what was expected, as [`Value::parse`] does.
+    /// Checks that a text is a value of this kind.
+    /// The error describes the expected form, as that of [`Value::parse`] does.
     pub fn check(self, text: &str) -> Result<(), String> {
         match self {
             Kind::Bool => bool::parse(text).map(drop),
@@ -66,10 +68,10 @@ impl Kind {
 
 /// A type that a parameter can have.
 pub trait Value: Sized {
-    /// The kind of the type, for `mpi-info`.
+    /// The kind of this type's values, for `mpi-info`.
     const KIND: Kind;
 
-    /// Parses a value; the error names what was expected, as the object of "but … is expected".
+    /// Parses a value; the error is the expected form, as the subject of "… is expected".
     fn parse(text: &str) -> Result<Self, String>;
 }
 
@@ -106,7 +108,7 @@ impl Value for u32 {
     }
 }
 
-/// Bytes or counts, with the binary suffixes k, M, G and T.
+/// A number of bytes or a count, with the binary suffixes k, M, G and T.
 impl Value for usize {
     const KIND: Kind = Kind::Size;
 
@@ -135,7 +137,7 @@ impl Value for f64 {
     }
 }
 
-/// A number with a unit; a bare number is in seconds, as users write time limits.
+/// A time with a unit; a bare number is in seconds, as users write time limits.
 impl Value for Duration {
     const KIND: Kind = Kind::Duration;
 

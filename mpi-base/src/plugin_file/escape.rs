@@ -1,22 +1,24 @@
 //! Handling of exceptions that leave a plugin's function: a C++ exception or a panic ends the process.
 //!
-//! The library's frames cannot be left in the middle of a call, and a handler above them could not know which operation the exception has interrupted.
+//! The library's frames cannot be left in the middle of a call,
+//! and a handler above them could not know which operation the exception interrupted.
 
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
 
-/// The component whose functions are called, for the error text.
+/// The component whose functions are called; the error text has its names.
 ///
-/// The guard of a call holds one reference and reads the names only if the function throws, so the names cost a call nothing.
+/// The guard of a call has one reference and reads the names only if the function throws,
+/// so the names cost a normal call nothing.
 pub trait Owner {
     /// The component's name.
     fn component(&self) -> &str;
-    /// Its file, or the library.
+    /// The component's file, or the library.
     fn file(&self) -> &str;
 }
 
-/// The name and the file of a component that is not open yet.
+/// The name and the file of a component that has not been opened yet.
 impl Owner for (&str, &str) {
     fn component(&self) -> &str {
         self.0
@@ -50,18 +52,23 @@ fn end(component: &str, file: &str, function: &str) -> ! {
     std::process::abort();
 }
 
-/// Prepares this library's unwinder for exceptions of other languages; called before the first file is opened.
+/// Prepares this library's unwinder for exceptions of other languages;
+/// called before the first plugin file is opened.
 ///
-/// The library has an unwinder of its own, and a C++ exception is raised by that of libgcc_s, which asks our frames for their handlers.
-/// They answer by functions of our unwinder, which end the process until it has unwound once: its table of register sizes is made then.
+/// The library has its own unwinder. libgcc_s raises C++ exceptions, and looks for handlers in the
+/// library's frames.
+/// These frames call functions of the library's unwinder,
+/// whose table of register sizes is filled by its first unwinding;
+/// before that, such a call ends the process.
 pub fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| drop(catch_unwind(|| resume_unwind(Box::new(())))));
 }
 
-/// Calls a function of a plugin. Costs nothing unless the function throws.
+/// Calls a function of a plugin; this has no extra cost unless the function throws.
 ///
-/// The frame that catches exists for the search phase of unwinding: if no frame catches, C++ ends the process before any frame of the library has run.
+/// The catching frame exists for the search phase of unwinding: if no frame catches, C++ ends the
+/// process before any frame of the library has run.
 #[inline(always)]
 pub fn guarded<O: Owner, R>(owner: &O, function: &'static str, call: impl FnOnce() -> R) -> R {
     let guarded = || {
@@ -72,7 +79,7 @@ pub fn guarded<O: Owner, R>(owner: &O, function: &'static str, call: impl FnOnce
     };
     match catch_unwind(AssertUnwindSafe(guarded)) {
         Ok(result) => result,
-        // The drop of `Escape` has ended the process.
+        // This is never reached, because the drop of `Escape` ends the process.
         Err(_) => std::process::abort(),
     }
 }

@@ -1,4 +1,4 @@
-//! The folders of plugin files, in search order.
+//! The folders in which plugin files are searched, in search order.
 
 use crate::installation::{PRELOAD, QUEUES};
 use crate::param::{Level, Param, Params};
@@ -7,7 +7,7 @@ use crate::{environment, text};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The folders to search.
+/// The parameter that lists the folders to search.
 pub static PATH: Param<String> = Param::new(
     "mca",
     "component",
@@ -17,29 +17,29 @@ pub static PATH: Param<String> = Param::new(
     "Folders of plugin files in search order, separated by colons; USER is ~/.portcullis/components, SYSTEM is /etc/portcullis/components, INSTALLATION is lib/portcullis of the installation",
 );
 
-/// The folder of the host's administrator.
+/// The plugin folder of the host's administrator.
 const SYSTEM: &str = "/etc/portcullis/components";
 
 /// A folder of plugin files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
-    /// Its path.
+    /// The path of the folder.
     pub path: PathBuf,
-    /// True if the user has written its path; it must exist then.
+    /// True if the user has named the path; the folder must then exist.
     pub is_named: bool,
 }
 
-/// The folders that the words of [`PATH`] denote.
+/// The folders that the keywords in [`PATH`] denote.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     user: Option<PathBuf>,
     installation: Option<PathBuf>,
-    /// True in a program with more rights than its user, which reads only the installation's folder.
+    /// True in a program with more rights than its user; it reads only the installation's folder.
     raised: bool,
 }
 
 impl Places {
-    /// Returns the places of this process; `installation` is its folder of plugins.
+    /// Returns the folders for this process; `installation` is the installation's plugin folder.
     pub fn of_this_process(installation: Option<&Path>) -> Places {
         let home = environment::var("HOME").filter(|home| !home.is_empty());
         Places {
@@ -49,7 +49,8 @@ impl Places {
         }
     }
 
-    /// Returns the folders to search, and the folders of the words USER, SYSTEM and INSTALLATION that [`PATH`] leaves out.
+    /// Returns the folders to search, and the folders of the keywords USER,
+    /// SYSTEM and INSTALLATION that [`PATH`] omits.
     pub fn order(&self, params: &Params) -> (Vec<Folder>, Vec<PathBuf>) {
         let path = text::to_os(params.text(PATH.about()));
         let (mut search, mut passed) = (Vec::new(), self.words());
@@ -69,7 +70,8 @@ impl Places {
         folders.map(|folder| folder.path).collect()
     }
 
-    /// Returns the folder of a part of the path; `None` if there is none, or if this process must not read it.
+    /// Returns the folder of one part of the path;
+    /// `None` without a folder or if this process must not read it.
     fn folder(&self, part: &OsStr) -> Option<Folder> {
         let by_word = |path: Option<PathBuf>| {
             path.map(|path| Folder {
@@ -91,7 +93,8 @@ impl Places {
     }
 }
 
-/// Returns the plugin files of a folder, sorted by name, without the installation's own libraries for programs and for debuggers.
+/// Returns the plugin files of a folder, sorted by name;
+/// the installation's own libraries for programs and debuggers are left out.
 pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -107,7 +110,8 @@ pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the framework and the component in a file's name; `None` for a file without a framework in front.
+/// Returns the framework and the component from a file's name;
+/// `None` if no framework is in the name.
 pub fn names_of(file: &Path) -> Option<(&str, &str)> {
     let (framework, component) = file.file_stem()?.to_str()?.split_once('_')?;
     (!framework.is_empty() && !component.is_empty()).then_some((framework, component))

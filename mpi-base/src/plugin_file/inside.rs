@@ -1,11 +1,13 @@
-//! Reports on a state page which plugin's function a rank is in, so that a function that never returns, and one that ends the process, can be named.
+//! Records on the state page which plugin's function a rank is executing,
+//! so that a function that never returns or that ends the process can be named.
 
 use crate::clock::now_ns;
 use crate::state::{FileCall, StatePage, file_name_words};
 
-/// Calls a function of a plugin's file, while the state page contains its name.
+/// Calls a function of a plugin's file, and records the file and the function on the state page
+/// meanwhile.
 ///
-/// The page keeps the name if the function ends the process.
+/// If the function ends the process, the record stays on the page.
 pub fn reported<R>(
     page: Option<&StatePage>,
     function: FileCall,

@@ -1,6 +1,8 @@
-//! Reads and judges the manifest of a plugin: an ELF note that is read from the file, before any code of it runs.
+//! Reading and checking the manifest of a plugin:
+//! an ELF note that is read from the file before any code of the file runs.
 //!
-//! The package `portcullis-plugin` has its structure and makes it for plugins in Rust, `portcullis/plugin.h` does so in C.
+//! Package `portcullis-plugin` defines the manifest's structure and creates it for plugins in Rust;
+//! `portcullis/plugin.h` creates it in C.
 
 use object::Endianness;
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
@@ -15,15 +17,15 @@ use std::path::Path;
 /// The contents of a plugin file's manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// The version of the interface for which it was built.
+    /// The major version of the plugin interface for which the file was built.
     pub major: u32,
-    /// The minor version of the header with which it was built.
+    /// The minor version of the plugin header with which the file was built.
     pub minor: u32,
-    /// The minimum minor version of the library that it requires.
+    /// The minimum minor version of the library that the plugin requires.
     pub needs_minor: u32,
-    /// The hash over the layout of that header's tables.
+    /// The hash of the layout of that header's tables.
     pub layout: u32,
-    /// Its framework: `coll` or `btl`.
+    /// The plugin's framework: `coll` or `btl`.
     pub framework: String,
     /// The component's name.
     pub component: String,
@@ -31,7 +33,7 @@ pub struct Manifest {
     pub version: String,
 }
 
-/// Why a file is not opened.
+/// The reason why a plugin file is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ManifestError {
     /// The file cannot be read.
@@ -42,41 +44,42 @@ pub enum ManifestError {
     Missing,
     /// The manifest is too short, or a text in it has no end.
     Malformed,
-    /// The plugin is for another major version of the interface.
+    /// The plugin was built for another major version of the interface.
     Major {
-        /// The version of the file.
+        /// The major version of the file.
         theirs: u32,
-        /// The version of this library.
+        /// The major version of this library.
         ours: u32,
     },
-    /// The plugin needs a newer library.
+    /// The plugin requires a newer library.
     Minor {
-        /// The minor version that the file needs.
+        /// The minor version that the file requires.
         needs: u32,
-        /// The major version of both.
+        /// The major version of file and library.
         major: u32,
         /// The minor version of this library.
         ours: u32,
     },
-    /// The tables of its header differ in layout from those of the version that it names.
+    /// The tables of the plugin's header have another layout than the version that the manifest
+    /// names.
     Layout {
-        /// The version that it names.
+        /// The major version in the manifest.
         major: u32,
-        /// Its minor part.
+        /// The minor version in the manifest.
         minor: u32,
     },
-    /// The manifest names another framework than the file's name.
+    /// The manifest names another framework than the file's name does.
     Framework {
         /// The framework in the manifest.
         theirs: String,
         /// The framework in the file's name.
         named: String,
     },
-    /// The manifest names another component than the file's name.
+    /// The manifest names another component than the file's name does.
     Component {
         /// The component in the manifest.
         theirs: String,
-        /// The framework in both.
+        /// The framework in the manifest and in the file's name.
         framework: String,
     },
 }
@@ -123,7 +126,7 @@ impl fmt::Display for ManifestError {
 impl std::error::Error for ManifestError {}
 
 impl Manifest {
-    /// Reads the manifest of a file, without running any of its code.
+    /// Reads the manifest of a file without running any code of the file.
     pub fn of(file: &Path) -> Result<Manifest, ManifestError> {
         let file = File::open(file).map_err(|error| ManifestError::Read(error.to_string()))?;
         if !file.metadata().is_ok_and(|found| found.is_file()) {
@@ -155,7 +158,7 @@ impl Manifest {
         Err(ManifestError::Missing)
     }
 
-    /// Decodes the description of the note, in this machine's byte order.
+    /// Decodes the contents of the note, in this machine's byte order.
     fn decode(bytes: &[u8]) -> Option<Manifest> {
         let (numbers, texts) = bytes.split_at_checked(4 * size_of::<u32>())?;
         let mut numbers =
@@ -178,7 +181,7 @@ impl Manifest {
         })
     }
 
-    /// Checks that this library can use the plugin of a file with this framework and component in its name.
+    /// Checks that this library can use a plugin whose file name has this framework and component.
     pub fn check(
         &self,
         interface: &Interface,
@@ -222,7 +225,7 @@ impl Manifest {
     }
 }
 
-/// The machine of this library.
+/// The ELF machine type of this library.
 const MACHINE: elf::Machine = if cfg!(target_arch = "aarch64") {
     elf::EM_AARCH64
 } else {
@@ -272,7 +275,7 @@ mod tests {
             checked.map_err(|error| error.to_string())
         };
         assert_eq!(refused(|_| ()), Ok(()));
-        // A plugin that was built with an older or a newer header and needs nothing that this library lacks.
+        // The plugin was built with another header but requires nothing that this library lacks.
         assert_eq!(
             refused(|m| (m.minor, m.layout, m.needs_minor) = (0, 7, 0)),
             Ok(())

@@ -1,9 +1,11 @@
-//! Plugin files: the folders that are searched, the files that are trusted, their manifests, and how they are opened.
+//! Plugin files: the searched folders, the trusted files, their manifests, and how they are opened.
 //!
-//! A file is called `FRAMEWORK_COMPONENT.so`, so a selection of components decides before a file is read.
-//! The other checks follow in this order: owner and rights ([`trust`]), the manifest, which is read from the file without running it ([`manifest`]),
-//! and then the file is opened ([`open`]), which runs its constructors.
-//! A framework checks the table that the file's entry point returns.
+//! A file is called `FRAMEWORK_COMPONENT.so`,
+//! so the selection of components applies before a file is read.
+//! The other checks follow in this order: owner and rights ([`trust`]); the manifest, which is read
+//! without running code of the file ([`manifest`]);
+//! then the file is opened ([`open`]), which runs its constructors.
+//! Afterwards the framework checks the table that the file's entry point returns.
 
 pub mod escape;
 pub mod folders;

@@ -2,7 +2,8 @@
 //!
 //! Files are opened with `RTLD_NOW | RTLD_LOCAL`: a missing symbol is reported at once and not in the middle of a run,
 //! and a plugin's symbols are invisible to other files.
-//! A file is never closed, because its constructors, thread-local storage and tables may be referred to until the process ends.
+//! A file is never closed: until the process ends, there may be references to its constructors,
+//! thread-local storage and tables.
 #![allow(unsafe_code)]
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -12,23 +13,23 @@ use std::mem::MaybeUninit;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Why a file has no entry point.
+/// The reason why a file has no entry point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenError {
     /// The dynamic linker rejects the file.
     Linker(String),
-    /// The path refers to another file than when its manifest was read.
+    /// The path refers to another file than when the manifest was read.
     Replaced,
-    /// It lacks the entry point.
+    /// The file lacks the entry point.
     NoSymbol {
-        /// Its name.
+        /// The entry point's name.
         symbol: &'static str,
     },
-    /// The symbol is defined by a library that the file needs, not by the file.
+    /// A library that the file needs defines the symbol, and not the file itself.
     SymbolOfOther {
-        /// Its name.
+        /// The entry point's name.
         symbol: &'static str,
-        /// The library.
+        /// The path of that library.
         file: String,
     },
 }
@@ -53,12 +54,12 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// The identity of a file: a file that replaces it has another identity.
+/// The identity of a file; a file that replaces it has another identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity([i64; 5]);
 
 impl Identity {
-    /// Returns the identity of the file at a path; `None` if there is none.
+    /// Returns the identity of the file at a path; `None` if there is no file.
     pub fn of(file: &Path) -> Option<Identity> {
         let found = file.metadata().ok()?;
         let (device, number) = (found.dev() as i64, found.ino() as i64);
@@ -75,18 +76,21 @@ impl Identity {
 
 /// Opens a file and returns the address of its entry point.
 ///
-/// This runs the file's constructors: [`super::trust`] has found that only trusted users can write the file.
-/// `before` is its identity when its manifest was read.
+/// This runs the file's constructors: [`super::trust`] has checked that only trusted users can
+/// write the file.
+/// `before` is the identity of the file when its manifest was read.
 pub fn entry(
     file: &Path,
     before: Option<Identity>,
     symbol: &'static str,
 ) -> Result<*const c_void, OpenError> {
     super::escape::prepare();
-    // SAFETY: running the file's constructors is intended; the file is trusted, see the function's comment.
+    // SAFETY: the file's constructors may run,
+    // because [`super::trust`] has checked that only trusted users can write the file.
     let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) };
     let library = library.map_err(|error| OpenError::Linker(linker_text(&error)))?;
-    // SAFETY: an address of any symbol may be read as a pointer; the caller gives it the type that `plugin.h` fixes.
+    // SAFETY: the address of any symbol may be read as a pointer;
+    // the caller converts it to the type that `plugin.h` defines.
     let found = unsafe { library.get::<*const c_void>(symbol.as_bytes()) };
     let entry = found.map(|symbol| symbol.as_raw_ptr().cast_const());
     let base = base_of(library);
@@ -94,7 +98,7 @@ pub fn entry(
         return Err(OpenError::Replaced);
     }
     let entry = entry.map_err(|_| OpenError::NoSymbol { symbol })?;
-    // The look-up also searches the libraries that the file needs.
+    // The look-up also searches the libraries that the file needs, so the symbol's file is checked.
     if let Some((file, other)) = place_of(entry)
         && base != Some(other)
     {
@@ -109,11 +113,12 @@ fn base_of(library: Library) -> Option<usize> {
     let mut map: *mut LinkMap = std::ptr::null_mut();
     // SAFETY: the handle is that of an open file, and the request (dlinfo(3)) writes one pointer.
     let done = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
-    // SAFETY: `dlinfo` succeeded, so `map` is the file's entry in the linker's list, which lives as long as the file is open.
+    // SAFETY: `dlinfo` succeeded, so `map` is the file's entry in the linker's list,
+    // which exists while the file is open.
     (done == 0).then(|| unsafe { (*map).address })
 }
 
-/// The first member of glibc's and musl's `struct link_map` (link.h).
+/// The first members of `struct link_map` (link.h) in glibc and musl.
 #[repr(C)]
 struct LinkMap {
     address: usize,
@@ -122,14 +127,15 @@ struct LinkMap {
 /// Returns the path and the load address of the file that contains a function.
 fn place_of(entry: *const c_void) -> Option<(String, usize)> {
     let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `dladdr` takes any address and writes a local.
+    // SAFETY: `dladdr` accepts any address and writes only a local variable.
     let known = unsafe { libc::dladdr(entry, found.as_mut_ptr()) } != 0;
-    // SAFETY: all bytes are initialised; zero is a value of each member.
+    // SAFETY: all bytes are initialised, and zero is a valid value of each member.
     let found = unsafe { found.assume_init() };
     if !known || found.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: `dladdr` succeeded, so this is the linker's string, which lives as long as the file is loaded.
+    // SAFETY: `dladdr` succeeded, so the pointer is the linker's string,
+    // which exists while the file is loaded.
     let file = unsafe { CStr::from_ptr(found.dli_fname) };
     Some((
         file.to_string_lossy().into_owned(),
@@ -137,7 +143,7 @@ fn place_of(entry: *const c_void) -> Option<(String, usize)> {
     ))
 }
 
-/// The dynamic linker's error text, which libloading keeps in the source of its error.
+/// Returns the dynamic linker's error text, which libloading keeps as the source of its error.
 fn linker_text(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), |inner| inner.to_string())
 }

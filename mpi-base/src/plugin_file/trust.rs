@@ -1,7 +1,9 @@
-//! Trust in plugin folders and files: only trusted users may be able to write them.
+//! Trust in plugin folders and files: only trusted users may have write access.
 //!
-//! A plugin runs with all rights of the process, so write access to its file or its folder gives these rights.
-//! Trusted are root, the user of the process, and the owner of the installation, because they can write the library itself.
+//! A plugin runs with all rights of the process,
+//! so a user with write access to its file or folder gets these rights.
+//! Trusted are root, the user of the process, and the owner of the installation,
+//! because these users can write the library itself.
 
 use crate::privilege;
 use std::fmt;
@@ -9,28 +11,28 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Rights of a file (inode(7)).
+/// Permission bits of a file (inode(7)).
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 
-/// Why a folder or a file is not trusted.
+/// The reason why a folder or a file is not trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Untrusted {
-    /// Every user may write it.
+    /// Every user has write access.
     All {
-        /// Its rights.
+        /// The permission bits of the file.
         mode: u32,
     },
-    /// A group other than the process's may write it.
+    /// A group other than the process's group has write access.
     Group {
-        /// The group.
+        /// The group that has write access.
         gid: u32,
-        /// Its rights.
+        /// The permission bits of the file.
         mode: u32,
     },
-    /// It belongs to another user.
+    /// The file belongs to another user.
     Owner {
-        /// The user.
+        /// The owner of the file.
         uid: u32,
     },
 }
@@ -54,15 +56,16 @@ impl fmt::Display for Untrusted {
     }
 }
 
-/// The users and groups whose files are opened.
+/// The users and groups whose files are trusted.
 pub struct Trust {
     users: Vec<u32>,
     groups: Vec<u32>,
 }
 
 impl Trust {
-    /// Trusts root, the user and the group of this process, and those of the installation's folder;
-    /// root alone in a process with more rights than its user, since any folder of the user may look like an installation.
+    /// Trusts root, the user and the group of this process, and those of the installation's folder.
+    /// A process with more rights than its user trusts only root,
+    /// because a folder of the user could look like an installation.
     pub fn of_this_process(installation: Option<&Path>) -> Trust {
         if privilege::is_raised() {
             return Trust {
@@ -85,7 +88,9 @@ impl Trust {
         }
     }
 
-    /// Checks a folder or a file; links are followed. A path that cannot be read is accepted here: the code that reads it reports the error.
+    /// Checks a folder or a file; links are followed.
+    /// A path that cannot be read is accepted here,
+    /// because the code that reads it reports the error.
     pub fn check(&self, path: &Path) -> Result<(), Untrusted> {
         path.metadata().map_or(Ok(()), |found| {
             self.check_rights(found.uid(), found.gid(), found.mode())

@@ -22,7 +22,8 @@ pub struct Message<'a> {
 /// A message's payload.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
-    /// The bytes themselves: copied out of the cells or, if they are long, a reference into the ring, where a faulty producer might still change them.
+    /// The bytes, copied out of the cells.
+    /// A long payload is a reference into the ring, where a faulty producer could still change it.
     Here(&'a [u8]),
     /// `len` bytes at the location that the sender's `token` names; both values come from the sender and must be checked.
     Elsewhere {
@@ -36,45 +37,47 @@ pub enum Body<'a> {
 /// The result of polling the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polled<R> {
-    /// The next cell has not been written yet, or the ring is dead.
+    /// The next cell has not been written yet, or the ring is broken.
     Empty,
     /// One message was passed to the closure; the value is the closure's result.
     Got(R),
-    /// The cell holds a value that no correct producer writes; the ring is dead from now on.
+    /// The cell has a value that no correct producer writes; the ring is broken from now on.
     Broken,
 }
 
-/// How many cells ahead of the next one [`Consumer::await_more`] prefetches.
+/// Number of cells between the next cell and the cell that [`Consumer::await_more`] prefetches.
 ///
-/// In a stream the producer has written that cell by then. A prefetch of the next cell would be too late, and a cell further ahead may still belong to the
-/// producer.
+/// In a stream the producer has already written that cell. A prefetch of the next cell would be too
+/// late, and a later cell may still belong to the producer.
 const AHEAD: u32 = 2;
 
 /// The only reader of a ring.
 #[derive(Debug)]
 pub struct Consumer {
     memory: RingMemory,
-    /// The number of the cell expected next.
+    /// The sequence number of the cell expected next.
     pub(super) next: u32,
-    /// Units of the byte ring read since the beginning. `at`: the offset of the next block if it follows the last.
+    /// Units of the byte ring read since the start.
+    /// `at` is the offset of the next block if it follows the last block.
     units: u32,
     at: u32,
-    /// The number of cells published as released. `units_published`: the same for units.
+    /// Number of cells published as released; `units_published` is the same for units.
     pub(super) published: u32,
     units_published: u32,
-    /// The number of unpublished cells from which `pop` publishes at once. `many_units`: the same for units.
+    /// Number of unpublished cells at which `pop` publishes at once;
+    /// `many_units` is the same for units.
     many_cells: u32,
     many_units: u32,
     broken: bool,
-    /// The number of cells that followed the first cell of the last message.
+    /// Number of cells that followed the first cell of the last message.
     more: u32,
 }
 
 impl Consumer {
-    /// The consumer of a new ring.
+    /// Creates the consumer of a new ring.
     ///
     /// # Safety
-    /// It must be the only consumer this memory ever has.
+    /// It must be the only consumer that this memory ever has.
     pub unsafe fn new(memory: RingMemory) -> Consumer {
         let shape = memory.shape();
         Consumer {
@@ -98,9 +101,11 @@ impl Consumer {
         word as u32 == self.next && !self.broken
     }
 
-    /// Returns true if the next cell holds a value that no correct producer writes: neither the next message nor the previous lap's.
+    /// Returns true if the next cell has a value that no correct producer writes:
+    /// its sequence number is that of neither the next message nor the previous lap.
     ///
-    /// The consumer would wait for such a cell indefinitely, so a process checks this before it sleeps.
+    /// The consumer would wait indefinitely for such a cell,
+    /// so a process checks this before it sleeps.
     pub fn is_odd(&self) -> bool {
         let seq = self.memory.cell(self.next).words[0].load(Ordering::Relaxed) as u32;
         let before = self.next.wrapping_sub(self.memory.shape().cells());
@@ -109,7 +114,9 @@ impl Consumer {
         !usual && !self.broken
     }
 
-    /// Returns true if a message has arrived. If not, prefetches the further cells of a message of the last one's length, so that they arrive in one transfer.
+    /// Returns true if a message has arrived. If not,
+    /// prefetches the further cells of a message with the last message's length,
+    /// so that these cells arrive in one transfer.
     #[inline(always)]
     pub fn is_ready_or_await(&self) -> bool {
         let ready = self.is_ready();
@@ -120,8 +127,8 @@ impl Consumer {
         ready
     }
 
-    /// Prefetches a cell further ahead, for a consumer that receives a stream of messages;
-    /// in a ping-pong it would take the cell away from the producer, which is about to fill it.
+    /// Prefetches a later cell, for a consumer that receives a stream of messages.
+    /// In a ping-pong this would move the cell away from the producer, which is about to write it.
     #[inline(always)]
     pub fn await_more(&self) {
         self.memory.await_cells(self.next.wrapping_add(AHEAD), 1);
@@ -142,10 +149,11 @@ impl Consumer {
         self.memory.shape()
     }
 
-    /// Requests that the producer use only the first `bytes` of the byte ring, from its next poll on.
+    /// Requests that the producer use only the first `bytes` bytes of the byte ring,
+    /// from its next poll on.
     pub fn wish_span(&mut self, bytes: usize) {
         let units = u64::from(units_of(bytes.min(self.shape().bytes())));
-        // Relaxed suffices: whatever part the producer uses, a control word marks the start of each lap.
+        // Relaxed suffices: for any part in use, a control word marks the start of each lap.
         self.memory
             .given_back()
             .span
@@ -175,10 +183,11 @@ impl Consumer {
         let mut more = 0;
         let result = match control.kind {
             Kind::Inline if len <= INLINE => {
-                // The words are copied out before `f` sees them, so it works on private memory.
+                // The words are copied out before `f` sees them, so `f` works on private memory.
                 let payload: [u64; INLINE_WORDS] =
                     std::array::from_fn(|i| words[3 + i].load(Ordering::Relaxed));
-                // SAFETY: len <= INLINE, the size of `payload`, all of it initialised.
+                // SAFETY: `len <= INLINE`, which is the size of `payload`,
+                // and all of `payload` is initialised.
                 show(Body::Here(unsafe {
                     std::slice::from_raw_parts(payload.as_ptr().cast::<u8>(), len)
                 }))
@@ -187,7 +196,8 @@ impl Consumer {
                 more = more_cells(len);
                 let mut payload = [const { MaybeUninit::uninit() }; SPREAD_WORDS];
                 self.gather(more, &mut payload);
-                // SAFETY: `gather` has filled this cell's words and those of `more` further cells, which hold `len` bytes or more.
+                // SAFETY: `gather` has filled the words of this cell and of `more` further cells,
+                // which contain at least `len` bytes.
                 show(Body::Here(unsafe {
                     std::slice::from_raw_parts(payload.as_ptr().cast::<u8>(), len)
                 }))
@@ -197,7 +207,9 @@ impl Consumer {
                     self.broken = true;
                     return Polled::Broken;
                 };
-                // SAFETY: `block` keeps it inside the ring; the cell that named it passed ownership to this consumer until `give_back`.
+                // SAFETY: `block` has checked that the block is inside the ring;
+                // the cell that named the block passed its ownership to this consumer until
+                // `give_back`.
                 unsafe {
                     self.memory
                         .read(start, len, |bytes| show(Body::Here(bytes)))
@@ -221,7 +233,7 @@ impl Consumer {
         Polled::Got(result)
     }
 
-    /// The offset of a block in bytes; `None` if it is not inside the ring.
+    /// Returns the offset of a block in bytes; `None` if the block is not inside the ring.
     #[inline(always)]
     fn block(&mut self, kind: Kind, len: usize) -> Option<usize> {
         let start = match kind {
@@ -239,7 +251,7 @@ impl Consumer {
         Some(start as usize * UNIT)
     }
 
-    /// Copies out the payload words of the next message, which continues in `more` further cells.
+    /// Copies out the payload words of the next message, which has `more` further cells.
     #[inline(always)]
     fn gather(&self, more: u32, payload: &mut [MaybeUninit<u64>; SPREAD_WORDS]) {
         let (here, rest) = payload.split_at_mut(INLINE_WORDS);
@@ -254,7 +266,8 @@ impl Consumer {
         }
     }
 
-    /// Publishes all consumed cells and bytes to the producer; called when there is nothing else to do.
+    /// Publishes all consumed cells and bytes to the producer;
+    /// called when the process has no other work.
     #[inline]
     pub fn give_back(&mut self) {
         if !self.owes_space() {

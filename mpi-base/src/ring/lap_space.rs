@@ -1,22 +1,25 @@
 //! Placement of the producer's next block in the byte ring.
 //!
-//! Blocks are written in *laps*: the first block of a lap is at the ring's start, every other one follows the previous block.
-//! Only the units of blocks are counted, not the unused units at the end of a lap, so the consumer need not know where laps end.
-//! The count of released units determines which lap the consumer is in, and where:
-//! the producer begins a lap only when the consumer is in the previous one, so the consumer is in that lap or in the current one.
+//! Blocks are written in *laps*: the first block of a lap is at the ring's start,
+//! and every other block follows the previous one.
+//! Only the units of blocks are counted, not unused units at the end of a lap,
+//! so the consumer need not know where laps end.
+//! The count of released units determines the consumer's lap and position:
+//! the producer begins a lap only when the consumer is in the previous lap,
+//! so the consumer is in that lap or in the current one.
 
 use super::Kind;
 
 /// The producer's view of the byte ring, in units.
 #[derive(Debug)]
 pub(super) struct LapSpace {
-    /// The part of the ring that is used, from its start.
+    /// Number of units in use, from the start of the ring.
     span: u32,
     /// Units written in total, with wrap-around.
     total: u32,
     /// Units released in total, as of the last poll.
     back: u32,
-    /// Units written in this lap; the offset of a block that follows the last.
+    /// Units written in this lap, which is also the offset of a block that follows the last block.
     next: u32,
     /// The length of the previous lap.
     last: u32,
@@ -33,23 +36,25 @@ impl LapSpace {
         }
     }
 
-    /// Limits the ring to its first `span` units. This takes effect when the blocks after them have been released.
+    /// Limits the ring to its first `span` units.
+    /// The limit takes effect when the blocks behind it have been released.
     pub fn set_span(&mut self, span: u32) {
         self.span = span;
     }
 
-    /// Returns the length of the part of the ring that is used, in units.
+    /// Returns the number of units in use.
     pub fn span(&self) -> u32 {
         self.span
     }
 
-    /// Returns the offset of the next block if it follows the last.
+    /// Returns the offset of the next block if it follows the last block.
     #[inline(always)]
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// Returns true if `total` is a possible number of released units: not less than before, and not more than written.
+    /// Returns true if `total` is a possible number of released units:
+    /// at least the last such number, and at most the number of written units.
     #[inline(always)]
     pub fn may_give_back(&self, total: u32) -> bool {
         total.wrapping_sub(self.back) <= self.unread()
@@ -72,13 +77,16 @@ impl LapSpace {
         self.unread() == 0
     }
 
-    /// Returns the place for a block of `units` units: after the last block or at the start of the next lap; `None` if there is no space.
+    /// Returns the place of a block of `units` units:
+    /// after the last block, or at the start of the next lap.
+    /// Returns `None` if there is no space.
     #[inline(always)]
     pub fn find(&self, units: u32) -> Option<Kind> {
         let unread = self.unread();
         let end = self.next + units;
         if unread > self.next {
-            // The consumer is in the previous lap; the start of this lap is free up to the consumer's position.
+            // The consumer is in the previous lap, so this lap is free up to the consumer's
+            // position.
             // Even if a faulty consumer publishes an invalid count, the block stays inside the ring.
             let at = self.last.saturating_sub(unread - self.next);
             return (end <= at).then_some(Kind::Bytes);
@@ -86,7 +94,8 @@ impl LapSpace {
         if end <= self.span {
             return Some(Kind::Bytes);
         }
-        // The part of this lap that has been read is free for the next lap; the whole ring is free if nothing is unread.
+        // The consumer is in this lap, so the units it has read are free for the next lap.
+        // The whole ring is free if nothing is unread.
         let at = self.next - unread;
         (unread == 0 || units <= at).then_some(Kind::BytesAtStart)
     }

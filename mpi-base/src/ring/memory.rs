@@ -10,19 +10,24 @@ use crate::atomic::{AtomicU64, prefetch_for_read, prefetch_for_write};
 #[cfg(not(loom))]
 use crate::mem::PAGE;
 
-/// loom models use only heap memory.
+/// Page size in bytes; loom models use only heap memory.
 #[cfg(loom)]
 const PAGE: usize = 4096;
 
-/// The longest block that is prefetched for writing. Longer blocks are copied in a way that does not fetch the old lines,
-/// and prefetching them made the message after it a third slower (8 KiB: 0.60 instead of 0.40 microseconds).
+/// Maximum length in bytes of a block that is prefetched for writing.
+/// The copy of a longer block does not fetch the old lines,
+/// and prefetching them made the next message a third slower (8 KiB: 0.60 instead of 0.40 us).
 const AHEAD: usize = crate::copy::LONG - 1;
 
-/// From this many units on, 128 KiB, the byte part of a ring begins in the middle of a page.
+/// Number of units (128 KiB) from which the byte part of a ring begins in the middle of a page.
 ///
-/// Long buffers of programs nearly always begin at a page boundary, and a copy between addresses whose lowest twelve bits are nearly equal is slower.
-/// A program that copies 32 KiB at a time through 384 KiB, between two processors that share their nearest caches, made 52.5, 54.5 and 54.2 GB/s with bytes that began 128, 1,024 and 2,048 bytes after the start of a page,
-/// and 53, 56 and 56.5 with 64 KiB at a time through 512 KiB.
+/// Long buffers of programs nearly always begin at a page boundary.
+/// A copy between addresses whose lowest twelve bits are nearly equal is slower.
+/// Measured with 32 KiB messages through 384 KiB,
+/// between two cores that share their nearest caches:
+/// 52.5, 54.5 and 54.2 GB/s for bytes that begin 128,
+/// 1,024 and 2,048 bytes after the start of a page;
+/// with 64 KiB messages through 512 KiB: 53, 56 and 56.5 GB/s.
 const PAGES: u32 = (128 << 10) / UNIT as u32;
 
 /// One cell: control word, two header words, five payload words.
@@ -32,13 +37,13 @@ pub(super) struct Cell {
     pub words: [AtomicU64; 8],
 }
 
-/// The words that the consumer publishes to the producer.
+/// The two words that the consumer publishes to the producer.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct GivenBack {
     /// Cells and units that the consumer has released: cells in the low half, units of the byte ring in the high half.
     pub consumed: AtomicU64,
-    /// The part of the byte ring that the producer is asked to use, in units; 0 while the consumer has made no request.
+    /// Number of units that the consumer asks the producer to use; 0 while it has made no request.
     pub span: AtomicU64,
 }
 
@@ -50,7 +55,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// `cells` must be a power of two from 4 to 2^16; `bytes` a multiple of 64 up to 64 MiB.
+    /// Returns a shape; `cells` must be a power of two from 4 to 2^16,
+    /// `bytes` a multiple of 64 up to 64 MiB.
     pub fn new(cells: u32, bytes: u32) -> Option<Shape> {
         let cells_ok = cells.is_power_of_two() && (4..=1 << 16).contains(&cells);
         let bytes_ok = bytes.is_multiple_of(UNIT as u32) && bytes <= 64 << 20;
@@ -82,12 +88,14 @@ impl Shape {
         }
     }
 
-    /// Returns the size of the byte ring.
+    /// Returns the size of the byte ring in bytes.
     pub fn bytes(self) -> usize {
         self.units as usize * UNIT
     }
 
-    /// Returns the length of the longest payload for the byte ring: a quarter of it, so that it always fits eventually and several can be in flight.
+    /// Returns the maximum length of a payload in the byte ring:
+    /// a quarter of the ring, so that the payload always fits eventually and several can be in
+    /// flight.
     pub fn longest(self) -> usize {
         (self.units as usize / 4 * UNIT).min(super::MAX_LEN)
     }
@@ -119,24 +127,29 @@ pub struct RingMemory {
     _owner: Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: cells and `given_back` are atomics; the bytes are accessed only through `Producer` and `Consumer`, which pass them to each other with the cells (SYNC POINTs ring.cell and ring.consumed).
+// SAFETY: cells and `given_back` are atomics. The bytes are accessed only through `Producer` and
+// `Consumer`, which pass them to each other with the cells (SYNC POINTs ring.cell and
+// ring.consumed).
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {
-    /// Creates a ring in `shape.footprint()` bytes at `base`, which were zero when the first end was created.
+    /// Creates a ring in `shape.footprint()` bytes at `base`,
+    /// which were zero before the first end existed.
     ///
     /// # Safety
     /// `base` must be 128-byte aligned and valid as long as `owner` lives;
-    /// nothing else may use the memory, and it has at most one producer and one consumer, ever.
+    /// nothing else may use the memory, and it may only ever have one producer and one consumer.
     #[cfg(not(loom))]
     pub unsafe fn at(base: NonNull<u8>, shape: Shape, owner: Arc<dyn Any + Send + Sync>) -> Self {
         let cells_at = size_of::<GivenBack>();
         let bytes_at = shape.bytes_at();
         RingMemory {
             given_back: base.cast(),
-            // SAFETY: `cells_at` is inside the footprint, which by this function's contract is valid memory.
+            // SAFETY: `cells_at` is inside the footprint,
+            // which is valid memory by this function's contract.
             cells: unsafe { base.add(cells_at) }.cast(),
-            // SAFETY: `bytes_at` is inside the footprint or at its end; by this function's contract that is valid memory.
+            // SAFETY: `bytes_at` is inside the footprint or at its end,
+            // and the footprint is valid memory by this function's contract.
             bytes: unsafe { base.add(bytes_at) },
             shape,
             _owner: owner,
@@ -151,9 +164,9 @@ impl RingMemory {
             bytes: NonNull<u8>,
             units: usize,
         }
-        // SAFETY: the owner's only operation is freeing the memory; for its use see `RingMemory`.
+        // SAFETY: the owner only frees the memory; `RingMemory` defines the use of the memory.
         unsafe impl Send for Heap {}
-        // SAFETY: no method takes `&Heap`; for the use of the memory see `RingMemory`.
+        // SAFETY: no method takes `&Heap`; `RingMemory` defines the use of the memory.
         unsafe impl Sync for Heap {}
         impl Drop for Heap {
             fn drop(&mut self) {
@@ -161,7 +174,8 @@ impl RingMemory {
                     self.bytes.as_ptr().cast::<[u8; UNIT]>(),
                     self.units,
                 );
-                // SAFETY: the pointer is from the `Box::into_raw` below, of the same length, and is freed once, here.
+                // SAFETY: the pointer is from the `Box::into_raw` below with the same length,
+                // and is freed only here.
                 drop(unsafe { Box::from_raw(line) });
             }
         }
@@ -195,14 +209,16 @@ impl RingMemory {
         }
     }
 
-    /// Returns the shape that both ends were given; it is not stored in shared memory, so one process cannot change it for another.
+    /// Returns the shape that this end was given.
+    /// The shape is not stored in shared memory, so one process cannot change it for another.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
     #[inline(always)]
     pub(super) fn given_back(&self) -> &GivenBack {
-        // SAFETY: valid while self lives, by the contract of `at` or because `on_heap` allocated it.
+        // SAFETY: the memory is valid while self lives,
+        // by the contract of `at` or as allocated by `on_heap`.
         unsafe { self.given_back.as_ref() }
     }
 
@@ -214,10 +230,12 @@ impl RingMemory {
         unsafe { self.cells.add(i).as_ref() }
     }
 
-    /// Prefetches, for writing, the lines of the block that will probably be written next, before any thread waits for them.
+    /// Prefetches for writing the lines of the block that will probably be written next,
+    /// while no thread waits for them.
     ///
-    /// They have been in the consumer's cache since the previous lap, so without this the next message begins with a round trip per line.
-    /// Measured: a tenth off the time of a 3 KiB message and off a stream of such.
+    /// The consumer's cache has these lines since the previous lap;
+    /// without a prefetch the next message begins with a round trip per line.
+    /// Measured: a 3 KiB message and a stream of such messages take a tenth less time.
     #[inline(always)]
     pub(super) fn expect_block(&self, start: usize, len: usize) {
         if len > AHEAD {
@@ -229,7 +247,8 @@ impl RingMemory {
         }
     }
 
-    /// Populates the pages of units `from..to` of the byte ring before they are written, which takes half as long as a page fault each.
+    /// Populates the pages of units `from..to` of the byte ring before they are written.
+    /// This takes half of the time of one page fault per page.
     #[cfg(not(any(loom, miri)))]
     pub(super) fn populate(&self, from: u32, to: u32) {
         let (from, to) = (
@@ -250,9 +269,11 @@ impl RingMemory {
         prefetch_for_read(self.given_back.as_ptr().cast());
     }
 
-    /// Prefetches, for writing, the `count` cells from number `seq` on that will probably be filled next, as [`RingMemory::expect_block`] does for blocks.
+    /// Prefetches for writing the `count` cells from number `seq` on,
+    /// which will probably be filled next, as [`RingMemory::expect_block`] does for blocks.
     ///
-    /// Measured together with [`RingMemory::await_cells`] in a stream of one-word messages: 16 to 40 % less time for each.
+    /// Measured with [`RingMemory::await_cells`] in a stream of one-word messages:
+    /// 16 to 40 % less time per message.
     #[inline(always)]
     pub(super) fn expect_cells(&self, seq: u32, count: u32) {
         for i in 0..count {
@@ -271,7 +292,7 @@ impl RingMemory {
     /// Calls `f` on the bytes of a block for writing.
     ///
     /// # Safety
-    /// The block is inside the byte ring, and the producer owns it at present.
+    /// The block is inside the byte ring, and the producer owns it now.
     #[inline(always)]
     pub(super) unsafe fn write<R>(
         &self,
@@ -284,14 +305,15 @@ impl RingMemory {
         for line in &self.watch[start / UNIT..(start + len).div_ceil(UNIT)] {
             line.with_mut(|_| ());
         }
-        // SAFETY: in range, and by this function's contract the producer owns the block, so no other thread accesses it.
+        // SAFETY: the block is in range and by this function's contract the producer owns it,
+        // so no other thread accesses it.
         f(unsafe { std::slice::from_raw_parts_mut(self.bytes.as_ptr().add(start), len) })
     }
 
     /// Calls `f` on the bytes of a block for reading.
     ///
     /// # Safety
-    /// The block is inside the byte ring, and the consumer owns it at present.
+    /// The block is inside the byte ring, and the consumer owns it now.
     #[inline(always)]
     pub(super) unsafe fn read<R>(&self, start: usize, len: usize, f: impl FnOnce(&[u8]) -> R) -> R {
         debug_assert!(start + len <= self.shape.units as usize * UNIT);
@@ -299,7 +321,8 @@ impl RingMemory {
         for line in &self.watch[start / UNIT..(start + len).div_ceil(UNIT)] {
             line.with(|_| ());
         }
-        // SAFETY: in range, and by this function's contract the consumer owns the block, so no thread writes it.
+        // SAFETY: the block is in range and by this function's contract the consumer owns it,
+        // so no thread writes it.
         f(unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().add(start), len) })
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! A message is one 64-byte *cell*: a control word, two header words, five payload words.
 //! An 8-byte message therefore transfers exactly one cache line.
-//! A payload of up to [`SPREAD`] bytes continues in the following cells, seven words in each, whose control words hold only their numbers.
-//! Longer payloads are blocks in a byte ring next to the cells, contiguous and 64-byte aligned;
-//! for payloads stored elsewhere (pooled fragments) the first payload word is a token.
+//! A payload of up to [`SPREAD`] bytes continues in the following cells, with seven words in each;
+//! the control words of these cells contain only their numbers.
+//! Longer payloads are blocks in a byte ring beside the cells, contiguous and 64-byte aligned.
+//! For a payload elsewhere (in a pooled fragment) the first payload word is a token.
 //!
 //! ```text
 //! control word:  63      44 43  40 39    32 31                 0
@@ -12,26 +13,35 @@
 //! ```
 //!
 //! A cell is valid when its sequence number is the one that the consumer expects next.
-//! The first word of a cell only ever holds control words, so an old cell cannot be mistaken for a new one and nothing is zeroed in advance.
-//! Numbers start at 1, in memory that is initially zero.
+//! The first word of a cell only ever contains control words,
+//! so an old cell cannot be mistaken for a new one, and nothing is zeroed in advance.
+//! Sequence numbers start at 1, in memory that is initially zero.
 //!
-//! The offset of a block in the byte ring is not sent: the block follows the previous block or, if one bit is set, is at the ring's start.
-//! The producer alone decides which, from its knowledge of what has been consumed (`LapSpace`), so it can limit itself to a part of the ring
-//! ([`Producer::set_span`]):
+//! The offset of a block in the byte ring is not sent:
+//! the block follows the previous block or, if one bit is set, begins at the ring's start.
+//! The producer alone decides this from its count of consumed units (`LapSpace`).
+//! It can limit itself to a part of the ring ([`Producer::set_span`]):
 //! * it restarts at the ring's start when a block would exceed that part and the blocks at the start have been released;
-//! * and, if that part is at most [`NEAR`] long, also when a `LAP` has been written and all of it has been released.
+//! * if that part is at most [`NEAR`] long, it also restarts when a `LAP` has been written and all
+//!   of it has been released.
 //!
-//! So the bytes spread over a short part only if the consumer lags; otherwise few pages are used, and they stay in the caches that both cores share.
+//! So more of a short part is used only if the consumer lags;
+//! otherwise few pages are used, and they stay in the caches that both cores share.
 //! A longer part is cycled through completely, for cores that share only the last cache:
-//! by the time a line is written again, it has left the nearer caches of the consumer's core, and is not fetched from there.
+//! when a line is written again, it has left the nearer caches of the consumer's core, so it is not
+//! fetched from there.
 //!
-//! Ownership: the producer alone writes cells and bytes; the consumer alone writes `consumed`,
-//! a word in a cache line of its own that holds the number of cells and of 64-byte units it has released.
-//! The consumer writes it every quarter ring, every 96 KiB or when it finds the ring empty; the producer reads it only when it seems to have no space.
-//! In the common case the two therefore share only the message: no read-modify-write, no system call, no allocation.
+//! Ownership: only the producer writes cells and bytes; only the consumer writes `consumed`,
+//! a word in its own cache line with the number of cells and of 64-byte units that it has released.
+//! The consumer writes that word every quarter ring, every 96 KiB, or when it finds the ring empty.
+//! The producer reads the word only when it appears to have no space.
+//! Usually the two sides thus share only the message: no read-modify-write, no system call, no
+//! allocation.
 //!
-//! SYNC POINT `ring.cell`: the producer's store of the control word (Release) is read by the consumer (Acquire).
-//! SYNC POINT `ring.consumed`: the consumer's store (Release) is read by the producer (Acquire) before it reuses what was released.
+//! SYNC POINT `ring.cell`: the producer stores the control word with Release;
+//! the consumer loads it with Acquire.
+//! SYNC POINT `ring.consumed`: the consumer stores `consumed` with Release;
+//! the producer loads it with Acquire before it reuses released cells and bytes.
 //!
 //! The protocol follows the single-producer ring of L. Lamport, "Specifying concurrent program modules" (1983),
 //! with cell sequence numbers instead of a shared tail, as in UCX's and Open MPI's shared-memory transports.
@@ -51,29 +61,33 @@ pub use producer::{Full, Producer};
 /// The longest payload in bytes that fits into one cell.
 pub const INLINE: usize = 40;
 
-/// The number of payload bytes in each further cell of a spread message.
+/// Number of payload bytes in each further cell of a spread message.
 const MORE: usize = 56;
 
-/// The longest payload in bytes that is spread over cells.
+/// Maximum length in bytes of a payload that is spread over cells.
 ///
-/// Up to this length the adjacent cells take no more lines than a cell and a block would, and the processor prefetches adjacent lines;
-/// beyond it, copying words costs more than that saves.
+/// Up to this length the adjacent cells take no more lines than a cell and a block,
+/// and the processor prefetches adjacent lines.
+/// Beyond it, copying words costs more than that saves.
 pub const SPREAD: usize = INLINE + 2 * MORE;
 
 /// The unit of the byte ring: a cache line.
 const UNIT: usize = 64;
 
-/// The number of units after which the producer tries to restart at the beginning of the byte ring: 64 KiB.
+/// Number of units after which the producer tries to restart at the start of the byte ring: 64 KiB.
 ///
-/// Measured where cores share a cache, the first messages of 256 bytes after shorter ones: 0.165 -> 0.110 us, because their pages are in the cache already.
+/// Measured where cores share a cache: the first 256-byte messages after shorter ones take 0.110
+/// instead of 0.165 us, because their pages are already in the cache.
 const LAP: u32 = (64 << 10) / UNIT as u32;
 
-/// The longest part of a byte ring in bytes that stays in the nearest caches; see the module's head.
+/// Maximum length in bytes of a part of a byte ring that stays in the nearest caches;
+/// see the module's head.
 pub const NEAR: usize = 384 << 10;
 
-/// The number of units after which the consumer releases what it has consumed, unless a quarter of the ring comes first: 96 KiB.
+/// Number of units (96 KiB) after which the consumer releases what it has consumed,
+/// unless a quarter of the ring comes first.
 ///
-/// Bidirectional streams between cores that share a cache lost a tenth with 32 KiB.
+/// With 32 KiB, bidirectional streams between cores that share a cache were a tenth slower.
 const GIVE_BACK: u32 = (96 << 10) / UNIT as u32;
 
 const INLINE_WORDS: usize = INLINE / 8;
@@ -92,9 +106,9 @@ fn more_cells(len: usize) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Inline,
-    /// In the byte ring, after the previous block.
+    /// The byte ring, after the previous block.
     Bytes,
-    /// In the byte ring, at its start.
+    /// The byte ring, at its start.
     BytesAtStart,
     Elsewhere,
 }

@@ -6,40 +6,44 @@ use super::{Control, INLINE, Kind, MAX_LEN, MORE, RingMemory, SPREAD, UNIT, more
 use crate::atomic::{AtomicU64, Ordering};
 use crate::copy::copy;
 
-/// The ring has no space at present; nothing was written.
+/// The error if the ring has no space at present; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// How many cells ahead of its next cell [`Producer::expect_next`] prefetches.
+/// Number of cells between the next cell and the cell that [`Producer::expect_next`] prefetches.
 ///
-/// Measured with 0, 1, 2, 4, 8 in streams between two threads, nanoseconds for each message: of 8 bytes 9.2, 9.0, 8.6, 8.4, 8.4, of 64 bytes 19.8, 19.6, 17.2, 16.4, 16.2;
-/// and at times when the machine's cores are slow to reach each other, 46, 32, 37, 29, 29 and 100, 99, 64, 89, 46.
+/// Measured with 0, 1, 2, 4 and 8 in streams between two threads, in ns per message:
+/// 9.2, 9.0, 8.6, 8.4 and 8.4 for 8 bytes; 19.8, 19.6, 17.2, 16.4 and 16.2 for 64 bytes.
+/// At times when the machine's cores are slow to reach each other: 46, 32, 37, 29 and 29;
+/// 100, 99, 64, 89 and 46.
 const AHEAD: u32 = 8;
 
-/// The units that are populated together when a message needs the first of them: 64 KiB, which takes some microseconds.
+/// Number of units that are populated together when a message needs the first of them:
+/// 64 KiB, which takes some microseconds.
 const AT_ONCE: u32 = (64 << 10) / UNIT as u32;
 
-/// The units that a waiting process populates together, 16 KiB: a message that arrives meanwhile is delayed by a microsecond or two.
+/// Number of units that a waiting process populates together: 16 KiB, which delays a message that
+/// arrives meanwhile by 1 to 2 us.
 const AHEAD_OF_USE: u32 = (16 << 10) / UNIT as u32;
 
 /// The only writer of a ring.
 #[derive(Debug)]
 pub struct Producer {
     memory: RingMemory,
-    /// The number of the next cell.
+    /// The sequence number of the next cell.
     pub(super) next: u32,
     /// The number of cells that the consumer had released at the last poll.
     pub(super) consumed: u32,
     lap_space: LapSpace,
-    /// The span that the consumer had requested at the last poll.
+    /// The span, in units, that the consumer had requested at the last poll.
     wish: u64,
-    /// The number of units after which the producer tries to restart at the beginning of the byte ring.
+    /// Number of units after which the producer tries to restart at the start of the byte ring.
     lap: u32,
-    /// The offset from which it tries again; more than a lap after an attempt that failed.
+    /// The offset from which the next attempt is made; more than a lap after a failed attempt.
     again_from: u32,
     /// The unit up to which the byte ring is populated.
     populated: u32,
-    /// The number of further cells that the last message took.
+    /// Number of further cells of the last message.
     more: u32,
     /// The number of the cell at which the consumer's counts were last polled before they were needed.
     asked: u32,
@@ -49,10 +53,10 @@ pub struct Producer {
 }
 
 impl Producer {
-    /// The producer of a new ring.
+    /// Creates the producer of a new ring.
     ///
     /// # Safety
-    /// It must be the only producer this memory ever has.
+    /// It must be the only producer that this memory ever has.
     pub unsafe fn new(memory: RingMemory) -> Producer {
         let shape = memory.shape();
         let lap = shape.lap(shape.units());
@@ -72,18 +76,18 @@ impl Producer {
         }
     }
 
-    /// Returns the length of the longest payload that [`Producer::push`] takes.
+    /// Returns the maximum payload length that [`Producer::push`] accepts.
     #[inline(always)]
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// Limits the byte ring to its first `bytes`, until the consumer requests another span.
+    /// Limits the byte ring to its first `bytes` bytes, until the consumer requests another span.
     pub fn set_span(&mut self, bytes: usize) {
         self.wants(units_of(bytes.min(self.memory.shape().bytes())));
     }
 
-    /// Uses `span` units from now on.
+    /// Limits the producer to the first `span` units from now on.
     fn wants(&mut self, span: u32) {
         let shape = self.memory.shape();
         let span = span.max(shape.least_span()).min(shape.units());
@@ -92,9 +96,10 @@ impl Producer {
         self.again_from = self.lap;
     }
 
-    /// Populates the next pages of the part in use, if a message has used the ring; returns false if none is left.
+    /// Populates the next pages of the part in use, if a message has used the byte ring.
+    /// Returns false if no page is left.
     ///
-    /// For a process that has nothing else to do: later messages find these pages present.
+    /// A process that has no other work calls this, so that later messages cause no page faults.
     pub fn populate_ahead(&mut self) -> bool {
         let is_due = self.populated > 0 && self.populated < self.lap_space.span();
         if is_due {
@@ -103,9 +108,10 @@ impl Producer {
         is_due
     }
 
-    /// Sends a message of at most [`Producer::longest`] bytes; `fill` writes the payload into the slice that it is given.
+    /// Sends a message of at most [`Producer::longest`] bytes;
+    /// `fill` writes the payload into its slice.
     ///
-    /// Returns [`Full`] for a longer payload too, which never fits.
+    /// Also returns [`Full`] for a longer payload, which never fits.
     #[inline]
     pub fn push(
         &mut self,
@@ -135,7 +141,8 @@ impl Producer {
         if start + units > self.populated {
             self.populate(start + units);
         }
-        // SAFETY: `block` found the range inside the ring and free or released by the consumer (SYNC POINT ring.consumed), so the producer owns it.
+        // SAFETY: `block` found the range inside the ring,
+        // and free or released by the consumer (SYNC POINT ring.consumed), so the producer owns it.
         unsafe { self.memory.write(start as usize * UNIT, len, fill) };
         if kind == Kind::BytesAtStart {
             self.again_from = self.lap;
@@ -156,7 +163,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Sends a payload from memory, as [`Producer::push`] does; a short one is copied directly into cells.
+    /// Sends a payload from memory, as [`Producer::push`] does;
+    /// a short payload is copied directly into cells.
     #[inline]
     pub fn push_bytes(&mut self, am: u8, header: [u64; 2], bytes: &[u8]) -> Result<(), Full> {
         match bytes.len() {
@@ -181,7 +189,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Sends a payload of at most [`SPREAD`] bytes in adjacent cells; the first is written last.
+    /// Sends a payload of at most [`SPREAD`] bytes in adjacent cells;
+    /// the first cell is written last.
     #[inline(always)]
     fn spread(&mut self, am: u8, header: [u64; 2], payload: &[u8]) -> Result<(), Full> {
         let len = payload.len();
@@ -204,9 +213,10 @@ impl Producer {
         Ok(())
     }
 
-    /// Prefetches, for writing, cells that will be used soon, for a sender of a stream of messages.
-    /// In a ping-pong that would take them away from the consumer, which polls the first of them. Cells that the consumer has not yet read are not
-    /// prefetched either.
+    /// Prefetches for writing the cells that will be used soon,
+    /// for a sender of a stream of messages.
+    /// In a ping-pong this would move cells away from the consumer, which polls the first of them.
+    /// Cells that the consumer has not yet read are not prefetched.
     #[inline(always)]
     pub fn expect_next(&mut self) {
         let each = 1 + self.more;
@@ -216,7 +226,9 @@ impl Producer {
         }
     }
 
-    /// Returns true if the producer owns `count` cells. The consumer may have released more, but its counts are polled rarely, because that costs both sides a round trip.
+    /// Returns true if the producer owns `count` cells.
+    /// The consumer may have released more, but its counts are polled rarely,
+    /// because each poll costs both sides a round trip.
     #[inline(always)]
     fn owns_cells(&mut self, count: u32) -> bool {
         if self.used() + count <= self.memory.shape().cells() {
@@ -260,7 +272,7 @@ impl Producer {
         self.has_cell() && len <= self.longest && self.block(len).is_some()
     }
 
-    /// Prefetches the block that a message like the last one will probably be written to.
+    /// Prefetches the block to which a message like the last one will probably be written.
     #[inline(always)]
     fn expect_block(&self, len: usize) {
         let start = match self.lap_space.next() >= self.again_from {
@@ -288,7 +300,8 @@ impl Producer {
         self.lap_space.find(units)
     }
 
-    /// Populates the units up to `needed`, and some beyond them: a page at a time would cost a page fault each,
+    /// Populates the units up to `needed`, and some more:
+    /// single pages would cost a page fault each,
     /// and the whole span at once would delay this message by a millisecond.
     #[cold]
     fn populate(&mut self, needed: u32) {
@@ -301,8 +314,9 @@ impl Producer {
         self.populated = to;
     }
 
-    /// Returns true if the consumer has released all blocks. If not, its counts are not polled again soon, because each such read costs both sides a round
-    /// trip.
+    /// Returns true if the consumer has released all blocks.
+    /// If not, its counts are not polled again soon,
+    /// because each poll costs both sides a round trip.
     #[cold]
     fn may_restart(&mut self) -> bool {
         self.look();
@@ -314,7 +328,8 @@ impl Producer {
         drained
     }
 
-    /// Returns true if the consumer has published counts that no correct consumer publishes; earlier counts remain in use, later ones are ignored.
+    /// Returns true if the consumer has published counts that no correct consumer publishes.
+    /// The last valid counts stay in use, and all later counts are ignored.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
@@ -333,7 +348,8 @@ impl Producer {
         if consumed.wrapping_sub(self.consumed) > self.used()
             || !self.lap_space.may_give_back(units)
         {
-            // The consumer claims to have released more than was written, or less than it published before.
+            // The consumer claims to have released more than was written,
+            // or less than it had published before.
             self.broken = true;
             return;
         }

@@ -11,7 +11,7 @@ fn ring(cells: u32, bytes: u32) -> (Producer, Consumer) {
     unsafe { (Producer::new(memory.clone()), Consumer::new(memory)) }
 }
 
-/// The payload of message number `n`: its length and bytes follow from the number.
+/// Returns the payload of message number `n`; its bytes follow from the number.
 fn payload(n: u64, len: usize) -> Vec<u8> {
     (0..len)
         .map(|i| (n as usize * 31 + i * 7 + (i >> 8)) as u8)
@@ -104,7 +104,8 @@ fn payloads_of_every_length_arrive_whole() {
     assert_eq!(push(&mut tx, 0, too_long), Err(Full));
 }
 
-/// Sends `count` messages of 256 bytes of which up to `behind` wait, and returns the distance between the first and the last byte used.
+/// Sends `count` messages of 256 bytes, of which up to `behind` are unread.
+/// Returns the distance between the first and the last byte used.
 fn stretch(behind: u64, count: u64) -> usize {
     let (tx, rx) = ring(16, NEAR as u32);
     stretch_of(tx, rx, behind, count)
@@ -145,7 +146,7 @@ fn a_part_for_cores_that_share_the_last_cache_only_is_cycled_through_though_the_
     let (mut tx, rx) = ring(16, 2 * long as u32);
     tx.set_span(long);
     assert_eq!(stretch_of(tx, rx, 0, 8_000), long);
-    // The receiver may choose the other kind of part at any time.
+    // The receiver may choose between a short and a long part at any time.
     for (wish, used) in [(NEAR, lap), (2 * long, 2 * long)] {
         let (mut tx, mut rx) = ring(16, 2 * long as u32);
         tx.set_span(long);
@@ -173,7 +174,7 @@ fn of_a_consumer_that_lags_behind_as_much_is_used_as_either_side_says() {
 #[test]
 fn whatever_a_consumer_claims_to_have_read_blocks_stay_in_the_ring() {
     let memory = RingMemory::on_heap(Shape::new(1 << 10, 64 * UNIT as u32).unwrap());
-    // SAFETY: the only producer, and no consumer.
+    // SAFETY: this is the only producer of this memory, which has no consumer.
     let mut tx = unsafe { Producer::new(memory.clone()) };
     let mut word = 1_u64;
     for n in 0..2_000 {
@@ -210,7 +211,7 @@ fn a_cell_that_no_producer_wrote_breaks_the_ring_and_is_never_read() {
     for word in [1 | 9 << 40, 1 | 153 << 44, 1 | 1 << 40 | 65 << 44] {
         let memory = RingMemory::on_heap(Shape::new(4, 256).unwrap());
         memory.cell(1).words[0].store(word, crate::atomic::Ordering::Release);
-        // SAFETY: the only consumer, and no producer.
+        // SAFETY: this is the only consumer of this memory, which has no producer.
         let mut rx = unsafe { Consumer::new(memory) };
         assert_eq!(rx.pop(|_| ()), Polled::Broken);
         assert!(rx.is_broken() && !rx.is_ready());
@@ -228,7 +229,7 @@ fn sequence_numbers_may_wrap_around() {
     (tx.next, tx.consumed) = (start, start.wrapping_sub(1));
     (rx.next, rx.published) = (start, start.wrapping_sub(1));
     for n in 0..40 {
-        // One cell, two and three, so that the numbers also wrap inside a message.
+        // Messages take one, two and three cells, so the numbers also wrap inside a message.
         let len = 60 * (n as usize % 3);
         push(&mut tx, n, len).unwrap();
         assert!(pop(&mut rx, n, len));
@@ -249,7 +250,7 @@ proptest! {
         let mut queue = std::collections::VecDeque::new();
         let mut n = 0;
         for (send, len, span) in steps {
-            // Occasionally either side requests another span.
+            // Occasionally the consumer or the producer requests another span.
             match span {
                 0..3 => tx.set_span(len),
                 3..6 => rx.wish_span(len),
@@ -300,7 +301,8 @@ fn two_threads_pass_messages_of_all_sizes_in_order() {
         let _ends = Ends(&reader_ended);
         for n in 0..count {
             loop {
-                // Read first, so that what a thread wrote before it ended is visible.
+                // The flag is read before the ring, so everything that the thread wrote before its
+                // end is visible.
                 let ended = writer_ended.load(Ordering::Acquire);
                 if pop(&mut rx, n, len(n)) {
                     break;
@@ -313,7 +315,7 @@ fn two_threads_pass_messages_of_all_sizes_in_order() {
     });
 }
 
-/// Sets a flag when a thread ends, also by a failed assertion, so that a thread that waits for it stops.
+/// A guard that sets a flag when a thread ends or panics, so that a thread that waits for it stops.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {

@@ -1,24 +1,26 @@
-//! The second line: the current call, the rank that it waits for, and why.
+//! The second line of the state page: the current call, and the rank that the call waits for.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64};
 
-/// What a rank waits for in its current call.
+/// The kind of event that a rank waits for in its current call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Waits {
-    /// Nothing; or the wait has been too short to be recorded.
+    /// The rank does not wait, or the wait is too short to be recorded.
     #[default]
     Nothing = 0,
-    /// The receiver of a message.
+    /// The rank waits for the receiver of its message.
     Send = 1,
-    /// A message.
+    /// The rank waits for a message.
     Recv = 2,
-    /// The other members of a nonblocking collective operation; [`Collective`](super::Collective) has the operation.
+    /// The rank waits for the other members of a nonblocking collective operation, which is in
+    /// [`Collective`](super::Collective).
     Collective = 3,
-    /// One of several requests, whichever completes first.
+    /// The rank waits for any one of several requests.
     Any = 4,
-    /// A member of a window; [`AboutWindow`](super::AboutWindow) has the details.
+    /// The rank waits for a member of a window;
+    /// [`AboutWindow`](super::AboutWindow) has the details.
     Window = 5,
 }
 
@@ -35,15 +37,15 @@ impl Waits {
     }
 }
 
-/// The peer of a call that has no peer or accepts any.
+/// The value of the peer for a call that has no peer or accepts any peer.
 pub const NO_PEER: i32 = -1;
-/// The tag of a call that has no tag or accepts any.
+/// The value of the tag for a call that has no tag or accepts any tag.
 pub const NO_TAG: i32 = -1;
 
-/// The rank that a waiting rank waits for, and why.
+/// The peer, the communicator and the message that a waiting rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// The kind of waiting; while it is [`Waits::Nothing`], the other fields are left over from an earlier call.
+    /// The kind of wait; if it is [`Waits::Nothing`], the other fields belong to an earlier call.
     pub waits: Waits,
     /// The communicator's number, [`Collective::comm`](super::Collective).
     pub comm: u64,
@@ -51,9 +53,9 @@ pub struct About {
     pub peer: i32,
     /// The peer's rank in the job, or [`NO_PEER`].
     pub proc: i32,
-    /// The tag, or a negative number.
+    /// The message's tag, or a negative number.
     pub tag: i32,
-    /// The length of the message that is sent, or of the receive's buffer.
+    /// The length in bytes of the message that is sent, or of the receive buffer.
     pub bytes: u64,
     /// The number of requests that the call waits for, including this one.
     pub requests: u32,
@@ -73,24 +75,25 @@ impl Default for About {
     }
 }
 
-/// Set in the call's number until the call ends.
+/// Flag in the number of the latest call that is set until the call ends.
 const INSIDE: u16 = 1 << 15;
 
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(super) struct CallLine {
-    /// Incremented at each `enter` and each `leave`: odd inside a call.
+    /// Counter that each `enter` and each `leave` increments: odd inside a call.
     calls: AtomicU64,
-    /// When the rank began to wait in this call, CLOCK_MONOTONIC nanoseconds; 0 while it does not wait.
+    /// Time at which the rank began to wait in this call, in CLOCK_MONOTONIC nanoseconds;
+    /// 0 while it does not wait.
     since_ns: AtomicU64,
     bytes: AtomicU64,
     comm: AtomicU64,
-    /// The latest call's number, with [`INSIDE`] while it runs.
+    /// The latest call's number, with [`INSIDE`] set while the call runs.
     call: AtomicU16,
     peer: AtomicI32,
     proc: AtomicI32,
     tag: AtomicI32,
-    /// A [`Waits`]; the fields of [`About`] are valid while it is not `Nothing`.
+    /// The kind of wait, a [`Waits`]; the fields of [`About`] are valid unless it is `Nothing`.
     waits: AtomicU32,
     requests: AtomicU32,
 }
@@ -105,7 +108,8 @@ impl CallLine {
     #[inline]
     pub(super) fn leave(&self, call: u16) {
         self.call.store(call, Relaxed);
-        // Otherwise the next call would appear to wait as this one did, even if it waits for no rank.
+        // Without this store the next call would appear to wait like this one,
+        // even if it does not wait.
         self.waits.store(Waits::Nothing as u32, Relaxed);
         self.since_ns.store(0, Relaxed);
         self.count();
@@ -134,12 +138,12 @@ impl CallLine {
         }
     }
 
-    /// Returns the number of calls entered plus the number left.
+    /// Returns the number of calls entered plus the number of calls left.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Relaxed)
     }
 
-    /// Returns the number of the current call, 0 outside of one, and of the latest call.
+    /// Returns the number of the current call (0 outside of a call) and that of the latest call.
     pub(super) fn current_and_latest(&self) -> (u16, u16) {
         let call = self.call.load(Relaxed);
         let latest = call & !INSIDE;

@@ -1,19 +1,21 @@
-//! The third line: the latest collective operation.
+//! The third line of the state page: the latest collective operation.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The arguments that all members must pass alike in a collective operation, as the engine encodes them.
+/// Number of words that encode the arguments that all members must pass alike.
 pub const SIGNATURE_WORDS: usize = 4;
 
 /// The latest collective operation of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
-    /// The communicator's number, the same at all members.
+    /// The communicator's number, which is the same at all members.
     pub comm: u64,
-    /// The number of the operation on its communicator, counted from 1; 0 if there was none.
+    /// The index of the operation on its communicator, counted from 1;
+    /// 0 before the first operation.
     pub round: u64,
-    /// The arguments that all members must pass alike; equal rounds with different words are a mismatched program.
+    /// The encoded arguments that all members must pass alike.
+    /// If words differ for equal rounds, the program is erroneous.
     pub signature: [u64; SIGNATURE_WORDS],
     /// The number of ranks of the communicator.
     pub members: u32,
@@ -29,7 +31,7 @@ pub(super) struct CollectiveLine {
     signature: [AtomicU64; SIGNATURE_WORDS],
     /// The communicator's size while the rank is inside a blocking operation, else 0.
     inside: AtomicU32,
-    /// The communicator's size of the latest operation.
+    /// The size of the latest operation's communicator.
     members: AtomicU32,
 }
 

@@ -1,42 +1,43 @@
-//! The fifth line: the system call on a file that the rank is executing, or the function of a plugin's file.
+//! The fifth line of the state page: the present system call on a file, or function of a plugin.
 
 use super::name::{NAME_WORDS, name_words, read_name, store_name};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The number of words that hold the end of a file's name.
+/// Number of words that store the end of a file's name.
 pub const FILE_NAME_WORDS: usize = NAME_WORDS;
 
-/// Encodes a file's name for [`StatePage::enters_file_call`](super::StatePage): its end, if it is too long.
+/// Encodes a file's name for [`StatePage::enters_file_call`](super::StatePage).
+/// Of a name that is too long only the end is kept.
 pub fn file_name_words(name: &str) -> [u64; FILE_NAME_WORDS] {
     name_words(name)
 }
 
-/// A system call on a file.
+/// A system call on a file, or a function of a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum FileCall {
-    /// Writing at an offset.
+    /// `pwrite`: writing at an offset.
     Pwrite = 1,
-    /// Reading at an offset.
+    /// `pread`: reading at an offset.
     Pread = 2,
-    /// Flushing written data to the disk.
+    /// `fsync`: flushing written data to the disk.
     Fsync = 3,
-    /// Opening or creating.
+    /// `open`: opening or creating a file.
     Open = 4,
-    /// Locking or unlocking a range.
+    /// Locking or unlocking a range of a file.
     Lock = 5,
-    /// Setting the length.
+    /// `ftruncate`: setting the length of a file.
     Ftruncate = 6,
-    /// Reserving space.
+    /// `fallocate`: reserving space for a file.
     Fallocate = 7,
-    /// Closing.
+    /// `close`: closing a file.
     Close = 8,
     /// Opening a plugin's file, which runs its constructors and its entry point.
     PluginStart = 9,
-    /// A plugin's function `query`.
+    /// The function `query` of a plugin.
     PluginQuery = 10,
-    /// A plugin's function `enable`.
+    /// The function `enable` of a plugin.
     PluginEnable = 11,
     /// The function `open` of a transport's plugin.
     PluginOpen = 12,
@@ -59,14 +60,14 @@ impl FileCall {
         FileCall::PluginOpen,
     ];
 
-    /// The file call with this number.
+    /// Returns the file call with this number; `None` if the number is unknown.
     pub fn from_number(number: u32) -> Option<FileCall> {
         FileCall::ALL
             .into_iter()
             .find(|call| *call as u32 == number)
     }
 
-    /// The name as in the manual pages, or that of a plugin's function.
+    /// Returns the name of the system call as in the manual pages, or of the plugin's function.
     pub fn name(self) -> &'static str {
         match self {
             FileCall::Pwrite => "pwrite",
@@ -88,20 +89,20 @@ impl FileCall {
 /// A file call that a rank is executing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InFile {
-    /// The file call.
+    /// The system call or function.
     pub call: FileCall,
-    /// When it began, CLOCK_MONOTONIC nanoseconds.
+    /// Time at which the call began, in CLOCK_MONOTONIC nanoseconds.
     pub since_ns: u64,
-    /// The file's name, or its end.
+    /// The file's name, or the end of it.
     pub name: String,
 }
 
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(super) struct FileLine {
-    /// When it began, CLOCK_MONOTONIC nanoseconds.
+    /// Time at which the call began, in CLOCK_MONOTONIC nanoseconds.
     since_ns: AtomicU64,
-    /// A [`FileCall`]; 0 outside of one.
+    /// The present [`FileCall`] as a number; 0 outside of such calls.
     call: AtomicU32,
     /// The end of the file's name, padded with zeros.
     name: [AtomicU64; FILE_NAME_WORDS],

@@ -1,20 +1,25 @@
-//! The state page: what a rank is doing at present, readable by `mpirun` and by its neighbours.
+//! The state page: what a rank is doing at present,
+//! readable by `mpirun` and by other ranks of the node.
 //!
 //! Each rank of a node has one page in the node's shared segment.
-//! Guarantee: maintaining it costs a few plain stores per MPI call, and no system call.
-//! From it `mpirun` reports the last call of a dead rank and explains a hang.
+//! Guarantee: the upkeep of the page costs a few plain stores per MPI call, and no system call.
+//! From this page `mpirun` reports the last call of a dead rank and explains a hang.
 //!
-//! Protocol: only the owning process stores, always relaxed; any process may load, always relaxed.
-//! The page orders nothing, and only diagnostic messages may depend on it: a reader may see the peer of one call with the tag of the next.
-//! Two stores are exceptions: the time of the `quiet` line publishes what the rank stored before it; and the rank's confinement is published by a flag of
-//! its own (Release) when it is complete, because other ranks build topologies from it.
+//! Protocol: only the owner of the page stores, and any process may load; both are relaxed.
+//! The page orders nothing, so only diagnostic messages may depend on it:
+//! a reader may see the peer of one call with the tag of the next call.
+//! Two stores are exceptions. The time of the `quiet` line publishes what the rank stored before
+//! it. A separate flag (Release) publishes the rank's confinement once it is complete,
+//! because other ranks build topologies from it.
 //! [`StatePage::snapshot`] reads until the call counter is stable, which makes mixed reads rare on real machines.
 //! A page of zero bytes, as in a new memfd, is a valid page of a rank that has not started yet.
 //!
-//! With several threads, a rank stores the latest call of any of them, and the first of several concurrent collective operations.
+//! With several threads, the page has the latest call of any thread,
+//! and the first of several concurrent collective operations.
 
 //!
-//! Each subject has a cache line and a file of its own: `process`, `call`, `collective`, `progress`, `file`, `window`, `quiet`.
+//! Each subject has its own cache line and file:
+//! `process`, `call`, `collective`, `progress`, `file`, `window`, `quiet`.
 
 mod call;
 mod collective;
@@ -44,7 +49,7 @@ use progress::ProgressLine;
 use quiet::QuietLine;
 use window::WindowLine;
 
-/// A rank's page; seven cache lines, so that two ranks' pages never share one.
+/// A rank's state page of seven cache lines; two ranks' pages never share a line.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct StatePage {
@@ -66,27 +71,28 @@ pub struct State {
     pub rank: u32,
     /// The rank's phase; an unknown number counts as [`Phase::Absent`].
     pub phase: Phase,
-    /// The current call's number in the function table, 0 outside MPI.
+    /// The current call's number in the function table; 0 outside of MPI calls.
     pub call: u16,
-    /// The latest call, ended or not, 0 if there was none.
+    /// The number of the latest call, which may have ended; 0 before the first call.
     pub last_call: u16,
-    /// Calls entered plus calls left.
+    /// The number of calls entered plus the number of calls left.
     pub calls: u64,
     /// The rank that the call waits for, and why.
     pub about: About,
-    /// When the rank began to wait, 0 if it does not wait.
+    /// Time at which the rank began to wait, in CLOCK_MONOTONIC nanoseconds; 0 if it does not wait.
     pub since_ns: u64,
     /// The latest collective operation, which may be complete.
     pub collective: Collective,
     /// The wire of the hardware barrier that the rank drives.
     pub barrier_wire: Option<BarrierWire>,
-    /// The system call on a file that it is executing.
+    /// The system call on a file, or the plugin's function, that the rank is executing.
     pub in_file: Option<InFile>,
-    /// The window that it waits at.
+    /// The window at which the rank waits.
     pub at_window: Option<AboutWindow>,
-    /// Incremented, with wrap-around, whenever the progress engine has made progress; only the difference between two snapshots is meaningful.
+    /// Counter that is incremented, with wrap-around, whenever the progress engine makes progress.
+    /// Only the difference between two snapshots is meaningful.
     pub progress: u64,
-    /// What the rank has seen at the latest sleep of a wait.
+    /// The rank's state at the latest sleep of a wait.
     pub quiet: Quiet,
 }
 
@@ -101,7 +107,7 @@ impl StatePage {
         self.process.confine(here);
     }
 
-    /// Returns the confinement published with [`StatePage::confine`]; `None` before.
+    /// Returns the confinement that [`StatePage::confine`] has published; `None` before that.
     pub fn confinement(&self) -> Option<Confinement> {
         self.process.confinement()
     }
@@ -123,18 +129,19 @@ impl StatePage {
         self.call.enter(call);
     }
 
-    /// Records the end of the call.
+    /// Records the end of the MPI call.
     #[inline]
     pub fn leave(&self, call: u16) {
         self.call.leave(call);
     }
 
-    /// Sets which rank the current call waits for, and why.
+    /// Records which rank the current call waits for, and why.
     pub fn about(&self, about: &About) {
         self.call.set_about(about);
     }
 
-    /// As [`StatePage::about`], for a wait at a window; the kind of waiting is [`Waits::Window`], whatever `about.waits` is.
+    /// As [`StatePage::about`], for a wait at a window;
+    /// the kind of wait is always [`Waits::Window`].
     pub fn about_window(&self, about: &About, window: &AboutWindow) {
         self.window.set(window);
         self.about(&About {
@@ -148,8 +155,9 @@ impl StatePage {
         self.call.calls()
     }
 
-    /// Records that the rank has begun to wait; only the first time within a call counts.
-    /// Called on the slow path of waiting, so that a fast call never reads a clock.
+    /// Records that the rank has begun to wait;
+    /// only the first call of this function within an MPI call counts.
+    /// The slow path of waiting calls this function, so a fast MPI call never reads a clock.
     #[inline]
     pub fn waits_since(&self, now_ns: u64) {
         self.call.waits_since(now_ns);
@@ -168,7 +176,7 @@ impl StatePage {
         self.collective.begin(comm, members, round, signature);
     }
 
-    /// Sets whether the rank is inside the latest collective operation and blocked in it.
+    /// Records whether the rank is blocked in the latest collective operation.
     #[inline]
     pub fn inside(&self, inside: bool) {
         self.collective.set_inside(inside);
@@ -186,7 +194,7 @@ impl StatePage {
         self.progress.set_barrier_wire(wire, entered, released);
     }
 
-    /// Sets the core on which the rank waits; `None` if it waits on none.
+    /// Records the core on which the rank waits; `None` if it does not wait on a core.
     #[inline]
     pub fn waits_on(&self, core: Option<u32>) {
         self.progress.set_core(core);
@@ -198,7 +206,7 @@ impl StatePage {
         self.progress.core()
     }
 
-    /// Counts that the progress engine has made progress.
+    /// Counts one step of progress of the progress engine.
     #[inline]
     pub fn progressed(&self) {
         self.progress.count();
@@ -215,13 +223,13 @@ impl StatePage {
         self.file.enter(call, now_ns, name);
     }
 
-    /// Records the end of the system call.
+    /// Records the end of the system call on a file.
     #[inline]
     pub fn leaves_file_call(&self) {
         self.file.leave();
     }
 
-    /// Returns a copy of the page, which does not change while the caller reads it.
+    /// Returns a copy of the page; the page itself may change meanwhile.
     pub fn snapshot(&self) -> State {
         let mut state = self.read();
         for _ in 0..8 {
@@ -235,7 +243,7 @@ impl StatePage {
     }
 
     fn read(&self) -> State {
-        // Read first, so that all other fields are as recent as this one or newer.
+        // The quiet line is read first, so that all other fields are at least as recent.
         let quiet = self.quiet.latest();
         let (call, last_call) = self.call.current_and_latest();
         let about = self.call.about();

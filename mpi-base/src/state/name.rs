@@ -1,12 +1,12 @@
-//! The end of a name, encoded in words that can be stored and loaded one by one.
+//! The end of a name, encoded in words that are stored and loaded one by one.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The number of words, each of eight bytes of the end of a name.
+/// Number of words of an encoded name, with eight bytes of the name each.
 pub(super) const NAME_WORDS: usize = 6;
 
-/// Encodes a name: its end, if it is too long, padded with zeros.
+/// Encodes a name, padded with zeros; of a name that is too long only the end is kept.
 pub(super) fn name_words(name: &str) -> [u64; NAME_WORDS] {
     let bytes = crate::text::to_bytes(name);
     let end = &bytes[bytes.len().saturating_sub(NAME_WORDS * 8)..];

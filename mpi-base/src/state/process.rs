@@ -1,17 +1,18 @@
-//! The first line: the rank's process, phase and confinement. Written at start and finalize only.
+//! The first line of the state page: the rank's process, phase and confinement, written only at
+//! initialization and finalization.
 
 use crate::hardware::{Confinement, Kind};
 use std::fmt;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// The phase of a rank's life.
+/// The phase of a rank between start and finalization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Phase {
-    /// The page is untouched: the rank has not reached `MPI_Init`, and perhaps never will.
+    /// The page is untouched: the rank has not called `MPI_Init`, and perhaps never will.
     Absent = 0,
-    /// In `MPI_Init`.
+    /// The rank is in `MPI_Init`.
     Starting = 1,
     /// `MPI_Init` has returned and `MPI_Finalize` has not.
     Running = 2,
@@ -20,7 +21,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// An unknown number counts as [`Phase::Absent`].
+    /// Decodes a phase; an unknown number counts as [`Phase::Absent`].
     fn from_number(number: u32) -> Phase {
         match number {
             1 => Phase::Starting,
@@ -48,7 +49,7 @@ pub(super) struct ProcessLine {
     pid: AtomicU32,
     rank: AtomicU32,
     phase: AtomicU32,
-    /// The words of a [`Confinement`], valid once `placed` is not 0.
+    /// The words of the [`Confinement`], valid if `placed` is not 0.
     place: [AtomicU32; Kind::ALL.len()],
     placed: AtomicU32,
 }

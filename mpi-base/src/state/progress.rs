@@ -1,4 +1,5 @@
-//! The fourth line, the most frequently written: the progress engine's counter, the core on which the rank waits, and the wire of the hardware barrier.
+//! The fourth line of the state page, which changes most often:
+//! the progress counter, the core on which the rank waits, and the wire of the hardware barrier.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -6,11 +7,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// A wire of the hardware barrier, as seen by the rank that drives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWire {
-    /// The wire's index on the board, from 0; the rank's own number.
+    /// The wire's index on the board, counted from 0, which is also the rank's node number there.
     pub wire: u32,
     /// The number of barriers of `MPI_COMM_WORLD` that this rank has entered.
     pub entered: u64,
-    /// The number of those that it has seen released; less than `entered` while it waits in a barrier.
+    /// The number of these barriers that the rank has seen released;
+    /// less than `entered` while the rank waits in a barrier.
     pub released: u64,
 }
 
@@ -21,7 +23,7 @@ pub(super) struct ProgressLine {
     // The rank's wire of the hardware barrier, if it drives one: written at each barrier.
     barrier_entered: AtomicU64,
     barrier_released: AtomicU64,
-    /// The wire's index plus one; 0 if there is none.
+    /// The index of the wire plus one; 0 without a wire.
     wire_plus_one: AtomicU32,
     /// The core on which the rank last waited plus one, if cores are oversubscribed; 0 if unknown.
     core: AtomicU32,
@@ -30,7 +32,7 @@ pub(super) struct ProgressLine {
 impl ProgressLine {
     #[inline]
     pub(super) fn count(&self) {
-        // A load and a store, not a read-modify-write: only the owner writes here.
+        // The counter needs no read-modify-write, because only the owner writes it.
         self.progress
             .store(self.progress.load(Relaxed).wrapping_add(1), Relaxed);
     }

@@ -1,7 +1,10 @@
-//! The seventh line: evidence that only other ranks can end this rank's wait. Written before each sleep of a wait, never by a call that does not sleep.
+//! The seventh line of the state page: evidence that only other ranks can end this rank's wait.
+//! It is written before each sleep of a wait, and never by a call that does not sleep.
 //!
-//! A rank is *quiet* at a time if it is inside a wait of the engine, polls all transports and its condition once from beginning to end after that time, and finds nothing.
-//! If all ranks of a job are quiet at one time, and no message is in flight between them, no rank will ever make progress again
+//! A rank is *quiet* at a time if it is inside a wait of the engine, and a complete poll of all
+//! transports and of its condition that began after that time found nothing.
+//! If all ranks of a job are quiet at the same time and no message is in flight between them,
+//! no rank will ever make progress again
 //! (the termination of a distributed computation: F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2, 1987).
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -10,15 +13,18 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The state of a rank at the latest sleep of a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quiet {
-    /// Number of waits of this rank that have slept, plus the number of times that a wait slept again after something had arrived.
+    /// Number of waits of this rank that have slept,
+    /// plus number of further sleeps after an arrival.
     pub waits: u64,
-    /// A poll of everything that began after this time found nothing, CLOCK_MONOTONIC nanoseconds; 0 before the first.
+    /// A complete poll that began after this time found nothing;
+    /// in CLOCK_MONOTONIC nanoseconds, 0 before the first such poll.
     pub checked_ns: u64,
-    /// The number of messages accepted since the rank's start by transports that count their messages.
+    /// Number of messages that transports with message counters have accepted since the rank's
+    /// start.
     pub sent: u64,
-    /// The number of messages that these transports have delivered.
+    /// Number of messages that these transports have delivered since the rank's start.
     pub received: u64,
-    /// The system's ID of the waiting thread.
+    /// The system's ID of the thread that waits.
     pub thread: u32,
     /// True if something other than the ranks of this job may end the wait: another job, another thread of this process inside MPI, a file,
     /// a time limit, fault tolerance, or a transport that does not count its messages.
@@ -43,7 +49,8 @@ impl QuietLine {
         self.thread.store(quiet.thread, Relaxed);
         self.is_open.store(quiet.is_open.into(), Relaxed);
         self.waits.store(quiet.waits, Relaxed);
-        // SYNC POINT state.quiet: a reader of this time sees what the rank had stored before its poll began.
+        // SYNC POINT state.quiet: a reader of this time sees everything that the rank stored
+        // before its poll.
         self.checked_ns.store(quiet.checked_ns, Release);
     }
 

@@ -1,4 +1,5 @@
-//! Tests of the state page: a snapshot returns what the owner stored, and the page's lines are laid out as documented.
+//! Tests of the state page: a snapshot returns what the owner stored,
+//! and each line has its documented layout.
 
 use super::*;
 

@@ -1,23 +1,24 @@
-//! The sixth line: the window that the rank waits at, written once the wait has lasted for a while.
+//! The sixth line of the state page: the window at which the rank waits,
+//! written once the wait has lasted for a while.
 
 use super::name::{NAME_WORDS, name_words, read_name, store_name};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The action of a member for which a rank waits at a window.
+/// The action of another member that a rank waits for at a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum WindowNeed {
-    /// A value that this version does not know.
+    /// A value that this version of the library does not know.
     #[default]
     Unknown = 0,
-    /// The member's lock.
+    /// The member must grant its lock.
     Lock = 1,
-    /// The member's post: that it exposes its part of the window.
+    /// The member must post, which exposes its part of the window.
     Post = 2,
-    /// The member's completion: that it ends its accesses.
+    /// The member must complete, which ends its accesses.
     Complete = 3,
-    /// The member's execution of accesses that were sent to it.
+    /// The member must execute accesses that were sent to it.
     Answer = 4,
 }
 
@@ -33,16 +34,18 @@ impl WindowNeed {
     }
 }
 
-/// The window that a rank waits at, and why; [`About`](super::About) has the member.
+/// The window at which a rank waits, and the reason; [`About`](super::About) has the member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AboutWindow {
-    /// The window's name, or its end; empty if it has none.
+    /// The window's name, or the end of it; empty if the window has no name.
     pub name: String,
     /// The action that the member has to perform.
     pub need: WindowNeed,
-    /// The rank in the job that can end the wait: the holder of the lock, else the member; `None` if it is unknown or not on this node.
+    /// The rank in the job that can end the wait: the holder of the lock, or else the member.
+    /// `None` if that rank is unknown or not on this node.
     pub on: Option<u32>,
-    /// The calls entered plus left by that rank when the wait began; equal to the present number if it has made none since.
+    /// The number of calls that this rank had entered plus left when the wait began.
+    /// If the present number is equal, the rank has made no call since.
     pub calls: u64,
 }
 
@@ -51,7 +54,7 @@ pub struct AboutWindow {
 pub(super) struct WindowLine {
     /// The value of [`AboutWindow::calls`].
     calls: AtomicU64,
-    /// A [`WindowNeed`].
+    /// The kind of action, a [`WindowNeed`].
     need: AtomicU32,
     /// The rank in the job of [`AboutWindow::on`] plus one; 0 if it is unknown.
     on: AtomicU32,
@@ -68,7 +71,7 @@ impl WindowLine {
         self.calls.store(window.calls, Relaxed);
     }
 
-    /// The latest window, at which the rank may have stopped waiting.
+    /// Returns the latest window; the rank may have stopped waiting there.
     pub(super) fn latest(&self) -> AboutWindow {
         AboutWindow {
             name: read_name(&self.name),

@@ -1,7 +1,8 @@
 //! Models of post, start, complete and wait; [`crate::loom_models`] describes how to run them.
 //!
-//! A member here does what `MPI_Win_post` and its siblings do: it counts with [`Awaited`], publishes through [`Line`] and is woken through [`Arrivals`].
-//! The data of a window are written with relaxed stores, so that only the protocol orders them.
+//! A member here does what `MPI_Win_post`, `start`, `complete` and `wait` do: it counts with
+//! [`Awaited`], publishes through [`Line`] and is woken through [`Arrivals`].
+//! The data of a window are written with relaxed stores, so only the protocol orders them.
 #![allow(unsafe_code)]
 
 use loom::sync::Arc;
@@ -14,7 +15,7 @@ use crate::loom_models::check;
 
 /// The words of a window of `N` members that share a node.
 struct Words<const N: usize> {
-    /// `lines[reader][writer]`.
+    /// The line that member `writer` publishes to member `reader`, at `lines[reader][writer]`.
     lines: [[Line; N]; N],
     arrivals: [Arrivals; N],
     doorbells: [Doorbell; N],
@@ -22,7 +23,7 @@ struct Words<const N: usize> {
     parts: [AtomicU64; N],
 }
 
-/// One member, as its own thread sees it.
+/// One member with its counts, used by its own thread.
 struct Member<const N: usize> {
     words: Arc<Words<N>>,
     me: usize,
@@ -103,7 +104,8 @@ impl<const N: usize> Member<N> {
     }
 }
 
-/// An access epoch sees what a member wrote before its post, and the member sees the epoch's writes after its wait; twice in a row.
+/// An access epoch sees what a member wrote before its post, and the member sees the epoch's writes
+/// after its wait; the model runs two epochs.
 #[test]
 fn an_epoch_lies_between_the_post_and_the_wait_of_its_number() {
     check(|| {
@@ -126,7 +128,8 @@ fn an_epoch_lies_between_the_post_and_the_wait_of_its_number() {
     });
 }
 
-/// Both expose and both access, each asleep until the other one is ready: no member stays asleep.
+/// Both members expose and access, and each sleeps until the other is ready:
+/// no member stays asleep.
 #[test]
 fn two_members_that_expose_to_each_other_end_their_epochs() {
     check(|| {
@@ -146,7 +149,8 @@ fn two_members_that_expose_to_each_other_end_their_epochs() {
     });
 }
 
-/// A member of the next epoch's group may post at any time: its post admits no member to the epoch of another member.
+/// A member of the next epoch's group may post at any time;
+/// this post does not admit a member to the epoch of another member.
 #[test]
 fn a_post_from_outside_of_the_group_is_kept_for_its_own_epoch() {
     check(|| {
@@ -167,12 +171,14 @@ fn a_post_from_outside_of_the_group_is_kept_for_its_own_epoch() {
     });
 }
 
-/// A completion of a member outside of the exposure's group, for an earlier or a later epoch, ends no epoch of others.
+/// A completion of a member outside of the exposure's group belongs to an earlier or later epoch,
+/// and ends no epoch of other members.
 #[test]
 fn an_exposure_of_two_ends_when_both_have_completed() {
     check(|| {
         let [mut target, first, second] = members::<3>();
-        // No member waits for the posts: another model checks that a waiting one is admitted, and three waiting members are too many for loom.
+        // No member waits for posts: three waiting members are too many for loom,
+        // and another model checks that a waiting member is admitted.
         let accessing = |mut member: Member<3>| {
             thread::spawn(move || {
                 member.start_nocheck(&[0]);
@@ -189,7 +195,8 @@ fn an_exposure_of_two_ends_when_both_have_completed() {
     });
 }
 
-/// An epoch that does not wait for its post consumes that post all the same, so the next start waits for the next one.
+/// An epoch that does not wait for its post still consumes it, so the next start waits for the next
+/// post.
 #[test]
 fn an_epoch_without_check_takes_its_post_with_it() {
     check(|| {
@@ -219,7 +226,8 @@ fn an_epoch_without_check_takes_its_post_with_it() {
     });
 }
 
-/// SYNC POINT window.arrival: a rank that waits for two arrivals is woken, although only the second one rings.
+/// SYNC POINT window.arrival: a rank that waits for two arrivals is woken although only the second
+/// one rings the doorbell.
 #[test]
 fn the_last_of_those_that_are_waited_for_rings() {
     check(|| {

@@ -1,12 +1,15 @@
-//! Memory ordering of flushes: accesses to mapped window memory before a flush are ordered before all that follow, at every rank.
+//! Memory ordering of flushes: accesses to mapped window memory before a flush are ordered before
+//! all accesses after the flush, at every rank.
 //!
-//! Accesses are plain loads and stores. A processor may execute later loads before earlier stores, so a flush after a store is a full fence;
-//! a flush after no access, and on x86-64 after only loads and atomic instructions, executes no instruction.
+//! Accesses are plain loads and stores. A processor may execute later loads before earlier stores,
+//! so a flush after a store is a full fence.
+//! A flush after no access executes no instruction; on x86-64 this also holds after only loads and
+//! atomic instructions.
 
 use crate::atomic::{Ordering, fence};
 use std::cell::Cell;
 
-/// The accesses of one process to members' memory since its last flush.
+/// The unflushed accesses of one process to members' memory.
 #[derive(Debug, Default)]
 pub struct AccessOrder {
     /// True after an access that later accesses of this process may overtake.
@@ -14,14 +17,16 @@ pub struct AccessOrder {
 }
 
 impl AccessOrder {
-    /// Records that this process has stored into memory of a member.
+    /// Records that this process has stored into a member's memory.
     #[inline(always)]
     pub fn has_stored(&self) {
         self.unordered.set(true);
     }
 
-    /// Records that this process has loaded from memory of a member, or changed it with an atomic instruction.
-    /// On x86-64 no later access overtakes either (Intel SDM volume 3, 9.2.2); the model checker models no processor.
+    /// Records that this process has loaded from a member's memory or has changed it with an atomic
+    /// instruction.
+    /// On x86-64 no later access overtakes these (Intel SDM volume 3, 9.2.2);
+    /// the model checker has no model of a processor.
     #[inline(always)]
     pub fn has_loaded(&self) {
         if cfg!(any(loom, not(target_arch = "x86_64"))) {
@@ -29,7 +34,7 @@ impl AccessOrder {
         }
     }
 
-    /// Orders this process's earlier accesses to members' memory before all that follow.
+    /// Orders this process's earlier accesses to members' memory before all later accesses.
     #[inline(always)]
     pub fn flush(&self) {
         if self.unordered.replace(false) {
@@ -38,7 +43,8 @@ impl AccessOrder {
     }
 }
 
-/// Models of flushes; [`crate::loom_models`] describes how to run them. All data move with relaxed loads and stores, so that only flushes order them.
+/// Models of flushes; [`crate::loom_models`] describes how to run them.
+/// All data are accessed with relaxed loads and stores, so only flushes order them.
 #[cfg(all(test, loom))]
 mod loom_models {
     use super::AccessOrder;
@@ -47,7 +53,7 @@ mod loom_models {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// The accesses of one rank, which flushes them itself.
+    /// Stores a value into a member's memory and flushes.
     fn put(order: &AccessOrder, to: &AtomicU64, value: u64) {
         order.has_stored();
         to.store(value, Relaxed);
@@ -58,7 +64,7 @@ mod loom_models {
         from.load(Relaxed)
     }
 
-    /// Put, flush, then a flag on another path: the rank that reads the flag sees the data.
+    /// Put, flush, then a flag in other memory: a rank that reads the flag also sees the data.
     #[test]
     fn data_put_and_flushed_are_visible_to_notified_ranks() {
         check(|| {
@@ -79,7 +85,8 @@ mod loom_models {
         });
     }
 
-    /// Each of two ranks puts to the other, flushes and then polls for the other's put: at least one sees it.
+    /// Two ranks each put to the other, flush, and then poll for the other's put:
+    /// at least one sees it.
     #[test]
     fn of_two_ranks_that_put_flush_and_get_one_sees_the_other() {
         check(|| {

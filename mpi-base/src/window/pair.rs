@@ -1,19 +1,25 @@
-//! Post, start, complete, wait: a member's counts of the others' posts and completions, and its wake-up.
+//! Post, start, complete, wait: a member's counts of the other members' posts and completions,
+//! and its wake-up.
 //!
-//! Each member publishes to each other member how often it has posted and how often it has completed ([`super::Line`], or messages between nodes).
-//! The other member counts how many of those it has consumed ([`Awaited`]): an access epoch consumes one post, an exposure epoch one completion.
-//! An access epoch that does not wait for its post, because the program asserts that it has arrived, consumes one too.
+//! Each member publishes to each other member its numbers of posts and of completions
+//! ([`super::Line`], or messages between nodes).
+//! The other member counts how many of these it has consumed ([`Awaited`]):
+//! an access epoch consumes one post, an exposure epoch one completion.
+//! If the program asserts that the post has arrived, an access epoch does not wait for it,
+//! but still consumes it.
 //!
-//! Guarantee: the n-th post belongs to the n-th epoch. An early post is kept for its epoch, a post of a member outside of a group
-//! admits no member of the group, and the counters may wrap around.
-//! An epoch's accesses are ordered after the target's stores before its post, and the target's later accesses after those of the members that have completed.
+//! Guarantee: the n-th post belongs to the n-th epoch.
+//! An early post is kept for its epoch, and a post of a member outside of a group
+//! admits no member of the group. The counters may wrap around.
+//! An epoch's accesses are ordered after the target's stores before its post. The target's later
+//! accesses are ordered after those of the members that have completed.
 
 #![allow(unsafe_code)]
 
 use super::settle;
 use crate::atomic::{AtomicU32, Ordering};
 
-/// The posts and completions of another member that this one has consumed.
+/// The numbers of posts and completions of another member that this member has consumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Awaited {
     posts: u32,
@@ -21,19 +27,20 @@ pub struct Awaited {
 }
 
 impl Awaited {
-    /// Begins an access epoch at the other member, which consumes one more of its posts.
+    /// Begins an access epoch at the other member, which consumes the member's next post.
     #[inline]
     pub fn start(&mut self) {
         self.posts = self.posts.wrapping_add(1);
     }
 
-    /// Returns true if the first `posted` posts include that of the epoch started last.
+    /// Returns true if the first `posted` posts include the post of the last started epoch.
     #[inline]
     pub fn has_posted(self, posted: u32) -> bool {
         has_reached(posted, self.posts)
     }
 
-    /// Returns true if the other member, which has completed `completed` times, has ended its part of the exposure epoch.
+    /// Returns true if the other member has ended its part of the exposure epoch;
+    /// `completed` is its number of completions.
     #[inline]
     pub fn has_completed(self, completed: u32) -> bool {
         has_reached(completed, self.completions.wrapping_add(1))
@@ -46,10 +53,11 @@ impl Awaited {
     }
 }
 
-/// The number of posts and completions that a member has received from all members, so that a waiting member is woken once, by the last one that it needs.
+/// The number of posts and completions that a member has received from all members.
+/// The last arrival that a waiting member needs wakes it, so the member wakes only once.
 ///
 /// SYNC POINT `window.arrival`: a waiting rank publishes the count at which it must be woken: the number received plus the number missing.
-/// Further arrivals can only raise that count, so an earlier value is never too large.
+/// Further arrivals can only raise this count, so a stale value is never too large.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Arrivals {
@@ -62,12 +70,13 @@ pub struct Arrivals {
 unsafe impl crate::mem::Shared for Arrivals {}
 
 impl Arrivals {
-    /// No arrivals yet.
+    /// Returns a count without arrivals.
     pub fn new() -> Arrivals {
         Arrivals::default()
     }
 
-    /// Counts an arrival whose own counter has been stored before; returns true if the member may have to be woken.
+    /// Counts an arrival, whose own counter has been stored before.
+    /// Returns true if the caller may have to wake the member.
     #[inline]
     pub fn arrive(&self) -> bool {
         // SYNC POINT window.arrival
@@ -76,7 +85,8 @@ impl Arrivals {
         has_reached(count, self.wake_at.load(Ordering::SeqCst))
     }
 
-    /// Returns true if nothing is missing; otherwise requests a wake-up when `missing()` more have arrived (owner only).
+    /// Returns true if no arrival is missing.
+    /// Otherwise requests a wake-up after `missing()` more arrivals (owner only).
     #[inline]
     pub fn are_in(&self, missing: impl FnOnce() -> u32) -> bool {
         let come = self.count.load(Ordering::SeqCst);
@@ -92,7 +102,7 @@ impl Arrivals {
     }
 }
 
-/// Returns true if a wrapping counter has reached `expected`, which is less than 2^31 ahead of it.
+/// Returns true if a wrapping counter has reached `expected`, which must be less than 2^31 ahead.
 #[inline]
 pub fn has_reached(counter: u32, expected: u32) -> bool {
     counter.wrapping_sub(expected) as i32 >= 0
@@ -107,7 +117,7 @@ mod tests {
         let mut awaited = Awaited::default();
         awaited.start();
         assert!(!awaited.has_posted(0) && awaited.has_posted(1) && awaited.has_posted(2));
-        // The second post came early; a third epoch needs one more.
+        // The second post came before its epoch; a third epoch needs another post.
         awaited.start();
         assert!(awaited.has_posted(2));
         awaited.start();

@@ -1,18 +1,29 @@
-//! The mode of updates: whether accumulates update a member's memory by atomic instructions or under the locks of stripes.
+//! The mode of updates: accumulates update a member's memory either by atomic instructions or
+//! under the locks of stripes.
 //!
 //! One atomic instruction updates one element.
-//! A pass of plain loads and stores updates many elements at a tenth of the cost for each, but must exclude every other accumulate on them.
-//! So each member's memory has a mode ([`UpdateMode`]): with atomics, no member takes a lock; with stripes, every member locks a [`Stripe`] first.
+//! A pass of plain loads and stores updates many elements at a tenth of the cost per element,
+//! but must exclude all other accumulates on these elements.
+//! So each member's memory has a mode ([`UpdateMode`]):
+//! in the mode of atomics no member takes a lock;
+//! in the mode of stripes every member first locks a [`Stripe`].
 //!
-//! An update by atomic instructions raises a flag in a line of its process ([`Updating`]), reads the mode, updates, and lowers the flag: two stores and a load.
-//! The change to stripes executes, on both sides, the fence between the first two of these steps ([`crate::fence`]).
-//! The member that begins it announces it in the mode; each member that finds the announcement executes [`crate::fence::heavy`], waits until no flag for this memory is up,
-//! and then sets the mode. So the change needs no member in particular, and no member waits for one that has ended.
-//! The change back needs no fence: it is made while all stripes are locked, and a member reads the mode again after it has locked a stripe.
-//! The mode carries a version, so that a late end of one change is not mistaken for the end of a later one.
+//! An update by atomic instructions raises a flag of its process ([`Updating`]), reads the mode,
+//! updates, and lowers the flag: two stores and a load.
+//! The change to stripes executes the fence between the first two of these steps, on both sides
+//! ([`crate::fence`]).
+//! The member that begins the change announces it in the mode.
+//! Each member that reads the announcement executes [`crate::fence::heavy`],
+//! waits until no flag for this memory is up, and then sets the mode.
+//! So any member can complete the change, and no member waits for a member that has ended.
+//! The change back needs no fence: it is made while all stripes are locked,
+//! and a member reads the mode again after it has locked a stripe.
+//! The mode has a version, so a late end of one change is not mistaken for the end of a later
+//! change.
 //!
-//! SYNC POINT `window.update`: a member that has raised its flag reads the mode afterwards; a member that has read the announcement reads the flags afterwards.
-//! At least one of the two sees the other.
+//! SYNC POINT `window.update`: a member that has raised its flag then reads the mode;
+//! a member that has read the announcement then reads the flags.
+//! At least one of these two members sees the other's store.
 
 use super::Stripe;
 use crate::atomic::{AtomicU32, Ordering};
@@ -20,12 +31,12 @@ use crate::fence::{heavy, light};
 
 const PHASE: u32 = 3;
 const ATOMICS: u32 = 0;
-/// The change to stripes is announced; flags may still be up.
+/// The change to stripes is announced, and flags may still be up.
 const CHANGING: u32 = 1;
 const STRIPES: u32 = 2;
 const VERSION: u32 = 4;
 
-/// The mode of one member's memory; zeroed memory is the mode with atomics.
+/// The mode of updates of one member's memory; zeroed memory is the mode of atomics.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct UpdateMode(AtomicU32);
@@ -35,7 +46,8 @@ pub struct UpdateMode(AtomicU32);
 #[allow(unsafe_code)]
 unsafe impl crate::mem::Shared for UpdateMode {}
 
-/// Marks whether one process is inside an update by atomic instructions: 0, or one more than the number of the memory that it updates.
+/// The flag of one process: 0, or one more than the number of the memory that the process is
+/// updating by atomic instructions.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Updating(AtomicU32);
@@ -46,12 +58,13 @@ pub struct Updating(AtomicU32);
 unsafe impl crate::mem::Shared for Updating {}
 
 impl Updating {
-    /// No update.
+    /// Returns a lowered flag.
     pub fn new() -> Updating {
         Updating::default()
     }
 
-    /// Runs `update`, which updates memory number `memory` by atomic instructions, if that memory's mode allows it (owner only).
+    /// Runs `update`, which updates memory number `memory` by atomic instructions,
+    /// if the mode allows it (owner only).
     /// Returns true if it has run.
     #[inline(always)]
     pub fn atomically(&self, mode: &UpdateMode, memory: u32, update: impl FnOnce()) -> bool {
@@ -63,8 +76,9 @@ impl Updating {
         allowed
     }
 
-    /// Raises the flag. Returns true if the caller may update memory number `memory` by atomic instructions until it calls [`Updating::end`], which it must
-    /// call in both cases (owner only).
+    /// Raises the flag. Returns true if the caller may update memory number `memory` by atomic
+    /// instructions.
+    /// In both cases the caller must then call [`Updating::end`] (owner only).
     #[inline(always)]
     pub fn begin(&self, mode: &UpdateMode, memory: u32) -> bool {
         self.0.store(memory + 1, Ordering::Relaxed);
@@ -87,12 +101,13 @@ impl Updating {
 }
 
 impl UpdateMode {
-    /// The mode with atomics.
+    /// Returns the mode of atomics.
     pub fn new() -> UpdateMode {
         UpdateMode::default()
     }
 
-    /// Returns true if updates take the locks of stripes. A result of true stays valid while the caller holds a stripe.
+    /// Returns true if updates take the locks of stripes.
+    /// The result true stays valid while the caller holds a stripe.
     #[inline]
     pub fn is_stripes(&self) -> bool {
         self.0.load(Ordering::Acquire) & PHASE == STRIPES
@@ -100,7 +115,7 @@ impl UpdateMode {
 
     /// Changes from atomics to stripes, or completes a change that another member has begun.
     /// `is_raised` returns true while the flag of a living member is up for this memory.
-    /// Returns false if the system refuses the fence; the mode is then the one with atomics.
+    /// Returns false if the system refuses the fence; the mode is then the mode of atomics.
     #[cold]
     pub fn change_to_stripes(&self, mut is_raised: impl FnMut() -> bool) -> bool {
         let found = self.0.load(Ordering::Acquire);
@@ -111,7 +126,7 @@ impl UpdateMode {
                 let begun =
                     (self.0).compare_exchange(found, changing, Ordering::SeqCst, Ordering::Relaxed);
                 if begun.is_err() {
-                    // Another member has changed the mode meanwhile; the caller reads it again.
+                    // Another member has changed the mode meanwhile, so the caller reads it again.
                     return true;
                 }
             }
@@ -126,7 +141,8 @@ impl UpdateMode {
             true => found & !PHASE | STRIPES,
             false => (found & !PHASE).wrapping_add(VERSION) | ATOMICS,
         };
-        // Another member may have completed the change, and even begun the next one, which has another version.
+        // Another member may have completed this change, and even have begun the next one,
+        // whose version differs.
         let _ = (self.0).compare_exchange(changing, next, Ordering::AcqRel, Ordering::Relaxed);
         ordered
     }
@@ -136,13 +152,15 @@ impl UpdateMode {
         let found = self.0.load(Ordering::Relaxed);
         if found & PHASE == STRIPES {
             let next = (found & !PHASE).wrapping_add(VERSION) | ATOMICS;
-            // Nothing else changes this phase, and the caller is the only one that holds all stripes.
+            // This phase does not change here: the caller is the only member that holds all
+            // stripes.
             self.0.store(next, Ordering::Release);
         }
     }
 }
 
-/// Runs `update` under the locks of those of `stripes` that `wanted` names, in their order, so that no two members wait for each other.
+/// Runs `update` under the locks of the `stripes` that `wanted` selects.
+/// They are locked in order, so no two members wait for each other.
 pub fn under_each<R>(
     stripes: &[Stripe],
     wanted: &dyn Fn(usize) -> bool,
@@ -177,7 +195,7 @@ mod tests {
         }
         let (mode, updating) = (UpdateMode::new(), Updating::new());
         assert!(updating.atomically(&mode, 3, || ()));
-        // A member that ended inside an update of memory 3 leaves its flag up.
+        // A member that ended inside an update of memory 3 has left its flag up.
         updating.0.store(4, Ordering::Relaxed);
         assert!(updating.is_in(3) && !updating.is_in(2));
         let mut asked = 0;
@@ -213,7 +231,7 @@ mod tests {
         let ended = |_| false;
         for _ in 0..2 {
             let sum = under_each(&stripes, &|index| index % 2 == 1, (0, &ended), &mut || {
-                // The others can be locked meanwhile.
+                // The other stripes can be locked meanwhile.
                 under_each(&stripes, &|index| index % 2 == 0, (0, &ended), &mut || 11)
             });
             assert_eq!(sum, 11);

@@ -1,4 +1,4 @@
-//! The decoders of invitations and of files of rules, as entry points for fuzzing.
+//! Entry points for fuzzing the decoders of invitations and of rule files.
 //!
 //! An entry takes any bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
@@ -12,13 +12,13 @@ pub type Entry = (&'static str, fn(&[u8]));
 /// The decoders.
 pub const ENTRIES: &[Entry] = &[("invitation", invitation), ("tuning_rules", tuning_rules)];
 
-/// The components that rank 0 offers to the members of a communicator.
+/// The decoder of the invitation: rank 0 offers components to the members of a communicator.
 pub fn invitation(bytes: &[u8]) {
     let long = |entry: &offer::Entry<'_>| entry.name.len() + entry.config.len();
     assert!(offer::read(bytes).map(|entry| long(&entry)).sum::<usize>() <= bytes.len());
 }
 
-/// A file of rules that choose algorithms.
+/// The parser of a file of rules that choose algorithms.
 pub fn tuning_rules(bytes: &[u8]) {
     if let Err(error) = Rules::parse(&String::from_utf8_lossy(bytes)) {
         assert!(!error.to_string().is_empty());

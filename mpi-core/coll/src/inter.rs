@@ -2,11 +2,13 @@
 //!
 //! The data of one group are received by the other group.
 //! Each operation is composed of intracommunicator algorithms, run inside a group, and messages between the groups:
-//! between the two leaders, the groups' ranks 0, where one message can serve a whole group;
-//! between every two members of different groups where every member receives different data.
+//! Messages are exchanged between the two leaders, the groups' ranks 0,
+//! where one message can serve a whole group,
+//! and between every two members of different groups where every member receives different data.
 //! An invocation has the same number in both groups, and on each group's own communicator.
 //!
-//! `root` is the root's rank in the remote group on the ranks that exchange data with it, [`ROOT`] on the root itself,
+//! On ranks that exchange data with the root, `root` is the root's rank in the remote group.
+//! It is [`ROOT`] on the root itself,
 //! and [`PROC_NULL`] on the other ranks of the root's group, which take no part in the operation.
 
 use super::algo::{
@@ -35,7 +37,7 @@ const SERVES_NOT: [CallId; 7] = [
     CallId::NeighborAlltoallw,
 ];
 
-/// The module; it has no state.
+/// The module of all intercommunicators; it has no state.
 pub struct Inter;
 
 impl Module for Inter {
@@ -204,7 +206,7 @@ async fn exchange(
     invocation.all(pending).await
 }
 
-/// The other group reduces to its leader, which sends the result to the root.
+/// The other group reduces to its leader, and that leader sends the result to the root.
 async fn reduce(
     invocation: &Invocation,
     here: &Invocation,
@@ -254,7 +256,7 @@ async fn reduce_to_leader(
     }
 }
 
-/// Both groups reduce, and each scatters the other group's result.
+/// Both groups reduce, and each group scatters the other group's result.
 async fn reduce_scatter(
     invocation: &Invocation,
     here: &Invocation,

@@ -1,7 +1,8 @@
 //! An invocation: the context of one collective call on one communicator, from which an algorithm sends and receives.
 //!
-//! Every invocation has its own tag in the communicator's collective plane, drawn in the order of the members' calls,
-//! which the standard requires to be the same everywhere; so overlapping invocations never mix.
+//! Every invocation has its own tag in the communicator's collective plane.
+//! Tags are drawn in the order of the members' calls,
+//! which is the same on all members by the standard, so overlapping invocations never mix.
 //! Between one pair of ranks the messages of an invocation match in the order in which they were sent.
 //! The receiver knows the length of a message, since the standard makes lengths agree (MPI 5.0, section 6.1); a mismatch is an error.
 
@@ -28,7 +29,7 @@ pub struct Invocation {
 }
 
 impl From<&Conversation> for Invocation {
-    /// Returns the invocation of a call that the library makes for itself.
+    /// Returns the invocation of a call that the library makes internally.
     fn from(conversation: &Conversation) -> Invocation {
         Invocation {
             conversation: conversation.clone(),
@@ -103,7 +104,8 @@ impl Invocation {
     }
 
     /// Returns this invocation in the mode that continues after a length mismatch: see [`length_mismatch`](super::length_mismatch).
-    /// Returns `None` if it is already in this mode, as a part of a larger call; otherwise the caller must call [`Invocation::verdict`].
+    /// Returns `None` if the invocation is a part of a larger call that is already in this mode;
+    /// otherwise the caller must call [`Invocation::verdict`].
     pub(super) fn checked_for_lengths(&self) -> Option<Invocation> {
         self.checked.is_none().then(|| Invocation {
             checked: Some(CheckedCall::of(&self.conversation)),
@@ -204,14 +206,16 @@ impl Invocation {
         recv: &RecvBuf,
         source: u32,
     ) -> Result<(), Error> {
-        // Post the receive first: its message may already be in transfer, and a posted receive saves the copy into the unexpected queue.
+        // Post the receive first: its message may already be in transfer,
+        // and a posted receive avoids a copy into the unexpected queue.
         let incoming = self.irecv(recv, source);
         let outgoing = self.isend(send, dest);
         incoming.await?;
         outgoing.await
     }
 
-    /// Copies a block of `source` that arrived among other data into its buffer; a length mismatch is an error, as for a message.
+    /// Copies a block of `source` that arrived together with other data into its buffer;
+    /// a length mismatch is an error, as for a message.
     pub(super) fn deliver(&self, block: &SendBuf, to: &RecvBuf, source: u32) -> Result<(), Error> {
         algo::copy(block, to);
         self.compare_lengths(source, block.bytes() as u64, to.bytes() as u64)
@@ -251,7 +255,7 @@ impl Invocation {
 }
 
 /// A message in progress, as a future.
-/// Dropping it cancels the message; this process does not touch its buffer afterwards.
+/// Dropping the future cancels the message; this process does not access its buffer afterwards.
 #[must_use = "a message that is not awaited is cancelled"]
 pub struct Pending {
     message: comm::Pending,

@@ -1,9 +1,11 @@
 //! Length mismatches: the collective runs to its end with empty messages and then fails, so that no member hangs.
 //!
-//! Members that pass different counts do not notice before a message of one of them arrives at another.
-//! If the receiver then left its algorithm, the members to which it still had to send would wait indefinitely, even those with the right count.
+//! Members that pass different counts detect this only when a message of one arrives at another.
+//! If the receiver then left its algorithm, the members to which it must still send would hang,
+//! even those with the right count.
 //! So the receiver completes its algorithm, but every message that it sends from then on is empty:
-//! no member takes invalid data for a result, and each member that should have received data from it detects a mismatch too.
+//! No member takes invalid data for a result,
+//! and each member that should have received data from it detects a mismatch, too.
 //! When the algorithm has ended, the call fails with the first mismatch found.
 //!
 //! [`Invocation::checked_for_lengths`](super::Invocation::checked_for_lengths) begins such a call,
@@ -12,7 +14,8 @@
 //!
 //! A hang remains possible where lengths determine the communication pattern:
 //! members whose lengths make them choose different algorithms, or numbers of pipeline segments, may still hang.
-//! The shared-memory protocols transfer the length with the data in broadcasts, and in calls where a member knows only the lengths of its own blocks.
+//! In broadcasts, and in calls where a member knows only the lengths of its own blocks,
+//! the shared-memory protocols transfer the length with the data.
 
 use super::CollError;
 use crate::Error;
@@ -22,7 +25,8 @@ use crate::request::{Outcome, Status};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Identity of a collective call in one process: the context, the plane (a message space of the communicator) and the tag with which it began.
+/// Identity of a collective call in one process:
+/// the context, the plane (a message space of the communicator) and the tag of the call.
 ///
 /// The steps of the call on other communicators have the same identity, see [`Invocation::step_on`](super::Invocation::step_on).
 #[derive(Clone)]
@@ -93,7 +97,8 @@ fn is_of_lengths(error: &Error) -> bool {
 /// The expected length of a message.
 pub(super) struct Due {
     pub bytes: u64,
-    /// For the error text; weak, so that a message in progress does not keep its communicator.
+    /// The communicator, for the error text;
+    /// weak, so that a message in progress does not keep its communicator.
     pub comm: WeakComm,
     /// The receiver's invocation, if it continues after a length mismatch.
     pub invocation: Option<CheckedCall>,

@@ -1,11 +1,12 @@
-//! COLL, collective operations: components compete for each communicator and each function of it.
+//! COLL, collective operations: components compete for each function of each communicator.
 //!
 //! When a communicator is made, every component is queried; the members agree on the components that all of them can use.
 //! For each function the component of the highest priority is called first and may pass the call to the next lower one.
 //! A call is thus served by the same component on every member.
 //!
 //! An operation is a value, [`Call`]. An algorithm is one `async fn` over nonblocking point-to-point, written once:
-//! polled to completion on the stack it is `MPI_Bcast`, boxed into a request `MPI_Ibcast`, created anew at each start `MPI_Bcast_init`.
+//! Polled to completion on the stack, it is `MPI_Bcast`; boxed into a request, `MPI_Ibcast`;
+//! created anew at each start, `MPI_Bcast_init`.
 
 #![deny(unsafe_code)]
 
@@ -87,7 +88,8 @@ pub trait Component {
     /// The component's name, as in `--mca coll hwbarr,shm,basic`; at most 63 bytes.
     fn name(&self) -> &str;
 
-    /// Default priority; the highest serves first. `coll_<component>_priority` overrides it, and a negative one excludes the component.
+    /// Default priority; the highest serves first.
+    /// `coll_<component>_priority` overrides it, and a negative value excludes the component.
     fn priority(&self) -> i32;
 
     /// The component's parameters, for listings.
@@ -102,7 +104,8 @@ pub trait Component {
         Ok(())
     }
 
-    /// Returns true if the user asks for this component by name; rank 0 then warns if `MPI_COMM_WORLD` cannot use it.
+    /// Returns true if the user requests this component by name;
+    /// rank 0 then warns if `MPI_COMM_WORLD` cannot use the component.
     fn is_asked_for(&self, _params: &Params) -> bool {
         false
     }
@@ -112,7 +115,8 @@ pub trait Component {
         Vec::new()
     }
 
-    /// Returns the file of the component, which all members must have in the same version; `None` for a part of the library.
+    /// Returns the file of the component, which all members must have in the same version;
+    /// `None` for a component of the library.
     fn file(&self) -> Option<&inventory::Entry> {
         None
     }
@@ -124,7 +128,8 @@ pub trait Component {
 /// A component's services for one communicator.
 ///
 /// With `mpi_ft_enable`, an operation fails once its communicator has lost a member or is revoked.
-/// Messages, and steps on derived communicators, fail by themselves; code that waits for anything else polls [`Comm::usable`] meanwhile.
+/// Messages, and steps on derived communicators, then fail by themselves;
+/// code that waits for anything else polls [`Comm::usable`].
 pub trait Module {
     /// The functions that the module serves.
     fn serves(&self) -> CallSet;
@@ -132,13 +137,15 @@ pub trait Module {
     /// On rank 0: serialises this module's configuration into the config blob. Local: must not communicate.
     fn export_config(&self, _comm: &Comm, _config: &mut Vec<u8>) {}
 
-    /// On every member, rank 0 included: imports rank 0's config blob. Returns an error if this process cannot serve with it. Local.
+    /// On every member, rank 0 included: imports rank 0's config blob.
+    /// Returns an error if this process cannot serve with the blob. Local.
     /// If any member refuses, here or in its query, the module is dropped on all members; see [`Module::withdraw`].
     fn import_config(&self, _comm: &Comm, _config: &[u8]) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// Returns true if the module serves without rank 0's config blob. Used where members cannot agree because one of them has died.
+    /// Returns true if the module serves without rank 0's config blob:
+    /// used if members cannot agree because one of them has died.
     fn serves_alone(&self) -> bool {
         !self.sets_up()
     }
@@ -146,7 +153,8 @@ pub trait Module {
     /// Called if the members have not agreed on the module: every member has voted, and no member has used it.
     fn withdraw(&self) {}
 
-    /// Returns true if [`Module::enable`] must run, which takes the members two more rounds; rank 0's result counts.
+    /// Returns true if [`Module::enable`] must run, which takes the members two more rounds.
+    /// Only the result on rank 0 is used.
     fn sets_up(&self) -> bool {
         false
     }
@@ -163,12 +171,13 @@ pub trait Module {
     /// Starts an operation of [`Module::serves`].
     fn start(&self, invocation: Invocation, call: Call) -> Running;
 
-    /// Creates the module's state for a persistent operation, kept between its starts; `None` if the module keeps nothing.
+    /// Creates the module's state for a persistent operation, kept between starts;
+    /// `None` if the module keeps no state.
     fn plan(&self, _call: &Call) -> Option<Rc<dyn Any>> {
         None
     }
 
-    /// Starts a persistent operation, for which [`Module::plan`] has made a plan.
+    /// Starts a persistent operation with the plan that [`Module::plan`] has made for it.
     fn start_planned(&self, invocation: Invocation, call: Call, _plan: &Rc<dyn Any>) -> Running {
         self.start(invocation, call)
     }
@@ -198,7 +207,7 @@ pub trait Module {
     }
 
     /// Carries out a few operations without user data and without messages, to warm up; see [`mpi_engine::comm::Collectives::rehearse`].
-    /// All members call it.
+    /// Collective: all members call it.
     fn rehearse(&self, _comm: &Comm) -> Result<(), Error> {
         Ok(())
     }
@@ -219,7 +228,7 @@ pub enum Copying {
     To,
 }
 
-/// Why a collective operation failed, except for errors of point-to-point messages.
+/// Why a collective operation failed; errors of point-to-point messages are not included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollError {
     /// A call failed in a component; `reason` is the component's text.
@@ -237,7 +246,8 @@ pub enum CollError {
     },
     /// The members do not call the same operation.
     Mismatch(Mismatch),
-    /// A member sends less than another expects; a member that has itself received an unexpected length sends empty messages.
+    /// A member sends less than another member expects.
+    /// A member that has itself received a wrong length sends empty messages.
     Short {
         comm: String,
         /// The receiver; `None` only if the communicator has been freed.
@@ -252,13 +262,13 @@ pub enum CollError {
         comm: String,
         me: u32,
         root: u32,
-        /// Bytes sent, if known: `None` where the root used a protocol for another range of lengths.
+        /// Bytes sent, if known; `None` if the root used a protocol for another range of lengths.
         sent: Option<usize>,
         expected: usize,
     },
     /// A setting or file that a component reads before it can serve any communicator is invalid.
     Unusable { component: String, reason: String },
-    /// A member's memory is no longer accessible, though it was when the communicator was made.
+    /// A member's memory was accessible when the communicator was made, and no longer is.
     Unreachable {
         comm: String,
         me: u32,
@@ -267,7 +277,7 @@ pub enum CollError {
         bytes: usize,
         why: mpi_base::cma::CmaError,
     },
-    /// An algorithm's temporaries do not fit this process's memory.
+    /// An algorithm's temporary buffers do not fit this process's memory.
     NoMemory(NoMemory),
     /// The value of a parameter of component selection is invalid.
     Parameter(ParamError),

@@ -1,6 +1,6 @@
 //! `coll_<component>_priority`: the listing entry of the priority parameter that every component has.
 //!
-//! [`select::priority`](super::select::priority) reads it, for plugins too.
+//! [`select::priority`](super::select::priority) reads the parameter, also for plugins.
 
 use mpi_base::param::{About, Kind, Level};
 

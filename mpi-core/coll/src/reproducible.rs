@@ -1,11 +1,14 @@
 //! Reproducible reductions: the bits of a result depend on the operands only.
 //!
-//! A floating-point sum depends on the order of its additions, in which algorithms differ; the choice of algorithm depends on lengths,
+//! A floating-point sum depends on the order of its additions, which differs between algorithms.
+//! The choice of an algorithm depends on lengths,
 //! on the placement of ranks on nodes and cores, and on the decision table.
 //! With `coll_base_reproducible` all algorithms used compute the same expression, a0 op (a1 op (a2 op ...)), operands in the order of ranks:
-//! within a node `shm`, which always computes it, and between nodes the algorithms called "linear".
+//! Within a node `shm` computes this expression,
+//! and between nodes the algorithms called "linear" compute it.
 //! Operators that give the same bits in every order are not affected.
-//! Scans between nodes have one algorithm each, whose expression depends only on the ranks; with the parameter set, `shm` does not serve scans.
+//! Between nodes, each scan has one algorithm, whose expression depends only on the ranks.
+//! So with the parameter set, `shm` does not serve scans.
 
 use super::Call;
 use crate::datatype::{Datatype, Kind, RecvBuf};
@@ -37,7 +40,7 @@ pub fn is_sensitive(call: &Call) -> bool {
     }
 }
 
-/// Returns true if an operator rounds on a type; user-defined operators are assumed to.
+/// Returns true if an operator rounds on a type; user-defined operators are assumed to round.
 fn rounds(op: &Op, datatype: &Datatype) -> bool {
     match op {
         Op::User(_) => true,

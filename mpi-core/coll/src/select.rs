@@ -3,16 +3,18 @@
 //! Protocol, all of it in hidden planes, along one tree ([`crate::comm`]):
 //! 1. rank 0 broadcasts an invitation: the components that can serve on rank 0, by name and priority, in the order of names,
 //!    each with its config blob (`Module::export_config`);
-//! 2. every member passes each blob to its component of that name (`Module::import_config`) and votes; components without a refusal stay;
+//! 2. every member passes each blob to its component of that name (`Module::import_config`)
+//!    and votes; a component without a refusal is kept;
 //! 3. if rank 0's invitation marks some of these as having a collective set-up, the members enable them in the order of names
 //!    and vote again on the outcome;
 //! 4. for each lost vote, the lowest rank that refused broadcasts its reason.
 //!
 //! So most communicators take two rounds, and no member serves a call before it knows that all members will ([ADR 17]).
-//! The invitation travels with the context id where that is broadcast as well.
+//! The invitation is in the same message as the context id if the context id is broadcast as well.
 //!
-//! Names travel as text, so a plugin that is installed on some machines only is detected and dropped.
-//! Rank 0's priorities count, so a setting that reached only one rank cannot make members choose differently.
+//! Names are sent as text, so a plugin that some machines lack is detected and dropped.
+//! Only rank 0's priorities are used,
+//! so a setting that reached only one rank cannot make members choose differently.
 //! A communicator of one member needs no messages.
 //!
 //! [ADR 17]: ../../../docs/adr/0017-one-invitation-one-vote.md
@@ -108,7 +110,7 @@ impl Chains {
 
 /// Per-process part of the selection, computed for the first communicator.
 pub struct Candidates {
-    /// Sorted by name; components of the same name keep their order.
+    /// The components that may serve, sorted by name; components of the same name keep their order.
     may_serve: Vec<Candidate>,
     refused: Refused,
     demands: Demands,
@@ -277,7 +279,7 @@ struct Offer {
 
 /// The components that this process could use for a communicator, before the members have agreed.
 pub struct LocalOffers {
-    /// Sorted by name.
+    /// The offers, sorted by name.
     offers: Vec<Offer>,
     refused: Refused,
     demands: Demands,
@@ -378,7 +380,7 @@ impl LocalOffers {
         let unheard = "rank 0 does not have it or is not willing to use it";
         refused.extend(mine.into_iter().map(|o| (o.name, Refusal(unheard.into()))));
 
-        // Rank 0's comparison is the first vote, and the components follow.
+        // The comparison with rank 0's files is the first vote, and the components follow.
         let of_files = compared.len();
         compared.extend(taken);
         let mut verdicts = vote(comm, compared).await?;
@@ -390,7 +392,8 @@ impl LocalOffers {
             module.withdraw();
         });
 
-        // Equal on all members: `set_up` is from rank 0's invitation, and all members have kept the same offers.
+        // The condition is equal on all members:
+        // `set_up` is from rank 0's invitation, and all members have kept the same offers.
         let has_more = |offer: &Offer| set_up.contains(&offer.name);
         if offers.iter().any(has_more) {
             let mut enabled = Vec::with_capacity(offers.len());
@@ -416,7 +419,7 @@ impl LocalOffers {
 
 /// Prints that the ranks have different component files.
 fn warn_of_files(difference: &Refusal) {
-    // The vote has put the rank in front of the text.
+    // The vote has put the rank at the beginning of the text.
     let sentence = difference
         .0
         .split_once(": ")
@@ -542,7 +545,7 @@ impl Table {
                 })
             })
             .collect();
-        // Stable: equal priorities stay in the order of names.
+        // The sort is stable: equal priorities stay in the order of names.
         chosen.sort_by_key(|c| std::cmp::Reverse(c.priority));
         let chains = Chains::new(&chosen);
         Table {
@@ -664,7 +667,7 @@ impl Table {
 impl Invocation {
     /// Carries out a step of this invocation on another communicator; see [`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps).
     ///
-    /// The step uses the invocation's number, so steps of different calls match in whatever order the members begin them.
+    /// The step uses the invocation's number, so steps of different calls match in any order.
     pub(crate) fn run_step(&self, on: &Comm, call: &Call) -> Result<(), Error> {
         Table::of(on, call.id())?.run(&self.step_on(on), call)
     }

@@ -42,9 +42,9 @@ fn stop_if_a_peer_failed() {
 /// Makes one rank's collective components.
 pub type MakeColl = Box<dyn Fn() -> Vec<Box<dyn Component>> + Send + Sync>;
 
-/// What the ranks of a job share to connect to each other.
+/// State that the ranks of a job share to connect to each other.
 struct Meeting {
-    /// Unique in this process.
+    /// The job's name, unique in this process.
     job: String,
     modex: TestModex,
     fence: Barrier,
@@ -78,7 +78,7 @@ impl Job {
         self
     }
 
-    /// Runs `rank` on every rank and returns what each returned, in the order of ranks.
+    /// Runs `rank` on every rank and returns the results in the order of ranks.
     /// When one rank panics, the others stop waiting for it and panic too, so a failed assertion fails the test instead of hanging it.
     pub fn run<T: Send>(&self, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
         let ranks_on = |node: u32| (node..self.ranks).step_by(self.nodes as usize);

@@ -1,6 +1,7 @@
 //! Ticket order: calls on one communicator pass a point in the order in which they were made, however long each takes to reach it.
 //!
-//! For components that do something before they pass a call to another component or another communicator:
+//! It is for components that communicate before they pass a call
+//! to another component or communicator:
 //! the component that serves the call there may count calls, so all members must begin them in the same order.
 //! A call draws a ticket when it is made, waits for its turn, and passes the turn on once later calls may begin.
 //! A call may pass before its turn; later calls then still wait for the earlier ones.

@@ -1,7 +1,7 @@
 //! Buffered sends (MPI 5.0, sections 3.4 and 3.6): the message is copied and the call returns.
 //!
-//! The copy is in the library's own memory; only the size of the attached buffer is used, as the limit on the copies.
-//! So the library never writes bookkeeping into the user's memory, and nothing there can corrupt it.
+//! The copy is in the library's own memory; the attached buffer only limits the size of the copies.
+//! The library writes no bookkeeping into the user's memory, so a program cannot corrupt it there.
 
 use crate::Error;
 use crate::comm::Comm;
@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 /// The overhead of a message: the smallest `MPI_BSEND_OVERHEAD` of all supported ABIs (MPICH 96, Open MPI 128, the standard 512).
-/// The copy is elsewhere, so a program that adds a larger overhead has space to spare.
+/// The copy is in other memory, so a program that adds a larger overhead has space to spare.
 pub const OVERHEAD: u64 = 96;
 
 /// Why a buffered send or an attachment failed.
@@ -80,7 +80,7 @@ pub struct Buffer {
 }
 
 struct Attached {
-    /// `None`: `MPI_BUFFER_AUTOMATIC`, no limit.
+    /// The size limit; `None`: `MPI_BUFFER_AUTOMATIC`, no limit.
     limit: Option<u64>,
     held: Vec<Held>,
 }
@@ -117,7 +117,7 @@ impl Buffer {
     /// `MPI_Bsend`: returns as soon as the data are copied.
     pub fn send(&self, comm: &Comm, buf: &SendBuf, dest: i32, tag: i32) -> Result<(), Error> {
         if dest == PROC_NULL {
-            // Nothing is sent, so no buffer is needed.
+            // `MPI_PROC_NULL` gets no message, so no buffer is needed.
             return Ok(());
         }
         let engine = comm.engine();
@@ -189,7 +189,7 @@ impl Buffer {
             attached.held.retain(|held| {
                 let left = held.req.is_complete();
                 if left {
-                    // The call that could have reported a failure returned long ago.
+                    // A failure is ignored: the call that could have reported it has returned.
                     let _ = engine.pml().requests().finish(&held.req);
                 }
                 !left

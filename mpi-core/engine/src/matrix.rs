@@ -1,12 +1,15 @@
-//! The communication matrix: messages and bytes from this process to each other one, by kind, for `mpirun --matrix`.
+//! The communication matrix:
+//! messages and bytes from this process to each other process, by kind, for `mpirun --matrix`.
 //!
-//! Point-to-point messages are counted when they are sent. A collective operation is counted by its definition and not by its algorithm:
+//! Point-to-point messages are counted when they are sent.
+//! A collective operation is counted by its definition, not by its algorithm:
 //! a broadcast counts as the root's bytes sent to each other member, whatever the algorithm, even in shared memory where no message is sent.
-//! One-sided accesses are counted by their origin, a get in the direction in which its bytes move.
+//! One-sided accesses are counted at their origin, a get in the direction in which its bytes move.
 //! A barrier is one message without bytes to each other member. Messages to processes of other jobs are not counted.
 //!
 //! The counts are written to the [event ring](mpi_base::node::EventRing) when the process finalizes.
-//! Without `--matrix` there is no `Matrix`, until a tool starts a performance variable that reads it.
+//! Without `--matrix` there is no `Matrix`
+//! until a tool starts a performance variable that reads the counts.
 
 use crate::coll::Call;
 use crate::pml::{Envelope, Plane};
@@ -60,7 +63,7 @@ pub struct Amount {
 
 /// The counts of one process.
 pub struct Matrix {
-    /// `None` if only tools of this process read the counts.
+    /// The event ring; `None` if only tools of this process read the counts.
     ring: Option<Rc<EventRing>>,
     me: ProcId,
     /// The number of processes of the job.
@@ -102,7 +105,7 @@ impl Matrix {
         }
     }
 
-    /// Returns what this process has sent to another one.
+    /// Returns the messages and bytes that this process has sent to another process.
     pub fn sent(&self, kind: Kind, to: ProcId) -> Amount {
         let amounts = self.amounts.borrow();
         amounts
@@ -111,7 +114,7 @@ impl Matrix {
             .unwrap_or_default()
     }
 
-    /// Returns what this process has sent to all others.
+    /// Returns the messages and bytes that this process has sent to all other processes.
     pub fn total(&self, kind: Kind) -> Amount {
         let amounts = self.amounts.borrow();
         let sent = amounts
@@ -155,7 +158,7 @@ impl Matrix {
         self.add(Kind::OneSided, way, bytes);
     }
 
-    /// Counts the bytes that a collective operation transfers from rank `me` of a communicator, this process, to its other members,
+    /// Counts a collective operation's bytes from rank `me` (this process) to the other members,
     /// or to the remote group of an intercommunicator.
     pub(crate) fn collective(&self, me: u32, others: &Group, call: &Call) {
         for (rank, bytes) in flows(call, me, others.size()) {

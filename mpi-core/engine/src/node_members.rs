@@ -15,7 +15,7 @@ pub struct NodeMembers {
     inboxes: Box<[Held<Inbox>]>,
     /// The ranks on the node, by rank in the group.
     places: Box<[u32]>,
-    /// True if other processes may execute this process's fences.
+    /// True if other processes may execute the memory fences for this process.
     light: bool,
 }
 
@@ -73,7 +73,7 @@ impl NodeMembers {
         self.places.iter().copied()
     }
 
-    /// Returns true if other processes may execute this process's fences.
+    /// Returns true if other processes may execute the memory fences for this process.
     #[inline]
     pub fn light(&self) -> bool {
         self.light

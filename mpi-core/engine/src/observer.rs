@@ -1,7 +1,9 @@
-//! The observer of matching and collectives: a trace, a communication matrix, a recording or replay, a tool's events, or several of them; usually none.
+//! The observer of matching and collectives:
+//! a trace, a communication matrix, a recording or replay, a tool's events, or several of these.
 //!
-//! It is called when a message is sent, when a message matches its receive or arrives before it, before a receive is posted,
-//! and when a collective operation begins. Each call costs one branch on a plain load while no observer is set.
+//! It is called when a message is sent, matches its receive or is unexpected,
+//! before a receive is posted, and when a collective operation begins.
+//! Without an observer, each call site costs one branch on a plain load.
 //! With an observer the fast path of receives is disabled, so that the observer sees all messages.
 
 use crate::matrix::{MATRIX, Matrix};
@@ -112,7 +114,7 @@ impl RunObserver {
             .get_or_init(|| Rc::new(Matrix::for_tools(place)))
     }
 
-    /// Adds a tool's observer, which is called for all messages too; only the first call has an effect.
+    /// Adds a tool's observer, which also sees all messages; only the first call has an effect.
     pub fn show(&self, events: Rc<dyn Observer>) {
         let _ = self.events.set(events);
     }
@@ -122,7 +124,7 @@ impl RunObserver {
         self.trace.as_ref()
     }
 
-    /// Returns the communication matrix, if one is wanted.
+    /// Returns the communication matrix, if the parameters or a tool have requested it.
     pub fn matrix(&self) -> Option<&Rc<Matrix>> {
         self.matrix.get()
     }

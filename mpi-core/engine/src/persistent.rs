@@ -1,6 +1,7 @@
 //! Persistent operations (MPI 5.0, sections 3.9, 4.2 and 6.13): the arguments are stored once, and the operation is started many times.
 //!
-//! Each start of a persistent collective creates the nonblocking operation again from its [`Call`], so collectives have no second implementation.
+//! Each start of a persistent collective creates the nonblocking operation from its [`Call`],
+//! so there is no second implementation.
 
 use crate::Error;
 use crate::buffered::Buffer;
@@ -19,7 +20,7 @@ use std::rc::Rc;
 pub struct Persistent {
     comm: Comm,
     operation: Operation,
-    /// The plan of a collective operation: the component's state that is kept from one start to the next.
+    /// The plan of a collective operation: the component's state between starts.
     plan: Option<Rc<dyn Any>>,
     active: Option<Active>,
 }
@@ -51,7 +52,7 @@ enum Active {
     /// The operation completed during its start.
     Done,
     Pending(Req),
-    /// A partitioned operation, which stores its state itself.
+    /// A partitioned operation, which stores its own state.
     Partitioned,
 }
 
@@ -122,7 +123,7 @@ impl Persistent {
         }
     }
 
-    /// Returns the partitioned operation, if it is one.
+    /// Returns the partitioned operation; `None` for any other operation.
     pub fn partitioned(&self) -> Option<&Partitioned> {
         match &self.operation {
             Operation::Partitioned(partitioned) => Some(partitioned),

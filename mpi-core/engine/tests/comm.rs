@@ -1,5 +1,6 @@
-//! Tests of leaders that have no context id left or invalid arguments for the remote group, and of groups that are not a subset of the parent:
-//! every process that would have been a member gets the error, and none hangs.
+//! Tests of leaders without a context id or with invalid arguments for the remote group,
+//! and of groups that are not subsets of the parent:
+//! every process that would have become a member gets the error, and no process hangs.
 
 use mpi_core::comm::{Comm, CommError, LeaderError, SplitKey, U64Buf};
 use mpi_core::datatype::SendBuf;
@@ -167,7 +168,7 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
             ));
             fails_by_its_leader(leader, &heard, made(outcome));
         }
-        // Existing communicators keep working, and the same leaders connect when they have valid arguments.
+        // Existing communicators keep working, and the leaders can connect with valid arguments.
         let bridge = (me == leader).then_some(Ok((&world, 5 - me)));
         let inter = engine.block_on(part.inter().create(1, bridge, 3));
         assert_eq!(made(inter.map(Some)), Ok(Some(part.size())));

@@ -190,8 +190,8 @@ fn an_accept_goes_on_to_the_next_caller_when_one_has_given_up() {
     );
 }
 
-/// Rank 0 is notified of the death while only rank 0 and the other job have a communicator; its announcement reaches ranks 1 and 2
-/// before or after they know the dead process.
+/// Rank 0 learns of the death while only rank 0 and the other job have a communicator.
+/// Ranks 1 and 2 get its announcement before or after they know the dead process.
 #[test]
 fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
     let informed = AtomicU32::new(0);
@@ -233,7 +233,7 @@ fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
             let world = engine.world().expect("a world");
             let created = world.inter().create(0, Some(Ok((&bridge, 0))), 5);
             let _inter = engine.block_on(created).expect("created");
-            // Keep the intercommunicator until then: dropping it ends its connections.
+            // Keep the intercommunicator until then, because dropping it ends its connections.
             eventually(engine, "the errors of ranks 1 and 2", || {
                 informed.load(Ordering::Relaxed) == 2
             });

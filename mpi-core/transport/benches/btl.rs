@@ -2,10 +2,12 @@
 //!
 //! `cargo bench -p mpi-transport --bench btl [-- rounds]`
 //!
-//! Two threads on two cores are two ranks.
-//! The reference is a ping-pong of one cache line; ratios to it can be compared between machines, microseconds cannot.
-//! Rounds are short and alternate, so that a slow phase of the machine affects all figures alike.
-//! For each figure the best round is shown, which is the cost of the code, and the median, which includes the machine's noise.
+//! Two threads pinned to two cores act as two ranks.
+//! The reference is a ping-pong of one cache line.
+//! Ratios to the reference are comparable between machines; microseconds are not.
+//! Rounds are short and interleave the figures, so a slow phase of the machine affects all alike.
+//! The output has the best round of each figure, which is the cost of the code,
+//! and the median round, which includes the machine's noise.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +19,7 @@ use mpi_transport::btl::{
     Am, Btl, Endpoint, Header, OpenContext, Payload, ProcId, Reach, Sink, open_all,
 };
 
-/// Copies every payload into a buffer, as a receive does, and counts.
+/// A sink that copies every payload into a buffer, as a receive does, and counts the messages.
 struct Count {
     got: Cell<u64>,
     buffer: Cell<Vec<u8>>,

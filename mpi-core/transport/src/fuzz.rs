@@ -82,7 +82,8 @@ impl Sink for Nothing {
     }
 }
 
-/// A stream of frames, cut into pieces of a length that the first byte gives: the reader must end, with or without an error.
+/// A stream of frames in pieces; the first byte gives the length of the pieces.
+/// The reader must end, with or without an error.
 pub fn tcp_stream(bytes: &[u8]) {
     let Some((first, stream)) = bytes.split_first() else {
         return;
@@ -90,7 +91,7 @@ pub fn tcp_stream(bytes: &[u8]) {
     let kind = SocketType::STREAM;
     let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::NONBLOCK, None);
     let Ok((ours, theirs)) = pair else {
-        // No descriptor is left, which is not caused by the input.
+        // The process has no free descriptor, which is not caused by the input.
         return;
     };
     let mut pieces = stream.chunks(1 + 8 * usize::from(*first));

@@ -1,8 +1,8 @@
-//! Transports ([`btl`], [`bml`]) and the runtime environment through which processes find each other ([`rte`]).
+//! Transports ([`btl`], [`bml`]) and the run-time environment ([`rte`]), which exchanges addresses.
 //!
 //! A transport carries active messages and never sees a tag, a communicator or a datatype: this package depends on no crate that defines these.
 //! [`universe`] numbers processes of other jobs.
-//! [`trial`] chooses the faster of two protocols by measuring both; the layers above use it for their protocols, too.
+//! [`trial`] chooses the faster of two protocols by measuring both; the layers above use it too.
 
 #![deny(unsafe_code)]
 

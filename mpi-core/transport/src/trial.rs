@@ -2,8 +2,9 @@
 //!
 //! Each protocol is sampled a few times, then the faster one is used and the other one is sampled again from time to time,
 //! because processes migrate and programs change their behaviour.
-//! The caller defines what a sample is and what it is used for: messages in `pml/ob1/protocol_choice.rs`, collectives in `coll/src/shm/protocol_choice.rs`,
-//! rings in `btl/sm/span.rs`.
+//! The caller defines what a sample is.
+//! Users: messages (`pml/ob1/protocol_choice.rs`), collectives (`coll/src/shm/protocol_choice.rs`),
+//! and shared-memory rings (`btl/sm/span.rs`).
 
 use std::time::Instant;
 
@@ -28,7 +29,8 @@ pub trait Either: Copy + PartialEq {
 pub enum Way {
     /// Single copy: the receiver reads the sender's memory by a system call.
     Copy,
-    /// Fragments through shared memory, copied in by the sender and out by the receiver.
+    /// Fragments through shared memory:
+    /// the sender copies each fragment in, and the receiver copies it out.
     Fragments,
 }
 
@@ -36,15 +38,19 @@ impl Either for Way {
     const BOTH: [Way; 2] = [Way::Copy, Way::Fragments];
 }
 
-/// Number of samples of a way before it is compared. The fastest one counts, because the first ones run with cold caches, and no disturbance shortens a sample.
+/// Number of samples of a way before it is compared.
+/// The fastest sample counts: the first ones run with cold caches,
+/// and no disturbance shortens a sample.
 const TRIES: usize = 3;
-/// Number of samples after which the slower way is sampled again. It doubles from the start to the end of the range, and restarts when the faster way changes.
+/// Number of samples after which the slower way is sampled again.
+/// It doubles from the start to the end of the range, and restarts when the faster way changes.
 const AGAIN: std::ops::RangeInclusive<u16> = 8..=256;
 /// Resampling a way stops after the first sample that is this many times as expensive as the other way.
 const CLEARLY: f32 = 1.25;
 /// Upper bound of the relative extra cost that delays resampling; an extreme measurement may be an outlier.
 const DEAREST: f32 = 8.0;
-/// A sample counts as at most this many times the known cost, since another process may have used the core.
+/// A sample counts as at most this many times the known cost,
+/// since another process may have used the core during it.
 const OUTLIER: f32 = 4.0;
 /// Weight of a new sample in the moving average.
 const SLOWLY: f32 = 1.0 / 8.0;
@@ -68,7 +74,8 @@ pub struct Known<W = Way> {
     ways: [Tried; 2],
     /// The faster way at the last comparison.
     better: Option<W>,
-    /// Samples since the slower way was last tried. `again`: the number of samples after which it is tried again.
+    /// Samples since the slower way was last sampled.
+    /// `again`: the number of samples until it is sampled again.
     since: u16,
     again: u16,
 }

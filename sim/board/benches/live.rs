@@ -1,6 +1,6 @@
 //! Benchmark of an access to a wire of the live board: `cargo bench -p barrier-board --bench live`.
 //!
-//! For barriers between processes see `hwbarr live`.
+//! `hwbarr live` measures barriers between processes.
 
 use barrier_board::live::{Board, Memory, Wires};
 use barrier_driver::ToggleBarrier;

@@ -10,12 +10,13 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns the number of edges in the first `time` units.
+    /// Returns the number of clock edges in the first `time` units after power-on.
     pub fn edges_until(self, time: u64) -> u64 {
         (u128::from(time) * u128::from(self.hz) / u128::from(self.units_per_s)) as u64
     }
 
-    /// Returns the time of edge `edge`, rounded up to a unit, so that the edge has happened at that time and not one unit before.
+    /// Returns the time of edge `edge`, rounded up to a whole unit.
+    /// At that time, but not one unit earlier, the edge has happened.
     pub fn time_of(self, edge: u64) -> u64 {
         (u128::from(edge) * u128::from(self.units_per_s)).div_ceil(u128::from(self.hz)) as u64
     }

@@ -1,6 +1,6 @@
 //! Events on the wires of a barrier, as used by the live record, the virtual run and the waveform.
 
-/// One change, at its time.
+/// One change on a wire or one mark, with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Nanoseconds since the board was powered on.
@@ -16,34 +16,34 @@ pub enum What {
     Wire {
         /// The node that drives the wire.
         node: usize,
-        /// The new level.
+        /// The new level of the wire.
         high: bool,
     },
-    /// The wires from the barrier to all nodes went to this level.
+    /// The wires from the barrier to all nodes went to this level: a release.
     Release {
         /// The new level.
         high: bool,
     },
     /// The program on this node called the barrier.
     Enter {
-        /// The node.
+        /// The node whose program called the barrier.
         node: usize,
     },
     /// The program on this node returned from the barrier.
     Leave {
-        /// The node.
+        /// The node whose program returned.
         node: usize,
     },
     /// This node has died.
     Down {
-        /// The node.
+        /// The node that died.
         node: usize,
     },
     /// The wire from this node to the eureka line went to this level.
     Say {
         /// The node that drives the wire.
         node: usize,
-        /// The new level.
+        /// The new level of the wire.
         high: bool,
     },
 }
@@ -53,22 +53,22 @@ pub enum What {
 pub struct Record {
     /// Number of the barrier's nodes.
     pub nodes: usize,
-    /// The first events of the run.
+    /// The recorded events, which are the first of the run.
     pub events: Vec<Event>,
     /// Number of later events that did not fit.
     pub dropped: u64,
 }
 
-/// One change of an outward line of version 2, at its time.
+/// One change of an outward line (node to board) of a version 2 board, with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineChange {
     /// Picoseconds since the board was powered on.
     pub at_ps: u64,
     /// The node that drives the line.
     pub node: usize,
-    /// The index of the line: the arrivals of the channels, then serial clock, data and select.
+    /// Index of the line: the arrivals of the channels, then serial clock, data and select.
     pub line: usize,
-    /// The new level.
+    /// The new level of the line.
     pub high: bool,
 }
 
@@ -77,14 +77,14 @@ pub struct LineChange {
 pub struct ChannelRecord {
     /// Number of nodes with lines.
     pub nodes: usize,
-    /// The first changes of the run.
+    /// The recorded changes, which are the first of the run.
     pub changes: Vec<LineChange>,
     /// Number of later changes that did not fit.
     pub dropped: u64,
 }
 
 impl LineChange {
-    /// Encodes the change as a nonzero word, so that an entry that was never written is not a change.
+    /// Encodes the change as a nonzero word; a zero word marks an entry that was never written.
     pub(crate) fn what(self) -> u64 {
         1 << 63 | (self.node as u64) << 8 | (self.line as u64) << 1 | u64::from(self.high)
     }
@@ -101,7 +101,7 @@ impl LineChange {
 }
 
 impl What {
-    /// Encodes the event as a nonzero word, so that an entry that was never written is not an event.
+    /// Encodes the event as a nonzero word; a zero word marks an entry that was never written.
     pub(crate) fn to_word(self) -> u64 {
         let (kind, node) = match self {
             Self::Wire { node, high: false } => (1, node),

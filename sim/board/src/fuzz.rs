@@ -1,6 +1,7 @@
 //! Fuzzing entry point of the decoders of a served board: requests of nodes, and replies of the server.
 //!
-//! An entry takes any bytes, and panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! An entry takes any bytes. It panics if the decoder panics,
+//! or if the decoder accepts bytes that its encoder does not write.
 //! cargo-fuzz calls it from `fuzz/fuzz_targets/`; the test below calls it with random bytes.
 
 use crate::served::frame::{GREETING, Greeting, REPLY, REQUEST, Reply, Request};

@@ -6,14 +6,15 @@
 //! * [`event`]: the events on the wires, and their record.
 //! * [`clock`]: the times of clock edges.
 //!
-//! An MPI library links this package to offer the hardware barrier without hardware.
-//! It writes no files: `barrier-waveform` writes a record to a file, `barrier-simulator` runs the same machines in virtual time.
+//! An MPI library links this crate to offer the hardware barrier without hardware.
+//! The crate writes no files: `barrier-waveform` writes a record to a file, and
+//! `barrier-simulator` runs the same machines in virtual time.
 //!
-//! A port-level simulator that is linked into programs instead of the hardware's driver has a precedent:
-//! TTL_VAPERS did the same for Purdue's parallel-port barrier
+//! TTL_VAPERS is a precedent for a port-level simulator that is linked into programs
+//! in place of the hardware's driver. It simulated Purdue's parallel-port barrier
 //! (<http://aggregate.org/EXHIBITS/sc95c.html>).
 //!
-//! `unsafe` is in one place: module `live::shared`, which accesses the caller's memory as atomics.
+//! Only module `live::shared` contains `unsafe`: it accesses the caller's memory as atomics.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,18 +1,19 @@
-//! The tree of cascaded boards.
+//! The tree of cascaded boards, for more nodes than one board has pins.
 //!
-//! One board is the root: its output goes to all nodes. Boards below it take the nodes' wires, and the output of each is one
-//! wire of the board above.
+//! One board is the root: its output goes to all nodes. The leaf boards have the nodes' wires,
+//! and the output of each board except the root drives one wire of the board above.
 
-/// Maximum number of wires to one board, from nodes or from boards below it.
+/// Maximum number of wires to one board, from nodes or from lower boards.
 pub const BOARD_PINS: usize = 60;
 
 /// The tree of nodes and boards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     nodes: usize,
-    /// Number of nodes per leaf board; the last may have fewer.
+    /// Number of nodes per leaf board; the last leaf board may have fewer.
     share: usize,
-    /// The destination of each board's output: the board above it and the pin there; the last board is the root.
+    /// For each board the board above and the pin that this board's output drives there.
+    /// The last board is the root and has `None`.
     above: Vec<Option<(usize, usize)>>,
     lowest: usize,
 }
@@ -45,7 +46,7 @@ impl Tree {
         (node / self.share.max(1), node % self.share.max(1))
     }
 
-    /// Returns the destination of a board's output.
+    /// Returns the board above and the pin there that a board's output drives; `None` for the root.
     pub fn above(&self, board: usize) -> Option<(usize, usize)> {
         self.above[board]
     }
@@ -70,7 +71,7 @@ impl Tree {
         self.above.len() - 1
     }
 
-    /// Returns the number of boards that a level passes from a node to the root.
+    /// Returns the number of boards on the path of a level from a node to the root.
     pub fn levels(&self) -> usize {
         std::iter::successors(Some(0), |&board| self.above[board].map(|(above, _)| above)).count()
     }
@@ -89,7 +90,7 @@ impl Tree {
         }
     }
 
-    /// Returns the first node of a board, or of the first board below it.
+    /// Returns the first node of a board; for a board without nodes, that of its first lower board.
     pub fn first_node(&self, board: usize) -> usize {
         let below = |board: usize| {
             let mut children = self.above.iter().enumerate();

@@ -1,7 +1,9 @@
-//! `hwbarr channel`: the channels of a version 2 board from one node: list them, free one of a node that has died, and a heartbeat.
+//! `hwbarr channel`: the channels of a version 2 board, from one node: list the channels, free the
+//! channel of a node that has died, and run a heartbeat.
 //!
-//! Nodes that run `beat` have no network between them. The board replaces it: the lowest member takes the channel when the lines of all
-//! members are at rest, and each member begins to beat when the board reports the members.
+//! Nodes that run `beat` have no network between them, so they synchronise by the board: the lowest
+//! member takes the channel when the lines of all members are at rest,
+//! and each member begins to beat when the board reports the members.
 
 use crate::{Failure, say};
 use barrier_board::served::{Address, ChannelLines, SCHEME};
@@ -25,10 +27,10 @@ use std::time::{Duration, Instant};
 /// Time limit for an answer of a served board.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Time between two polls of a heartbeat.
+/// Time between two polls of a heartbeat's release line.
 const POLL: Duration = Duration::from_millis(1);
 
-/// Time that a command has to end after SIGTERM.
+/// Time that the command has to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The channels of a version 2 board: list them, free one, and a heartbeat of nodes.
@@ -101,7 +103,7 @@ enum Silence {
     GoOn,
 }
 
-/// Parses nodes such as `0-3+6`.
+/// Parses a set of nodes such as `0-3+6`.
 fn mask(text: &str) -> Result<u64, String> {
     let bad = || format!("'{text}' is no list of nodes such as 0-3+6");
     text.split('+').try_fold(0, |all, range| {
@@ -115,7 +117,7 @@ fn mask(text: &str) -> Result<u64, String> {
     })
 }
 
-/// Formats nodes as they are written on the command line.
+/// Formats a set of nodes as on the command line, such as `0-3+6`.
 fn named(nodes: u64) -> String {
     let names: Vec<_> = (0..64)
         .filter(|node| nodes >> node & 1 == 1)
@@ -158,7 +160,7 @@ fn open(port: &str) -> Result<BoxedChannels, Failure> {
 
 type BoxedProgrammer = Programmer<BoxedOut, BoxedIn, Pause>;
 
-/// Takes the lines of a channel.
+/// Takes the lines of a channel from the node's port.
 fn line_of(channels: &BoxedChannels, channel: u8) -> Result<BoxedChannel, Failure> {
     let found = channels.channels.get(usize::from(channel)).cloned();
     Ok(found.ok_or_else(|| format!("there is no channel {channel}: a board has 0 to 4"))?)
@@ -265,7 +267,8 @@ fn free(mut channels: BoxedChannels, channel: u8, dead: u64) -> Result<(), Failu
     if members == 0 {
         return say(&format!("channel {channel} is free already\n"));
     }
-    // The board checks the mask first: it refuses with `NotMember` if the requesting node is not in the mask, and else because the channel is taken.
+    // The board refuses with `NotMember` if the requesting node is not in the mask.
+    // Otherwise it refuses because the channel is taken.
     let others = programmer.take(channel, dead);
     let is_other = matches!(
         others,
@@ -282,7 +285,7 @@ fn free(mut channels: BoxedChannels, channel: u8, dead: u64) -> Result<(), Failu
         )
         .into());
     }
-    // The process that had this node's port has ended. Opening withdraws an arrival that it has left.
+    // The process that had this node's port has ended. Opening withdraws an arrival that it left.
     let membership = Membership { channel, members };
     let opened = ChannelBarrier::open(out, input, membership, NO_PROGRAMMER, alone)?;
     opened.free_without(dead, Some(programmer), alone)?;
@@ -313,7 +316,7 @@ fn begin(
         let waits_for = match takes {
             true => match programmer.take(channel, members) {
                 Ok(()) => return Ok((barrier, programmer)),
-                // The line of a member that has not started yet may have any level.
+                // The line of a member that has not started yet may have either level.
                 Err(ProgramError::Refused {
                     status: Status::NotIdle,
                     value,
@@ -337,7 +340,7 @@ fn begin(
     }
 }
 
-/// A heartbeat and the command beside it.
+/// A heartbeat, and the command that runs beside it.
 struct Beater<'c> {
     heart: Heartbeat<BoxedOut, ReleaseLine<BoxedIn>>,
     programmer: BoxedProgrammer,
@@ -347,13 +350,13 @@ struct Beater<'c> {
     command: &'c [OsString],
 }
 
-/// Why a heartbeat ends.
+/// The reason why a heartbeat ends.
 enum End {
-    /// The command has ended, or all beats are done: the channel is free.
+    /// The command has ended, or all beats are done; the channel is free.
     Done(Option<ExitStatus>),
-    /// These nodes have been silent, and the channel is free.
+    /// The nodes in this mask have been silent; the channel is free.
     Silent(u64),
-    /// Another node has freed the channel.
+    /// Another node has freed the channel, which excludes this node.
     Excluded,
 }
 
@@ -405,7 +408,8 @@ impl Beater<'_> {
         }
     }
 
-    /// Beats until the command ends, the beats are done, or a node is silent; returns the number of beats.
+    /// Beats until the command ends, the beats are done, or a node is silent.
+    /// Returns the reason and the number of beats.
     fn beat(mut self, child: &mut Option<Running>) -> Result<(End, u64), Failure> {
         let since = Instant::now();
         let mut beats = 0;
@@ -437,10 +441,11 @@ impl Beater<'_> {
         }
     }
 
-    /// Frees the channel after a beat. Returns false if a member has begun the next beat, which must then be completed first.
+    /// Frees the channel after a beat.
+    /// Returns false if a member has begun the next beat, which must then be completed first.
     fn leaves(&mut self) -> bool {
         let channel = self.membership.channel;
-        // Another member that has ended may have freed it.
+        // Another member that has ended may already have freed the channel.
         self.programmer.give_back(channel).is_ok() || self.programmer.members(channel) == Ok(0)
     }
 }
@@ -452,13 +457,13 @@ fn succeeded(status: Option<ExitStatus>) -> Result<(), Failure> {
     }
 }
 
-/// The command, which is killed if this one fails.
+/// The running command, which is killed if the heartbeat fails.
 struct Running(Child);
 
 impl Running {
-    /// Sends SIGTERM, and SIGKILL to a command that does not end by it.
+    /// Sends SIGTERM to the command, and SIGKILL if it does not end in time.
     fn terminate(&mut self) -> Result<(), Failure> {
-        // It may have ended already.
+        // The call fails if the command has already ended.
         let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
         let since = Instant::now();
         while self.0.try_wait()?.is_none() && since.elapsed() < GRACE {
@@ -470,7 +475,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only for a process that has ended already.
+        // Both calls fail only for a process that has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! `hwbarr emulate`: a register block of the barrier without the hardware, for a command or until a signal.
+//! `hwbarr emulate`: emulates a register block of the barrier, for a command or until a signal.
 
 use crate::{Failure, say};
 use barrier_emulation::registers::RegisterDevice;
@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Environment variable of the command: the port of each of its nodes, with `{rank}` for the node's number.
+/// Environment variable of the command: the ports of its nodes, with `{rank}` as the node's number.
 const PORT: &str = "HWBARR_PORT";
 
 /// Play a register block behind a file, so that the ports mem and uio can be tried on any machine.
@@ -43,7 +43,7 @@ enum Kind {
 
 impl Emulate {
     pub fn execute(self) -> Result<(), Failure> {
-        // Blocks no signal before the device exists: an interrupt then ends the program as usual.
+        // No signal is blocked before the device exists, so an interrupt ends the program as usual.
         let folder = Folder::new()?;
         let file = match &self.file {
             Some(file) => file.clone(),
@@ -92,7 +92,7 @@ impl Emulate {
     }
 }
 
-/// Prints the port and waits for the end of this program.
+/// Prints the port, and returns when a signal ends this program.
 fn until_a_signal(port: &str) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     say(&format!("{port}\n"))?;
@@ -100,7 +100,7 @@ fn until_a_signal(port: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A folder, removed when dropped.
+/// A temporary folder that is removed when this value is dropped.
 struct Folder(PathBuf);
 
 impl Folder {

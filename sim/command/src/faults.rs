@@ -1,4 +1,4 @@
-//! `hwbarr faults`: a fault campaign, as a table, and as an exit code.
+//! `hwbarr faults`: a fault campaign that prints a table and sets the exit code.
 
 use crate::Failure;
 use crate::cures;
@@ -121,7 +121,7 @@ impl Faults {
     }
 }
 
-/// Returns a table of all cases with all their fields.
+/// Returns a table of all cases with all fields of each case.
 fn table(cases: &[Case]) -> Table {
     let mut table = Table::new([
         "fault", "place", "moment", "at_ns", "class", "sentence", "known",
@@ -178,7 +178,7 @@ fn report(campaign: &Campaign, cases: &[Case], all: bool) -> String {
     text
 }
 
-/// Returns a table of the number of outcomes of each class, for each kind of fault at each kind of place.
+/// Returns a table that counts the outcomes of each class, by kind of fault and kind of place.
 fn counts(cases: &[Case]) -> Table {
     let columns = ["fault", "place"].into_iter();
     let mut table = Table::new(columns.chain(Class::ALL.map(Class::name)));
@@ -208,7 +208,7 @@ fn counts(cases: &[Case]) -> Table {
     table
 }
 
-/// Returns each distinct message of a driver once, with the first case that caused it and the number of such cases.
+/// Returns each distinct message of a driver once, with its first case and its number of cases.
 fn sentences(cases: &[Case]) -> Vec<String> {
     let mut seen: Vec<(String, &Case, usize)> = Vec::new();
     for case in cases {
@@ -236,7 +236,8 @@ fn sentences(cases: &[Case]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the unsafe outcomes by fault and kind of place, each with the count, the moments, the reason, and the message of the first case.
+/// Returns the unsafe outcomes by fault and kind of place.
+/// Each has its count, the moments, the reason, and the message of its first case.
 fn groups(cases: &[Case], documented: bool) -> Vec<String> {
     let mut groups: Vec<(&Case, usize, Vec<&str>)> = Vec::new();
     for case in cases {

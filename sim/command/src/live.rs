@@ -1,4 +1,4 @@
-//! `hwbarr live`: real processes on a live board, with this process as their software fence.
+//! `hwbarr live`: starts processes that use a live board, and serves as their software fence.
 
 use crate::Failure;
 use crate::node::{ELAPSED, FENCE};
@@ -40,7 +40,7 @@ pub struct Live {
     eureka: bool,
 }
 
-/// A child process, killed and waited for when it is dropped, so that no failure leaves one behind.
+/// A child process that is killed and reaped when dropped, so no failure leaves a process behind.
 struct Process {
     child: Child,
     to: ChildStdin,
@@ -49,7 +49,7 @@ struct Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only for a process that has ended already.
+        // Both calls fail only for a process that has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -95,7 +95,8 @@ impl Live {
         self.report(slowest, observer.look()?.board.releases - before)
     }
 
-    /// Runs all processes on the board that these arguments name; returns the time of the slowest.
+    /// Runs all processes on the board that these arguments name;
+    /// returns the slowest process's time.
     fn pass(&self, board: [&str; 2]) -> Result<Duration, Failure> {
         let mut processes = (0..self.nodes)
             .map(|node| self.spawn(board, node))
@@ -157,7 +158,8 @@ impl Live {
     }
 }
 
-/// Lets the processes through their fences until they report how long the barriers took; returns the longest.
+/// Serves the fences of the processes until they report the duration of their barriers.
+/// Returns the longest duration.
 fn serve_fences(processes: &mut [Process]) -> Result<Duration, Failure> {
     let mut slowest = Duration::ZERO;
     loop {

@@ -1,6 +1,8 @@
-//! A log that never blocks its writer: nodes wait for the board, and its output may not be read.
+//! A log that never blocks its writer: the board must serve its nodes even if nothing reads the
+//! log.
 //!
-//! A separate thread prints the lines. If its reader blocks, up to [`CAPACITY`] lines are queued, and later ones are only counted.
+//! A separate thread prints the lines. If the reader of the output blocks, up to [`CAPACITY`] lines
+//! are queued, and later lines are only counted.
 
 use std::io::{self, Write as _, stdout};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -11,7 +13,7 @@ const CAPACITY: usize = 1024;
 
 pub struct Log {
     lines: SyncSender<String>,
-    /// Number of lines that were dropped since the last printed one.
+    /// Number of lines dropped since the last queued line.
     missing: u64,
     printer: JoinHandle<()>,
 }
@@ -20,7 +22,8 @@ impl Log {
     pub fn new() -> io::Result<Log> {
         let (lines, waiting) = sync_channel::<String>(CAPACITY);
         let printer = Builder::new().name("log".into()).spawn(move || {
-            // If the reader has closed the pipe, or the disk is full, the board goes on without a log.
+            // If the reader has closed the pipe, or the disk is full,
+            // the board continues without a log.
             for line in waiting {
                 if stdout().write_all(line.as_bytes()).is_err() {
                     return;
@@ -34,7 +37,7 @@ impl Log {
         })
     }
 
-    /// Queues a line, or counts it as missing.
+    /// Queues a line, or counts it as dropped if the queue is full.
     pub fn say(&mut self, line: &str) {
         let line = match self.missing {
             0 => format!("{line}\n"),
@@ -51,10 +54,10 @@ impl Log {
         }
     }
 
-    /// Waits until everything is printed.
+    /// Waits until all queued lines are printed.
     pub fn finish(self) {
         drop(self.lines);
-        // It does not panic; if it did, the panic has been printed.
+        // The printer does not panic; if it did, its panic message has been printed.
         let _ = self.printer.join();
     }
 }

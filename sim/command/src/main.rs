@@ -1,4 +1,5 @@
-//! The barrier workbench on the command line: one line of the table for each command, one file for each line.
+//! The barrier workbench on the command line:
+//! each command has one line in a table and its own file.
 //! [`page`] is the HTML page of `hwbarr report`.
 
 mod channel;
@@ -26,10 +27,11 @@ use clap::{Parser, Subcommand};
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-/// What a subcommand fails with: a sentence for the user.
+/// The error of a subcommand: a message for the user.
 type Failure = Box<dyn std::error::Error>;
 
-/// The commands: a line is the help's first sentence, and the type whose `execute` runs it under the type's name.
+/// Declares the commands. A line has the first sentence of the help and a type;
+/// the type's `execute` runs the command under the type's name.
 macro_rules! commands {
     ($($(#[$attribute:meta])* $module:ident :: $name:ident,)*) => {
         #[derive(Subcommand)]
@@ -91,7 +93,7 @@ struct Cli {
     command: Command,
 }
 
-/// Prints a text to standard output; a reader that has seen enough, as `head`, is no failure.
+/// Prints a text to standard output; a closed pipe (such as to `head`) is not an error.
 fn say(text: &str) -> Result<(), Failure> {
     match printable::to_stdout(text) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -120,7 +122,7 @@ fn answered(error: &clap::Error) -> ExitCode {
         printable::to_stderr(&text);
         return ExitCode::from(2);
     }
-    // A closed pipe is no error.
+    // A closed pipe is not an error.
     let _ = printable::to_stdout(&text);
     ExitCode::SUCCESS
 }

@@ -16,7 +16,8 @@ impl Manual {
         let commands = program.get_subcommands();
         for command in commands.filter(|command| !command.is_hide_set()) {
             let name = command.get_name();
-            // clap's page refers to a page for each command, as git has.
+            // clap refers to a separate page per command, as git has;
+            // this manual has one page for all.
             page = page.replace(&format!("hwbarr\\-{name}(1)"), &format!("hwbarr {name}"));
             let mut section = Vec::new();
             let man = Man::new(command.clone());

@@ -1,4 +1,5 @@
-//! This machine's own software barrier, measured now: `mpi-bench barrier` under the `mpirun` beside `hwbarr`.
+//! Measurement of this machine's own software barrier:
+//! `mpi-bench barrier`, run by the `mpirun` in the folder of `hwbarr`.
 
 use crate::Failure;
 use barrier_simulator::virtual_time::Time;
@@ -6,16 +7,16 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A barrier of several ranks in this machine's shared memory.
+/// The measured barrier of several ranks in this machine's shared memory.
 pub struct Measured {
     pub ranks: u64,
     pub cores: usize,
-    /// Average time per barrier in a long sequence, as `mpi-bench` measures it.
+    /// Mean time per barrier in a long sequence, as `mpi-bench` measures it.
     pub mean: Time,
 }
 
 impl Measured {
-    /// Returns the name in tables.
+    /// Returns the barrier's name in tables.
     pub fn name(&self) -> String {
         let Self { ranks, cores, .. } = self;
         format!("measured here, mean of many: shared memory, {ranks} ranks on {cores} cores")
@@ -35,7 +36,7 @@ fn tool(name: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Runs the benchmark with `ranks` ranks, without the hardware's component.
+/// Runs the benchmark with `ranks` ranks, without the hardware barrier's component.
 pub fn barrier(ranks: u64) -> Result<Measured, Failure> {
     let (mpirun, bench) = (tool("mpirun")?, tool("mpi-bench")?);
     let count = ranks.to_string();

@@ -1,8 +1,9 @@
-//! One process of `hwbarr live`: a node that opens its wires, passes barriers and reports how long they took.
+//! The node process of `hwbarr live`: it opens its wires,
+//! passes barriers and reports their duration.
 //!
-//! It writes [`FENCE`] to its parent and reads one byte back for each software fence,
-//! and at the end [`ELAPSED`] with nanoseconds as eight bytes.
-//! Its board is in memory that it inherits, or served by another process, possibly on another host.
+//! For each software fence the node writes [`FENCE`] to its parent and reads one byte;
+//! at the end it writes [`ELAPSED`] and the duration in nanoseconds as eight bytes.
+//! The board is in inherited memory, or is served by another process, possibly on another host.
 
 use crate::Failure;
 use barrier_board::live::{self, Marks, Memory};
@@ -15,12 +16,12 @@ use std::io::{Read, Write, stdin, stdout};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// Byte to the parent: the node is in the fence.
+/// Byte to the parent: the node has entered the fence.
 pub const FENCE: u8 = b'.';
 /// Byte to the parent: the node has passed all barriers; nanoseconds follow.
 pub const ELAPSED: u8 = b'T';
 
-/// Time limit of a barrier, far longer than one may take on the busiest machine.
+/// Time limit of a barrier, far longer than a barrier takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// One process of `live`.
@@ -49,14 +50,15 @@ pub struct Node {
     eureka: bool,
 }
 
-/// Records that the program enters the barrier (true) or leaves it.
+/// Callback that records that the program enters (true) or leaves (false) the barrier.
 type Mark<'a> = &'a mut dyn FnMut(bool);
 
 impl Node {
     pub fn execute(self) -> Result<(), Failure> {
-        // A node whose parent is killed in the middle of the barriers would poll indefinitely.
+        // A node whose parent was killed during the barriers would poll indefinitely,
+        // so it is killed, too.
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // No node sleeps here: each yields between polls, so none needs a wake-up.
+        // Nodes yield between polls and never sleep, so no node needs a wake-up.
         match (&self.board, self.fd) {
             (Some(server), _) => {
                 let wires = served::Wires::connect(server, self.node, self.nodes, || ())?;
@@ -68,7 +70,8 @@ impl Node {
                 self.live(wires.out, wires.input, search, &mut |_| ())
             }
             (None, Some(fd)) => {
-                // Opening through /proc needs no `unsafe` guarantee that the number is a descriptor of this process.
+                // Opening through /proc is safe code: the descriptor's number needs no `unsafe`
+                // guarantee.
                 let file = std::fs::File::options()
                     .read(true)
                     .write(true)
@@ -136,7 +139,8 @@ impl Node {
 }
 
 impl Node {
-    /// Performs the search of a round: the node whose turn it is raises the line, and all nodes wait until they read it high.
+    /// Performs the search of one round: one node raises the line,
+    /// and all nodes wait until they read it high.
     fn search<O: OutputPin, I: InputPin<Error = O::Error>>(
         &self,
         line: Option<&mut Eureka<O, I>>,
@@ -180,7 +184,7 @@ impl Node {
     }
 }
 
-/// Fence of all nodes, through pipes of the parent process.
+/// A fence of all nodes, through pipes to the parent process.
 fn fence() -> std::io::Result<()> {
     let mut out = stdout().lock();
     out.write_all(&[FENCE])?;

@@ -43,7 +43,7 @@ pub struct Cures {
     trunk: f64,
 }
 
-/// Parses the value of `--pull`.
+/// Parses the value of `--pull`: up or down.
 fn pulled(word: &str) -> Result<bool, String> {
     match word {
         "up" => Ok(true),
@@ -97,7 +97,7 @@ impl Cures {
     }
 }
 
-/// Maximum message size; keeps ranks * bytes within a u64.
+/// Maximum message size in bytes; it keeps `ranks * bytes` within a u64.
 pub const MOST_BYTES: u64 = u32::MAX as u64;
 
 /// Parses the number of barriers of a run, at least one.
@@ -216,7 +216,7 @@ pub struct Software {
     pub measured: bool,
 }
 
-/// Returns the network with this name.
+/// Returns the network with this name, for `--network`.
 fn named(name: &str) -> Result<Network, String> {
     let found = Network::NAMED.iter().find(|(known, ..)| *known == name);
     found.map(|(.., network)| *network).ok_or_else(|| {
@@ -229,7 +229,8 @@ fn named(name: &str) -> Result<Network, String> {
 }
 
 impl Software {
-    /// Returns the networks to compare with: the one that the options name or change, else all that have a name.
+    /// Returns the networks for the comparison:
+    /// the one that the options name or change, else all named networks.
     pub fn networks(&self) -> Vec<Network> {
         let own = [self.latency, self.overhead, self.gap, self.byte_gap];
         let bytes = self.bytes;
@@ -249,7 +250,7 @@ impl Software {
         }]
     }
 
-    /// Returns the first network to compare with, for output that compares with only one.
+    /// Returns the first network, for output that compares with only one.
     pub fn network(&self) -> Network {
         self.networks()[0]
     }

@@ -1,4 +1,4 @@
-//! `hwbarr port`: bringing real wires up, from finding the port to two nodes that meet.
+//! `hwbarr port`: bring-up of real wires, from finding the port to a barrier of two nodes.
 
 use crate::{Failure, say};
 use barrier_driver::bring_up::{self, Durations};
@@ -63,10 +63,10 @@ enum Level {
     High,
 }
 
-/// Time limit for a level or a release to appear.
+/// Time limit for a level or a release to appear at the port.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// The devices that this machine may have, each with the port that uses it.
+/// The devices that this machine may have; each with the text of the port that uses it.
 const DEVICES: &[(&str, &str)] = &[
     ("/dev/parport0", "ppdev"),
     ("/dev/parport1", "ppdev"),

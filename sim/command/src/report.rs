@@ -1,4 +1,4 @@
-//! `hwbarr report`: one self-contained HTML page.
+//! `hwbarr report`: writes one self-contained HTML page.
 
 use crate::options::{Hardware, Software, at_least_one};
 use crate::page::Page;
@@ -82,7 +82,7 @@ impl Report {
             let hardware = study.summary.complete.median();
             page.measured(&here.name(), here.mean, hardware);
         }
-        // Version 2 has no such waveform.
+        // A board of version 2 has no such waveform.
         if parameters.channels == 0 {
             let first = Parameters {
                 barriers: self.show.clamp(1, self.barriers),

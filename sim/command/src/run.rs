@@ -1,4 +1,5 @@
-//! `hwbarr run`: latencies of the hardware in virtual time, beside those of software barriers on the same arrivals.
+//! `hwbarr run`: latencies of the hardware in virtual time, and of software barriers on the same
+//! arrivals.
 
 use crate::Failure;
 use crate::measured;
@@ -80,12 +81,12 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Returns median, p99 and worst as text.
+/// Returns median, p99 and worst of a distribution as text.
 fn three(d: &Distribution) -> [String; 3] {
     [d.median(), d.percentile(99.0), d.worst()].map(|time| time.to_string())
 }
 
-/// Describes the differences from the prototype; `None` for the prototype.
+/// Describes how the parameters differ from the prototype; `None` if they do not.
 pub fn cured(parameters: &Parameters) -> Option<String> {
     let Parameters {
         nodes,
@@ -128,7 +129,7 @@ pub fn cured(parameters: &Parameters) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Returns the times of the slow edges, in words.
+/// Describes the delays of the slow edges in words.
 pub fn edges(parameters: &Parameters) -> String {
     let (edge, back) = (parameters.edge, parameters.edge_to_node());
     match edge == back {
@@ -137,7 +138,7 @@ pub fn edges(parameters: &Parameters) -> String {
     }
 }
 
-/// Reports the run without a comparison.
+/// Formats the hardware's results of a run, without a comparison.
 pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     let Parameters {
         nodes,
@@ -195,7 +196,7 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     row("a node has left after", &summary.every_node);
     row("the last node itself after", &summary.last_arriver);
     let phases = Phase::ALL.into_iter().zip(&summary.phases);
-    // Some phases exist only with a cure or with cascaded boards.
+    // Some phases are zero without a countermeasure or cascaded boards, and are not printed.
     for (phase, distribution) in phases.filter(|(_, d)| d.worst() > Time::ZERO) {
         row(&format!("  {}", phase.name()), distribution);
     }
@@ -203,12 +204,12 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     text
 }
 
-/// Reports the run and its comparison.
+/// Formats the results of a run with its comparison.
 fn report(study: &Study) -> String {
     hardware_report(&study.parameters, &study.summary) + &rivals(study)
 }
 
-/// Reports the software barriers on one network.
+/// Formats the latencies of the software barriers on one network.
 fn rivals(study: &Study) -> String {
     let mut text = String::new();
     let mut table = Table::new(
@@ -350,9 +351,9 @@ fn sweep_heading(sweep: &Sweep, parameters: &Parameters, network: &Network) -> S
     )
 }
 
-/// Returns the value with its unit.
+/// Returns the swept value with its unit.
 fn label(sweep: &Sweep, value: f64) -> String {
-    // Nine digits hide the error of binary fractions.
+    // Rounding to nine decimals removes errors of binary fractions.
     let value = (value * 1e9).round() / 1e9;
     match sweep.axis.unit() {
         "" => value.to_string(),
@@ -376,7 +377,7 @@ fn sweep_table(sweep: &Sweep, studies: &[(f64, Study)]) -> Table {
     table
 }
 
-/// Returns the medians of all columns, in nanoseconds.
+/// Returns the medians of all columns of a sweep, in nanoseconds.
 fn sweep_numbers(sweep: &Sweep, studies: &[(f64, Study)]) -> Table {
     let columns = [sweep.axis.name(), "median_ns", "p99_ns", "worst_ns"].map(str::to_owned);
     let software = ALGORITHMS.iter().flat_map(|algorithm| {

@@ -1,12 +1,16 @@
 //! `hwbarr scale`: predicted durations of collectives on more ranks than available, software against hardware.
 //!
-//! Software is predicted by LogGP (`barrier_simulator::software`), with parameters from options or fitted to measurements of `mpi-bench`.
-//! The hardware is simulated in virtual time: cascaded boards with a clock each, with the number of levels that the ranks need.
-//! On each level all other boards have arrived long before the last arrival, so the run has only as many boards as the
-//! levels require; the fan-out to the nodes is that of all ranks. No such tree of boards has been built.
+//! LogGP predicts the software (`barrier_simulator::software`),
+//! with parameters from options or fitted to measurements of `mpi-bench`.
+//! The hardware is simulated in virtual time:
+//! cascaded boards, each with its own clock, with the number of levels that the ranks need.
+//! When the last node arrives, all boards outside its path have been complete for long. So the run
+//! simulates only the boards that the number of levels requires, with the fan-out to all ranks.
+//! No such tree of boards has been built.
 //!
-//! Version 2 (`--channels`) has one board with one wire per host: the ranks are divided among at most sixty hosts,
-//! and the ranks of a host synchronise in its memory before and after the barrier of the wires.
+//! Version 2 (`--channels`) has one board with one wire per host:
+//! the ranks are divided among at most sixty hosts,
+//! and the ranks of a host synchronise in shared memory before and after the barrier of the wires.
 
 use crate::Failure;
 use crate::measured::{self, Measured};
@@ -19,13 +23,13 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Number of nodes per board.
+/// Number of nodes per board, for the prediction.
 const BOARD: u64 = 60;
 /// Maximum number of ranks whose barrier is measured on one machine.
 const MOST_HERE: u64 = 128;
-/// Maximum number of ranks of a host for which version 2 is predicted.
+/// Maximum number of ranks per host for which version 2 is predicted.
 const MOST_ON_HOST: u64 = 512;
-/// Number of barriers in virtual time for the median.
+/// Number of barriers in virtual time over which the median is taken.
 const BARRIERS_RUN: usize = 1000;
 
 /// Predict collectives on many ranks: software under LogGP, and the hardware barrier.
@@ -136,7 +140,7 @@ impl Scale {
         crate::say(&text)
     }
 
-    /// Describes the hardware in a line.
+    /// Describes the hardware in one line.
     fn head(&self, most: u64, parameters: &Parameters) -> String {
         if parameters.channels > 0 {
             return format!(
@@ -152,7 +156,8 @@ impl Scale {
         )
     }
 
-    /// Returns the median until every rank has left a barrier of version 2; `None` for more than [`MOST_ON_HOST`] ranks per host.
+    /// Returns the median time until every rank has left a barrier of version 2.
+    /// Returns `None` for more than [`MOST_ON_HOST`] ranks per host.
     fn channels(&self, ranks: u64) -> Result<Option<Time>, Failure> {
         let on_host = ranks.div_ceil(BOARD);
         if on_host > MOST_ON_HOST {
@@ -165,12 +170,14 @@ impl Scale {
         Ok(Some(wires + self.host_memory.scaled(transfers)))
     }
 
-    /// Returns the median until every node has left, simulated with the levels of boards that `ranks` ranks need.
+    /// Returns the median time until every node has left,
+    /// with the levels of boards that `ranks` ranks need.
     fn boards(&self, ranks: u64) -> Result<Time, Failure> {
         let nodes = ranks.min(BOARD) as usize;
         let mut parameters = self.hardware.parameters(nodes, BARRIERS_RUN)?;
         if levels(ranks) > 1 {
-            // One node per board. `full` leaf boards need one level less, so one board more gives the required number of levels.
+            // Each leaf board has one node. `full` leaf boards need one level less,
+            // so one board more gives the required number of levels.
             let full = (BOARD as usize).pow(levels(ranks) - 2);
             let boards = (full + 1).max(nodes);
             parameters.nodes = boards;
@@ -225,7 +232,8 @@ impl Scale {
         Ok(())
     }
 
-    /// Returns the cell of a time: with a unit in text, in nanoseconds otherwise; `None` if the time is saturated.
+    /// Returns the table cell of a time: with its unit in text, else in nanoseconds.
+    /// Returns `None` if the time is saturated.
     fn cell(&self, time: Time) -> Option<Value> {
         if time == Time::from_ps(u64::MAX) {
             return None;
@@ -248,7 +256,7 @@ fn levels(ranks: u64) -> u32 {
     levels
 }
 
-/// Reads the points of a report of `mpi-bench --json`.
+/// Reads the measured points from a report of `mpi-bench --json`.
 fn points(path: &Path, benchmark: &str) -> Result<Vec<Point>, Failure> {
     let name = path.display();
     let text = std::fs::read_to_string(path).map_err(|e| format!("{name}: {e}"))?;

@@ -1,4 +1,4 @@
-//! `hwbarr serve`: a board over TCP, with a log of the clients that connect and disconnect.
+//! `hwbarr serve`: serves a board over TCP, with a log of the clients that connect and disconnect.
 
 use crate::log::Log;
 use crate::{Failure, say};
@@ -13,7 +13,7 @@ pub struct Serve {
     /// Number of nodes of the board, 1 to 64.
     #[arg(short, long, default_value_t = 60)]
     nodes: usize,
-    // In Markdown the brackets would be a link, and the backticks that make them none would be in the help.
+    // Brackets are a link in Markdown, and backticks that prevent this would appear in the help.
     #[allow(rustdoc::broken_intra_doc_links)]
     /// Where to listen; [::]:25175 is every address of this host, and port 0 any free one.
     ///
@@ -66,7 +66,7 @@ impl Serve {
     }
 }
 
-/// Formats the address for clients, which cannot connect to an unspecified address.
+/// Formats the address for clients, because they cannot connect to an unspecified address.
 fn place(at: SocketAddr) -> String {
     match at.ip().is_unspecified() {
         true => format!("port {} of every address of this host", at.port()),

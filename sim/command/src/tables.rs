@@ -1,4 +1,4 @@
-//! Tables as text, CSV and JSON, from the same rows.
+//! Tables of results, printed as text, CSV or JSON from the same rows.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ impl Tool {
     }
 }
 
-/// Columns with names, and rows.
+/// A table: names of columns, and rows of values.
 pub struct Table {
     columns: Vec<String>,
     rows: Vec<Vec<Value>>,
@@ -54,7 +54,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Returns one object per row.
+    /// Returns the table as JSON: one object per row.
     pub fn to_json(&self) -> Value {
         let object = |row: &Vec<Value>| {
             let fields = self.columns.iter().cloned().zip(row.iter().cloned());
@@ -77,7 +77,7 @@ impl Table {
         text
     }
 
-    /// Aligns the first column left and the others right, as wide as needed.
+    /// Formats the table as text: the first column is aligned left, the others right.
     pub fn to_text(&self) -> String {
         let rows: Vec<Vec<String>> = self
             .rows
@@ -108,7 +108,7 @@ impl Table {
     }
 }
 
-/// Returns a cell without JSON's quotes.
+/// Returns a value as text, without JSON's quotes.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

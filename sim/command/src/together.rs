@@ -1,7 +1,9 @@
 //! `hwbarr together`: starts commands at one edge of a barrier, and `hwbarr starter`, one of its processes.
 //!
-//! A starter opens its wires, passes one barrier when it is ready and a second one at once, takes the time of that release,
-//! and becomes the command. All starters spin in the second barrier, so they leave it within the time of a poll.
+//! A starter opens its wires and passes two barriers:
+//! the first one when it is ready, the second one at once.
+//! It records the time of the second release, and becomes the command.
+//! All starters spin in the second barrier, so they leave it within the time of a poll.
 
 use crate::{Failure, say};
 use barrier_board::live::{self, Board, Memory};
@@ -24,12 +26,12 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-/// Environment variables of the command: the clocks at the release, in nanoseconds.
+/// Environment variables of the command, with the clocks at the release in nanoseconds.
 const EPOCH: &str = "HWBARR_EPOCH_NS";
 const MONOTONIC: &str = "HWBARR_MONOTONIC_NS";
 const NODE: &str = "HWBARR_NODE";
 
-/// Time limit of a node's wait for the others, which may be started by hand on other machines.
+/// Time limit of a node's wait for the other nodes, which may be started by hand on other machines.
 const LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// Start a command in several processes, or on several machines, at one edge of a barrier.
@@ -78,7 +80,7 @@ pub struct Starter {
     command: Vec<OsString>,
 }
 
-/// The clocks of one node at the release, in nanoseconds.
+/// The clock values of one node at the release, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     node: usize,
@@ -101,7 +103,7 @@ impl Stamp {
         format!("{} {} {}\n", self.node, self.of_the_day, self.monotonic)
     }
 
-    /// Parses a complete line.
+    /// Parses one complete line of a stamp file; `None` if it is malformed.
     fn from_line(line: &str) -> Option<Self> {
         let mut words = line.strip_suffix('\n')?.split(' ');
         Some(Self {
@@ -111,7 +113,7 @@ impl Stamp {
         })
     }
 
-    /// Writes the file at once, so that a reader sees all of it or nothing.
+    /// Writes the file atomically, so that a reader sees either no file or all of it.
     fn write_to(self, file: &Path) -> Result<(), Failure> {
         std::fs::write(file, self.to_line())
             .map_err(|e| format!("{} cannot be written: {e}", file.display()).into())
@@ -120,7 +122,8 @@ impl Stamp {
 
 impl Together {
     pub fn execute(self) -> Result<(), Failure> {
-        // Checked before any node waits: a node that cannot start its command would release the others.
+        // The command is checked before any node waits:
+        // a node that cannot start it would release others.
         can_start(&self.command)?;
         if let Some(nodes) = self.nodes {
             return self.here(usize::from(nodes));
@@ -132,7 +135,8 @@ impl Together {
                 let wires = ports::open(port)?;
                 let _watch = last_resort::watch(wires.resting);
                 let (stamp, barrier) = start(wires.out, wires.input, node, true)?;
-                // The wire is idle: after a release it has the barrier's level. Closing it would read and write it twice more.
+                // The wire is idle, because after a release it has the barrier's level.
+                // Closing would cost two more reads and writes.
                 std::mem::forget(barrier);
                 stamp
             }
@@ -140,7 +144,8 @@ impl Together {
                 let nodes = self.of.unwrap_or(0);
                 let wires = served::Wires::connect(board, node, nodes, || ())?;
                 let (stamp, barrier) = start(wires.out, wires.input, node, false)?;
-                // The server treats a connection that ends without a disconnect message as the death of the node.
+                // The server takes a connection that ends without a disconnect message for a dead
+                // node.
                 barrier.close()?;
                 stamp
             }
@@ -149,7 +154,7 @@ impl Together {
         become_command(stamp, self.epoch.as_deref(), &self.command)
     }
 
-    /// Runs all nodes on this host, over a board in shared memory.
+    /// Runs all nodes on this host, with a board in shared memory.
     fn here(&self, nodes: usize) -> Result<(), Failure> {
         let memory = Memory::create(Board::layout_size(nodes, 0))?;
         memory.init(nodes, 0)?;
@@ -175,7 +180,7 @@ impl Together {
     }
 }
 
-/// Returns the node in the text of a port, such as `uio:/dev/uio0,node=3`.
+/// Returns the node's number from the text of a port, such as `uio:/dev/uio0,node=3`.
 fn node_in(port: &str) -> Option<usize> {
     let options = port.split(',');
     options
@@ -183,7 +188,7 @@ fn node_in(port: &str) -> Option<usize> {
         .find_map(|node| node.parse().ok())
 }
 
-/// Checks that the program exists, as the system would find it, and may be executed.
+/// Checks that the system would find the program and may execute it.
 fn can_start(command: &[OsString]) -> Result<(), Failure> {
     let Some(program) = command.first() else {
         return Err("there is no command to start".into());
@@ -192,7 +197,7 @@ fn can_start(command: &[OsString]) -> Result<(), Failure> {
         |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
     let found = match Path::new(program).components().count() {
         1 => {
-            // The shell searches the path as the system does.
+            // The shell searches `PATH` as the system does.
             let mut shell = Command::new("sh");
             shell.args(["-c", "command -v \"$1\" > /dev/null", "sh"]);
             shell
@@ -239,11 +244,11 @@ fn skew(stamps: &[Stamp], cores: usize) -> String {
     text
 }
 
-/// The processes; those that still run are killed if this one fails.
+/// The started processes; those that still run are killed if this command fails.
 struct Started(Vec<Child>);
 
 impl Started {
-    /// Waits until every starter has become its command.
+    /// Waits until every starter has become its command; returns their stamps.
     fn stamps(&mut self, folder: &Folder) -> Result<Vec<Stamp>, Failure> {
         let mut stamps = Vec::new();
         for node in 0..self.0.len() {
@@ -254,7 +259,7 @@ impl Started {
                     break stamp;
                 }
                 for (which, child) in self.0.iter_mut().enumerate() {
-                    // A command may be over before its stamp is read.
+                    // A command may have ended before its stamp is read.
                     if let Some(status) = child.try_wait()?
                         && !folder.file(which).exists()
                     {
@@ -268,7 +273,7 @@ impl Started {
         Ok(stamps)
     }
 
-    /// Waits for all commands; the first failure is this command's.
+    /// Waits for all commands; this command fails with the first failure.
     fn wait(mut self) -> Result<(), Failure> {
         let mut failed = None;
         for (node, child) in self.0.iter_mut().enumerate() {
@@ -287,14 +292,14 @@ impl Started {
 impl Drop for Started {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // Both fail only for a process that has ended already.
+            // Both calls fail only for a process that has already ended.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// A folder for the stamps, removed when dropped.
+/// A temporary folder for the stamps, removed when this value is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -319,9 +324,10 @@ impl Drop for Folder {
 
 impl Starter {
     pub fn execute(self) -> Result<(), Failure> {
-        // A starter whose parent is killed would wait for the others indefinitely.
+        // A starter whose parent was killed would wait for the others indefinitely,
+        // so it is killed, too.
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // Opening through /proc needs no `unsafe` guarantee that the number is a descriptor of this process.
+        // Opening through /proc is safe code: the descriptor's number needs no `unsafe` guarantee.
         let file = std::fs::File::options()
             .read(true)
             .write(true)
@@ -330,15 +336,16 @@ impl Starter {
         let board = memory.attach()?;
         let live::Wires { out, input, .. } = board.wires(self.node, |_| ())?;
         let (stamp, barrier) = start(out, input, self.node, self.nodes <= cores())?;
-        // The board ends with these processes, and closing would delay the command.
+        // The board disappears with these processes, and closing would delay the command.
         std::mem::forget(barrier);
         become_command(stamp, Some(&self.epoch), &self.command)
     }
 }
 
-/// Passes the two barriers and takes the time of the second release.
+/// Passes the two barriers and records the clocks at the second release.
 ///
-/// `spins` is false where more nodes than processors share a host: a node that spins would delay the others.
+/// `spins` is false if more nodes than processors are on a host:
+/// a spinning node would delay others.
 fn start<O: OutputPin, I: InputPin<Error = O::Error>>(
     out: O,
     input: I,
@@ -350,7 +357,7 @@ where
 {
     let mut barrier = ToggleBarrier::open(out, input, || Ok::<(), Infallible>(()))?;
     barrier.enter()?;
-    // The others may be started much later, so the first wait leaves the processor to them.
+    // Other nodes may be started much later, so the first wait sleeps between polls.
     barrier.wait(|| thread::sleep(Duration::from_micros(100)), LIMIT)?;
     barrier.enter()?;
     let pause: fn() = match spins {

@@ -1,4 +1,4 @@
-//! `hwbarr wave`: a run in virtual time as a waveform, with a fault if one is asked for.
+//! `hwbarr wave`: a run in virtual time as a waveform, optionally with a fault.
 
 use crate::Failure;
 use crate::options::{Hardware, at_least_one};
@@ -69,19 +69,19 @@ impl Wave {
     }
 }
 
-/// Writes the waveform with a resolution of one picosecond, and prints where it is.
+/// Writes the waveform with a resolution of 1 ps, and prints its path.
 fn trace_to(files: &WaveFiles, trace: &Trace) -> Result<(), Failure> {
     let changes = files.write_drawing(|sink, form| waves::write(sink, trace, form))?;
     say_where(files, changes, 0)
 }
 
-/// Writes the waveform of a version 2 board, and prints where it is.
+/// Writes the waveform of a version 2 board, and prints its path.
 fn channels_to(files: &WaveFiles, lines: &ChannelRecord) -> Result<(), Failure> {
     files.write_channels(lines)?;
     say_where(files, lines.changes.len(), lines.dropped)
 }
 
-/// Describes a case.
+/// Describes a case of a campaign in a sentence.
 fn told(case: &Case) -> String {
     let Case {
         fault,
@@ -101,7 +101,7 @@ fn told(case: &Case) -> String {
     text
 }
 
-/// Writes the record of a live board as a waveform, and prints where it is.
+/// Writes the record of a live board as a waveform, and prints its path.
 pub fn record_to(files: &WaveFiles, record: &Record) -> Result<(), Failure> {
     files.write(record)?;
     say_where(files, record.events.len(), record.dropped)

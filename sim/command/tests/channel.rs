@@ -1,22 +1,22 @@
-//! Two nodes of a served version 2 board that beat on a channel, of which one dies.
+//! Test of two nodes of a served version 2 board that beat on a channel, and of which one dies.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 const HWBARR: &str = env!("CARGO_BIN_EXE_hwbarr");
 
-/// A program that is killed when the test ends, also if it fails.
+/// A child process that is killed when the test ends or fails.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only for a process that has ended already.
+        // Both calls fail only for a process that has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// A served board of two nodes, and its address.
+/// Starts a server with a board of two nodes; returns the process, its output and the address.
 fn board() -> (Running, BufReader<ChildStdout>, String) {
     let mut server = Command::new(HWBARR);
     server.args(["serve", "--channels", "-n", "2", "-l", "127.0.0.1:0"]);
@@ -62,7 +62,7 @@ fn nodes_beat_and_leave_the_channel_free() {
     assert!(listed.contains("channel 2: free\n"), "{listed}");
 }
 
-/// The command of the survivor is ended or continues, as configured, and the next pair can take the channel.
+/// The survivor's command ends or continues, as configured, and a new pair can take the channel.
 #[test]
 fn the_survivor_of_two_nodes_learns_which_node_is_silent_and_frees_their_channel() {
     for (what, succeeds, sentence) in [
@@ -74,7 +74,8 @@ fn the_survivor_of_two_nodes_learns_which_node_is_silent_and_frees_their_channel
         let mut dies = Running(node(&board, 1, &limits).spawn().expect("it starts"));
         let file = tempfile::NamedTempFile::new().expect("a file");
         let path = file.path().to_str().expect("UTF-8");
-        // The command begins after the first member has taken the channel; the other node dies then.
+        // The command starts after the first member has taken the channel;
+        // the other node dies afterwards.
         let script = format!("echo begun > {path}; exec sleep 2");
         let more = ["--on-silence", what, "--", "sh", "-c", &script];
         let arguments = [&limits[..], &more].concat();

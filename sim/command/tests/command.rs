@@ -1,9 +1,9 @@
-//! The output of `hwbarr`: help, reports and errors.
+//! Tests of the output of `hwbarr`: help, reports and errors.
 
 use std::process::Command;
 
 fn hwbarr(arguments: &[&str]) -> String {
-    // A fixed width, so that the help does not depend on the terminal.
+    // The width is fixed, so that the help does not depend on the terminal.
     let output = Command::new(env!("CARGO_BIN_EXE_hwbarr"))
         .args(arguments)
         .env("COLUMNS", "100")
@@ -122,7 +122,8 @@ fn a_report_is_one_page() {
     assert_eq!(files, 1, "a page needs no other file");
 }
 
-/// Run it in Debian by `apt-get install chromium && cargo test -p hwbarr --test command -- --ignored browser`.
+/// On Debian: `apt-get install chromium && cargo test -p hwbarr --test command -- --ignored
+/// browser`.
 #[test]
 #[ignore = "needs a browser (Debian: chromium): cargo test -p hwbarr --test command -- --ignored browser"]
 fn a_browser_shows_every_plot_of_a_report() {
@@ -156,7 +157,7 @@ fn a_browser_shows_every_plot_of_a_report() {
     let dom = String::from_utf8_lossy(&output.stdout);
     assert_eq!(dom.matches("<svg").count(), 7);
     assert!(dom.contains("Faults"));
-    // The page's script has run: every chart can be saved, and one waveform zoomed.
+    // The page's script has run if every chart can be saved and one waveform can be zoomed.
     assert_eq!(dom.matches(">PNG</button>").count(), 7);
     assert_eq!(dom.matches("class=\"zoomable\"").count(), 1);
     assert!(dom.contains("node 0 reads"), "drawn by the script alone");
@@ -208,7 +209,7 @@ fn a_wave_says_where_it_is_and_how_to_open_it() {
     ]);
     insta::assert_snapshot!(said.replace(folder.path().to_str().expect("UTF-8"), "FOLDER"));
     let save = std::fs::read_to_string(dump.with_extension("gtkw")).expect("a save file");
-    // A full path: the save file opens from any folder.
+    // The path is a full path, so that the save file opens from any folder.
     let expected = format!("[dumpfile] \"{}\"", dump.display());
     assert!(save.contains(&expected), "{save}");
 }
@@ -324,7 +325,7 @@ fn one_of_something_is_singular() {
     assert!(said.starts_with("1 node, 1 barrier, "), "{said}");
 }
 
-/// A waveform whose name is refused is reported before the run: no node has passed a barrier then.
+/// A waveform whose name is rejected is reported before any node passes a barrier.
 #[test]
 fn a_live_run_refuses_the_name_of_its_waveform_before_it_begins() {
     for (name, why) in [
@@ -352,7 +353,7 @@ fn a_live_run_refuses_the_name_of_its_waveform_before_it_begins() {
     }
 }
 
-/// An FST starts with its header: kind 0 and length 329.
+/// An FST starts with a header block: kind 0 and length 329.
 #[test]
 fn a_name_that_ends_in_fst_gives_an_fst() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -385,7 +386,7 @@ fn a_waveform_is_not_overwritten_by_its_save_file() {
     assert!(!path.exists());
 }
 
-/// Surfer would silently omit missing signals.
+/// Surfer would omit missing signals without a message.
 #[test]
 fn surfer_is_given_signals_that_the_waveform_has() {
     for more in [
@@ -472,7 +473,8 @@ fn numbers_without_a_meaning_are_refused() {
     assert!(said.ends_with("[exit 1]"), "{said}");
 }
 
-/// With version 2 each host needs one wire: 120 ranks on sixty hosts need one board, and 65,536 ranks exceed the limit of ranks per host.
+/// With version 2 each host needs one wire: 120 ranks on sixty hosts fit on one board, while 65,536
+/// ranks exceed the limit of ranks per host.
 #[test]
 fn version_2_is_predicted_for_ranks_that_share_hosts() {
     let scale = |more: &[&str]| {

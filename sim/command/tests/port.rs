@@ -1,4 +1,5 @@
-//! `hwbarr port` on parallel ports that a user-space file system emulates in front of the simulator's board, and on loopback plugs.
+//! Tests of `hwbarr port` on parallel ports that a user-space file system emulates, with the
+//! simulator's board or loopback plugs at their connectors.
 
 use barrier_board::live::{Board, Memory, Wires};
 use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
@@ -21,7 +22,7 @@ fn hwbarr(arguments: &[&str]) -> String {
     format!("{out}{err}[exit {}]", output.status.code().unwrap_or(-1))
 }
 
-/// A plug that connects the two wires.
+/// A loopback plug that connects the two wires, with the present level.
 struct Joined(bool);
 
 impl CableEnd for Joined {
@@ -39,7 +40,8 @@ fn usual() -> Plug {
     Plug::straight(line(&OUTPUTS, "D0"), line(&INPUTS, "nACK"))
 }
 
-/// Ports 0 and 1 at a board of two nodes, 2 with a plug, 3 with a plug whose return wire is broken; `None` if mounting is not allowed.
+/// Mounts four ports: 0 and 1 at a board of two nodes, 2 with a plug, 3 with a broken plug.
+/// Returns `None` if mounting is not allowed.
 fn mounted() -> Option<Parports> {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     let board = Box::leak(Box::new(memory)).init(2, 0).expect("a board");
@@ -64,7 +66,7 @@ fn mounted() -> Option<Parports> {
     }
 }
 
-/// Returns the output without the folder's name and all times.
+/// Returns the output with the folder's name and all times removed.
 fn plain(text: &str, files: &Parports) -> String {
     let text = text.replace(&files.folder().display().to_string(), "/dev");
     let words = text.split(' ').map(|word| match word.parse::<f64>() {

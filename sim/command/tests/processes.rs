@@ -1,4 +1,4 @@
-//! The live board between real processes, alive and killed.
+//! Tests of the live board between real processes, some of which are killed.
 
 use barrier_board::event::What;
 use barrier_board::live::{Board, Memory, Wires};
@@ -54,7 +54,7 @@ fn sixty_processes_pass_the_self_test_and_are_counted_in_the_waveform() {
         said.contains("24 releases counted by the machine, 4 of them in the self-test"),
         "{said}"
     );
-    // Each barrier: every wire changes once, one release; enter and leave marks outside the self-test.
+    // In each barrier every wire changes once, with one release; marks exist outside the self-test.
     assert!(
         said.contains(&format!("({} changes and marks)", 24 * 61 + 20 * 120)),
         "{said}"
@@ -76,7 +76,7 @@ fn all_processes_read_what_one_has_found_in_each_round() {
     }
 }
 
-/// A process that passes barriers until it is killed; killed also when the test fails.
+/// A process that passes barriers until it is killed, by the test or at the end of the test.
 struct Node(Child);
 
 impl Node {
@@ -103,7 +103,7 @@ impl Node {
         )
     }
 
-    /// Waits until the process is in its fence.
+    /// Waits until the process reports that it is in its fence.
     fn read_answer(&mut self) {
         self.0
             .stdout
@@ -135,9 +135,10 @@ impl Drop for Node {
     }
 }
 
-/// Runs both nodes in this process, over wires whose owners were killed.
+/// Runs both nodes in this process, with the wires of owners that were killed.
 fn pass_in_this_process(board: &Board<'_>, barriers: u64) {
-    // The leftovers may be a complete barrier that no process has stepped yet; reading both wires completes it.
+    // The killed processes may have left a complete barrier that no process has stepped yet.
+    // Reading both wires completes that barrier.
     let mut nodes: Vec<_> = (0..2)
         .map(|node| {
             let Wires { out, input, .. } = board.wires(node, |_| ()).expect("the owner is dead");
@@ -168,7 +169,8 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
             nodes.iter_mut().for_each(Node::read_answer);
             nodes.iter_mut().for_each(Node::let_go);
         }
-        // The kill comes in the middle of many commits, whatever share of the cores the nodes get; the odd factor spreads the instants.
+        // The kill comes after many commits, at any share of the cores;
+        // the odd factor varies the instant.
         let (before, enough) = (board.releases(), 50 + round * 7919 % 300);
         let deadline = Instant::now() + LIMIT;
         while board.releases() - before < enough {
@@ -178,7 +180,8 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
         let victim = (round % 2) as usize;
         nodes[victim].kill();
         let at_death = board.snapshot();
-        // The survivor may complete the barrier that the dead node had entered, and then waits for it without success.
+        // The survivor may complete the barrier that the dead node entered;
+        // it then waits for the dead node.
         std::thread::sleep(Duration::from_millis(2));
         let later = board.snapshot();
         assert!(
@@ -189,7 +192,7 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
         nodes[1 - victim].kill();
         pass_in_this_process(&board, 3);
     }
-    // The record has everything that the killed processes had committed, in order and without a gap.
+    // The record has everything that the killed processes committed, in order and without a gap.
     let record = board.record();
     let (mut wires, mut output, mut last) = ([false; 2], false, 0);
     for event in &record.events {

@@ -1,8 +1,9 @@
-//! The README's sessions match the commands' output.
+//! Test that the README's sessions match the output of the commands.
 //!
-//! A fenced block marked `console` is a session in an empty folder: every line that begins with `$ hwbarr` is run, in order.
-//! A command that ends with ` &` continues until the end of its block; the README shows its first line.
-//! The README's servers listen at port 25175, which the test replaces by a free one.
+//! A fenced block marked `console` is a session in an empty folder: every line that begins with
+//! `$ hwbarr` is run, in order.
+//! A command that ends with ` &` runs until the end of its block; the README shows its first line.
+//! The README's servers listen at port 25175; the test replaces it by a free port.
 //! `README_UPDATE=1 cargo test -p hwbarr --test readme` rewrites the README.
 
 use barrier_simulator::virtual_time::{Parameters, Time};
@@ -20,7 +21,7 @@ fn readme() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")
 }
 
-/// Returns the words of a command, of which some are quoted.
+/// Splits a command into words, some of which are quoted.
 fn words(command: &str) -> Vec<String> {
     let parts = command.split('"').enumerate();
     parts
@@ -31,10 +32,10 @@ fn words(command: &str) -> Vec<String> {
         .collect()
 }
 
-/// A session: one block of the README.
+/// A session, which is one block of the README.
 struct Session {
     folder: PathBuf,
-    /// The port that replaces [`PORT`].
+    /// The free port that replaces [`PORT`].
     port: String,
     background: Vec<Child>,
 }
@@ -42,7 +43,7 @@ struct Session {
 impl Drop for Session {
     fn drop(&mut self) {
         for child in &mut self.background {
-            // Both fail only for a process that has ended already.
+            // Both calls fail only for a process that has already ended.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -51,7 +52,7 @@ impl Drop for Session {
 
 impl Session {
     fn new(folder: &Path) -> Self {
-        // Free at the time of the query; the next query returns another one.
+        // The port is free when it is queried; the next query returns another port.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         Self {
             folder: folder.to_owned(),
@@ -60,7 +61,7 @@ impl Session {
         }
     }
 
-    /// Returns the command's output, without spaces at the ends of lines.
+    /// Runs a command; returns its output without spaces at the ends of lines.
     fn printed(&mut self, command: &str) -> String {
         let foreground = command.strip_suffix(BACKGROUND);
         let mut words = words(foreground.unwrap_or(command)).into_iter();
@@ -119,10 +120,11 @@ fn with_real_output(text: &str) -> String {
     real.join("\n") + "\n"
 }
 
-/// The start of the hardware's row in a prediction of `hwbarr scale`.
+/// The start of the hardware's table row in a prediction of `hwbarr scale`.
 const HARDWARE: &str = "this hardware ";
 
-/// Returns the figures of the hardware's barrier on 60, 1,024 and 65,536 ranks, as `hwbarr scale` prints them.
+/// Returns the latencies of the hardware's barrier on 60, 1,024 and 65,536 ranks, as `hwbarr scale`
+/// prints them.
 fn scaled() -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let printed = Session::new(folder.path()).printed("hwbarr scale");
@@ -131,13 +133,13 @@ fn scaled() -> Vec<String> {
     row.map(str::to_owned).collect()
 }
 
-/// Predictions that were fitted to a measurement cannot be repeated here, but their hardware rows can.
+/// Predictions that were fitted to a measurement cannot be repeated here; their hardware rows can.
 #[test]
 fn every_prediction_in_the_readme_has_the_hardwares_figures_of_now() {
     let shown = std::fs::read_to_string(readme()).expect("a README");
     let rows = shown.lines().filter_map(|line| line.strip_prefix(HARDWARE));
     let rows: Vec<Vec<_>> = rows.map(|row| row.split_whitespace().collect()).collect();
-    // Rows of other tables have other columns.
+    // Only rows with three columns are rows of such a prediction.
     let rows: Vec<_> = rows.iter().filter(|row| row.len() == 3).collect();
     assert!(rows.len() >= 3, "{rows:?}");
     let now = scaled();
@@ -146,7 +148,7 @@ fn every_prediction_in_the_readme_has_the_hardwares_figures_of_now() {
     }
 }
 
-/// The defaults of `hwbarr run` and the notes for builders describe the same circuit.
+/// The defaults of `hwbarr run` and the notes for builders must describe the same circuit.
 #[test]
 fn the_delays_of_the_wiring_notes_are_the_defaults() {
     let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hdl/boards/WIRING.md");
@@ -173,7 +175,7 @@ fn the_delays_of_the_wiring_notes_are_the_defaults() {
         Parameters::PORT_EDGE
     );
     assert!(printed.contains(&circuit), "{printed}");
-    // The desk kit's resistors differ at the two ends of a cable.
+    // The desk kit has different resistors at the two ends of a cable.
     let kit = "hwbarr run -k 1 --buffers 22ns --edge 76ns --edge-back 334ns";
     assert!(notes.contains(kit), "{kit}");
     let printed = Session::new(folder.path()).printed(kit);
@@ -181,7 +183,8 @@ fn the_delays_of_the_wiring_notes_are_the_defaults() {
     assert!(printed.contains(circuit), "{printed}");
 }
 
-/// A release takes two edges of the synchroniser and one of the machine; the first edge follows the arrival by up to one period.
+/// A release takes two edges of the synchroniser and one of the machine.
+/// The first of these edges follows the arrival by up to one period.
 #[test]
 fn the_projects_readme_has_the_fastest_and_the_slowest_release() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");

@@ -1,4 +1,4 @@
-//! Commands that start at one edge, and the emulated register block under them.
+//! Tests of commands that start at one edge of a barrier, on the emulated register block.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
@@ -34,7 +34,7 @@ fn commands_start_together_and_know_their_node_and_the_release() {
     let file = std::fs::read_to_string(&epochs).expect("the clocks");
     let clocks: BTreeSet<&str> = file.lines().collect();
     assert_eq!(clocks.len(), 4, "{file}");
-    // Each command prints the line of its node in the file.
+    // Each command prints the line that its node has written to the file.
     let printed: BTreeSet<&str> = said
         .lines()
         .filter(|l| l.split(' ').all(|w| w.parse::<u64>().is_ok()))
@@ -64,11 +64,11 @@ fn a_command_that_fails_or_does_not_exist_is_named() {
         said.contains("/nowhere/command cannot be started"),
         "{said}"
     );
-    // No node waited for it, so none has left a barrier.
+    // The failing node has not entered the barrier, so no node has left it.
     assert_eq!(text(&output.stdout), "");
 }
 
-/// Two hosts are two processes here, each with a real port's text.
+/// Two processes represent two hosts; each has a real port's text.
 #[test]
 fn nodes_at_ports_of_their_own_start_together() {
     let script = "for node in 0 1 2; do\n\
@@ -84,6 +84,6 @@ fn nodes_at_ports_of_their_own_start_together() {
     for node in 0..3 {
         assert!(said.contains(&format!("started {node}\n")), "{said}");
     }
-    // One release when all nodes are ready, and one that starts the commands.
+    // One release when all nodes are ready, and one release that starts the commands.
     assert!(said.contains("the block has released 2 times"), "{said}");
 }

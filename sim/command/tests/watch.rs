@@ -1,4 +1,4 @@
-//! `hwbarr watch` on boards of other processes: served, in shared memory, and on a terminal.
+//! Tests of `hwbarr watch` on boards of other processes: served, in shared memory, on a terminal.
 
 use barrier_board::live::{Board, Boards, ChannelBoard, Memory};
 use barrier_board::served::{Address, Server, Wires};
@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const HWBARR: &str = env!("CARGO_BIN_EXE_hwbarr");
-/// Time limit, far longer than any step here takes on the busiest machine.
+/// Time limit, far longer than any step of these tests takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn watch(arguments: &[&str]) -> Output {
@@ -39,7 +39,7 @@ fn refuses(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).expect("UTF-8")
 }
 
-/// Serves a board of `nodes` nodes while `body` runs with its address.
+/// Serves a board of `nodes` nodes, and runs `body` with the board's address.
 fn served(nodes: usize, body: impl FnOnce(&Address)) {
     let server = Server::bind(nodes, "127.0.0.1:0");
     serving(server.expect("a port on the loopback address"), body);
@@ -54,7 +54,7 @@ fn serving(mut server: Server, body: impl FnOnce(&Address)) {
                 server.turn().expect("the system waits for sockets");
             }
         });
-        /// Stops the server also when an assertion fails.
+        /// A guard that stops the server, also when an assertion fails.
         struct Over<'a>(&'a AtomicBool);
         impl Drop for Over<'_> {
             fn drop(&mut self) {
@@ -83,10 +83,11 @@ fn a_served_board_of_version_2_is_shown_as_one() {
     });
 }
 
-/// Held while this process has a board of its own: a program that is started then inherits it, and has an extra board while it runs.
+/// The lock is held while this process has its own board: a child process started meanwhile
+/// inherits that board and then has an extra one.
 static OWN_BOARD: Mutex<()> = Mutex::new(());
 
-/// A program that is killed when the test ends, also if it fails.
+/// A child process that is killed when the test ends or fails.
 struct Running(Child);
 
 impl Running {
@@ -98,7 +99,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only for a process that has ended already.
+        // Both calls fail only for a process that has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -129,7 +130,7 @@ fn a_served_board_is_shown_with_waiting_and_late_nodes() {
 #[test]
 fn watching_a_board_in_shared_memory_leaves_it_alone() {
     let _own = OWN_BOARD.lock().unwrap_or_else(PoisonError::into_inner);
-    // This process has no other board while this test runs: the other tests use boards of other processes.
+    // This process has no other board, because the other tests use boards of other processes.
     let memory = Memory::create(Board::layout_size(3, 100)).expect("memory");
     let board = memory.init(3, 100).expect("fits");
     let mut wires = board.wires(1, |_| ()).expect("free");
@@ -156,7 +157,7 @@ fn boards_below_a_board_are_seen_as_one_with_the_output_of_the_root() {
         .collect();
     for (node, wires) in wires.iter_mut().enumerate() {
         wires.out.set_high().expect("infallible");
-        // All boards but the last one have released, and the root has not.
+        // All boards except the last have released, so the root has not released.
         if node == 127 {
             break;
         }
@@ -192,7 +193,7 @@ fn a_board_of_version_2_in_memory_is_shown_as_one() {
     let lines: Vec<_> = (0..2)
         .map(|node| board.lines(node).expect("free"))
         .collect();
-    // Channel 0 has all nodes after power-on; node 2 is awaited.
+    // After power-on all nodes are members of channel 0, and here the others wait for node 2.
     lines.iter().for_each(|lines| lines.set(0, true));
     let me = std::process::id().to_string();
     let json: serde_json::Value =
@@ -226,7 +227,7 @@ fn the_barriers_of_running_processes_are_counted_line_by_line() {
         let lines = String::from_utf8(output.stdout).expect("UTF-8");
         let count = |line: &str| line.split_whitespace().next()?.parse::<u64>().ok();
         let counts: Vec<_> = lines.lines().map_while(count).collect();
-        // The processes may not have started yet.
+        // The processes may not have started yet, so the loop tries again.
         if counts.len() == 5 && counts[0] > 0 {
             break counts;
         }
@@ -236,7 +237,7 @@ fn the_barriers_of_running_processes_are_counted_line_by_line() {
     assert!(counts.is_sorted() && counts[0] < counts[4], "{counts:?}");
 }
 
-/// The kernel names a process after its program's file, and another user may have chosen the name.
+/// The kernel names a process after its program's file, so another user may have chosen the name.
 #[test]
 fn the_name_of_a_program_is_shown_and_reaches_no_terminal_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -250,7 +251,7 @@ fn the_name_of_a_program_is_shown_and_reaches_no_terminal_as_it_is() {
     let said = loop {
         let output = watch(&[&pid, "--once"]);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        // The processes may not have started yet.
+        // The processes may not have started yet, so the loop tries again.
         if said.contains("forged") {
             break said;
         }
@@ -283,7 +284,7 @@ fn what_is_no_board_is_refused_with_a_sentence() {
     assert!(said.contains(&expected), "{said}");
 }
 
-/// A terminal of 80 columns and 24 rows: this test's side, and the program's.
+/// Creates a terminal of 80 columns and 24 rows; returns the test's side and the program's side.
 fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
         .expect("a pseudo-terminal");
@@ -305,11 +306,11 @@ fn terminal() -> (File, File) {
     (ours.into(), theirs)
 }
 
-/// `hwbarr watch` on a terminal of its own.
+/// A `hwbarr watch` process on its own terminal.
 struct Screen {
     watching: Running,
     keyboard: File,
-    /// The terminal's received output.
+    /// The output that the terminal has received.
     output: Receiver<Vec<u8>>,
     shown: Vec<u8>,
 }
@@ -322,12 +323,12 @@ impl Screen {
         command.args(["watch", &address.to_string(), "--every", "20ms"]);
         command.stdin(side()).stdout(side()).stderr(side());
         let watching = Running::start(&mut command);
-        // Read on a separate thread: a terminal that no process reads blocks the program that writes to it.
+        // A separate thread reads, because a program that writes to an unread terminal is blocked.
         let (to, output) = channel();
         let mut reader = ours.try_clone().expect("a descriptor");
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // Fails when the other side has been closed, which happens when the program ends.
+            // The read fails once the program has ended and the other side is closed.
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
                 let _ = to.send(bytes[..count].to_vec());
             }
@@ -351,7 +352,7 @@ impl Screen {
         }
     }
 
-    /// The terminal is restored: the program has left the alternate screen.
+    /// Checks that the terminal is restored: the program has left the alternate screen.
     fn is_given_back(&mut self) -> ExitStatus {
         self.shows("\u{1b}[?1049l");
         self.watching.0.wait().expect("it is ours")
@@ -362,7 +363,8 @@ impl Screen {
 fn on_a_terminal_it_is_a_screen_until_q_is_pressed() {
     served(60, |address| {
         let mut screen = Screen::watch(address);
-        // One word: between words the cursor is moved and no space is written.
+        // The searched text is one word: between words the program moves the cursor and writes no
+        // space.
         screen.shows("awaited");
         screen.keyboard.write_all(b"q").expect("typed");
         let status = screen.is_given_back();
@@ -392,7 +394,7 @@ fn a_terminal_that_has_gone_ends_it() {
         command.args(["watch", &address.to_string(), "--every", "20ms"]);
         command.stdin(side()).stdout(side()).stderr(side());
         let mut watching = Running::start(&mut command);
-        // The command keeps its copies of the terminal while it lives.
+        // The command keeps its copies of the terminal's descriptor until it is dropped.
         drop((command, theirs));
         let (mut shown, mut bytes) = (Vec::new(), [0; 4096]);
         while !String::from_utf8_lossy(&shown).contains("awaited") {

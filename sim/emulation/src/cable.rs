@@ -1,4 +1,4 @@
-//! The effect of a cable on a level.
+//! The cable of a wire, which may invert or replace the level.
 
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
 
@@ -8,9 +8,9 @@ pub enum Cable {
     /// A correct wire.
     #[default]
     Straight,
-    /// The wire has an inverter that the driver does not know of.
+    /// The wire has an inverter that the driver is not configured for.
     Inverted,
-    /// The wire is broken or not plugged in, and its far end is pulled to this level.
+    /// The wire is broken or unplugged; a resistor pulls its far end to this level.
     Open(PinState),
 }
 
@@ -25,7 +25,7 @@ impl Cable {
     }
 }
 
-/// A board's end of a node's wires, type-erased, so registers are independent of the board.
+/// The board's end of a node's wires, type-erased, so ports do not depend on the type of board.
 pub trait CableEnd: Send {
     /// Sets the level of the wire to the barrier.
     fn drive(&mut self, high: bool);
@@ -34,7 +34,8 @@ pub trait CableEnd: Send {
     fn level(&mut self) -> bool;
 }
 
-/// The two pins of a board. A failing pin, which no simulated one is, leaves the wire's level unchanged or reads high.
+/// The two pins of a board. If a pin fails, the wire's level stays unchanged or reads high;
+/// simulated pins never fail.
 impl<O: OutputPin + Send, I: InputPin + Send> CableEnd for (O, I) {
     fn drive(&mut self, high: bool) {
         let _ = self.0.set_state(PinState::from(high));

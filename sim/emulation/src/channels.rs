@@ -1,8 +1,10 @@
-//! A version 2 board, five channels and their programming, at the connectors of parallel ports.
+//! A version 2 board (five channels and their programming) at the connectors of parallel ports.
 //!
-//! The machine is `fpga_model`'s, and its clock follows the machine's: code that accesses a wire steps it to the present.
-//! The lines are those of `hdl/channels/README.md`: D0 to D4 are arrivals, D5 to D7 clock, data and select,
-//! and the five status lines, in the order of [`INPUTS`], are the releases, of which the last is also the reply.
+//! The machine is that of `fpga_model`; its clock follows the host's clock:
+//! code that accesses a wire steps the machine to the present.
+//! The lines are those of `hdl/channels/README.md`: D0 to D4 are arrivals, and D5 to D7 are clock,
+//! data and select. The five status lines, in the order of [`INPUTS`], are the releases;
+//! the last status line is also the reply.
 
 use super::cable::CableEnd;
 use super::parallel::{Connector, ParallelPort};
@@ -20,7 +22,7 @@ struct State {
     machine: ChannelMachine,
     pins: Pins,
     power_on: Instant,
-    /// Number of edges simulated since power-on.
+    /// Number of clock edges simulated since power-on.
     edges: u64,
 }
 
@@ -35,7 +37,7 @@ impl State {
 }
 
 impl ChannelBoard {
-    /// Returns a board of `nodes` nodes with five channels, as after power-on.
+    /// Returns a board of `nodes` nodes with five channels, in its state after power-on.
     pub fn power_on(nodes: usize) -> Result<Self, BadSize> {
         Ok(Self(Arc::new(Mutex::new(State {
             machine: ChannelMachine::new(nodes, MAX_CHANNELS)?,
@@ -45,13 +47,14 @@ impl ChannelBoard {
         }))))
     }
 
-    /// Returns the port of a node, with `data` in its latch.
+    /// Returns the parallel port of a node, with `data` in its latch.
     pub fn port(&self, node: usize, data: u8) -> ParallelPort {
         let board = self.clone();
         ParallelPort::with(data, Node { board, node })
     }
 
-    /// Returns one outward line of a node, with the inward line of the same number if there is one, for a GPIO chip's lines.
+    /// Returns one outward line of a node, for a GPIO chip's lines.
+    /// If an inward line has the same number, it belongs to the result, too.
     pub fn line(&self, node: usize, line: usize) -> impl CableEnd + use<> {
         let board = self.clone();
         OneLine { board, node, line }
@@ -70,13 +73,13 @@ impl ChannelBoard {
 }
 
 impl State {
-    /// Drives an outward line of a node: arrivals, then clock, data and select.
+    /// Drives an outward line of a node: lines are arrivals, then clock, data and select.
     fn drive(&mut self, node: usize, line: usize, high: bool) {
         self.pins.set(node, line, high);
     }
 }
 
-/// See [`ChannelBoard::line`].
+/// A pair of lines; see [`ChannelBoard::line`].
 struct OneLine {
     board: ChannelBoard,
     node: usize,
@@ -94,7 +97,7 @@ impl CableEnd for OneLine {
     }
 }
 
-/// All lines of one node.
+/// All lines of one node, at one parallel port.
 struct Node {
     board: ChannelBoard,
     node: usize,

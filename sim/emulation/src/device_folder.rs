@@ -1,4 +1,5 @@
-//! A folder of device files from a file system in user space: `uio0`, `uio1` and so on, mounted until dropped.
+//! A folder of emulated device files by a file system in user space: `uio0`, `uio1` and so on.
+//! The file system is mounted until this value is dropped.
 
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileType, Filesystem, Generation, INodeNo,
@@ -18,14 +19,15 @@ const FOR_EVER: Duration = Duration::from_secs(3600);
 pub(crate) struct DeviceFolder {
     _session: BackgroundSession,
     names: DeviceFiles,
-    // Dropped last: it cannot be removed while a file system is mounted over it.
+    // The folder is dropped last: it cannot be removed while a file system is mounted over it.
     folder: TempDir,
 }
 
 impl DeviceFolder {
     /// Mounts a file system with these files over a temporary folder.
     ///
-    /// It needs /dev/fuse and the right to mount: root, or root in a new user and mount namespace.
+    /// The mount needs /dev/fuse and the right to mount:
+    /// root, or root in a new user and mount namespace.
     pub fn mount(files: impl Filesystem + 'static, names: DeviceFiles) -> io::Result<Self> {
         let folder = tempfile::tempdir()?;
         let session = fuser::spawn_mount(files, &folder, &Config::default())?;
@@ -47,17 +49,17 @@ impl DeviceFolder {
 }
 
 impl Drop for DeviceFolder {
-    /// Detaches the file system from the file tree, also while a process has one of the files open.
+    /// Detaches the file system from the file tree, even while a process has one of its files open.
     ///
-    /// A process that is being started inherits this process's open files until it executes its program.
-    /// The unmount of [`fuser`] fails with EBUSY in that moment, and the folder would stay.
-    /// Without the right to unmount (EPERM), fuser asks `fusermount`.
+    /// A process that is being started inherits this process's open files until its `execve`.
+    /// In that moment the unmount of [`fuser`] fails with EBUSY, and the folder would remain.
+    /// Without the right to unmount (EPERM), fuser calls `fusermount`.
     fn drop(&mut self) {
         let _ = rustix::mount::unmount(self.path(), rustix::mount::UnmountFlags::DETACH);
     }
 }
 
-/// The names of the files of a [`DeviceFolder`]: a prefix and a number, from 0.
+/// The names of the files of a [`DeviceFolder`]: a prefix and a number from 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeviceFiles {
     pub prefix: &'static str,
@@ -69,13 +71,13 @@ impl DeviceFiles {
         format!("{}{number}", self.prefix)
     }
 
-    /// Returns the number of a file; the first file follows the root.
+    /// Returns the index of a file from its inode number; the first file follows the root.
     pub fn number(self, file: INodeNo) -> Option<usize> {
         let number = usize::try_from(file.0.checked_sub(INodeNo::ROOT.0 + 1)?).ok()?;
         (number < self.count).then_some(number)
     }
 
-    /// Answers a request for the file of a name.
+    /// Answers a request that looks up a file by its name.
     pub fn lookup(self, wanted: &OsStr, reply: ReplyEntry) {
         match (0..self.count).find(|&number| wanted.to_str() == Some(&self.name(number))) {
             Some(number) => {

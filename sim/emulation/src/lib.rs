@@ -1,19 +1,22 @@
-//! Emulated hardware: the registers of ports, so that the real drivers run against the simulator.
+//! Emulated port hardware, so that the real drivers run against the simulator.
 //!
-//! * [`parallel`]: the registers of one parallel port, with a node's wires at its connector.
+//! * [`parallel`]: the registers of a parallel port, with a node's wires at its connector.
 //! * [`cable`]: the effect of a cable on a wire, including cabling faults.
 //! * [`channels`]: a version 2 board at the connectors of parallel ports.
 //! * [`gpio`]: a GPIO chip, its registers, its character device, and the machine that has them.
-//! * [`trap`]: answers the port instructions and `ioperm` of this process, its accesses to `/dev/gpiomem`, and the ioctls of
-//!   `/dev/gpiochip0` (x86-64 Linux).
+//! * [`trap`]: emulates the port instructions and `ioperm` of this process, its accesses to
+//!   `/dev/gpiomem`, and the ioctls of `/dev/gpiochip0` (x86-64 Linux only).
 //! * [`registers`]: the register block of the barrier behind a file that programs map.
-//! * [`uio`]: the interrupts of that block's nodes, as the files of Linux' UIO, from a file system in user space.
+//! * [`uio`]: the interrupts of that block's nodes, as files of Linux' UIO,
+//!   by a file system in user space.
 //! * [`ppdev`]: answers the ioctls of `/dev/parportN` for any process, from a file system in user space.
 //!
-//! No part of the driver is replaced: its instructions are executed and trap, its system calls are made and answered.
+//! No part of the driver is replaced: its instructions are executed and trap,
+//! and its system calls are made and are answered by the emulation.
 //! Precedents for the trapped instructions are Wine, dosemu2 and Xen's emulation of privileged operations.
 //!
-//! `unsafe` is in two places: [`trap`], whose signal handlers execute port instructions, and one line of `gpio::machine`.
+//! `unsafe` is in two modules: [`trap`], whose signal handlers execute port instructions,
+//! and one line of `gpio::machine`.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

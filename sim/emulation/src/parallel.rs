@@ -1,8 +1,8 @@
 //! The registers of a parallel port whose [`Connector`] carries a node's wires.
 //!
-//! Base+0 is the data register, which keeps what was written and drives D0 to D7.
+//! Base+0 is the data register, which keeps the written value and drives D0 to D7.
 //! Base+1 is the status register, which reads five lines (BUSY inverted) and three bits that are always 1.
-//! Base+2 is the control register; bit 5 makes the data lines inputs, which a pull-up then holds high.
+//! Base+2 is the control register; its bit 5 makes the data lines inputs, which pull-ups hold high.
 //! Unconnected lines float high, as they do at most ports.
 //! The lines and their bits are the driver's own table, [`barrier_driver::ports::parallel`], which cites the standard.
 
@@ -10,44 +10,45 @@ use super::cable::{Cable, CableEnd};
 use barrier_driver::ports::parallel::{INPUTS, Line};
 use std::fmt;
 
-/// Control bit: the data lines are inputs.
+/// Control bit that makes the data lines inputs.
 const DATA_ARE_INPUTS: u8 = 1 << 5;
-/// The value that a program finds: nSELIN and nINIT high, as the BIOS leaves them; the two nonexistent bits read as ones.
+/// The initial control value: nSELIN and nINIT are high, as the BIOS leaves them, and the two
+/// nonexistent bits read as ones.
 const CONTROL_AT_POWER_ON: u8 = 0xcc;
-/// Status bits that are not lines.
+/// Status bits that are not lines; they read as ones.
 const NO_LINES: u8 = 0b111;
 
-/// One of the three registers.
+/// One of the three registers of a parallel port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Register {
-    /// Base+0.
+    /// The data register, at base+0.
     Data,
-    /// Base+1.
+    /// The status register, at base+1.
     Status,
-    /// Base+2.
+    /// The control register, at base+2.
     Control,
 }
 
 impl Register {
-    /// The registers by their distance from the base.
+    /// All registers; the index is the offset from the base address.
     pub const ALL: [Self; 3] = [Self::Data, Self::Status, Self::Control];
 }
 
-/// The lines of the connector to which the two wires are connected.
+/// The lines of the connector to which a node's two wires are connected.
 #[derive(Debug, Clone, Copy)]
 pub struct Plug {
-    /// The data line with the wire to the barrier.
+    /// The data line that drives the wire to the barrier.
     pub out: Line,
     /// The state of the wire to the barrier.
     pub out_cable: Cable,
-    /// The status line with the wire from the barrier.
+    /// The status line that reads the wire from the barrier.
     pub input: Line,
     /// The state of the wire from the barrier.
     pub in_cable: Cable,
 }
 
 impl Plug {
-    /// Returns correct wires at these lines.
+    /// Returns a plug with faultless wires at these lines.
     pub const fn straight(out: Line, input: Line) -> Self {
         Self {
             out,
@@ -67,7 +68,7 @@ pub trait Connector: Send {
     fn level(&mut self, line: Line) -> bool;
 }
 
-/// A wire pair, and the board's ends of it.
+/// A node's pair of wires, and the board's ends of them.
 struct Pair<F> {
     plug: Plug,
     far: F,
@@ -92,7 +93,7 @@ pub struct ParallelPort {
 }
 
 impl ParallelPort {
-    /// Creates a port as after power-on with `data` in its latch, a leftover of firmware and earlier drivers.
+    /// Creates a port after power-on; `data` is the latch value that firmware or a driver has left.
     pub fn new(plug: Plug, data: u8, far: impl CableEnd + 'static) -> Self {
         Self::with(data, Pair { plug, far })
     }
@@ -108,7 +109,7 @@ impl ParallelPort {
         port
     }
 
-    /// Returns the value that a program reads.
+    /// Returns the value that a program reads from a register.
     pub fn read(&mut self, register: Register) -> u8 {
         match register {
             Register::Data => self.data,
@@ -117,7 +118,7 @@ impl ParallelPort {
         }
     }
 
-    /// Performs a program's write; the status register ignores it.
+    /// Performs a program's write to a register; the status register ignores it.
     pub fn write(&mut self, register: Register, value: u8) {
         match register {
             Register::Data => self.data = value,

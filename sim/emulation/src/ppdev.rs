@@ -1,19 +1,25 @@
 //! `/dev/parportN` without a kernel driver: a file system in user space whose files answer ppdev's ioctls.
 //!
-//! Every code of ppdev carries the size of its argument, so the kernel copies arguments for a file system as it does for a device.
-//! Any process may use the files, and each works on one [`ParallelPort`].
+//! Every ioctl code of ppdev contains the size of its argument,
+//! so the kernel copies the argument for a file system as for a device.
+//! Any process may use the files; each file operates on one [`ParallelPort`].
 //!
 //! # Behaviour copied from `drivers/char/ppdev.c`
 //!
 //! * Before `PPCLAIM` a register access is refused with EPERM, and a second `PPCLAIM` or a late `PPEXCL` with EINVAL.
 //! * The first `PPCLAIM` of an open file registers it with the port.
-//!   That fails with ENXIO if the file has set `PPEXCL` and other files are registered, or if an exclusive file is registered.
-//! * Closing the file, also by the death of its process, releases the port and removes the registration; the registers keep their values.
-//! * `PPCLAIM` enables the port's interrupt. Each rise of nACK counts for the file that has claimed, `PPCLRIRQ` returns and
-//!   clears the count, and `poll` reports the file readable while it is not zero; see `interrupts`.
+//!   The registration fails with ENXIO if the file has set `PPEXCL` and other files are registered,
+//!   or if an exclusive file is registered.
+//! * Closing the file, also by the death of its process,
+//!   releases the port and removes the registration;
+//!   the port's registers keep their values.
+//! * `PPCLAIM` enables the port's interrupt. Each rise of nACK increments the count of the file
+//!   that has claimed the port. `PPCLRIRQ` returns and clears the count.
+//!   `poll` reports the file as readable while the count is not zero; see `interrupts`.
 //!
-//! Differences: a claim of a port that another file has claimed without `PPEXCL` sleeps in the kernel and fails with EAGAIN here,
-//! and the ioctls of modes other than compatibility are not implemented (ENOTTY).
+//! Differences from the kernel: if another file has claimed the port without `PPEXCL`,
+//! a claim fails with EAGAIN here and sleeps in the kernel;
+//! and ioctls of modes other than compatibility are not implemented (ENOTTY).
 
 mod interrupts;
 
@@ -42,10 +48,10 @@ const PPWDATA: u32 = 0x4001_7086;
 const PPDATADIR: u32 = 0x4004_7090;
 const PPCLRIRQ: u32 = 0x8004_7093;
 
-/// Control bit: the data lines are inputs.
+/// Control bit that makes the data lines inputs.
 const DATA_ARE_INPUTS: u8 = 1 << 5;
 
-/// Control bit: a rise of nACK interrupts.
+/// Control bit that enables the interrupt at a rise of nACK.
 const INTERRUPTS: u8 = 1 << 4;
 
 /// The mounted files; dropping it unmounts them.
@@ -58,7 +64,8 @@ pub struct Parports {
 impl Parports {
     /// Mounts the files `parport0`, `parport1` and so on over a temporary folder.
     ///
-    /// It needs /dev/fuse and the right to mount: root, or root in a new user and mount namespace.
+    /// The mount needs /dev/fuse and the right to mount:
+    /// root, or root in a new user and mount namespace.
     pub fn mount(ports: Vec<ParallelPort>) -> io::Result<Self> {
         let names = DeviceFiles {
             prefix: "parport",
@@ -103,24 +110,24 @@ struct State {
     next: u64,
     /// The level of each port's nACK at the last poll.
     acks: Vec<bool>,
-    /// The files on which a process sleeps, and the handles that wake it.
+    /// The files on which a process sleeps, with the handles that wake the process.
     sleepers: HashMap<FileHandle, PollNotifier>,
 }
 
-/// An open file.
+/// An open file of a port.
 #[derive(Debug, Clone, Copy)]
 struct Opened {
     port: usize,
-    /// True if the file has asked for exclusive access.
+    /// True if the file has requested exclusive access.
     exclusive: bool,
-    /// True if the file has claimed the port once, which registers it until it is closed.
+    /// True if the file has claimed the port at least once: it is registered until it is closed.
     registered: bool,
     claimed: bool,
-    /// Interrupts since the count was cleared.
+    /// Number of interrupts since the count was last cleared.
     interrupts: u32,
 }
 
-/// The answer to an ioctl: the byte of its argument, if it returns one.
+/// The answer to an ioctl: the byte that it returns as argument, if any.
 type Answer = Result<Option<u8>, Errno>;
 
 impl State {

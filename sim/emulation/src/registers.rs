@@ -1,8 +1,10 @@
 //! The register block of the barrier behind a file that programs map, emulated by a thread.
 //!
-//! Levels are exact: the thread polls every node's ARRIVE in the mapped file and writes LEVEL, DONE and the group's registers.
-//! Differences from the hardware: a new member mask takes effect at once and not only at rest, limits and stamps are absent,
-//! and bit 31 of a node's INTR_STATE is always 1, because a store that clears an event must differ from what the word shows.
+//! Levels are exact: the thread polls every node's ARRIVE in the mapped file, and writes LEVEL,
+//! DONE and the registers of the node's group.
+//! Differences from the hardware: a new member mask takes effect at once and not only at rest;
+//! limits and stamps are absent; and bit 31 of a node's INTR_STATE is always 1,
+//! because a program's store that clears an event must change the value of the word.
 
 use barrier_driver::registers::RegisterBlock;
 use barrier_driver::registers::map::{self, Field, global, group, node};
@@ -13,16 +15,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// Bit 31 of a node's INTR_STATE, always set here; a program writes event bits only, so a clear bit shows that a program has written.
+/// Bit 31 of a node's INTR_STATE, which the emulation always sets.
+/// A program writes only event bits, so a clear bit 31 shows that a program has written.
 const SHOWN: u32 = 1 << 31;
 
-/// A node's page has 2^`STRIDE` bytes.
+/// Binary logarithm of the size of a node's page in bytes.
 const STRIDE: u32 = 6;
 
-/// A callback for each counted interrupt, with its node.
+/// The callback for each counted interrupt; its argument is the node.
 pub(crate) type OnInterrupt = Box<dyn FnMut(usize) + Send>;
 
-/// The emulated device; it ends when this is dropped.
+/// The emulated device, which ends when this value is dropped.
 #[derive(Debug)]
 pub struct RegisterDevice {
     shared: Arc<Shared>,
@@ -32,7 +35,7 @@ pub struct RegisterDevice {
 /// The state that the thread shares with the interrupt files.
 pub(crate) struct Shared {
     nodes: usize,
-    /// Interrupts of each node so far.
+    /// Number of interrupts of each node since the start.
     counts: Vec<AtomicU64>,
     /// For each node, true if its next interrupt is delivered.
     enabled: Vec<AtomicBool>,
@@ -86,7 +89,7 @@ impl RegisterDevice {
         })
     }
 
-    /// Returns the number of releases of all groups.
+    /// Returns the number of releases of all groups together.
     pub fn releases(&self) -> u64 {
         self.shared.releases.load(Ordering::Acquire)
     }
@@ -100,7 +103,8 @@ impl Drop for RegisterDevice {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed, and a program that waits for the device fails.
+            // The thread's panic message has been printed,
+            // and a program that waits for the device fails.
             let _ = thread.join();
         }
     }
@@ -126,7 +130,8 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner) = Some(call);
     }
 
-    /// Handles a high interrupt line of a node: counts one interrupt, and no further one until the program has enabled it again.
+    /// Handles a high interrupt line of a node:
+    /// counts one interrupt and disables the next, until the program enables it again.
     fn interrupt(&self, node: usize) {
         if !self.enabled[node].swap(false, Ordering::AcqRel) {
             return;
@@ -142,7 +147,7 @@ impl Shared {
     }
 }
 
-/// Returns the contents of the file after a reset.
+/// Returns the initial contents of the file, as after a reset.
 fn image(nodes: usize, groups: usize) -> Vec<u8> {
     let page = 1_usize << STRIDE;
     let mut words = vec![0_u32; (node::BASE + nodes * page) / 4];
@@ -159,18 +164,18 @@ fn image(nodes: usize, groups: usize) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// The state that the thread keeps.
+/// The state of the emulating thread.
 struct Machine {
     block: RegisterBlock,
     shared: Arc<Shared>,
     levels: Vec<bool>,
-    /// Pending events of each node.
+    /// Pending events of each node, as a mask.
     events: Vec<u32>,
 }
 
 impl Machine {
     fn turn(&mut self) {
-        // Clears are processed before the releases, so an event of this turn is kept whatever a program has cleared.
+        // Clears are processed before releases, so no clear by a program can remove a new event.
         for number in 0..self.shared.nodes {
             let written = self.of_node(number, node::INTR_STATE);
             if written & SHOWN == 0 {
@@ -228,7 +233,8 @@ impl Machine {
         let all = u32::MAX >> (32 - self.levels.len());
         self.show(number, node::LEVEL, levels);
         self.show(number, node::DONE, !(arrival ^ levels) & all);
-        // This may overwrite a program's store that clears events; an event then causes one more interrupt, and none is lost.
+        // This store may overwrite a program's store that clears events.
+        // An event then causes one more interrupt, and no event is lost.
         self.show(number, node::INTR_STATE, self.events[number] | SHOWN);
         if self.events[number] & self.of_node(number, node::INTR_ENABLE) != 0 {
             self.shared.interrupt(number);

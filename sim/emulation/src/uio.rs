@@ -1,8 +1,12 @@
-//! `/dev/uioN` without a kernel driver: a file system in user space with a file for the interrupt of each node of a register block.
+//! `/dev/uioN` without a kernel driver: a file system in user space,
+//! with one file for the interrupt of each node of a register block.
 //!
-//! A read returns the number of interrupts as four bytes once it differs from what the open file has read,
-//! `poll` reports that, and a write of 1 or 0 enables or disables the next interrupt, as in `drivers/uio/uio.c`.
-//! A read that would block is refused with EAGAIN. The registers are in the mapped file of the [`RegisterDevice`].
+//! A read returns the number of interrupts as four bytes,
+//! once that number differs from the last one that the open file has read;
+//! `poll` then reports the file as readable.
+//! A write of 1 or 0 enables or disables the next interrupt, as in `drivers/uio/uio.c`.
+//! A read that would block fails with EAGAIN. The registers are in the mapped file of the
+//! [`RegisterDevice`].
 
 use super::device_folder::{DeviceFiles, DeviceFolder};
 use super::registers::{RegisterDevice, Shared};
@@ -27,7 +31,8 @@ pub struct Uios {
 impl Uios {
     /// Mounts the files `uio0`, `uio1` and so on, one for each node of the device, over a temporary folder.
     ///
-    /// It needs /dev/fuse and the right to mount: root, or root in a new user and mount namespace.
+    /// The mount needs /dev/fuse and the right to mount:
+    /// root, or root in a new user and mount namespace.
     pub fn mount(device: &RegisterDevice) -> io::Result<Self> {
         let shared = device.shared();
         let sleepers = Sleepers::default();
@@ -65,7 +70,7 @@ impl Uios {
     }
 }
 
-/// The programs that sleep on a file.
+/// The programs that sleep on the files.
 #[derive(Clone, Default)]
 struct Sleepers(Arc<Mutex<Sleeping>>);
 
@@ -86,7 +91,7 @@ impl Sleepers {
             notifiers.into_iter().partition(|(of, _)| *of == node);
         self.lock().notifiers.extend(others);
         for (_, notifier) in woken {
-            // A file that is closed meanwhile has no sleeper.
+            // Notifying fails for a file that was closed meanwhile, and that has no sleeper.
             let _ = notifier.notify();
         }
     }
@@ -98,7 +103,7 @@ impl std::fmt::Debug for Sleepers {
     }
 }
 
-/// The open files: the node of each, and the count that it has read.
+/// The open files, with the node of each and the count that it has read.
 #[derive(Default)]
 struct Opened {
     files: HashMap<FileHandle, (usize, u64)>,
@@ -117,7 +122,7 @@ impl Files {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the node of an open file and the interrupts that it has not read.
+    /// Returns the node of an open file, and the number of interrupts that it has not read.
     fn unread(&self, handle: FileHandle) -> Option<(usize, u64)> {
         let (node, read) = *self.opened().files.get(&handle)?;
         Some((node, self.shared.count(node) - read))
@@ -218,7 +223,8 @@ impl Filesystem for Files {
             sleeping.notifiers.push((node, notifier));
             sleeping.count += 1;
         }
-        // Read after the notifier is stored: an interrupt in between wakes the sleeper.
+        // The count is read after the notifier is stored:
+        // an interrupt in between wakes the sleeper.
         match self.unread(handle) {
             Some((_, unread)) if unread > 0 => {
                 reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM);

@@ -1,13 +1,17 @@
-//! Two virtual machines whose parallel ports are the simulator's: the kernel's own parport driver, the real instructions.
+//! Test of two virtual machines whose parallel ports belong to the simulator: the guests use the
+//! kernel's parport driver and real instructions.
 //!
-//! `cargo xtask nightly-qemu` fetches what they need and runs this; by hand, with a folder that it has made:
+//! `cargo xtask nightly-qemu` fetches the needed files and runs this test;
+//! by hand, with its folder:
 //!
 //! ```text
 //! PORTCULLIS_GUESTS=target/guests cargo test -p barrier-emulation --test guests -- --ignored --nocapture
 //! ```
 //!
-//! QEMU passes the guest's port accesses to a host's `/dev/parportN`, which here is a file of [`Parports`].
-//! The guests share only the barrier; each has a serial line to this test, which is their software fence.
+//! QEMU passes the guest's port accesses to the host's `/dev/parportN`,
+//! here a file of [`Parports`].
+//! The guests share only the barrier; each has a serial line to this test,
+//! which serves their software fences.
 #![cfg(target_os = "linux")]
 
 use barrier_board::live::{Board, Memory, Wires};
@@ -23,14 +27,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const NODES: usize = 2;
-/// Number of barriers by ppdev, and again by port instructions, as `xtask/src/guests.rs` configures the guests.
+/// Number of barriers by ppdev, and also by port instructions,
+/// as `xtask/src/guests.rs` configures it.
 const BARRIERS: u64 = 300;
 /// Number of barriers of the self-test: two per late node.
 const TESTED: u64 = 2 * NODES as u64;
 /// Time limit for a guest: an emulated processor on a busy machine boots in half a minute.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// A machine that is switched off when the test ends.
+/// A virtual machine that is switched off when the test ends.
 struct Machine(Child);
 
 impl Drop for Machine {
@@ -78,7 +83,7 @@ fn boot(guests: &Path, node: usize, port: &Path, fence: &Path, console: &Path) -
     Machine(command.spawn().expect("qemu starts"))
 }
 
-/// Serves the fence of all nodes until one disconnects.
+/// Serves the fences of all nodes until one node disconnects.
 fn serve(mut lines: Vec<UnixStream>) {
     loop {
         for line in &mut lines {

@@ -1,4 +1,5 @@
-//! The ports `mem` and `uio` on an emulated register block: the driver's suite, and sleeping until the interrupt.
+//! Tests of the ports `mem` and `uio` on an emulated register block:
+//! the driver's suite, and sleeping until the interrupt.
 #![cfg(target_os = "linux")]
 
 use barrier_driver::ports::{self, BoxedIn, BoxedOut, WireError};
@@ -8,7 +9,7 @@ use barrier_emulation::uio::Uios;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// Returns true if this process may mount; a message is printed otherwise.
+/// Returns true if this process may mount; otherwise prints a message.
 fn can_mount() -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("registers");
@@ -22,7 +23,7 @@ fn can_mount() -> bool {
     }
 }
 
-/// A device, and the registers' file.
+/// A rig of a device and the mapped file with its registers.
 struct Mapped {
     device: RegisterDevice,
     file: PathBuf,
@@ -77,9 +78,9 @@ mod over_mem {
     barrier_driver::port_suite!(Mapped);
 }
 
-/// A mapped device with a file for the interrupt of each node.
+/// A rig of a mapped device with one file for the interrupt of each node.
 struct WithInterrupts {
-    // Unmounted before the device ends.
+    // The files are unmounted before the device ends.
     files: Uios,
     mapped: Mapped,
 }

@@ -1,13 +1,14 @@
 //! Benchmark of recording and writing waveforms: `cargo bench -p barrier-simulator --bench waveform`.
 //!
-//! Sixty nodes pass barriers in virtual time, without a record and with one, and the record is written as a value change dump.
+//! Sixty nodes pass barriers in virtual time, first without and then with a record.
+//! The record is then written as a value change dump.
 
 use barrier_simulator::virtual_time::{Parameters, run};
 use std::fs::File;
 use std::io::BufWriter;
 use std::time::Instant;
 
-/// Sixty nodes make 301 value changes for each barrier, so this is a million and more.
+/// Number of barriers: with 301 value changes per barrier of 60 nodes, more than a million changes.
 const BARRIERS: usize = 4_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,6 +1,6 @@
-//! The decoder of a file of arrivals, as an entry point for fuzzing.
+//! Fuzzing entry point of the parser for files of arrivals.
 //!
-//! An entry takes any bytes, and panics if the decoder does.
+//! An entry takes any bytes, and panics if the parser panics.
 //! cargo-fuzz calls it from `fuzz/fuzz_targets/`; the test below calls it with random bytes.
 
 use crate::virtual_time::Table;
@@ -8,10 +8,10 @@ use crate::virtual_time::Table;
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// The fuzz targets of this crate.
 pub const ENTRIES: &[Entry] = &[("arrivals", arrivals)];
 
-/// A file of measured arrivals.
+/// Parses the bytes as a file of measured arrivals.
 pub fn arrivals(bytes: &[u8]) {
     let _ = Table::parse("file", &String::from_utf8_lossy(bytes));
 }

@@ -1,11 +1,13 @@
 //! The barrier simulator: nodes, ports, cables and boards in virtual time.
 //!
 //! * [`virtual_time`]: a deterministic discrete-event simulation of nodes, ports, cables and the machine.
-//! * [`software`]: software barriers under LogP and LogGP; [`study`]: both on the same arrivals, and parameter sweeps.
+//! * [`software`]: software barriers under LogP and LogGP.
+//! * [`study`]: hardware and software barriers on the same arrivals, and parameter sweeps.
 //! * [`faults`]: campaigns of every fault at every place and moment against the real driver.
 //! * [`waves`]: virtual time as a waveform with a resolution of one picosecond, with clocks and flip-flops.
 //!
-//! The board that real processes share is `barrier-board`; this package uses its events and its tree of boards.
+//! Crate `barrier-board` has the board that real processes share;
+//! this crate uses its events and its tree of boards.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! A study: one virtual run, the software barriers on the same arrivals, and parameter sweeps of both.
+//! A study: one virtual run, software barriers on the same arrivals, and parameter sweeps of both.
 
 use crate::software::{ALGORITHMS, Algorithm, BadSchedule, Model, Network};
 use crate::virtual_time::{BadTime, Distribution, Parameters, RunError, Summary, Time, run};
@@ -6,18 +6,18 @@ use barrier_board::event::Record;
 use std::fmt;
 use std::str::FromStr;
 
-/// A run and its comparison.
+/// The results of a hardware run and of its comparison with software.
 #[derive(Debug, Clone)]
 pub struct Study {
     /// The parameters of the run.
     pub parameters: Parameters,
-    /// The parameters of the software barriers.
+    /// The network's parameters for the software barriers.
     pub network: Network,
     /// The hardware's latencies.
     pub summary: Summary,
     /// The waveform's events; empty if they were not recorded.
     pub record: Record,
-    /// The software's latencies, by algorithm.
+    /// The software barriers' latencies, one entry per algorithm.
     pub software: Vec<Rival>,
 }
 
@@ -33,9 +33,9 @@ pub struct Rival {
 /// The reason why a study failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StudyError {
-    /// The run fails.
+    /// The simulated run fails.
     Run(RunError),
-    /// A software algorithm is not a barrier.
+    /// The schedule of a software algorithm cannot be completed.
     Schedule(BadSchedule),
 }
 
@@ -88,14 +88,14 @@ pub enum Axis {
     PortTime,
     /// Maximum additional duration of a port access.
     Jitter,
-    /// The machine's clock, in MHz.
+    /// Frequency of the machine's clock, in MHz.
     Clock,
-    /// The cable's length, in metres.
+    /// Length of a node's cable, in metres.
     Cable,
 }
 
 impl Axis {
-    /// All axes.
+    /// All parameters that a sweep can vary.
     pub const ALL: [Self; 5] = [
         Self::Nodes,
         Self::PortTime,
@@ -104,7 +104,7 @@ impl Axis {
         Self::Cable,
     ];
 
-    /// Returns the name on the command line.
+    /// Returns the parameter's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nodes => "nodes",
@@ -115,7 +115,7 @@ impl Axis {
         }
     }
 
-    /// Returns the unit of the values; times are in microseconds.
+    /// Returns the unit of the parameter's values; times are in microseconds.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Nodes => "",
@@ -125,7 +125,7 @@ impl Axis {
         }
     }
 
-    /// Returns the parameters with this one set to `value`.
+    /// Returns `parameters` with this parameter set to `value`.
     pub fn apply(self, value: f64, parameters: &Parameters) -> Parameters {
         let mut p = parameters.clone();
         let time = Time::from_ns(1000).scaled(value);
@@ -158,16 +158,16 @@ impl Axis {
     }
 }
 
-/// Values of one parameter: `nodes=2..60:2`, `port-time=0.5us..5us:0.5us`, `clock=1,10,100`.
+/// A sweep of one parameter: `nodes=2..60:2`, `port-time=0.5us..5us:0.5us`, `clock=1,10,100`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
-    /// The parameter.
+    /// The parameter that varies.
     pub axis: Axis,
-    /// Its values.
+    /// The parameter's values, in order.
     pub values: Vec<f64>,
 }
 
-/// Limit on the number of values.
+/// Maximum number of values of a sweep.
 const MOST_VALUES: f64 = 10_000.0;
 
 impl Sweep {
@@ -188,16 +188,16 @@ impl Sweep {
 /// The reason why a text is not a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadSweep {
-    /// There is no such parameter to vary.
+    /// No parameter with this name can be varied.
     Axis(String),
-    /// The parameter has no such value.
+    /// The parameter cannot have this value.
     Value {
         /// The parameter.
         axis: Axis,
-        /// The word.
+        /// The value, as given.
         word: String,
     },
-    /// The range has no value, no end, or too many values.
+    /// The range has no value, no end, or more than 10,000 values.
     Range(String),
 }
 
@@ -246,7 +246,7 @@ impl FromStr for Sweep {
         let bad = || BadSweep::Range(values.to_owned());
         let (last, step) = rest.split_once(':').ok_or_else(bad)?;
         let [first, last, step] = [axis.number(first)?, axis.number(last)?, axis.number(step)?];
-        // A little more than a whole number of steps, for steps without an exact binary representation.
+        // A small tolerance is added, for steps without an exact binary representation.
         let steps = ((last - first) / step + 1e-9).floor();
         if !(0.0..MOST_VALUES).contains(&steps) {
             return Err(bad());
@@ -313,7 +313,8 @@ mod tests {
             (hardware, software.min().unwrap_or_default())
         };
         let [(hw2, sw2), (hw60, sw60)] = [0, 1].map(|k| medians(&studies[k].1));
-        // The purpose of the hardware: its latency does not grow with the number of nodes, and that of the best software does.
+        // The hardware's latency must not grow with the number of nodes,
+        // while the latency of the best software barrier does.
         assert!(hw60 < hw2 + Time::from_ns(1200), "{hw2} to {hw60}");
         assert!(sw60 > sw2 + sw2, "{sw2} to {sw60}");
     }

@@ -1,28 +1,29 @@
-//! The eureka line of a recorded board, as the nodes read it: computed from the nodes' wires and the barrier's releases.
+//! The eureka line of a recorded board as the nodes read it, computed from the nodes' wires and the
+//! barrier's releases.
 //!
-//! The record has the wires to the line and the releases. The model of the line is run over them edge by edge, so the
-//! record needs no entries for the line itself.
+//! The record has the wires to the line, and the releases. The model of the line is stepped over
+//! them edge by edge, so the record needs no entries for the line itself.
 
 use barrier_board::clock::Clock;
 use barrier_board::event::{Record, What};
 use fpga_model::eureka::EurekaLine;
 
-/// A change of the levels that the nodes read.
+/// A change of the line levels that the nodes read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Heard {
     pub at_ns: u64,
-    /// The line to all nodes.
+    /// The level of the line to all nodes.
     pub found: bool,
-    /// The node that was first.
+    /// The node that raised the line first.
     pub first: Option<usize>,
 }
 
-/// The line's signals in a viewer: name, label.
+/// The eureka line's signal in a viewer: name and label.
 pub(crate) const FOUND: (&str, &str) = ("found", "eureka line");
 pub(crate) const FIRST: (&str, &str) = ("first", "first to find it");
-/// Width of the signal `FIRST`, a node's number.
+/// Width in bits of the signal `FIRST`, which is a node's number.
 pub(crate) const FIRST_BITS: u32 = 7;
-/// The wires to the line: title of the group, signal in the node's scope, label of a node's signal.
+/// The wires to the eureka line: title of their group, name in the node's scope, label.
 pub(crate) const SAYS: (&str, &str, &str) = ("wires to the eureka line", "says", "has found it");
 
 const CLOCK: Clock = Clock {
@@ -30,13 +31,13 @@ const CLOCK: Clock = Clock {
     units_per_s: 1_000_000_000,
 };
 
-/// Returns true if a node has used the line.
+/// Returns true if a node has used the eureka line.
 pub(crate) fn is_used(record: &Record) -> bool {
     let mut events = record.events.iter();
     events.any(|event| matches!(event.what, What::Say { .. }))
 }
 
-/// Returns the changes, oldest first; empty if no node has raised its wire.
+/// Returns the changes of the eureka line, oldest first; empty if no node has raised its wire.
 pub(crate) fn heard(record: &Record) -> Vec<Heard> {
     let Some(line) = EurekaLine::new(record.nodes, 1)
         .ok()
@@ -67,11 +68,11 @@ pub(crate) fn heard(record: &Record) -> Vec<Heard> {
 
 struct Ear {
     line: EurekaLine,
-    /// Levels of the wires to the line.
+    /// Levels of the wires to the eureka line.
     says: u64,
-    /// The barrier's level.
+    /// The level of the barrier's output.
     level: bool,
-    /// The last edge that the line has simulated.
+    /// Index of the last clock edge that the line has simulated.
     edge: u64,
     heard: Vec<Heard>,
 }

@@ -1,7 +1,8 @@
-//! Save file for GTKWave that shows a waveform of [`vcd`](crate::vcd) immediately: signals named by node, in groups.
+//! Save file by which GTKWave shows a waveform of [`vcd`](crate::vcd) immediately: signals named by
+//! node, in groups.
 //!
 //! The format has no specification; the fields and trace flags are those of GTKWave's `analyzer.h` and of the files
-//! that it writes itself (version 3.3).
+//! that GTKWave writes itself (version 3.3).
 
 use crate::channel_vcd;
 use crate::eureka_wave::{self, FIRST, FIRST_BITS, FOUND, SAYS};
@@ -12,7 +13,7 @@ use barrier_board::event::Record;
 use fpga_model::channels::MAX_CHANNELS;
 use std::io;
 
-/// GTKWave's `TR_*` flags in the save file's notation: hexadecimal, valid for the lines that follow.
+/// GTKWave's `TR_*` flags in hexadecimal; in the save file they apply to the lines that follow.
 mod flags {
     pub(super) const BINARY: u32 = 0x28;
     pub(super) const DECIMAL: u32 = 0x24;
@@ -22,32 +23,33 @@ mod flags {
     pub(super) const GROUP_END: u32 = 0x100_0200;
 }
 
-/// One group for each kind of signal: title, signal in the node's scope, label of a node's signal.
+/// The groups, one per kind of signal: title, name in the node's scope, label of a node's signal.
 ///
-/// The wires come first: with sixty nodes a window cannot show the marks of all programs and also a wire.
+/// The wires come first: with sixty nodes a window cannot show the marks of all programs and a
+/// wire.
 pub(crate) const GROUPS: [(&str, &str, &str); 3] = [
     ("wires to the barrier", "out", "to barrier"),
     ("wires from the barrier", "in", "from barrier"),
     ("in the barrier (enter to leave)", "inside", "in barrier"),
 ];
 
-/// The first row: it represents the wires from the barrier to all nodes, which have the same level.
+/// Label of the first row, the wires from the barrier to all nodes, which have the same level.
 const RELEASE: &str = "released, to all nodes";
 
-/// Signals that are numbers and not one bit per wire.
+/// Signals that are numbers; every other vector has one bit per wire.
 const COUNTS: [&str; 3] = [".releases", ".arrived", ".arrivals"];
 
-/// Width of the waves in a window that is 1600 pixels wide.
+/// Width of the waves in pixels, in a window that is 1600 pixels wide.
 const WAVE_PIXELS: f64 = 1000.0;
-/// GTKWave's frame: this number of pixels shows 2^-zoom units of time (`calczoom` in its zoombuttons.c).
+/// GTKWave's frame in pixels, which shows 2^-zoom units of time (`calczoom` in its zoombuttons.c).
 const FRAME_PIXELS: f64 = 200.0;
-/// The initial view is this multiple of the time from its start to its release.
+/// Length of the initial view, as a multiple of the time from its start to its release.
 const SHOWN: u64 = 2;
-/// GTKWave has 26 named markers, A to Z; -1 is one that is not set.
+/// Number of GTKWave's named markers, A to Z; the value -1 means that a marker is not set.
 const NAMED_MARKERS: usize = 26;
 
-/// Returns GTKWave's zoom: a frame of pixels shows 2^-zoom units of time.
-/// The view ends after its release, or at the end of the run if it has none.
+/// Returns GTKWave's zoom for the initial view: a frame of pixels shows 2^-zoom units of time.
+/// The view ends after its release; without a release it ends at the end of the run.
 fn zoom(view: View) -> f64 {
     let all = view.end.saturating_sub(view.begin);
     let shown = view.release.map_or(all, |at| {
@@ -62,7 +64,7 @@ fn head(sink: &mut impl io::Write, dump_file: &str, view: View) -> io::Result<()
     writeln!(sink, "[dumpfile] \"{dump_file}\"")?;
     writeln!(sink, "[timestart] {}", view.begin)?;
     write!(sink, "*{:.6}", zoom(view))?;
-    // No named marker is set.
+    // No named marker is set, so all of them are -1.
     match view.release {
         Some(at) => write!(sink, " {at}")?,
         None => write!(sink, " -1")?,
@@ -73,7 +75,8 @@ fn head(sink: &mut impl io::Write, dump_file: &str, view: View) -> io::Result<()
     writeln!(sink, "[treeopen] {TOP}.")
 }
 
-/// Writes the save file for `record`, whose waveform is in `dump_file`: a full path, so that the save file opens from any folder.
+/// Writes the save file for `record`.
+/// `dump_file` is the full path of its waveform, so that the save file opens from any folder.
 pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::Result<()> {
     let nodes = record.nodes;
     head(&mut sink, dump_file, View::of(record))?;
@@ -114,7 +117,7 @@ pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::
     Ok(())
 }
 
-/// As [`write()`], for a waveform of any signals, in groups.
+/// As [`write()`], for a waveform of any signals in groups.
 pub fn write_groups(
     mut sink: impl io::Write,
     dump_file: &str,
@@ -141,7 +144,8 @@ pub fn write_groups(
     Ok(())
 }
 
-/// As [`write()`], for a waveform of version 2 ([`channel_vcd`]): the channels first, then the serial receiver, then each node's lines.
+/// As [`write()`], for a waveform of version 2 ([`channel_vcd`]).
+/// The channels come first, then the serial receiver, then each node's lines.
 pub fn write_channels(
     mut sink: impl io::Write,
     dump_file: &str,
@@ -233,10 +237,11 @@ mod tests {
         }
     }
 
-    /// Rows that a window of the save file's size shows, with GTKWave's rows of 20 pixels below its menus.
+    /// Number of rows in a window of the save file's size, with rows of 20 pixels below the menus.
     const FOLD: usize = 38;
 
-    /// A self-test of sixty nodes, which releases twice, and two barriers of their programs.
+    /// A record with a self-test of sixty nodes, which releases twice,
+    /// and two barriers of programs.
     fn tested_then_used() -> Record {
         const NODES: usize = 60;
         let mut events = Vec::new();
@@ -266,7 +271,8 @@ mod tests {
         }
     }
 
-    /// Returns the rows of a save file in order, as paths of the dump without a range, and the groups' titles.
+    /// Returns the rows of a save file in order:
+    /// paths of signals without a range, and groups' titles.
     fn rows(save: &str) -> Vec<String> {
         let row = |line: &str| {
             let title = line.strip_prefix('-').filter(|_| !line.starts_with("-1"));
@@ -279,7 +285,7 @@ mod tests {
         save.lines().filter_map(row).collect()
     }
 
-    /// Returns the times at which each signal of a dump changes after its start.
+    /// Returns for each signal of a dump the times at which it changes after the start.
     fn changes(record: &Record) -> HashMap<String, Vec<u64>> {
         let mut dump = Vec::new();
         crate::vcd::write(&mut dump, record).expect("memory takes everything");
@@ -321,7 +327,7 @@ mod tests {
         changes
     }
 
-    /// The rows and the time range that GTKWave shows before any click.
+    /// Checks the rows and the time range that GTKWave shows before any click.
     #[test]
     fn the_first_picture_is_the_programs_first_barrier_with_wires_in_every_row() {
         let record = tested_then_used();

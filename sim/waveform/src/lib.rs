@@ -1,10 +1,11 @@
-//! Waveform files: the record of a barrier board as a value change dump or an FST, and save files that open it in a viewer.
+//! Waveform files: the record of a barrier board as a value change dump or an FST,
+//! and the files that open a waveform in a viewer.
 //!
 //! * [`vcd`] and [`channel_vcd`]: the record of a board of version 1 and of version 2 as a waveform.
-//! * [`gtkw`] and [`surfer`]: the files by which GTKWave and Surfer show it with named, grouped signals.
+//! * [`gtkw`] and [`surfer`]: the files by which GTKWave and Surfer show named, grouped signals.
 //! * [`wave_files`]: a waveform with a user's file name, and the viewers' files beside it.
-//! * [`dump`]: the two file formats, for any signals; [`view`]: what a viewer shows first.
-//! * [`words`]: numbers in sentences.
+//! * [`dump`]: the two file formats, for any signals; [`view`]: the initial view of a viewer.
+//! * [`words`]: numbers with their nouns, for sentences.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

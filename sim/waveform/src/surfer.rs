@@ -1,10 +1,11 @@
-//! Command file for Surfer that shows a waveform immediately: the file, the signals in order, and the cursor at the
-//! first release of a barrier of the program.
+//! Command file by which Surfer shows a waveform immediately:
+//! the file, the signals in order, and the cursor at the first release of a barrier of the program.
 //!
-//! Surfer also has state files, whose format is internal and changes with the version; its manual offers the command file (`.sucl`)
-//! for other programs. A line is a command as typed; `#` starts a comment and
-//! `;` another command, and a divider's name is one word. So a path must not contain these two characters; if it does,
-//! the file is given on the command line instead ([`names_the_dump`]).
+//! Surfer also has state files, but their format is internal and changes with the version.
+//! Its manual offers the command file (`.sucl`) for other programs. A line is a command as typed;
+//! `#` starts a comment, `;` starts another command, and a divider's name is one word.
+//! So a command file cannot name a path that contains `#` or `;`:
+//! such a file is given on the command line ([`names_the_dump`]).
 
 use crate::channel_vcd;
 use crate::eureka_wave::{self, FIRST, FOUND, SAYS};
@@ -16,7 +17,7 @@ use barrier_board::event::Record;
 use fpga_model::channels::MAX_CHANNELS;
 use std::io;
 
-/// A section of signals: its title, and the path of each.
+/// A section of signals: its title, and the path of each signal.
 struct Section {
     title: String,
     paths: Vec<String>,
@@ -27,7 +28,7 @@ pub fn names_the_dump(dump_file: &str) -> bool {
     !dump_file.contains(['#', ';', '\n', '\r'])
 }
 
-/// Writes the commands for the waveform of a [`Record`], which is in `dump_file`, a full path.
+/// Writes the commands for the waveform of a [`Record`]; `dump_file` is its full path.
 pub fn write(sink: impl io::Write, dump_file: &str, record: &Record) -> io::Result<()> {
     let line = eureka_wave::is_used(record).then_some([FOUND.0, FIRST.0]);
     let whole = Section {
@@ -49,7 +50,7 @@ pub fn write(sink: impl io::Write, dump_file: &str, record: &Record) -> io::Resu
     commands(sink, dump_file, View::of(record), sections)
 }
 
-/// As [`write()`], for a waveform of any signals, in groups.
+/// As [`write()`], for a waveform of any signals in groups.
 pub fn write_groups(
     sink: impl io::Write,
     dump_file: &str,
@@ -132,7 +133,7 @@ fn commands(
     Ok(())
 }
 
-/// Returns a title as one word of letters, digits and underscores, as Surfer separates words.
+/// Converts a title to one word of letters, digits and underscores, as Surfer requires.
 fn word(title: &str) -> String {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();

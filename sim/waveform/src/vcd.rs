@@ -1,4 +1,5 @@
-//! Waveform of events: a value change dump (IEEE 1364) or an FST, timescale 1 ns, changes only.
+//! Waveform of a version 1 board from its events: a value change dump (IEEE 1364) or an FST,
+//! timescale 1 ns, changes only.
 //!
 //! The tree of signals is
 //!
@@ -7,7 +8,7 @@
 //!   releases[31:0]   number of releases since the start of the record
 //!   arrived[6:0]     number of nodes that have entered and are not released; [15:0] with more than 64 nodes
 //!   found            the eureka line, if a node has used it
-//!   first[6:0]       the node that was first; z if none
+//!   first[6:0]       the node that raised the eureka line first; z if none
 //!   node00
 //!     says           the wire from the node to the eureka line, if the node has used it
 //!     out            the wire from the node to the barrier
@@ -16,19 +17,20 @@
 //!   node01 ...
 //! ```
 //!
-//! One scalar per wire, because a 60-bit vector would be written as a whole at each of its changes.
-//! If the record was full, a comment at the start and at the end gives the number of missing events; an FST has it in its version text.
+//! Each wire is a scalar, because a 60-bit vector would be written as a whole at each change.
+//! If the record was full, a comment at the start and at the end has the number of missing events;
+//! in an FST the version text has that number.
 
 use crate::dump::{Dump, Form, FstDump, Kind, Signal, Unit, Value, VcdDump};
 use crate::eureka_wave::{self, FIRST, FIRST_BITS, FOUND, Heard, SAYS};
 use barrier_board::event::{Event, Record, What};
 use std::io;
 
-/// The scope that contains everything.
+/// The scope that contains all signals.
 pub const TOP: &str = "barrier";
-/// Width of the number of releases.
+/// Width in bits of the number of releases.
 pub(crate) const RELEASES_BITS: u32 = 32;
-/// Returns the width of the number of arrivals: 0 to 64, and more on cascaded boards.
+/// Returns the width in bits of the number of arrivals: 0 to 64, and more on cascaded boards.
 pub(crate) fn arrived_bits(nodes: usize) -> u32 {
     match nodes {
         ..=64 => 7,
@@ -44,12 +46,12 @@ pub fn node_scope(node: usize) -> String {
     format!("node{node:02}")
 }
 
-/// The signals of one node.
+/// The handles of one node's signals.
 struct NodeIds {
     out: Signal,
     input: Signal,
     inside: Signal,
-    /// `Some` on a board whose eureka line is used.
+    /// The wire to the eureka line; `Some` if the board's line is used.
     says: Option<Signal>,
 }
 
@@ -58,7 +60,7 @@ pub fn write(sink: impl io::Write, record: &Record) -> io::Result<()> {
     draw(VcdDump::new(sink, Unit::Nanosecond)?, record)
 }
 
-/// Writes the record in this form; `sink` should be buffered.
+/// Writes the record in this file format; `sink` should be buffered.
 pub fn write_as(sink: impl io::Write + io::Seek, record: &Record, form: Form) -> io::Result<()> {
     match form {
         Form::Vcd => write(sink, record),
@@ -69,7 +71,7 @@ pub fn write_as(sink: impl io::Write + io::Seek, record: &Record, form: Form) ->
     }
 }
 
-/// Returns the comment for a record that was full.
+/// Returns a comment with the number of events that a full record has dropped.
 fn missing(dropped: u64) -> Option<String> {
     (dropped > 0).then(|| format!("the record was full: {dropped} later events are missing"))
 }
@@ -95,14 +97,15 @@ struct Drawing<D> {
     nodes: Vec<NodeIds>,
     releases_id: Signal,
     arrived_id: Signal,
-    /// The eureka line, and the node that was first.
+    /// The signals of the eureka line and of the node that was first.
     line: Option<[Signal; 2]>,
     at_ns: u64,
     releases: u64,
-    /// Levels of the wires to the barrier; `output` is the level of the wires from it.
+    /// Levels of the wires to the barrier; the next field is the level of the wires from the
+    /// barrier.
     wires: Vec<bool>,
     output: bool,
-    /// Number of wires to the barrier that differ from those from it.
+    /// Number of wires to the barrier that differ from the barrier's output.
     arrived: usize,
 }
 
@@ -233,7 +236,7 @@ impl<D: Dump> Drawing<D> {
         }
     }
 
-    /// Writes one signal of a node. A nonexistent node is ignored; the board never records one.
+    /// Writes one signal of a node. A nonexistent node is ignored, because the board records none.
     fn scalar(
         &mut self,
         node: usize,
@@ -259,7 +262,7 @@ impl<D: Dump> Drawing<D> {
     }
 }
 
-/// Returns the levels before the first event: a wire whose first change is downwards was high.
+/// Returns the levels before the first event: a wire whose first change is a fall was high.
 fn levels_before(record: &Record) -> (Vec<bool>, bool) {
     let mut wires = vec![None; record.nodes];
     let mut output = None;
@@ -403,7 +406,8 @@ mod tests {
                 Ok(vcd::Command::ChangeScalar(..) | vcd::Command::ChangeVector(..))
             )
         });
-        // Each node's wires, marks and the number of arrivals, and the release with its two counts.
+        // Per barrier there are 5 changes per node (two wires, two marks, the number of arrivals),
+        // and two changed counts at the release.
         let initial = 2 + 3 * 60;
         assert_eq!(changes.count(), 4_000 * (60 * 5 + 2) + initial);
     }

@@ -2,21 +2,23 @@
 
 use barrier_board::event::{Event, Record, What};
 
-/// The initial view; times in the units of the dump.
+/// The initial view of a waveform; times are in the units of the dump.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
     /// Number of nodes.
     pub nodes: usize,
-    /// Start of the barrier that is shown first; a job takes a while to reach it.
+    /// Start of the barrier that is shown first;
+    /// a job reaches this barrier only after its start-up.
     pub begin: u64,
-    /// Release of that barrier.
+    /// Time of the release of that barrier.
     pub release: Option<u64>,
-    /// Time of the last change.
+    /// Time of the last change in the waveform.
     pub end: u64,
 }
 
 impl View {
-    /// Selects the first barrier of the program: the self-test before it has releases too, but no program enters it.
+    /// Selects the first barrier of the program.
+    /// The self-test before it also has releases, but no program enters those barriers.
     pub fn of(record: &Record) -> Self {
         let first = record.events.first().map_or(0, |event| event.at_ns);
         let (begin, release) = first_barrier(record).unwrap_or((first, None));
@@ -29,7 +31,8 @@ impl View {
     }
 }
 
-/// Returns the time at which the first program enters, and of the first release after all programs have entered; a node may die before it does.
+/// Returns the time at which the first program enters, and the time of the first release after all
+/// programs have entered; a node may die before it enters.
 fn first_barrier(record: &Record) -> Option<(u64, Option<u64>)> {
     let is_entry = |event: &Event| matches!(event.what, What::Enter { .. });
     let entry = record.events.iter().position(is_entry)?;
@@ -53,7 +56,7 @@ fn release_from(events: &[Event]) -> Option<u64> {
     events.iter().find(is_release).map(|event| event.at_ns)
 }
 
-/// A group of signals.
+/// A group of signals in a viewer.
 #[derive(Debug)]
 pub struct Group {
     /// The group's title.
@@ -62,22 +65,22 @@ pub struct Group {
     pub signals: Vec<(String, String, Show)>,
 }
 
-/// How a signal is displayed.
+/// How a viewer displays a signal.
 #[derive(Clone, Copy, Debug)]
 pub enum Show {
     /// A number of this many bits.
     Bits(u32),
-    /// A text; `Some(bits)` in a file format without texts.
+    /// A text; `Some(bits)` gives its width in a file format without texts.
     Text(Option<u32>),
 }
 
-/// A waveform that has been written, as the viewers' files describe it.
+/// The facts about a written waveform that the viewers' files need.
 #[derive(Debug)]
 pub struct Written {
     /// Number of signal changes.
     pub changes: usize,
     /// The initial view.
     pub view: View,
-    /// The signals in groups.
+    /// The signals of the waveform, in groups.
     pub groups: Vec<Group>,
 }

@@ -12,39 +12,40 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The file of each viewer: its extension, and its description.
+/// The files for the viewers: extension and description of each.
 const BESIDE: [(&str, &str); 2] = [
     ("gtkw", "GTKWave's save file"),
     ("sucl", "Surfer's command file"),
 ];
 
-/// A waveform and the files beside it.
+/// The paths of a waveform and of the viewers' files beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaveFiles {
     dump: PathBuf,
-    /// The full path: a viewer would resolve a relative one in its own working directory.
+    /// The waveform's full path: a viewer would resolve a relative path in its own working
+    /// directory.
     full: String,
-    /// GTKWave's save file.
+    /// The path of GTKWave's save file.
     save: PathBuf,
-    /// Surfer's command file.
+    /// The path of Surfer's command file.
     commands: PathBuf,
 }
 
 /// The reason why a waveform cannot be written.
 #[derive(Debug)]
 pub enum WaveError {
-    /// The name is that of a file written beside the waveform.
+    /// The waveform's name is that of a viewer's file, which would be written beside the waveform.
     Beside {
-        /// The name.
+        /// The waveform's name.
         dump: PathBuf,
-        /// Description of that file.
+        /// Description of the viewer's file.
         what: &'static str,
     },
     /// A file cannot be written.
     File {
-        /// Its path.
+        /// The path of that file.
         path: PathBuf,
-        /// The system's error.
+        /// The error that the system reported.
         reason: io::Error,
     },
 }
@@ -65,7 +66,7 @@ impl fmt::Display for WaveError {
 impl std::error::Error for WaveError {}
 
 impl WaveFiles {
-    /// Checks that the waveform can be written there. Writes nothing yet.
+    /// Checks that the waveform can be written at this path, without writing anything.
     pub fn named(dump: &Path) -> Result<Self, WaveError> {
         let ending = dump.extension().unwrap_or_default();
         if let Some((_, what)) = BESIDE
@@ -95,9 +96,9 @@ impl WaveFiles {
         &self.dump
     }
 
-    /// Returns the command lines that open it with GTKWave and with Surfer.
+    /// Returns the command lines that open the waveform with GTKWave and with Surfer.
     pub fn commands(&self) -> [String; 2] {
-        // If the command file cannot name the waveform, the command line does.
+        // If the command file cannot name the waveform, the command line names it.
         let dump = match surfer::names_the_dump(&self.full) {
             true => String::new(),
             false => format!(" {}", self.dump.display()),
@@ -184,7 +185,7 @@ fn written<T>(
         .map_err(|reason| failed(path, reason))
 }
 
-/// Checks that a file can be written, or created if it does not exist. Writes nothing.
+/// Checks that a file can be written or created, without writing anything.
 pub fn check_writable(path: &Path) -> Result<(), WaveError> {
     may_write(path).map_err(|reason| failed(path, reason))
 }
@@ -251,7 +252,8 @@ mod tests {
         assert_eq!(made, 0);
     }
 
-    /// Returns true if the file begins with the header block of an FST: its kind, its length, and a known number that shows the byte order.
+    /// Returns true if the file begins with the header block of an FST: its kind, its length, and a
+    /// constant that shows the byte order.
     fn is_fst(path: &Path) -> bool {
         let bytes = std::fs::read(path).expect("a waveform");
         let known = std::f64::consts::E.to_le_bytes();
@@ -287,7 +289,7 @@ mod tests {
             files.write_channels(&channels).expect("a disk");
             assert_eq!(is_fst(&path), name.ends_with("fst"), "{name}");
             let save = std::fs::read_to_string(path.with_extension("gtkw")).expect("text");
-            // A text of an FST is a vector.
+            // In an FST a text is a vector.
             assert_eq!(
                 save.contains("serial.phase[383:0]"),
                 name.ends_with("fst"),

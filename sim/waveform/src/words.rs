@@ -1,4 +1,4 @@
-//! Numbers in sentences.
+//! Numbers with their nouns, for sentences.
 
 /// Returns a number with its noun: `1 node`, `60 nodes`.
 pub fn counted(number: impl TryInto<u64> + Copy + std::fmt::Display, noun: &str) -> String {

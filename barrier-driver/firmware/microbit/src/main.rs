@@ -1,6 +1,6 @@
-//! The node for the Cortex-M0 of a micro:bit in QEMU, which emulates that board and no Pico.
+//! The node for the Cortex-M0 of a micro:bit in QEMU, which emulates this board but not a Pico.
 //!
-//! Its pins and its ring are bytes on the serial line, because QEMU cannot wire anything to a pin:
+//! The pins and the ring are bytes on the serial line, because QEMU cannot connect a wire to a pin:
 //! the program at the other end of the line is the board with the barrier (`barrier-driver/tests/firmware.rs`).
 //!
 //! | from the node | means | from the board | means |
@@ -30,14 +30,14 @@ mod nrf51;
 
 const RING: u8 = 0x80;
 
-/// The serial line, and the ring bytes received while an answer was awaited.
+/// The serial line, with the ring bytes received while the node waited for an answer.
 struct Line {
     ring: [u8; 8],
     held: usize,
 }
 
 impl Line {
-    /// Returns the next byte that does not belong to the ring.
+    /// Returns the next byte that is not a ring byte; ring bytes are kept in the buffer.
     fn answer(&mut self) -> u8 {
         loop {
             match nrf51::receive() {

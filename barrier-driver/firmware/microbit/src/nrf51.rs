@@ -1,6 +1,7 @@
-//! The two devices of the nRF51 that the node uses, by their registers: a serial line and a timer.
+//! Drivers of the two nRF51 devices that the node uses, a serial line and a timer.
 //!
-//! Names and addresses are those of its reference manual. The chip has one core and no interrupt is enabled, so no other code accesses them.
+//! Names and addresses are those of the chip's reference manual.
+//! The chip has one core and no interrupt is enabled, so no other code accesses the devices.
 
 use core::ptr::{read_volatile, write_volatile};
 use core::time::Duration;
@@ -35,7 +36,8 @@ fn read(register: usize) -> u32 {
     unsafe { read_volatile(register as *const u32) }
 }
 
-/// Starts both: the serial line of a micro:bit's USB at 115200 baud, and a timer that counts microseconds.
+/// Starts both devices: the serial line of a micro:bit's USB at 115200 baud,
+/// and a timer in microseconds.
 pub fn start() {
     write(UART_PSELTXD, 24);
     write(UART_PSELRXD, 25);
@@ -43,7 +45,7 @@ pub fn start() {
     write(UART_ENABLE, 4);
     write(UART_STARTTX, 1);
     write(UART_STARTRX, 1);
-    // 32 bits of 16 MHz / 2^4.
+    // The timer has 32 bits and counts at 16 MHz / 2^4.
     write(TIMER_BITMODE, 3);
     write(TIMER_PRESCALER, 4);
     write(TIMER_START, 1);
@@ -56,7 +58,7 @@ pub fn send(byte: u8) {
     while read(UART_TXDRDY) == 0 {}
 }
 
-/// Returns the oldest received byte, if there is one.
+/// Returns the oldest received byte; `None` if there is none.
 pub fn receive() -> Option<u8> {
     if read(UART_RXDRDY) == 0 {
         return None;
@@ -65,7 +67,7 @@ pub fn receive() -> Option<u8> {
     Some(read(UART_RXD) as u8)
 }
 
-/// The time since [`start`]; it wraps after 71 minutes, far more than a run takes.
+/// Returns the time since [`start`], which wraps around after 71 minutes; no run takes that long.
 pub fn now() -> Duration {
     write(TIMER_CAPTURE, 1);
     Duration::from_micros(u64::from(read(TIMER_CC)))

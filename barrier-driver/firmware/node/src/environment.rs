@@ -1,10 +1,10 @@
-//! The node's number and the number of nodes, from the build environment.
+//! The node's number and the number of nodes, read from the build environment.
 //!
-//! Everything is `const`, so that a wrong number is a compiler error.
+//! All functions are `const`, so a wrong number is a compiler error.
 
 use barrier_driver::MOST_NODES;
 
-/// Parses `NODE` and `NODES`; node 0 of 2 if they are not set.
+/// Parses the variables `NODE` and `NODES`; the default is node 0 of 2.
 pub const fn place(node: Option<&str>, nodes: Option<&str>) -> (u8, u8) {
     let Some(node) = number(node, 0) else {
         panic!("NODE must be a whole number from 0 to 14: the number of this node");
@@ -23,7 +23,8 @@ pub const fn place(node: Option<&str>, nodes: Option<&str>) -> (u8, u8) {
     (node, nodes)
 }
 
-/// Parses a number in decimal digits, or returns the default if there is no text; `None` if it is malformed or above 255.
+/// Parses a decimal number, or returns the default without a text;
+/// `None` if malformed or above 255.
 const fn number(text: Option<&str>, default: u8) -> Option<u8> {
     let Some(text) = text else {
         return Some(default);

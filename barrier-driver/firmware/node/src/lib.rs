@@ -17,33 +17,33 @@ use embedded_hal::digital::{InputPin, OutputPin};
 
 /// The interval at which a node repeats its ring byte.
 const SAY_AGAIN: Duration = Duration::from_millis(5);
-/// The time for which the self-test polls a barrier that must stay closed.
+/// The time for which the self-test watches that an incomplete barrier does not release.
 const HOLD: Duration = Duration::from_millis(2);
 
-/// The chip's services in addition to the two pins.
+/// The services of the chip in addition to the two pins.
 pub trait Chip {
-    /// The time since any fixed instant; it does not decrease.
+    /// Returns the time since any fixed instant; it never decreases.
     fn now(&mut self) -> Duration;
     /// Sends a byte to the next node of the ring; it may be lost if the buffer is full.
     fn say(&mut self, byte: u8);
-    /// Returns the oldest unread byte from the previous node, if there is one.
+    /// Returns the oldest unread byte from the previous node; `None` if there is none.
     fn receive(&mut self) -> Option<u8>;
 }
 
-/// The parameters of a node, the same for all but for `me`.
+/// The parameters of a node; only `me` differs between nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct Job {
-    /// This node, counted from 0.
+    /// The number of this node, counted from 0.
     pub me: u8,
     /// The number of nodes.
     pub nodes: u8,
     /// The number of barriers to pass after the self-test; `None` if the node passes barriers until it is switched off.
     pub barriers: Option<u32>,
-    /// How long the others may take to reach a fence or a barrier.
+    /// Time limit for the other nodes to reach a fence or a barrier.
     pub limit: Duration,
 }
 
-/// Why a node has stopped.
+/// The reason why a node has stopped.
 #[derive(Debug)]
 pub enum Stopped<E> {
     /// The number of nodes is 0 or more than a fence can count.
@@ -60,11 +60,11 @@ pub enum Stopped<E> {
     Close(CloseError<E>),
 }
 
-/// Not all nodes reached the fence in time.
+/// The error of a fence that not all nodes reached in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Late;
 
-/// Runs a job; calls `passed` after every barrier.
+/// Runs a job, and calls `passed` after every barrier.
 pub fn run<O: OutputPin, I: InputPin<Error = O::Error>>(
     (out, input): (O, I),
     chip: &mut impl Chip,

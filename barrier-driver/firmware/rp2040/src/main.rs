@@ -36,7 +36,7 @@ pub static BOOT2: [u8; 256] = rp2040_boot2::BOOT_LOADER_W25Q080;
 const CRYSTAL_HZ: u32 = 12_000_000;
 /// This node's number, and the number of nodes.
 const PLACE: (u8, u8) = environment::place(option_env!("NODE"), option_env!("NODES"));
-/// The time within which the other nodes must be switched on, and reach each barrier.
+/// Time limit for the other nodes to be switched on, and to reach each barrier.
 const LIMIT: Duration = Duration::from_secs(60);
 
 type Wires = (
@@ -55,20 +55,20 @@ impl Chip for Pico {
     }
 
     fn say(&mut self, byte: u8) {
-        // A byte that does not fit the buffer is dropped; it is sent again later.
+        // A byte that does not fit into the buffer is dropped; the ring sends it again later.
         let _ = self.ring.write_raw(&[byte]);
     }
 
     fn receive(&mut self) -> Option<u8> {
         let mut byte = [0];
-        // A byte with a framing error came from a node that was being switched on; the next one is complete.
+        // A framing error comes from a node that was just switched on; the next byte is complete.
         matches!(self.ring.read_raw(&mut byte), Ok(1)).then_some(byte[0])
     }
 }
 
 #[entry]
 fn main() -> ! {
-    // The debugger may have left them taken; no other code runs then.
+    // A debugger may have left the peripherals taken; the node then stops.
     let Some(mut board) = pac::Peripherals::take() else {
         stop()
     };
@@ -102,7 +102,7 @@ fn main() -> ! {
         clocks.peripheral_clock.freq(),
     );
     let Ok(ring) = ring else { stop() };
-    // The wire becomes an output at the level of the barrier, so that it does not change.
+    // The wire becomes an output at the barrier's level, so its level does not change.
     let mut input = pins.gpio3.into_pull_down_input();
     let level = embedded_hal::digital::InputPin::is_high(&mut input) == Ok(true);
     let out = pins
@@ -128,7 +128,7 @@ fn main() -> ! {
     }
 }
 
-/// Sleeps permanently.
+/// Sleeps for the rest of the run.
 fn stop() -> ! {
     loop {
         cortex_m::asm::wfi();

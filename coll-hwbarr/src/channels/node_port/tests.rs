@@ -1,10 +1,11 @@
-//! Two groups of leaders at one board that choose the same free channel; one thread plays all nodes, one step after the other.
+//! Tests of two groups of leaders at one board that choose the same free channel;
+//! one thread performs the steps of all nodes in turn.
 
 use super::*;
 use barrier_board::live::{ChannelBoard, Memory, NodeLines};
 use barrier_driver::ports;
 
-/// The members of the first group, and of the second.
+/// The members of the first group; the next constant has those of the second group.
 const FIRST: u64 = 0b0011;
 const SECOND: u64 = 0b1100;
 
@@ -21,7 +22,7 @@ impl ports::Lines for OfNode {
     }
 }
 
-/// The node ports of a board in shared memory, whose channels are all free.
+/// Creates the node ports of a board in shared memory; all channels are free.
 fn node_ports<const N: usize>() -> [NodePort; N] {
     let memory = Memory::create(ChannelBoard::layout_size(N, 0)).expect("memory for a small board");
     let memory: &'static Memory = Box::leak(Box::new(memory));

@@ -5,13 +5,13 @@ use fpga_model::channels::frame::{Body, Operation, Status};
 use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Phase};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every state of the machines, every transition, and every answer to every operation.
+/// The reached states and transitions of the machines, and the reached answers to each operation.
 #[derive(Debug, Default)]
 pub struct Coverage {
     pub edges: u64,
-    /// Each operation (0 for a nonexistent one) with each of its answers.
+    /// Each operation (0 for a nonexistent one) with each of its answers, and the counts.
     pub answers: BTreeMap<(u8, u8), u64>,
-    /// Each step of a frame, from phase to phase; 9 is a reset.
+    /// The transitions of a frame's phases; 9 is a reset.
     pub frame: BTreeMap<(u8, u8), u64>,
     /// Events of a channel, with its level: see [`CHANNEL`].
     pub channel: BTreeMap<(&'static str, bool), u64>,
@@ -81,7 +81,7 @@ fn possible() -> BTreeSet<(u8, u8)> {
     all
 }
 
-/// Receive, execute, reply, over; each also interrupted by select, and by reset.
+/// The transitions receive, execute, reply, over; select and reset also interrupt each phase.
 const FRAME: [(u8, u8); 10] = [
     (0, 1),
     (1, 2),

@@ -26,7 +26,8 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     let (set_mask, set_limit) = (Operation::SetMask as u8, Operation::SetLimit as u8);
     let pair = 1 | 1 << last;
 
-    // Every request about every channel, at rest, by a member and by another node; also with a wrong check.
+    // Every request about every channel, at rest, by a member and by another node.
+    // Each request is also sent with a wrong checksum.
     script.ask(0, set_mask, 1, pair);
     for node in [0, 1] {
         for code in 0..=9 {
@@ -38,7 +39,8 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.ask(node, set_limit, 1, 1 << 40);
         script.ask(node, set_limit, 1, 7);
     }
-    // Another node, a channel of others, an own channel with other members, and with the same.
+    // A request of another node, for a foreign channel,
+    // and for the own channel with other and with the same members.
     script.ask(0, set_mask, 1, u64::MAX << last << 1 | 1);
     script.ask(1, set_mask, 1, 0b10);
     script.ask(0, set_mask, 1, 1);
@@ -56,7 +58,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         ] {
             script.ask(1, read as u8, 1, 0);
         }
-        // Members cannot change while a node has arrived; the limit can.
+        // Members cannot change while a node has arrived; the limit can change.
         script.ask(0, set_mask, 1, 0);
         script.ask(0, set_limit, 1, 11);
         script.arrive(1, 1 << last);
@@ -71,11 +73,11 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.arrive(1, pair);
         script.hold(8);
     }
-    // The channel is also returned and taken while its level is high.
+    // The channel is also released and claimed while its level is high.
     script.arrive(1, pair);
     script.hold(6);
     script.ask(last, set_mask, 1, 0);
-    // A new member's line has to be at that level; then at the low one again.
+    // A new member's line must be at the channel's level; tested at the high and at the low level.
     script.ask(last, set_mask, 1, pair | 0b10);
     script.arrive(1, 0b10);
     script.hold(6);
@@ -83,7 +85,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.arrive(1, pair | 0b10);
     script.hold(6);
     script.ask(0, set_mask, 1, 0);
-    // An arrival at each edge around the one at which its channel is taken or returned.
+    // An arrival at each edge around the edge at which its channel is claimed or released.
     for offset in 0..8 {
         for mask in [pair, 0] {
             script.ask_and(0, set_mask, 1, mask, offset);
@@ -101,7 +103,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
             }
         }
     }
-    // Late members are dropped, at both levels, once all others wait and are the majority.
+    // Late members are dropped, at both levels, once all other members wait and are the majority.
     let drop = Operation::Drop as u8;
     for _ in 0..2 {
         script.ask(0, set_mask, 1, 0);
@@ -116,7 +118,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.arrive(1, 1 << last);
         script.hold(8);
         script.ask(0, set_mask, 1, 0);
-        // The other nodes go to the level too, because they become members.
+        // The other nodes set their lines to the level, too, because they become members.
         script.pins.arrive[1] = script.level(1);
         script.hold(8);
         script.ask(0, set_mask, 1, 0b111);
@@ -128,7 +130,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.hold(8);
         script.ask(0, drop, 1, 0b100);
         script.ask(0, Operation::ReadCounts as u8, 1, 0);
-        // The other two complete a barrier, whatever the third does.
+        // The other two nodes complete a barrier, regardless of the third node's line.
         script.arrive(1, 0b111);
         script.hold(8);
         script.arrive(1, 0b100);
@@ -145,11 +147,11 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
             script.hold(8);
         }
         script.ask(1, Operation::ReadCounts as u8, 1, 0);
-        // Those were five releases, so the next round is at the other level.
+        // Five releases have occurred, so the next round is at the other level.
     }
     script.ask(0, set_mask, 1, 0);
     script.ask(0, set_mask, 1, pair);
-    // Frames that are torn after each bit, and one with a bit too many.
+    // Frames that are interrupted after each bit, and a frame with an additional bit.
     for bits in (0..FRAME_BITS * 2).step_by(13) {
         script.session(1, body(set_mask, 1, 0b10).frame(), bits);
     }
@@ -185,7 +187,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
             script.hold(HOLD);
         }
     }
-    // A reset and a fallen select in each phase of a frame, the one at a level that is high.
+    // A reset and a falling select in each phase of a frame, the reset at a level that is high.
     for phase in [Phase::Receive, Phase::Execute, Phase::Reply, Phase::Over] {
         for reset in [false, true] {
             script.pins.arrive[0] = wires;
@@ -201,7 +203,8 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// More expiries and early releases of channel 0 than its counters hold, then other members, for which the counters are cleared.
+/// More expiries and early releases of channel 0 than its counters hold.
+/// Then other members, which clears the counters.
 ///
 /// For a board of at least two nodes.
 pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
@@ -238,7 +241,7 @@ pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// Each channel with all nodes as members: limits of every bit, and each node late once and silent once.
+/// Each channel with all nodes as members: limits with every bit, each node late and silent once.
 pub fn every_channel(blank: ChannelMachine) -> Vec<Edge> {
     let mut script = Script {
         machine: blank,
@@ -263,7 +266,7 @@ pub fn every_channel(blank: ChannelMachine) -> Vec<Edge> {
         }
         script.ask(0, set_mask, number, 0);
     }
-    // Each node keeps the receiver in silence until it loses it.
+    // Each node keeps the receiver without sending until it loses the receiver.
     for node in 0..nodes as usize {
         script.serial(node, true, false, false);
         script.hold((1 << LEASE_BITS) + 20);
@@ -301,12 +304,12 @@ impl Script {
         self.edges.push(edge);
     }
 
-    /// These nodes change their lines.
+    /// Toggles the lines of these nodes in a channel.
     fn arrive(&mut self, channel: usize, nodes: u64) {
         self.pins.arrive[channel] ^= nodes;
     }
 
-    /// Returns the lines if all are at this channel's level.
+    /// Returns the value of the lines when all of them are at this channel's level.
     fn level(&self, channel: usize) -> u64 {
         let level = self.machine.channel(channel).map(|channel| channel.level);
         match level {
@@ -371,7 +374,7 @@ impl Script {
         }
         if phase == Phase::Execute {
             self.serial(node, true, true, frame & 1 == 1);
-            // Select falls such that it is filtered at the very edge at which the request is complete.
+            // Select falls so that the filter passes it on at the edge that completes the request.
             self.hold(1);
             self.pins.select = 0;
             while self.machine.serial().phase == Phase::Receive && self.machine.serial().grant != 0
@@ -387,7 +390,7 @@ impl Script {
     }
 
     fn clock(&mut self, node: usize, frame: u128, bit: u8) {
-        // Low after the end of the frame.
+        // The data line is low after the end of the frame.
         let data = bit < FRAME_BITS && frame >> (FRAME_BITS - 1 - bit) & 1 == 1;
         self.serial(node, true, true, data);
         self.hold(HOLD);

@@ -13,7 +13,7 @@ use fpga_model::channels::{ChannelMachine, Pins};
 use hdl::random::Random;
 use std::collections::VecDeque;
 
-/// Short enough for the stimulus to let it expire.
+/// The lease is short enough to expire during the stimulus.
 pub const LEASE_BITS: u32 = 8;
 
 /// The inputs before one edge.
@@ -31,7 +31,7 @@ pub fn apply(machine: &mut ChannelMachine, edge: &Edge) {
     }
 }
 
-/// One write to a node's serial lines, and the number of edges for which it stays.
+/// One write to a node's serial lines, and the number of edges for which it is held.
 #[derive(Clone, Copy)]
 struct Write {
     select: bool,
@@ -43,7 +43,7 @@ struct Write {
 /// Returns the writes of a session of one node, which may fail in every way.
 fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeque<Write> {
     let channels = u64::from(machine.identity().channels);
-    // Now and then a channel number beyond the last.
+    // Sometimes a channel number beyond the last.
     let end = channels + u64::from(random.one_in(10));
     let channel = random.below(end);
     let mask = machine
@@ -99,14 +99,14 @@ fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeq
     let mut writes = VecDeque::from([write(false, random.one_in(10), false); 2]);
     writes.push_back(write(true, false, false));
     for bit in 0..bits {
-        // Low after the end of the frame.
+        // The data line is low after the end of the frame.
         let rest = aligned.checked_shl(bit as u32);
         let data = rest.is_some_and(|rest| rest >> 127 == 1);
         writes.push_back(write(true, true, data));
         writes.push_back(write(true, false, data));
     }
     if random.one_in(16) {
-        // Silence, longer than the lease.
+        // The node is silent for longer than the lease.
         writes.extend([write(true, false, false); 80]);
     }
     writes.extend([write(false, false, false); 3]);
@@ -124,7 +124,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
     let mut made = Vec::with_capacity(edges);
     for number in 0..edges {
         if number % 512 == 0 {
-            // Channels in which every node rests for a while can be programmed.
+            // While a channel's nodes rest, the channel can be programmed.
             calm = random.next_u64() | random.next_u64() | random.next_u64();
         }
         if random.one_in(600) || sessions.iter().all(VecDeque::is_empty) {
@@ -156,7 +156,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
             let level = if channel.level { machine.wires() } else { 0 };
             match random.below(64) {
                 _ if calm >> number & 1 == 1 => *lines = level,
-                // All nodes rest, all arrive, some arrive, or some withdraw.
+                // All nodes rest, all nodes arrive, some arrive, or some withdraw.
                 0 => *lines = level,
                 1 => *lines = !level & machine.wires(),
                 2..5 => *lines ^= random.next_u64() & !(*lines ^ level) & machine.wires(),

@@ -1,7 +1,8 @@
 //! Neighbour exchange allgather: ranks exchange with their two neighbours alternately, two blocks at a time.
 //!
 //! J. Chen, L. Zhang, Y. Zhang, W. Yuan, "Performance evaluation of allgather algorithms on terascale Linux cluster with fast Ethernet", HPC Asia 2005.
-//! n / 2 rounds for an even number of ranks; odd numbers go to [`super::allgather_ring`].
+//! It takes n / 2 rounds for an even number of ranks;
+//! for an odd number it calls [`super::allgather_ring`].
 
 use super::turn::{ahead, behind};
 use super::{Blocks, allgather_ring, contribute};
@@ -29,7 +30,7 @@ pub async fn allgather(
         .sendrecv(&recv.of(me).as_send(), partner, &recv.of(partner), partner)
         .await?;
 
-    // From now on the pair of blocks received last is sent to the other neighbour.
+    // In each further round, the pair of blocks received last is sent to the other neighbour.
     let mut pair = me & !1;
     for round in 1..size / 2 {
         let forward = even != (round % 2 == 1);

@@ -1,8 +1,9 @@
 //! Recursive doubling allgather: pairs exchange all their blocks, whose number doubles in each round.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
-//! Needs a power of two of ranks and falls back to [`super::allgather_bruck`] otherwise, which needs as many rounds;
-//! unlike Bruck's algorithm it copies equal blocks only once.
+//! The number of ranks must be a power of two;
+//! otherwise [`super::allgather_bruck`] runs, which takes as many rounds.
+//! Unlike Bruck's algorithm, it copies equal blocks only once.
 
 use super::contribute;
 use super::row::Row;
@@ -25,7 +26,7 @@ pub async fn allgather(
     let mut have = 1;
     while have < size {
         let partner = me ^ have;
-        // The blocks that a rank has so far are those of its aligned group of ranks.
+        // The blocks that a rank has received so far are the blocks of its aligned group of ranks.
         let group = |rank: u32| {
             let first = rank & !(have - 1);
             row.of(first..first + have)

@@ -1,7 +1,8 @@
 //! Ring allgather: each rank passes on to its neighbour the block that it received in the previous round.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
-//! n - 1 rounds between neighbours, no additional copies; best for long blocks, which may differ in length (`MPI_Allgatherv`).
+//! It takes n - 1 rounds between neighbours without additional copies;
+//! best for long blocks, which may differ in length (`MPI_Allgatherv`).
 
 use super::turn::{ahead, behind};
 use super::{Blocks, contribute};

@@ -1,6 +1,7 @@
 //! Allreduce as a reduction to rank 0 and a broadcast from there.
 //!
-//! With a binomial reduction it takes 2 (n - 1) messages, the fewest of all algorithms, which counts when oversubscribed.
+//! With a binomial reduction it takes 2 (n - 1) messages, the fewest of all algorithms,
+//! which is an advantage when oversubscribed.
 //! With the linear reduction, whose order of operations is fixed, the algorithm is called "linear".
 //! The order of operands is kept.
 

@@ -1,7 +1,7 @@
 //! Bruck all-to-all: in round k all blocks whose distance has bit k set move 2^k ranks, in one message.
 //!
 //! J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, IEEE TPDS 8(11), 1997.
-//! ceil(log2 n) messages instead of n - 1, each of about half the data; best for very short blocks.
+//! It takes ceil(log2 n) messages of about half the data, not n - 1; best for very short blocks.
 
 use super::bytes;
 use super::turn::{ahead, behind};

@@ -2,8 +2,10 @@
 //!
 //! K. Fan, T. Gilray, V. Pascucci, X. Huang, K. Micinski, S. Kumar, "Optimizing the Bruck algorithm for non-uniform all-to-all communication", HPDC 2022;
 //! over J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, IEEE TPDS 8(11), 1997.
-//! 2 ceil(log2 n) messages instead of n - 1, each block forwarded up to ceil(log2 n) times; best for many very short blocks.
-//! Unlike the paper's, messages are not padded, so the members need not agree on a maximum length first.
+//! It takes 2 ceil(log2 n) messages, not n - 1, and forwards each block up to ceil(log2 n) times.
+//! It is best for many very short blocks.
+//! Unlike in the paper, messages are not padded,
+//! so the members need not agree on a maximum length first.
 
 use super::alltoall_linear::outgoing;
 use super::lengths::Lengths;

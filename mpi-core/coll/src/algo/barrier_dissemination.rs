@@ -1,7 +1,7 @@
 //! Dissemination barrier: in round k, rank i sends to rank (i + 2^k) mod n and receives from rank (i - 2^k) mod n.
 //!
 //! D. Hensgen, R. Finkel, U. Manber, "Two algorithms for barrier synchronization", International Journal of Parallel Programming 17(1), 1988.
-//! ceil(log2 n) rounds for every n; each member sends and receives one empty message per round.
+//! It takes ceil(log2 n) rounds; each member sends and receives one empty message per round.
 
 use super::turn::{ahead, behind};
 use crate::Error;

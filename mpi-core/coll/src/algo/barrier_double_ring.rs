@@ -1,7 +1,7 @@
 //! Double ring barrier: a token goes round twice, first to collect the arrivals and then to release the ranks.
 //!
 //! The "double ring" of J. Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations", Cluster Computing 10(2), 2007, section 4.1.
-//! 2 n sequential steps, with one message in progress at a time; a reference where links are scarce.
+//! It takes 2 n sequential steps, one message at a time; a reference for networks with few links.
 
 use super::turn::{ahead, behind};
 use crate::Error;

@@ -1,7 +1,7 @@
 //! Recursive doubling barrier: pairs of ranks synchronise, then pairs of pairs.
 //!
-//! E. D. Brooks III, "The butterfly barrier", International Journal of Parallel Programming 15(4), 1986;
-//! ranks beyond the largest power of two are folded in.
+//! E. D. Brooks III, "The butterfly barrier", Int. Journal of Parallel Programming 15(4), 1986.
+//! Ranks beyond the largest power of two are folded in ([`super::fold`]).
 
 use super::fold::{Fold, Part};
 use crate::Error;

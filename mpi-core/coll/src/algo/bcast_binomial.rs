@@ -2,8 +2,8 @@
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
 //! International Journal of High Performance Computing Applications 19(1), 2005, section 4.2.
-//! Best for short messages: ceil(log2 n) rounds.
-//! It is the k-nomial broadcast with radix two.
+//! Best for short messages: it takes ceil(log2 n) rounds.
+//! The implementation is the k-nomial broadcast with radix two.
 
 use super::bcast_knomial;
 use crate::Error;

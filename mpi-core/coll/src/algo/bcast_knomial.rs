@@ -2,7 +2,8 @@
 //!
 //! A. Faraj, X. Yuan, "Automatic generation and tuning of MPI collective communication routines", ICS 2005;
 //! the tree that MPICH calls k-nomial and Open MPI knomial.
-//! ceil(log n / log radix) rounds: best where a rank can send several messages in the time of one transfer.
+//! It takes ceil(log n / log radix) rounds;
+//! best where a rank can send several messages in the time of one transfer.
 
 use super::tree::Knomial;
 use crate::Error;

@@ -43,7 +43,8 @@ pub async fn bcast(invocation: &Invocation, buf: &RecvBuf, root: u32) -> Result<
     };
     invocation.all(tree.children().map(down).collect()).await?;
 
-    // The root already has all pieces, and every other rank has those of its subtree; receiving these pieces again writes the same bytes.
+    // The root already has all pieces, and every other rank has the pieces of its subtree;
+    // receiving these pieces again writes the same bytes.
     let piece = |rank: u32| {
         let number = turn.number(rank);
         pieces(number..number + 1)

@@ -8,7 +8,8 @@ use std::rc::Rc;
 pub trait Buffer: Clone {
     fn count(&self) -> i64;
     fn bytes(&self) -> i64;
-    /// The same start and type with another count, for arguments whose buffer is longer than its count.
+    /// Returns a buffer with the same start and type and another count,
+    /// for arguments whose buffer is longer than its count.
     fn with_count(&self, count: i64) -> Self;
     fn slice(&self, elements: Range<i64>) -> Self;
 }

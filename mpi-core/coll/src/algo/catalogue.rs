@@ -1,6 +1,7 @@
 //! The catalogue of algorithms by name; [`super::run`] runs one of them on a call.
 //!
-//! Components select from it, in code or by data; an algorithm's name is its file name without the call,
+//! Components choose an algorithm in code or by data.
+//! An algorithm's name is its file name without the call,
 //! as in `--mca coll_tuned_allreduce_algorithm ring`.
 
 use crate::{Call, CallId};
@@ -26,7 +27,7 @@ enum Order {
     Kept,
     /// Operands in an order other than that of ranks.
     Own,
-    /// a0 op (a1 op (a2 op ...)), for every root.
+    /// The expression a0 op (a1 op (a2 op ...)), for every root.
     Fixed,
 }
 
@@ -214,7 +215,7 @@ static CATALOGUE: [Entry; 42] = [
 ];
 
 impl Algorithm {
-    /// The algorithms that serve a call; the first one serves it with any arguments.
+    /// The algorithms that serve a call; the first of them serves the call with any arguments.
     pub fn serving(call: CallId) -> impl Iterator<Item = Algorithm> {
         CATALOGUE
             .iter()
@@ -251,7 +252,8 @@ impl Algorithm {
         self.0.order == Order::Fixed
     }
 
-    /// Returns the default algorithm of a call; with `fixed`, one for which [`Algorithm::is_fixed`] is true, if the call has any.
+    /// Returns the default algorithm of a call.
+    /// With `fixed`, returns one for which [`Algorithm::is_fixed`] is true, if the call has any.
     pub fn usual(call: CallId, fixed: bool) -> Option<Algorithm> {
         let wanted = Algorithm::serving(call).find(|a| fixed && a.is_fixed());
         wanted.or_else(|| Algorithm::serving(call).next())

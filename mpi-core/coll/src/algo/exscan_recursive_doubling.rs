@@ -1,7 +1,9 @@
 //! Exclusive scan by recursive doubling.
 //!
-//! W. D. Hillis, G. L. Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986, see [`super::scan_recursive_doubling`];
-//! besides the inclusive prefix that it sends on, each rank keeps the sum of what it has received.
+//! W. D. Hillis, G. L. Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986,
+//! see [`super::scan_recursive_doubling`].
+//! Each rank sends the inclusive prefix as in the inclusive scan,
+//! and also keeps the combination of the data that it has received.
 //! Rank 0's `recv` is not written, as the standard requires (MPI 5.0, section 6.11.2).
 
 use super::{combine, copy, own, twin};

@@ -1,7 +1,8 @@
 //! Folding of any number of ranks to a power of two, and back.
 //!
-//! Of the first `2 * (size - power)` ranks, each even one sends its data to the odd one after it and is then idle.
-//! All others are workers, numbered in the order of ranks, so that operands keep their order
+//! Of the first `2 * (size - power)` ranks,
+//! each even rank sends its data to the odd rank after it and is then idle.
+//! All other ranks are workers, numbered in the order of ranks, so that operands keep their order
 //! (R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004, section 3).
 
 use super::combine;
@@ -20,11 +21,11 @@ pub struct Fold {
 /// The role of a rank in a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Sends its data to `to`, is idle, and receives the result from there.
+    /// The rank sends its data to `to`, is idle, and receives the result from `to`.
     Rests { to: u32 },
-    /// Is worker `number`, for its own data and those of rank `other` before it.
+    /// The rank is worker `number`, for its own data and for the data of rank `other` before it.
     WorksFor { number: u32, other: u32 },
-    /// Is worker `number`, for its own data.
+    /// The rank is worker `number`, for its own data only.
     Works { number: u32 },
 }
 
@@ -33,7 +34,7 @@ pub enum Part {
 pub struct Worker {
     pub fold: Fold,
     pub number: u32,
-    /// The idle rank whose work this one does.
+    /// The idle rank whose data this worker has taken over.
     other: Option<u32>,
 }
 

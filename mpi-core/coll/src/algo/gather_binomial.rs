@@ -1,7 +1,7 @@
 //! Binomial gather: each rank collects its subtree's blocks and sends them up in one message.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005; the reverse of the binomial scatter.
-//! Best for short blocks: ceil(log2 n) rounds instead of n - 1 messages at the root.
+//! Best for short blocks: it takes ceil(log2 n) rounds instead of n - 1 messages at the root.
 
 use super::bytes;
 use super::tree::{Child, Knomial};
@@ -18,14 +18,15 @@ pub async fn gather(
 ) -> Result<(), Error> {
     let tree = Knomial::binomial(invocation.rank(), root, invocation.size());
     let turn = tree.turn();
-    // Every member knows the block length from its own arguments; with MPI_IN_PLACE the root takes it from `recv`.
+    // Every member knows the block length from its own arguments;
+    // with MPI_IN_PLACE the root uses the length of `recv`.
     let block = send.map_or_else(|| recv.map_or(0, RecvBuf::bytes), SendBuf::bytes);
     let at = |number: u32| i64::from(number) * block;
     let blocks = bytes(at(tree.subtree()))?;
 
     let up =
         |c: Child| invocation.irecv(&blocks.recv(at(c.subtree.start)..at(c.subtree.end)), c.rank);
-    // Children with small subtrees first, since these complete first.
+    // Children with small subtrees come first, since these complete first.
     let incoming = tree.children().rev().map(up).collect();
     if let Some(send) = send {
         copy(send, &blocks.recv(0..block));

@@ -1,6 +1,7 @@
 //! Binomial gather of blocks of different lengths: subtrees send the lengths of their blocks up first, then the blocks in one message.
 //!
-//! The tree of R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005; lengths travel as in J. L. Traeff,
+//! The tree is that of R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005.
+//! Lengths are sent as in J. L. Traeff,
 //! "Hierarchical gather/scatter algorithms with graceful degradation", IPDPS 2004, since only the root knows all of them (MPI 5.0, section 6.5).
 //! Best for many short blocks: 2 ceil(log2 n) messages at the root.
 

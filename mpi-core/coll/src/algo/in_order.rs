@@ -1,7 +1,9 @@
-//! In-order trees: every subtree is a range of ranks, with the ranks before its top on the left and those after it on the right;
-//! the operation's root is at the top.
+//! In-order trees: every subtree is a range of ranks,
+//! with lower ranks than its top in the left child and higher ranks in the right child.
+//! The operation's root is the top of the tree.
 //!
-//! Combining left, own, right in such a tree keeps the order of ranks for every root, so operators need not commute.
+//! Combining left, own and right data in such a tree keeps the order of ranks for every root,
+//! so operators need not commute.
 
 use std::ops::Range;
 

@@ -5,7 +5,8 @@
 //! * `send: None` is `MPI_IN_PLACE`;
 //! * operands keep the order of ranks unless the file says that it needs a commutative operator;
 //! * no decision depends on timing, so a repeated call gives the same bits;
-//! * if members pass different counts they end with an error instead of hanging, except pipelines whose numbers of segments then differ.
+//! * if members pass different counts, they end with an error and do not hang;
+//!   exceptions are pipelines, whose numbers of segments then differ.
 //!
 //! Messages are always packed data, so members may describe the same data by different datatypes.
 //! Sums of different algorithms may differ in the last bit; within one call all members get the same result.
@@ -75,7 +76,7 @@ use crate::topo::{tree, turn};
 
 pub use turn::{ahead, behind};
 
-/// Copies within the process.
+/// Copies data between two buffers of this process.
 pub(super) fn copy(from: &SendBuf, to: &RecvBuf) {
     datatype::copy(from, &mut to.clone());
 }
@@ -100,7 +101,8 @@ fn twin(like: &RecvBuf) -> Result<RecvBuf, Error> {
     Ok(elements(like.count(), like.datatype())?.all())
 }
 
-/// Copies a rank's own contribution to the result buffer; no operation with MPI_IN_PLACE (`send` is `None`).
+/// Copies a rank's own contribution to the result buffer;
+/// does nothing with MPI_IN_PLACE (`send` is `None`).
 fn contribute(send: Option<&SendBuf>, recv: &RecvBuf) {
     if let Some(send) = send {
         copy(send, recv);

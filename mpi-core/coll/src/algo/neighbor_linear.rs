@@ -1,15 +1,16 @@
 //! Neighbourhood exchange: one message per edge, all at once (MPI 5.0, section 8.6).
 //!
 //! T. Hoefler, J. L. Traeff, "Sparse collective operations for MPI", IPDPS Workshops 2009.
-//! It serves all five operations, which differ only in their blocks.
-//! The user chooses the number of neighbours, which is small compared with the number of ranks, so there is no window.
+//! The algorithm serves all five neighbourhood collectives, which differ only in their blocks.
+//! The user chooses the number of neighbours, which is small compared with the number of ranks,
+//! so all messages are sent at once.
 
 use crate::Error;
 use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::topo::Neighbours;
 
-/// `send` and `recv` return the block of a neighbour, by its index.
+/// Exchanges the blocks; `send` and `recv` return the block of a neighbour, by its index.
 pub async fn exchange(
     invocation: &Invocation,
     neighbours: &Neighbours,

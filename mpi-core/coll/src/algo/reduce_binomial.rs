@@ -1,8 +1,9 @@
 //! Binomial reduction: partial results flow up a binomial tree.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.4.
-//! For an operator that does not commute the tree's root is rank 0, where subtrees are ranges of ranks, so operands keep their order,
-//! and the result takes one more message to the operation's root.
+//! For an operator that does not commute, the tree's root is rank 0,
+//! where subtrees are ranges of ranks, so operands keep their order.
+//! The result then takes one more message to the operation's root.
 
 use super::elements;
 use super::tree::Knomial;
@@ -38,7 +39,8 @@ pub async fn reduce(
             copy(send, &acc);
             acc
         }
-        // With MPI_IN_PLACE at a root that is not the tree's top: the operand must not be overwritten before it has been sent up.
+        // With MPI_IN_PLACE at a root that is not the tree's top,
+        // the operand must not be overwritten before it has been sent up.
         (None, Some(recv)) => {
             let acc = twin(recv)?;
             copy(&recv.as_send(), &acc);
@@ -49,7 +51,7 @@ pub async fn reduce(
 
     let mut result = acc.clone();
     let mut fresh = twin(&acc)?;
-    // Small subtrees first: they hold the ranks directly after this one.
+    // Small subtrees come first, because they contain the ranks directly after this one.
     for child in tree.children().rev() {
         invocation.recv(&fresh, child.rank).await?;
         // All operands in `result` come before those in `fresh`.

@@ -1,7 +1,8 @@
 //! In-order binary reduction: segments go up a binary search tree of the ranks, with the root at its top.
 //!
 //! The in-order binary tree of Open MPI's coll/tuned, after J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3.
-//! About log2 n + segments steps; operands keep their order for every root, without an additional message to it.
+//! It takes about log2 n + segments steps.
+//! Operands keep their order for every root, without an additional message to the root.
 
 use super::in_order::InOrder;
 use super::segments;

@@ -1,6 +1,7 @@
 //! Linear reduction: the root receives from every rank and combines from the last rank to the first.
 //!
-//! The order of operands and of operations is fixed for every root; the reference for operators whose result depends on it.
+//! The order of operands and of operations is fixed for every root:
+//! the reference for operators whose result depends on that order.
 
 use super::{combine, copy, own, twin};
 use crate::Error;

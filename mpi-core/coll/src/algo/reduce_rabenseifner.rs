@@ -44,7 +44,7 @@ pub async fn reduce(
     let parts = Parts::even(fold, acc.count());
     halve(invocation, &parts, number, &acc, &fresh, op).await?;
 
-    // The pieces are gathered at the worker that is the root, or that works for the root.
+    // The pieces are gathered at the worker that is the root or has taken over the root's data.
     let top = fold.number(root);
     let mut step = 1;
     while step < fold.power {

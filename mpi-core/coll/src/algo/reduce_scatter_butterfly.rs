@@ -2,8 +2,9 @@
 //!
 //! J. L. Traeff, "An improved algorithm for (non-commutative) reduce-scatter with an application", EuroPVM/MPI 2005.
 //! Partners are neighbours first, so the combined operands are always consecutive ranges of ranks.
-//! The part that a worker ends with belongs to the worker with the bit-reversed number, and is sent there in one more step.
-//! log2 n + 1 rounds; operators need not commute.
+//! The final part of a worker belongs to the worker with the bit-reversed number.
+//! One more step sends the part there.
+//! It takes log2 n + 1 rounds; operators need not commute.
 //! `recv` is this rank's part, and with MPI_IN_PLACE it is the start of the whole input.
 
 use super::elements;

@@ -1,7 +1,7 @@
 //! Reduce-scatter by recursive halving: in each round partners exchange halves of their data.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.6.
-//! log2 n rounds; needs a commutative operator.
+//! It takes log2 n rounds and needs a commutative operator.
 //! `recv` is this rank's part, and with MPI_IN_PLACE it is the start of the whole input.
 
 use super::elements;

@@ -22,7 +22,7 @@ pub async fn reduce_scatter(
     let (input, recv) = scattered::buffers(invocation, send, recv, counts);
     let parts = scattered::cut(&input, counts);
     let part = |rank: u32| &parts[rank as usize];
-    // With MPI_IN_PLACE `recv` is the first part of the input, which is still to be sent.
+    // With MPI_IN_PLACE `recv` is the first part of the input, which has not been sent yet.
     let (acc, fresh) = (twin(&recv)?, twin(&recv)?);
     copy(part(me), &acc);
     for step in 1..size {

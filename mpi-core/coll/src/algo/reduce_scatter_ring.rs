@@ -1,7 +1,8 @@
 //! Ring reduce-scatter: partial sums of the parts go round, until each rank has the whole sum of its own part.
 //!
 //! P. Patarasuk, X. Yuan, JPDC 69(2), 2009, see [`super::ring`].
-//! n - 1 rounds between neighbours, each rank sends the minimum; needs a commutative operator.
+//! It takes n - 1 rounds between neighbours, and each rank sends the minimum.
+//! The operator must be commutative.
 //! `recv` is this rank's part, and with MPI_IN_PLACE it is the start of the whole input.
 
 use super::elements;

@@ -2,7 +2,7 @@
 //!
 //! P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal of Parallel and Distributed Computing 69(2), 2009.
 //! The piece of rank i starts on rank (i + 1) mod n, so the operator must commute.
-//! Pieces are cut into segments: while one is combined, the next is in transfer.
+//! Pieces are cut into segments: while one segment is combined, the next one is in transfer.
 
 use super::segments::Cut;
 use super::turn::{ahead, behind};

@@ -1,6 +1,7 @@
 //! A row: the blocks of all ranks in one buffer, so that the blocks of consecutive ranks travel in one message.
 //!
-//! Equal blocks are contiguous already; others are packed into temporary memory and copied back at the end.
+//! Equal blocks are already contiguous;
+//! other blocks are packed into temporary memory and copied back at the end.
 
 use super::{Blocks, Buffer, bytes, copy};
 use crate::Error;
@@ -15,7 +16,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Creates the row of `blocks`; so far only the block of rank `own` has its data.
+    /// Creates the row of `blocks`, in which only the block of rank `own` has its data yet.
     pub fn with(blocks: &'a Blocks<RecvBuf>, own: u32) -> Result<Row<'a>, Error> {
         let size = blocks.size();
         if let Blocks::Equal { first, .. } = blocks {

@@ -2,7 +2,8 @@
 //!
 //! W. D. Hillis, G. L. Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986:
 //! in round k, rank i sends the sum of the last 2^k ranks to rank i + 2^k.
-//! ceil(log2 n) rounds for every n; received data are always the left operand, so operators need not commute.
+//! It takes ceil(log2 n) rounds for every n;
+//! received data are always the left operand, so operators need not commute.
 
 use super::{combine, contribute, copy, twin};
 use crate::Error;

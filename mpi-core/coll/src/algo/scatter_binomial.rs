@@ -1,7 +1,8 @@
-//! Binomial scatter: the root sends each subtree its blocks, and inner ranks pass on those of their children.
+//! Binomial scatter: the root sends each subtree its blocks,
+//! and inner ranks pass on their children's blocks.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.2.
-//! Best for short blocks: ceil(log2 n) rounds.
+//! Best for short blocks: it takes ceil(log2 n) rounds.
 
 use super::bytes;
 use super::tree::{Child, Knomial};

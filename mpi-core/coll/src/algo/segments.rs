@@ -1,4 +1,4 @@
-//! Segmented reduction up a tree: while one segment is combined, the next is in transfer.
+//! Segmented reduction up a tree: while one segment is combined, the next one is in transfer.
 //!
 //! J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3: one generic loop, a pipeline or a binary tree depending on the tree.
 
@@ -79,7 +79,7 @@ pub async fn reduce(
     let left = left.transpose()?;
     let right = tree.right.map(|rank| Ok::<_, Error>((rank, slots()?)));
     let right = right.transpose()?;
-    // The buffer to which the left child's data are added, unless the right child's slot serves for that.
+    // The buffer that the left child's data are added to, unless it is the right child's slot.
     let mine = match (&left, &right, tree.parent) {
         (Some(_), None, Some(_)) => Some(slots()?),
         _ => None,
@@ -118,7 +118,7 @@ pub async fn reduce(
                 (Some((_, slots)), ..) => slots.of(s, piece),
                 (None, Some(slots), _) => slots.of(s, piece),
                 (None, None, Some(place)) => place.clone(),
-                // Unreachable: a rank without a parent is the root, which always passes `recv`.
+                // Unreachable: only the root has no parent, and the root always passes `recv`.
                 (None, None, None) => return Ok(()),
             };
             if sum.ptr().cast_const() != result.ptr() {

@@ -1,4 +1,4 @@
-//! A buffer's packed bytes, as a buffer of bytes.
+//! The packed bytes of a buffer, as a buffer of bytes.
 //!
 //! If the data are contiguous, the staged bytes are the buffer's own memory, otherwise a temporary copy;
 //! so an algorithm that cuts data at any byte works for every datatype, and contiguous data are not copied.

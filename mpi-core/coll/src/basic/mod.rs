@@ -1,6 +1,7 @@
 //! `basic`: one simple algorithm for each collective, on every communicator.
 //!
-//! It never refuses, so every call is served; `tuned` chooses better algorithms where several exist.
+//! `basic` never refuses, so every call is served;
+//! `tuned` chooses better algorithms for calls that have several.
 
 use super::algo::Algorithm;
 use super::priority;

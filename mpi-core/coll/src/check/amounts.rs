@@ -1,9 +1,13 @@
-//! Pairwise check of byte counts: compares what each member sends to every other member with what the receiver expects.
-//! For calls whose counts may differ between members, and for calls with separate send and receive counts.
+//! Pairwise check of byte counts:
+//! compares the sent bytes of every pair of members with the bytes that the receiver expects.
+//! The check covers calls whose counts may differ between members,
+//! and calls with separate send and receive counts.
 //!
-//! MPI 5.0, sections 6.5 to 6.10: what rank i sends to rank j must equal what j receives from i, for each pair.
-//! Every member sends its send counts to the others, compares the counts received with what it expects, and broadcasts the differences.
-//! So the call fails on every member with the same error, which lists the pairs that differ.
+//! MPI 5.0, sections 6.5 to 6.10:
+//! the data that rank i sends to rank j must have the length that rank j expects from rank i.
+//! Every member sends its send counts to the others,
+//! compares the received counts with those that it expects, and broadcasts the differences.
+//! So the call fails on every member with the same error, which lists the differing pairs.
 //! In neighbourhood collectives ([`edges`](super::edges)) every block is compared separately.
 
 use super::difference::{Difference, WORDS, exchange, share};
@@ -32,7 +36,7 @@ impl Amounts {
         let of_send = |bufs: &[SendBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
         let of_recv = |bufs: &[RecvBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
         let each = |bytes: i64| vec![bytes as u64; size as usize];
-        // With MPI_IN_PLACE a rank's own block counts as sent to itself.
+        // With MPI_IN_PLACE a rank's own block counts as sent to the rank itself.
         let gathered = |send: &Option<SendBuf>, expects: Vec<u64>, root: u32| {
             let own = expects[me as usize] as i64;
             Amounts {
@@ -100,7 +104,8 @@ impl Amounts {
         })
     }
 
-    /// Returns the differences between what the other members send to this member and what this member expects.
+    /// Returns the differences between the bytes that other members send to this member
+    /// and the bytes that this member expects.
     async fn differences(self, invocation: &Invocation) -> Result<Vec<Difference>, Error> {
         let told = exchange(invocation, &self.sends).await?;
         let pairs = (0..).zip(told.into_iter().zip(self.expects));

@@ -14,7 +14,8 @@ pub(super) struct Difference {
     pub expected: u64,
 }
 
-/// The number of words of a report: a flag, the number of further differences that this member has found, and the first difference in three words.
+/// The number of words of a report:
+/// a flag, the number of further differences, and the first difference in three words.
 pub const WORDS: usize = 5;
 
 impl Difference {

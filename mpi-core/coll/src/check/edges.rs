@@ -2,7 +2,8 @@
 //!
 //! A block sent to a neighbour must be as long as the neighbour's receive block for it;
 //! parallel edges between two members match in the order in which the topology lists them.
-//! Only the two ends of an edge know it, so every member broadcasts its outgoing edges and searches those of the others for edges to itself.
+//! Only the two ends of an edge know the edge.
+//! So every member broadcasts its outgoing edges and searches the other edges for edges to itself.
 //! Asymmetric topologies are detected too: an edge that the other end does not list counts as zero bytes there.
 
 use super::difference::{Difference, share};
@@ -75,7 +76,8 @@ impl Edges {
     pub async fn differences(self, invocation: &Invocation) -> Result<Vec<Difference>, Error> {
         let degrees = share(invocation, &[self.outgoing.len() as u64]).await?;
         let most = degrees.iter().copied().max().unwrap_or(0) as usize;
-        // Every member sends as many entries as the member of the highest degree has edges; unused entries hold `NO_RANK`.
+        // All members send the same number of entries: the maximum degree of a member.
+        // Unused entries hold `NO_RANK`.
         const NO_RANK: u64 = u64::MAX;
         let mut mine = vec![NO_RANK; 2 * most];
         for (place, (to, bytes)) in mine.chunks_exact_mut(2).zip(&self.outgoing) {

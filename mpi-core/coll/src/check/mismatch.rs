@@ -1,4 +1,4 @@
-//! Error text for members that do not call the same operation.
+//! Error text for members that call different operations.
 
 use super::amounts::Disagreement;
 use super::types;
@@ -6,7 +6,7 @@ use std::fmt;
 
 pub use mpi_engine::coll::CallSignature;
 
-/// Members that call different operations: which member calls what.
+/// Members that call different operations, with the call of each member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     comm: String,
@@ -15,7 +15,7 @@ pub struct Mismatch {
     difference: Difference,
 }
 
-/// What differs between the members.
+/// The kind of difference between the members' calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// Groups of ranks that make the same call: ranks ascending, with the call as text; the group of the lowest rank first.
@@ -35,7 +35,8 @@ impl Difference {
         )
     }
 
-    /// Groups the members by whether their call is nonblocking; a member's word in `forms` is not 0 if it is.
+    /// Groups the members by whether their call is nonblocking;
+    /// a member's word in `forms` is nonzero for a nonblocking call.
     pub fn forms(signatures: &[CallSignature], forms: &[u64]) -> Difference {
         let spelled = |(signature, form): (&CallSignature, &u64)| {
             let text = signature.to_string();

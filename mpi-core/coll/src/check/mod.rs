@@ -1,15 +1,21 @@
 //! `check`: detects members that do not call the same collective operation.
 //!
-//! Enabled by `coll_base_check`; otherwise it serves no communicator, and calls do not pass through it.
+//! Enabled by `coll_base_check`.
+//! If disabled, it serves no communicator, and calls do not pass through it.
 //! It has the highest priority of all components.
-//! Before it passes a call down, every member sends its call signature to all others, in messages of the same invocation;
-//! if two differ, the call fails on every member with an error that lists which member calls what ([`Mismatch`]).
+//! Before it passes a call down, every member sends its call signature to all others,
+//! in messages of the same invocation.
+//! If two call signatures differ,
+//! the call fails on every member with an error that lists the call of each member ([`Mismatch`]).
 //!
-//! The check compares the operation, whether it is blocking, its root, its operator, and the byte counts that the standard makes equal (MPI 5.0, section 6.1);
-//! for calls with several counts, what each member sends to every other member with what the receiver expects ([`amounts`]);
-//! for neighbourhood collectives, the same along each edge of the topology ([`edges`]).
-//! Where the lengths agree, it compares the type signatures ([`types`]).
-//! Between any two members the messages of the check are the first of the invocation, so they never match messages of the operation.
+//! The check compares the operation, whether it is blocking, its root, its operator,
+//! and the byte counts that the standard makes equal (MPI 5.0, section 6.1).
+//! For calls with several counts,
+//! it compares the sent bytes with the bytes that each receiver expects ([`amounts`]).
+//! For neighbourhood collectives, it compares them along each edge of the topology ([`edges`]).
+//! If the lengths agree, it compares the type signatures ([`types`]).
+//! Between any two members, the messages of the check are the first of the invocation,
+//! so they never match other messages of the operation.
 
 mod amounts;
 mod difference;
@@ -138,7 +144,7 @@ async fn compare(invocation: &Invocation, call: &Call, form: Form) -> Result<(),
         .copied()
         .collect();
     let are_equal = |words: &[u64]| words.windows(2).all(|two| two[0] == two[1]);
-    // All members have the same words, so either all of them take part in the comparison of amounts or none.
+    // All members have the same words, so either all members compare the amounts or none does.
     let difference = if signatures.windows(2).any(|two| two[0] != two[1]) {
         Some(Difference::calls(&signatures))
     } else if !are_equal(&forms) {

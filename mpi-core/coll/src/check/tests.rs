@@ -305,7 +305,8 @@ fn no_more_than_four_pairs_are_named() {
     }
 }
 
-/// The neighbours of each rank of a directed ring of three: the right one twice, then the left one.
+/// Returns the neighbours of each rank of a directed ring of three.
+/// The right neighbour occurs twice, then the left one once.
 fn neighbours(rank: u32) -> Rc<Neighbours> {
     let edges: Vec<_> = (0..3u32)
         .flat_map(|from| {
@@ -320,7 +321,9 @@ fn neighbours(rank: u32) -> Rc<Neighbours> {
     Rc::new(topology.neighbours(rank).expect("inside"))
 }
 
-/// A call with one block of one word per edge, except for the blocks named by the other end and the index of the edge to it.
+/// Returns a call with one block of one word per edge.
+/// The blocks in `longer_out` and `longer_in`,
+/// named by the other end and the edge's index, are longer.
 fn among_neighbours(
     rank: u32,
     longer_out: &[(u32, usize)],
@@ -349,7 +352,8 @@ fn among_neighbours(
 
 #[test]
 fn an_amount_that_a_neighbour_does_not_expect_is_reported() {
-    // Rank 1 sends a longer second block to rank 2, which expects a longer first block: two differences that a sum of bytes would hide.
+    // Rank 1 sends a longer second block to rank 2, which expects a longer first block.
+    // The sums of bytes are equal, so only the blocks show the two differences.
     let call = |rank: u32, w: bool| {
         let out: &[_] = if rank == 1 { &[(2, 1)] } else { &[] };
         let into: &[_] = if rank == 2 { &[(1, 0)] } else { &[] };

@@ -1,13 +1,16 @@
 //! Type check of collective calls whose byte counts agree (MPI 5.0, section 6.1: the type signatures of sent and received data must be equal).
 //!
-//! Where all members must pass data of one signature, the whole signatures are compared; where counts differ between members, the basic types.
+//! Where all members must pass data of one signature, the whole signatures are compared.
+//! Where counts may differ, the basic types are compared.
 //! Packed data and empty buffers match everything.
 
 use crate::Call;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 
-/// The number of words per member: two for what it sends, then two for what it receives. Of the two, the first is a digest of the signature
-/// (0 matches everything), the second the handle of the basic type.
+/// The number of words per member:
+/// two for the data that it sends, then two for the data that it receives.
+/// The first of the two is a digest of the signature (0 matches everything),
+/// the second the handle of the basic type.
 pub(super) const WORDS: usize = 4;
 
 /// The signature of the data that a member sends or receives.

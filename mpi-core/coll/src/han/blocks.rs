@@ -17,7 +17,8 @@ fn first_of(row: &RecvBuf, block: i64) -> RecvBuf {
     row.slice(0..block)
 }
 
-/// Members gather at their node's leader, leaders at the leader of the root's node, which sends all blocks to the root.
+/// Members gather at their node's leader.
+/// The leaders gather at the leader of the root's node, which sends all blocks to the root.
 pub async fn gather(
     way: &Way<'_>,
     send: Option<SendBuf>,
@@ -137,7 +138,8 @@ pub async fn scatter(
     .await?;
     let buf = match recv {
         Some(recv) => Some(recv),
-        // At the root with MPI_IN_PLACE the root's own block is not moved; if the root is a leader, no member sends it a block.
+        // At the root with MPI_IN_PLACE, the root's own block is not moved.
+        // If the root is a leader, no member sends it a block.
         None if way.leads() => None,
         None => Some(algo::bytes(block)?.all()),
     };
@@ -149,7 +151,8 @@ pub async fn scatter(
     .await
 }
 
-/// Members gather at their node's leader, the leaders allgather, and each broadcasts everything on its node.
+/// Members gather at their node's leader, the leaders allgather,
+/// and each leader broadcasts all blocks on its node.
 pub async fn allgather(
     way: &Way<'_>,
     send: Option<SendBuf>,
@@ -200,7 +203,8 @@ pub async fn allgather(
 
 /// The leader gathers all data of its node's members and sorts them by destination node; it sorts the data from other leaders by member.
 ///
-/// Best for short blocks: there is one message each way between two nodes, and the data pass through the leaders' memory twice.
+/// Best for short blocks: each pair of nodes exchanges one message each way,
+/// and the data pass through the leaders' memory twice.
 pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
     let node_ranks = &way.levels.node_ranks;
     let size = way.invocation.size();
@@ -236,7 +240,7 @@ pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> R
     Ok(())
 }
 
-/// The leaders' exchange: turns rows of what each member sends into rows of what each member receives.
+/// The leaders' exchange: converts rows of sent data into rows of received data.
 async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Error> {
     let node_ranks = &way.levels.node_ranks;
     let members = node_ranks.on(way.here().node).len() as i64;
@@ -256,7 +260,9 @@ async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Er
         algo::bytes(members * width)?.all(),
     );
     let (going, coming) = (each(&out), each(&fresh));
-    // The message to a node has the blocks from this node's first member, then those from its second, and so on; each group is contiguous in the member's row.
+    // The message to a node has the blocks from this node's first member,
+    // then those from its second member, and so on.
+    // Each member's blocks for that node are contiguous in the member's row.
     let mut column = 0;
     for (others, piece) in sizes().zip(going.iter()) {
         for member in 0..members {

@@ -9,7 +9,7 @@ use crate::{Call, Invocation, Pending};
 /// The two communicators: of this node's members, and of all leaders.
 pub struct Levels {
     pub local: Comm,
-    /// `Some` on leaders.
+    /// The communicator of all leaders; `Some` only on leaders.
     pub leaders: Option<Comm>,
     pub node_ranks: NodeRanks,
 }
@@ -32,7 +32,7 @@ impl Way<'_> {
         self.levels.node_ranks.of(rank)
     }
 
-    /// This rank's node and its local rank.
+    /// Returns this rank's node and its local rank on that node.
     pub fn here(&self) -> NodeRank {
         self.node_rank(self.me())
     }
@@ -46,7 +46,8 @@ impl Way<'_> {
         self.step(&self.levels.local, call, false).await
     }
 
-    /// Carries out this rank's last step of the call: once it has begun, later calls may begin their steps.
+    /// Carries out this rank's last step of the call.
+    /// Once the step has begun, later calls may begin their steps.
     pub async fn local_last(&self, call: Call) -> Result<(), Error> {
         self.step(&self.levels.local, call, true).await
     }
@@ -59,7 +60,8 @@ impl Way<'_> {
         }
     }
 
-    /// Carries out one step. After a length mismatch the later steps are executed all the same, since other ranks wait in them.
+    /// Carries out one step. The steps after a length mismatch are executed, too,
+    /// since other ranks wait in them.
     async fn step(&self, on: &Comm, call: Call, last: bool) -> Result<(), Error> {
         if self.blocking {
             return self

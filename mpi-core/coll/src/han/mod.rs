@@ -2,17 +2,22 @@
 //!
 //! X. Luo, W. Wu, G. Bosilca, Y. Pei, Q. Cao, T. Patinyasakdikul, D. Zhong, J. Dongarra,
 //! "HAN: a hierarchical autonomic collective communication framework", IEEE Cluster 2020.
-//! A communicator that spans several nodes gets two derived communicators: the members of this node, and the nodes' leaders, the lowest rank of each.
+//! A communicator that spans several nodes gets two derived communicators:
+//! one of this node's members, and one of the leaders, the lowest rank of each node.
 //! Each derived communicator has its own components: shared memory within a node, messages between leaders.
 //!
-//! It serves barriers, broadcasts, reductions, and gather, scatter, allgather and all-to-all of equal blocks, for allgather of any blocks.
-//! All other calls are passed one component down, as are calls that must keep the order of ranks, and gather, scatter and all-to-all of long blocks.
+//! `han` serves barriers, broadcasts, reductions, and gather, scatter,
+//! allgather and all-to-all of equal blocks; for allgather, blocks of any lengths.
+//! It passes all other calls one component down, and also calls that must keep the order of ranks,
+//! and gather, scatter and all-to-all of long blocks.
 //!
-//! Each is one `async fn` whose steps are calls on the derived communicators ([`levels::Way`]), with the number of the call itself.
+//! Each call is one `async fn` whose steps are calls on the derived communicators
+//! ([`levels::Way`]), with the number of the original call.
 //! The members of a derived communicator must begin the steps in the same order, but nonblocking calls could overtake each other between two steps;
 //! so a call begins its first step only when the previous call has begun its last step ([`TicketOrder`]).
 //! No program depends on such overtaking: a call never depends on a later one.
-//! Barriers have a separate ticket order: the component above may pass a barrier down late, and on each member between different other calls.
+//! Barriers have a separate ticket order: the component above may pass a barrier down late,
+//! and on each member at a different position among the other calls.
 //! Lower components number barriers separately from other calls, and messages match by the call's number, so steps of different calls never match.
 //!
 //! The derived communicators are not offered to plugins ([`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps)):

@@ -1,6 +1,7 @@
 //! The node of each member of a communicator, and its local rank on that node.
 //!
-//! All members' blocks travel between levels in node order: sorted by node, so the blocks of one node are contiguous in memory.
+//! Between the levels, all members' blocks are in node order:
+//! sorted by node, so the blocks of one node are contiguous in memory.
 //! Node order equals rank order where nodes have consecutive ranks.
 
 use crate::Error;
@@ -9,12 +10,12 @@ use crate::datatype::{RecvBuf, SendBuf};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A rank's position.
+/// A rank's node, and its position on that node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeRank {
     /// The index of its node, in the order of leaders.
     pub node: u32,
-    /// Its local rank on the node; the leader's is 0.
+    /// The local rank on the node; a leader has local rank 0.
     pub place: u32,
 }
 
@@ -24,7 +25,7 @@ pub struct NodeRanks {
     of: Box<[NodeRank]>,
     /// Ranks, sorted by node.
     order: Box<[u32]>,
-    /// By node: the index in `order` at which it begins; then the number of ranks.
+    /// By node: the index in `order` at which the node begins; then the number of ranks.
     starts: Box<[usize]>,
 }
 

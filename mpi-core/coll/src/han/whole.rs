@@ -13,7 +13,8 @@ pub async fn barrier(way: &Way<'_>) -> Result<(), Error> {
     way.local_last(Call::Barrier).await
 }
 
-/// Broadcasts on the root's node first, so that its leader has the data; then among the leaders, then on the other nodes.
+/// Broadcasts on the root's node first, so that the node's leader has the data;
+/// then among the leaders, then on the other nodes.
 pub async fn bcast(way: &Way<'_>, buf: &RecvBuf, root: u32) -> Result<(), Error> {
     let from = |root| Call::Bcast {
         buf: buf.clone(),
@@ -28,7 +29,7 @@ pub async fn bcast(way: &Way<'_>, buf: &RecvBuf, root: u32) -> Result<(), Error>
     way.local_last(from(0)).await
 }
 
-/// Nodes reduce to their leaders, which reduce to the leader of the root's node.
+/// Nodes reduce to their leaders, and the leaders reduce to the leader of the root's node.
 pub async fn reduce(
     way: &Way<'_>,
     send: Option<SendBuf>,

@@ -239,7 +239,7 @@ fn the_sentence_names_both_sides_and_what_each_meant() {
             "rank 0 sends 8 bytes in a collective operation on MPI_COMM_WORLD, but rank {me} expects 16"
         );
         assert_eq!(text, (me > 0).then_some(expected));
-        // The same for a nonblocking call; then a call with equal lengths succeeds.
+        // The same check for a nonblocking call; then a call with equal lengths succeeds.
         let req = world.collectives().begin(call(CallId::Bcast, count, &world, 0));
         let ended = engine.wait(&req.expect("begun"));
         assert_eq!(ended.is_err(), me > 0);
@@ -300,7 +300,7 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
             let outcome = inter.collectives().carry_out(Call::Bcast { buf, root });
             match (me % 2, odd) {
                 (1, 0) => is_told(outcome, &(me, odd)),
-                // Their leader does not pass the data on.
+                // The leader of the receiving group does not pass the data on.
                 (1, 1) => is_told(outcome, &(me, odd)),
                 (1, _) if me == odd => is_told(outcome, &(me, odd)),
                 (0, _) => outcome.expect("a broadcast"),

@@ -1,8 +1,11 @@
 //! A plugin as a component of the coll framework: C tables in, [`Component`] and [`Module`] out.
 //!
-//! A plugin may pass a barrier down long after the call, and at a different time than on other members, for instance when hardware is abandoned.
-//! Lower components number the barriers that reach them, so barriers go down in call order ([`TicketOrder`]).
-//! Lower components number barriers separately from other calls; those are not passed down by this module and may overtake barriers.
+//! A plugin may pass a barrier down long after the call, and later than on other members.
+//! A reason is that it abandons its hardware.
+//! Lower components number the barriers that reach them,
+//! so this module passes barriers down in call order ([`TicketOrder`]).
+//! Lower components number barriers separately from other calls,
+//! so the other calls may overtake barriers.
 #![allow(unsafe_code)]
 
 use super::abi::{self, DONE, FAILED, Why};
@@ -33,7 +36,7 @@ use std::rc::Rc;
 
 pub(super) struct PluginComponent {
     plugin: Rc<Plugin>,
-    /// The component's name, version and file, which the members compare.
+    /// The component's name, version and file, which the members compare with each other.
     entry: Rc<Entry>,
     is_file: bool,
     retired: Rc<RetiredBlocks>,
@@ -87,7 +90,8 @@ impl Component for PluginComponent {
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
         if !comm.engine().operations().may_block() {
-            // The same on every member: nonblocking and blocking calls do not match each other.
+            // The refusal is the same on every member,
+            // because nonblocking and blocking calls do not match each other.
             return Err(Refusal(
                 "a plugin cannot be set up on a communicator made by a nonblocking call".into(),
             ));

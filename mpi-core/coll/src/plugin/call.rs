@@ -24,7 +24,8 @@ pub(super) struct PluginCall {
 }
 
 impl PluginCall {
-    /// Boxed, because the plugin gets the addresses of the call and of its arguments.
+    /// Creates the box of a call;
+    /// boxed, because the plugin gets the addresses of the call and of its arguments.
     pub fn new(invocation: &Invocation, call: &Call) -> Box<PluginCall> {
         Box::new(PluginCall {
             invocation: invocation.clone(),
@@ -66,7 +67,8 @@ impl PluginCall {
         }
     }
 
-    /// Returns true once the message is complete, and then forgets it: a second call is an error.
+    /// Returns true once the message is complete.
+    /// The number is then forgotten, and a second call with it is an error.
     fn test(&self, number: u64) -> Result<bool, String> {
         let mut messages = self.messages.borrow_mut();
         let message = slot(&mut messages, number)?;
@@ -134,7 +136,7 @@ fn forgotten(number: u64) -> String {
     format!("message {number} of this call was complete before")
 }
 
-/// The call behind the pointer that a plugin passes.
+/// Returns the call behind the pointer that a plugin passes.
 ///
 /// # Safety
 /// `call` is the pointer that the library passed with the call, which has not ended: the rule of `plugin.h`.

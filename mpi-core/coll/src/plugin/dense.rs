@@ -1,4 +1,4 @@
-//! Fast calls of a plugin's operations: their arguments in registers, one indirect call.
+//! Fast calls of a plugin's operations: one indirect call with the arguments in registers.
 #![allow(unsafe_code)]
 
 use super::abi::{DONE, FAILED, NEXT, NO_RANK, Why};
@@ -22,7 +22,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// The arguments of a call that has data and neither a root nor an operator.
+    /// Returns the arguments of a call that has data but neither a root nor an operator.
     #[inline(always)]
     fn of(call: CallId, send: *const c_void, recv: *mut c_void, bytes: usize) -> Arguments {
         Arguments {

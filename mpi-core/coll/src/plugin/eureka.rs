@@ -8,7 +8,7 @@ use crate::{CollError, Error, EurekaLine};
 use std::ffi::c_int;
 
 impl Inner {
-    /// Returns true if the plugin has all four functions.
+    /// Returns true if the plugin has all four eureka functions.
     pub(super) fn has_line(&self) -> bool {
         let table = &self.table;
         table.eureka_begin.is_some()
@@ -22,7 +22,7 @@ impl Inner {
         if code == yes || code == no {
             return Ok(code == yes);
         }
-        // After a member's death the program gets that error and not the component's.
+        // After a member's death, the program gets the error about that death.
         self.module_comm.usable()?;
         Err(CollError::Eureka {
             component: self.plugin.name.into(),

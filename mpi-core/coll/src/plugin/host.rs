@@ -3,7 +3,8 @@
 //! Each function converts its C arguments, calls [`Services`], and converts the result.
 //! A panic does not cross the ABI: the service fails with an error text.
 //!
-//! Two hosts have such a table: the library itself, whose services are those of `ModuleComm`, and `coll-hwbarr-foreign`, which provides them in
+//! Two hosts have such a table: the library itself, with the services of `ModuleComm`,
+//! and `coll-hwbarr-foreign`, which provides them in
 //! processes of other MPI libraries.
 #![allow(unsafe_code)]
 
@@ -24,7 +25,7 @@ pub trait Services {
     fn size(&self) -> u32;
     fn name(&self) -> &CStr;
     fn is_world(&self) -> bool;
-    /// The members on this node, ascending.
+    /// The ranks of the members on this node, ascending.
     fn node_ranks(&self) -> impl ExactSizeIterator<Item = u32>;
     /// The members that this process knows to be dead.
     fn failed_ranks(&self) -> Vec<u32>;
@@ -35,12 +36,12 @@ pub trait Services {
     /// Starts a message; returns its number.
     fn start_send(&self, dest: u32, data: &[u8]) -> Result<u64, String>;
     fn start_recv(&self, source: u32, bytes: usize) -> Result<u64, String>;
-    /// Returns true if a message is complete; it then copies a received message to `data`.
+    /// Returns true if a message is complete; copies a received message to `data`.
     fn test_message(&self, message: u64, data: &mut [u8]) -> Result<bool, String>;
 
-    /// Makes progress; returns true if there was any.
+    /// Makes progress; returns true if any work was done.
     fn progress(&self) -> bool;
-    /// Waits until `ready` or until `limit` has passed; returns true if `ready`.
+    /// Waits until `ready` returns true or `limit` has passed; returns true in the first case.
     fn wait(
         &self,
         limit: Option<Duration>,
@@ -96,7 +97,7 @@ pub const fn table<S: Services>() -> Host {
         barrier_wire: Some(barrier_wire::<S>),
         failed_ranks: Some(failed_ranks::<S>),
         fail: Some(fail::<S>),
-        // Only the library provides the services of data and calls.
+        // Only the library itself provides the services of data and calls.
         topology: None,
         named_type: None,
         type_info: None,
@@ -114,7 +115,7 @@ pub const fn table<S: Services>() -> Host {
     }
 }
 
-/// The provider behind the pointer that a plugin passes.
+/// Returns the provider of services behind the pointer that a plugin passes.
 ///
 /// # Safety
 /// `comm` is the pointer that the host passed to `query`, and its module has not been freed: the rule of `plugin.h`.

@@ -12,7 +12,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::path::Path;
 
-/// The framework in the names of its files.
+/// The framework's name in the names of plugin files.
 pub const FRAMEWORK: &str = "coll";
 
 /// Why a file or directory provides no component.
@@ -36,7 +36,7 @@ pub enum LoadError {
         table: String,
         manifest: String,
     },
-    /// The file is not newer than the component of that name that was selected before.
+    /// The file is not newer than the selected component of the same name.
     NotNewer {
         name: String,
         version: String,
@@ -88,7 +88,7 @@ impl std::error::Error for LoadError {}
 
 /// Reads and checks the manifest of a file that is named after this framework and `component`.
 ///
-/// Also returns the identity of the file, by which [`open()`] notices that another file has taken its place.
+/// Also returns the identity of the file, by which [`open()`] detects that the file was replaced.
 pub fn manifest(file: &Path, component: &str) -> Result<(Manifest, Option<Identity>), LoadError> {
     let before = Identity::of(file);
     let manifest = Manifest::of(file).map_err(LoadError::Manifest)?;
@@ -97,7 +97,7 @@ pub fn manifest(file: &Path, component: &str) -> Result<(Manifest, Option<Identi
     Ok((manifest, before))
 }
 
-/// Opens a file and checks its table; the state page shows the file's name meanwhile.
+/// Opens a file and checks its table; meanwhile the state page contains the file's name.
 pub fn open(
     file: &Path,
     manifest: &Manifest,

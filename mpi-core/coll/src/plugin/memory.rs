@@ -1,9 +1,10 @@
 //! Shared memory of the members of a communicator on one node, allocated for plugins.
 //!
-//! The lowest of these members allocates a block from its arena and sends its offset to the others.
-//! The block begins with the host's reference count: the number of members that still use it.
+//! The lowest of these members allocates a block from its arena
+//! and sends the block's offset to the others.
+//! The block begins with the host's reference count, the number of members that use it.
 //! A block may be returned to its arena only when no member uses it, and members release it at different times;
-//! so a block that its owner releases early waits among the [`RetiredBlocks`] until the count is zero.
+//! A block that its owner releases early stays in the [`RetiredBlocks`] until the count is zero.
 
 use mpi_base::atomic::{AtomicU32, Ordering};
 use mpi_base::mem::Held;
@@ -24,7 +25,7 @@ pub(super) struct Memory {
 struct Share {
     /// The reference count in the block.
     users: Held<AtomicU32>,
-    /// The block, on the process that allocated it.
+    /// The block; `Some` on the process that allocated it.
     block: Option<ShmBlock>,
 }
 

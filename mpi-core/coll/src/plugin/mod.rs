@@ -1,8 +1,9 @@
 //! Plugins: collective components loaded at run time, through C tables in both directions.
 //!
-//! The guarantee, which `include/portcullis/plugin.h` states for C programmers: a plugin is a file in a directory.
-//! Neither the program nor the library is compiled or linked again, no symbol is resolved except the one that returns the plugin's table,
-//! and every function slot is optional.
+//! `include/portcullis/plugin.h` guarantees to C programmers that a plugin is a file in a folder.
+//! Neither the program nor the library is compiled or linked again.
+//! The only symbol that is resolved returns the plugin's table,
+//! and the plugin may leave every function slot empty.
 //!
 //! | module | contents |
 //! |---|---|
@@ -21,8 +22,9 @@
 //! The tables ([`abi`]) and the plugin's side in safe Rust ([`guest`]) are those of the package `portcullis-plugin`.
 //! A built-in component uses the same tables as one from a file, so both share one code path and its tests.
 //!
-//! If a file contains a component that exists already, the newer version wins, and the built-in one if versions are equal;
-//! `mca_component_prefer` always selects the file.
+//! If a file contains a component that already exists, the newer version is used,
+//! or the built-in one if the versions are equal.
+//! A component in `mca_component_prefer` is always used from the file.
 //! Files must not use the names of components of the engine itself.
 
 mod adapter;
@@ -94,7 +96,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A component that was selected, and the file that it is from.
+/// A component that was selected, and its origin.
 pub struct Taken {
     pub plugin: Rc<Plugin>,
     pub origin: Origin,
@@ -160,7 +162,7 @@ impl Catalogue {
             let names = folders::names_of(&file);
             let component = match names {
                 Some((FRAMEWORK, component)) => component.to_owned(),
-                // Files of transports are opened by the BTL framework.
+                // The BTL framework opens the files of transports.
                 Some(("btl", _)) => {
                     catalogue.passed.files.push(file);
                     continue;

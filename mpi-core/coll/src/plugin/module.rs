@@ -1,8 +1,9 @@
 //! A plugin's module for one communicator, and the calls of its functions other than those of operations.
 //!
 //! A blocking barrier calls the plugin's blocking function.
-//! A nonblocking barrier is a future that calls the plugin's start function, and its test function in every turn of progress.
-//! Meanwhile the engine must keep polling, since no message announces completion.
+//! A nonblocking barrier is a future:
+//! it calls the plugin's start function once, and the test function in each progress call.
+//! The engine must keep polling meanwhile, since no message announces the completion.
 #![allow(unsafe_code)]
 
 use super::abi::{DONE, FAILED, ModuleTable, NEXT, PENDING, Why};
@@ -60,7 +61,7 @@ impl Inner {
         guarded(self, function, call)
     }
 
-    /// Converts a function's return code; `None` is `NEXT`.
+    /// Converts a function's return code; `NEXT` becomes `None`.
     pub(super) fn outcome(
         &self,
         call: CallId,
@@ -71,7 +72,7 @@ impl Inner {
             DONE => return Ok(Some(())),
             NEXT => return Ok(None),
             FAILED => {
-                // After a member's death the program gets that error and not the component's.
+                // After a member's death, the program gets the error about that death.
                 self.module_comm.usable()?;
                 self.module_comm
                     .take_reason()
@@ -116,7 +117,7 @@ impl Inner {
         self.table.barrier_start.is_some() && self.table.barrier_test.is_some()
     }
 
-    /// Blocking form; `None` is `NEXT`.
+    /// Runs the barrier in the blocking form; `NEXT` becomes `None`.
     pub(super) fn run(&self, invocation: &Invocation, call: &Call) -> Result<Option<()>, Error> {
         let mut why = Why::new();
         let code = match self.table.barrier {
@@ -133,7 +134,7 @@ impl Inner {
         self.outcome(call.id(), code, &why)
     }
 
-    /// Blocking form for a plugin with a nonblocking barrier only.
+    /// Runs the barrier in the blocking form for a plugin that has only a nonblocking barrier.
     fn run_split(&self, call: CallId, why: &mut Why) -> Result<c_int, Error> {
         let mut ticket = 0;
         let mut code = self.begin(&mut ticket, why);
@@ -150,7 +151,7 @@ impl Inner {
         Ok(code)
     }
 
-    /// Nonblocking form; `None` is `NEXT`.
+    /// Runs the barrier in the nonblocking form; `NEXT` becomes `None`.
     pub(super) async fn start(
         &self,
         invocation: &Invocation,

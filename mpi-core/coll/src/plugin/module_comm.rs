@@ -1,9 +1,10 @@
 //! The communicator as a plugin's module sees it: the type behind the opaque `portcullis_comm`.
 //!
 //! A [`ModuleComm`] refers to the communicator weakly, because the communicator owns the module and the module owns the `ModuleComm`.
-//! So messages end with the communicator; rank, size, name, memory and doorbells stay valid until the module is freed.
+//! So messages end with the communicator, while rank, size, name, memory and doorbells stay valid
+//! until the module is freed.
 //!
-//! Its services are those of the host table ([`Services`]).
+//! The services of a [`ModuleComm`] are those of the host table ([`Services`]).
 //! Messages use conversations in the hidden plane, which all members begin in the same order when the module is enabled.
 #![allow(unsafe_code)]
 
@@ -62,15 +63,16 @@ pub(super) struct ModuleComm {
     pub is_world: bool,
     name: CString,
     group: Group,
-    /// Ascending; computed when the plugin first needs them.
+    /// The members on this node, ascending; computed when the plugin first needs them.
     node: OnceCell<Box<[Neighbour]>>,
-    /// Set when the conversations begin.
+    /// The tags of the conversations; set when the conversations begin.
     tags: Cell<Option<Tags>>,
     /// Messages in progress, by number.
     messages: RefCell<BTreeMap<u64, Message>>,
     last_message: Cell<u64>,
     pub(super) memory: Memory,
-    /// Predefined datatypes that the plugin has asked for, by handle; boxed, as the plugin keeps their addresses.
+    /// Predefined datatypes that the plugin has requested, by handle;
+    /// boxed, because the plugin keeps their addresses.
     types: RefCell<BTreeMap<usize, Box<Datatype>>>,
     /// The error text that the plugin has set with the service `fail`.
     reason: RefCell<Option<String>>,
@@ -160,7 +162,7 @@ impl ModuleComm {
         })
     }
 
-    /// Begins the conversations; every member calls it at the same point.
+    /// Begins the conversations. Every member calls this function at the same point.
     pub fn begin(&self, comm: &Comm) {
         let tag = || comm.internal().conversation().tag();
         self.tags.set(Some(Tags {
@@ -188,7 +190,7 @@ impl ModuleComm {
         messages.is_ok_and(|all| all.values().any(|message| message.pending.is_complete()))
     }
 
-    /// The conversation of blocking messages.
+    /// Returns the conversation of blocking messages.
     pub(super) fn waiting(&self, peer: u32) -> Result<Invocation, String> {
         may_block(&self.engine)?;
         self.conversation(peer, |tags| tags.waited)
@@ -250,14 +252,15 @@ impl Services for ModuleComm {
         self.node().iter().map(|(rank, _)| *rank)
     }
 
-    /// The members that this process knows to be dead. Plugins call it while they wait, so the common case only reads a flag.
+    /// The members that this process knows to be dead.
+    /// Plugins call this while they wait, so the common case only reads a flag.
     fn failed_ranks(&self) -> Vec<u32> {
         if let Some(comm) = self.comm.upgrade()
             && comm.usable().is_ok()
         {
             return Vec::new();
         }
-        // The communicator may already be gone when its module is freed, so this asks the engine.
+        // The communicator may already be freed when its module is freed, so the engine is queried.
         let failed = self.engine.peers().failed_among(&self.group);
         let ranks = failed.iter().filter_map(|proc| self.group.rank_of(proc));
         ranks.collect()
@@ -313,7 +316,8 @@ impl Services for ModuleComm {
         }))
     }
 
-    /// Returns true if a message is complete; it then copies a received message to `bytes` and forgets the number.
+    /// Returns true if a message is complete;
+    /// then also copies a received message to `bytes` and forgets the number.
     fn test_message(&self, number: u64, bytes: &mut [u8]) -> Result<bool, String> {
         let mut messages = self.messages.borrow_mut();
         let message = messages
@@ -335,7 +339,7 @@ impl Services for ModuleComm {
         self.engine.progress()
     }
 
-    /// Waits until `ready` or until `limit` has passed; returns true if `ready`.
+    /// Waits until `ready` returns true or `limit` has passed; returns true in the first case.
     fn wait(
         &self,
         limit: Option<Duration>,

@@ -9,10 +9,10 @@ use std::mem::{MaybeUninit, offset_of};
 
 const KINDS: usize = CallId::ALL.len();
 
-/// The largest number of entries that a module may have, and the largest size of one.
+/// Maximum number of entries of a module, and maximum size of an entry.
 const MOST: u32 = 1024;
 const LARGEST: usize = 4096;
-/// The minimum size of an entry: its size in the first version of the header.
+/// Minimum size of an entry: the size in the first version of the header.
 const LEAST: usize = offset_of!(Operation, dense) + size_of::<usize>();
 
 /// A module's functions by [`CallId`].
@@ -56,7 +56,7 @@ impl Operations {
         Ok(read)
     }
 
-    /// Returns the calls for which the module has a function.
+    /// Returns the set of calls for which the module has a function.
     pub fn served(&self) -> CallSet {
         let has_function = |call: &CallId| {
             let operation = self.all[*call as usize].as_ref();
@@ -72,7 +72,7 @@ impl Operations {
         self.all[call as usize]?.forget
     }
 
-    /// Returns the largest size of fast calls that the function `dense` accepts.
+    /// Returns the maximum number of bytes of fast calls that the function `dense` accepts.
     pub fn dense_limit(&self, call: CallId) -> Option<usize> {
         self.dense[call as usize]?;
         let limit = self.all[call as usize]?.limit;
@@ -114,7 +114,7 @@ unsafe fn entry(at: *const Operation, size: usize) -> Operation {
     }
 }
 
-/// The functions of the nonblocking form.
+/// Returns the start and test functions of an operation's nonblocking form.
 pub(super) fn starts(operation: &Operation) -> Option<(abi::Start, abi::Test)> {
     operation.start.zip(operation.test)
 }

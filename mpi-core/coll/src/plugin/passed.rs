@@ -1,4 +1,5 @@
-//! Plugins that were skipped on purpose: their parameters are not reported as unknown, although no code reads them.
+//! Plugins that were skipped on purpose.
+//! No code reads their parameters, but these are not reported as unknown.
 
 use mpi_base::param::About;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ pub struct Passed {
 impl Passed {
     /// Returns true if a parameter of this name belongs to a skipped plugin.
     ///
-    /// Of a file that was not opened only the name is known, which by convention contains the component's: `coll_hwbarr.so`.
+    /// Only the name of an unopened file is known;
+    /// by convention it contains the component's name: `coll_hwbarr.so`.
     pub fn reads(&self, name: &str) -> bool {
         let mut tables = self.params.iter().flat_map(|params| params.iter());
         tables.any(|about| about.is_called(name)) || self.files.iter().any(|file| owns(file, name))

@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 impl Inner {
-    /// Blocking form; `None` is `NEXT`.
+    /// Runs an operation in the blocking form; `NEXT` becomes `None`.
     pub(super) fn run_operation(
         &self,
         operation: &Operation,
@@ -71,7 +71,7 @@ impl Inner {
         Ok(ended(code, why))
     }
 
-    /// Nonblocking form; `None` is `NEXT`.
+    /// Starts an operation in the nonblocking form; `NEXT` becomes `None`.
     pub(super) fn start_operation(
         self: &Rc<Inner>,
         operation: &Operation,

@@ -30,7 +30,7 @@ impl ModuleComm {
             let place = block.as_ref().map(ShmBlock::place);
             if let Some(users) = place.and_then(|place| self.engine.node().hold::<AtomicU32>(place))
             {
-                // The message that carries the offset orders this store before the others' accesses.
+                // The message with the offset orders this store before the other members' accesses.
                 users.store(self.node_ranks().len() as u32, Ordering::Relaxed);
             }
             word.set(0, place.map_or(NOTHING, |place| place.0));

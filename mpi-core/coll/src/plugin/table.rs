@@ -22,7 +22,7 @@ pub struct Plugin {
     /// The component's parameters; the first is its priority.
     /// Leaked, as the file is never closed.
     pub params: &'static [About],
-    /// The parameter with which the user asks for the component.
+    /// The parameter by which the user requests the component.
     pub asked_by: Option<&'static str>,
     pub(super) query: Query,
 }
@@ -37,14 +37,14 @@ pub(super) type Query = unsafe extern "C-unwind" fn(
 /// Why a component table is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableError {
-    /// `portcullis_component` returned nothing.
+    /// `portcullis_component` returned a null pointer.
     Null,
     /// The table ends before the slot `query`.
     Short {
         size: usize,
         needed: usize,
     },
-    /// The returned address cannot be that of a table.
+    /// The returned address cannot be the address of a table.
     Misplaced,
     /// The table has more parameters than a component may have.
     Params {
@@ -123,7 +123,7 @@ const MOST_PARAMS: usize = 256;
 const LONGEST_NAME: usize = 63;
 
 impl Plugin {
-    /// Validates the table of a component that is linked in.
+    /// Validates the table of a component that is linked into the library.
     pub fn of_built_in(component: &BuiltIn) -> Result<Plugin, TableError> {
         // SAFETY: `BuiltIn::of` made the table from constants and from functions of its package, so it is valid and stays unchanged.
         unsafe { Plugin::check(component.as_ptr()) }

@@ -1,7 +1,10 @@
-//! The user's demands for components by name, and the warning or error if `MPI_COMM_WORLD` cannot use such a component.
+//! The user's demands for components by name, and the warning or error
+//! if `MPI_COMM_WORLD` cannot use a demanded component.
 //!
-//! If the component is asked for, rank 0 prints one warning; if it is required, the job ends.
-//! On other communicators its absence is not reported: a component may be intended for a few of them.
+//! If a requested component is missing, rank 0 prints one warning;
+//! if a required component is missing, the job ends.
+//! On other communicators a missing component is not reported,
+//! because the component may be intended for a few communicators only.
 
 use super::{Refused, Table, reason_for};
 use crate::{CallId, CollError, Component};
@@ -9,7 +12,7 @@ use mpi_base::param::{ParamError, Params, Value};
 use mpi_engine::comm::Comm;
 use std::rc::Rc;
 
-/// How strongly the user asks for a component.
+/// How strongly the user demands a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Demand {
     Asked,
@@ -43,7 +46,8 @@ impl Demands {
         Ok(Demands(demands.into()))
     }
 
-    /// Compares the demands with what the members of `comm` have agreed on; every member calls it.
+    /// Compares the demands with the components that the members of `comm` have agreed on;
+    /// every member calls it.
     pub fn compare(&self, comm: &Comm, table: &Table) -> Result<(), CollError> {
         if !comm.is_world() {
             return Ok(());

@@ -16,7 +16,7 @@ pub struct Entry<'a> {
 const NUMBER: usize = size_of::<u32>();
 const HEAD: usize = 4 * NUMBER;
 
-/// Appends an entry; `give` appends its config blob.
+/// Appends an entry; `give` appends the component's config blob.
 pub fn write(
     to: &mut Vec<u8>,
     (priority, sets_up, name): (i32, bool, &str),
@@ -24,7 +24,8 @@ pub fn write(
 ) {
     let head = to.len();
     let [priority, sets_up] = [priority, i32::from(sets_up)].map(i32::to_le_bytes);
-    // The name and the config blob are short, so `u32` lengths suffice; the blob's length is filled in after `give`.
+    // The name and the config blob are short, so `u32` lengths suffice.
+    // The length of the blob is set after `give` has appended it.
     let name_len = (name.len() as u32).to_le_bytes();
     for number in [priority, sets_up, name_len, [0; NUMBER]] {
         to.extend(number);
@@ -36,7 +37,7 @@ pub fn write(
     to[head + HEAD - NUMBER..head + HEAD].copy_from_slice(&config_len.to_le_bytes());
 }
 
-/// Iterates over the entries in order, up to the first incomplete one.
+/// Iterates over the entries in order, up to the first incomplete entry.
 pub fn read(mut from: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     std::iter::from_fn(move || {
         let (head, rest) = from.split_first_chunk::<HEAD>()?;

@@ -158,7 +158,7 @@ fn barrier_chains(job: &Job) -> Vec<(Vec<String>, Vec<String>)> {
     })
 }
 
-/// Checks that every member has dropped the component, and knows this reason.
+/// Checks that every member has dropped the component and knows the reason `why`.
 fn no_member_uses_it(job: &Job, why: &str) {
     for (chain, explained) in barrier_chains(job) {
         assert!(!chain.contains(&"faulty".to_string()));

@@ -6,7 +6,7 @@ use crate::comm::{Comm, ControlGroup, Conversation};
 
 /// Combines every member's votes, one per offer: `Ok` if all agree, otherwise `Err` with the reason of the lowest refusing rank.
 ///
-/// When it returns, every member has voted.
+/// When `vote` returns, every member has voted.
 pub async fn vote(
     comm: &Comm,
     mine: Vec<Result<(), Refusal>>,

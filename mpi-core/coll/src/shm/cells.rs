@@ -5,7 +5,8 @@
 //! A communicator has two sets of cells, one per [`Lane`], so that a blocking call never has to wait for an earlier request to finish.
 //! A rank that must wait for slower ranks registers as a waiter, and a rank that finishes wakes it.
 //! With a core per rank, finishing is frequent and waiting rare, so the waiter executes the fence for both ([`mpi_base::fence`]);
-//! a rank that finishes a long operation executes its own, since that interrupts no rank that is copying.
+//! A rank that finishes a long operation executes the fence itself,
+//! since that interrupts no rank that is copying.
 
 use super::layout::{self, Flow, Lane, Layout, RINGS, Sizes};
 use super::members::{LINE, Members};
@@ -30,7 +31,8 @@ struct Choice {
     bytes_of_result: usize,
 }
 
-/// Returns the first ring with sufficient capacity, or the last; no caller asks for more than the last ring holds.
+/// Returns the first ring with sufficient capacity, or the last ring;
+/// no caller needs more than the last ring holds.
 #[inline(always)]
 fn first(choices: &[Choice; RINGS], has_room: impl Fn(&Choice) -> bool) -> &CellRing {
     let [short, middling, slice, long] = choices;
@@ -49,10 +51,12 @@ pub struct Cells {
     choices: [[Choice; RINGS]; 2],
     /// The number of the last operation begun on this rank.
     number: Cell<u64>,
-    /// True if an operation may have used slices, on this rank and so on all.
+    /// True if an operation may have used slices; the value is the same on all ranks.
     has_used_slices: Cell<bool>,
     poll_delay: PollDelay,
-    /// True if ranks are oversubscribed, so that waits are frequent: the finishing rank executes the fence. Otherwise the waiter executes it for both.
+    /// True if ranks are oversubscribed,
+    /// so that waits are frequent and the finishing rank executes the fence.
+    /// Otherwise the waiter executes the fence for both.
     shared: bool,
 }
 
@@ -203,12 +207,13 @@ impl Cells {
         self.number.get() == 0
     }
 
-    /// Returns true if an operation may have used slices; then every member has begun one.
+    /// Returns true if an operation may have used slices; every member has then begun it.
     pub fn have_used_slices(&self) -> bool {
         self.has_used_slices.get()
     }
 
-    /// Records that every member waits at this point of the program, so all have finished the operations before it.
+    /// Records that every member waits at this point of the program,
+    /// so all members have finished the operations before it.
     #[inline]
     pub fn all_here(&self) {
         self.all_past(self.number.get());
@@ -230,7 +235,8 @@ impl Cells {
             .await
     }
 
-    /// Waits until the other ranks selected by `is_waited_for` have finished an operation, with [`Cells::end_long`], and all before it.
+    /// Waits until the other ranks selected by `is_waited_for` have finished an operation
+    /// by [`Cells::end_long`], and all operations before it.
     #[inline]
     pub async fn await_end(
         &self,
@@ -242,11 +248,13 @@ impl Cells {
     ) -> Result<(), Error> {
         let others = || members.others().filter(|rank| is_waited_for(*rank));
         let finished = || others().all(|rank| self.has_finished(rank, number));
-        // `fenced` also holds for requests that finish out of order, since each `end_long` executes a fence.
+        // `fenced` also holds for requests that finish out of order,
+        // since each `end_long` call executes a fence.
         self.wait_for_members(wait, engine, true, finished).await
     }
 
-    /// Waits for a condition that other ranks fulfil when they finish; they ring this rank's doorbell if it has registered as a waiter.
+    /// Waits for a condition that other ranks fulfil when they finish.
+    /// They ring this rank's doorbell if it has registered as a waiter.
     /// `fenced` is true if the finishing ranks execute a fence.
     async fn wait_for_members(
         &self,
@@ -273,7 +281,7 @@ impl Cells {
     pub fn end_together(&self, members: &Members, number: u64) {
         match self.lane {
             Lane::Blocking => {
-                // A rank that waits in this operation has finished the previous one.
+                // A rank that waits in this operation has already finished the previous operation.
                 self.all_past(number - 1);
                 self.finish(number);
             }
@@ -285,7 +293,8 @@ impl Cells {
     #[inline(always)]
     pub fn end(&self, members: &Members, number: u64) {
         self.finish(number);
-        // SYNC POINT shm.waiters: this rank executes the fence, or the waiter has executed it for this rank where the system supports that.
+        // SYNC POINT shm.waiters: this rank executes the fence,
+        // or the waiter has executed it for this rank if the system supports that.
         light();
         if self.shared || !members.light() {
             fence(Ordering::SeqCst);

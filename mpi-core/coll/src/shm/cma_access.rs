@@ -2,10 +2,14 @@
 //!
 //! When the communicator is made, every member tries to read a word of every other, as the sm transport does,
 //! and increments a counter in the communicator's block if all reads succeed.
-//! In `MPI_COMM_WORLD` some members may not have attached to the node's memory yet. This waits for them, as world creation waits for every rank:
-//! without this wait the first rank found no other rank to read in three of four runs with four ranks on two cores, and those runs used no single copies.
-//! A rank that may read another's memory may also write it: the system checks the same permission.
-//! The members vote on the component after that, so at the first call the counter is final and all members read the same value.
+//! In `MPI_COMM_WORLD` some members may not have attached to the node's memory yet.
+//! The test waits for them, as world creation waits for every rank.
+//! Measured without this wait, in three of four runs with four ranks on two cores:
+//! the first rank found no readable rank, and no single copies were used.
+//! A rank that may read another rank's memory may also write it,
+//! because the system checks the same permission.
+//! The members vote on the component after the test,
+//! so at the first call the counter is final and all members read the same value.
 
 use super::members::Members;
 use crate::Error;
@@ -24,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct CmaAccess {
     able: Held<AtomicU64>,
     members: u64,
-    /// Process ids by rank; `None` if this process cannot read the memory of all of them.
+    /// Process ids by rank; `None` if this process cannot read the memory of every member.
     pids: Option<Box<[u32]>>,
     all_can: OnceCell<bool>,
 }
@@ -33,7 +37,8 @@ impl CmaAccess {
     pub fn new(node: &Node, members: &Members, able: Held<AtomicU64>) -> CmaAccess {
         let before = Instant::now() + PATIENCE;
         let pid = |rank| match node.processes().await_attached(rank, before) {
-            // Not under Valgrind, which would report data written by other processes as uninitialised.
+            // Single copies are not used under Valgrind,
+            // which would report data written by other processes as uninitialised.
             true => node
                 .processes()
                 .readable_pid(rank)
@@ -74,7 +79,7 @@ impl CmaAccess {
         described(read, invocation, rank, Copying::From, bytes)
     }
 
-    /// Writes to address `at` in the memory of a member that has asked for it.
+    /// Writes to address `at` in the memory of a member that has requested the data.
     pub fn write(
         &self,
         invocation: &Invocation,

@@ -1,9 +1,10 @@
-//! The barrier for oversubscribed ranks: every rank increments a counter, and a rank that reads the full count is released.
+//! The central-counter barrier for oversubscribed ranks:
+//! every rank increments the counter, and a rank that reads the full count is released.
 //!
 //! The centralised barrier of J. M. Mellor-Crummey, M. L. Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors",
 //! ACM TOCS 9(1), 1991, section 3.1, with a monotonic count instead of sense reversal.
 //! At most one rank per core touches the word at a time,
-//! and a rank that is scheduled in checks with one load whether it is released.
+//! A rank that is scheduled in needs one load to check whether it is released.
 //!
 //! The word counts the arrivals in all barriers; barrier k is complete at (k + 1) * members.
 //! No rank arrives at barrier k + 1 before it has left barrier k, so arrivals of different barriers do not mix.
@@ -33,7 +34,8 @@ impl Counter {
         let complete = (number + 1) * self.members;
         if !stage.told {
             stage.told = true;
-            // SYNC POINT shm.counter: each arrival releases its rank's earlier writes; the last one acquires all of them.
+            // SYNC POINT shm.counter: each arrival releases its rank's earlier writes;
+            // the last arrival acquires all of them.
             if self.arrivals.fetch_add(1, Ordering::AcqRel) + 1 == complete {
                 members.ring_all();
                 return true;

@@ -1,15 +1,16 @@
 //! The barrier for ranks with a core each: dissemination through flags in shared memory.
 //!
 //! D. Hensgen, R. Finkel, U. Manber, IJPP 17(1), 1988, in the form of J. M. Mellor-Crummey, M. L. Scott, ACM TOCS 9(1), 1991, section 3.3:
-//! in round r, rank i writes a flag of rank (i + 2^r) mod n and waits for its own, with plain stores and loads.
+//! In round r, rank i stores to a flag of rank (i + 2^r) mod n and polls its own flag.
 //! Each flag has a separate cache line and one writer.
 //!
 //! A flag holds the number, counted from one, of the barrier that its writer has entered.
 //! Barriers alternate between two sets of flags.
-//! The writer may be one barrier ahead of the reader but not two, since entering a second barrier requires the reader's arrival; so no value is missed.
+//! The writer may be one barrier ahead of the reader but not two,
+//! since a second barrier requires the reader's arrival; so no value is missed.
 //!
-//! A line that another core has read costs a round trip before it can be written.
-//! So after writing a flag, the writer prefetches for writing the line of the next flag, which no rank polls yet.
+//! A write to a line that another core has read takes a cache round trip.
+//! So after writing a flag, the writer prefetches the next flag's line, which no rank polls yet.
 
 use super::members::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering, prefetch_for_write};
@@ -25,7 +26,7 @@ struct Round {
     to: u32,
     /// The flags of `to`, which this rank writes.
     theirs: [Held<AtomicU64>; SETS],
-    /// This rank's flags.
+    /// The flags of this rank, which other ranks write.
     mine: [Held<AtomicU64>; SETS],
 }
 
@@ -66,7 +67,8 @@ impl Flags {
         while let Some(round) = self.rounds.get(stage.round as usize) {
             if !stage.told {
                 stage.told = true;
-                // SYNC POINT shm.flags: releases the earlier writes of this rank and of those whose flags it has acquired.
+                // SYNC POINT shm.flags: releases this rank's earlier writes
+                // and those it has acquired.
                 round.theirs[set].store(mark, Ordering::Release);
                 members.ring(round.to);
                 prefetch_for_write(std::ptr::from_ref::<AtomicU64>(&round.theirs[next]).cast());

@@ -1,11 +1,16 @@
 //! Layout of a communicator's cells: their lengths, and the depths of their rings.
 //!
-//! Long data use long cells, [`DEPTH`] per member. Short data use separate short cells, which are adjacent to each other;
-//! only where few members wait for each other are these spaced a few cache lines apart: the first operations of a communicator then touch two pages.
-//! Where no rank waits for all others ([`Flow::OneWay`]) rings of short cells are deep, so that the sender may run far ahead:
-//! when oversubscribed, each wait for a free cell costs context switches (docs/adr/0019-short-data-have-short-cells.md).
+//! Long data use long cells, [`DEPTH`] per member.
+//! Short data use separate short cells, which are adjacent to each other.
+//! Where few members wait for each other, short cells are a few cache lines apart;
+//! the first operations of a communicator then touch two pages.
+//! Where no rank waits for all others ([`Flow::OneWay`]), rings of short cells are deep,
+//! so that the sender may run far ahead.
+//! When oversubscribed, each wait
+//! for a free cell costs context switches (docs/adr/0019-short-data-have-short-cells.md).
 //!
-//! Two ranks whose cores share only the last-level cache also have slices: a deep ring of cells of 8 KiB for pieces,
+//! Two ranks whose cores share only the last-level cache also have slices:
+//! a deep ring of 8 KiB cells for pieces,
 //! used cyclically like the ring of their messages (docs/adr/0057-pieces-cycle-through-slices.md).
 //!
 //! All members compute the same layout, from [`Sizes`] that rank 0 chooses.
@@ -16,20 +21,22 @@ use mpi_base::occupancy::Occupancy;
 
 const WORD: usize = size_of::<u64>();
 
-/// The number of operations on long data in progress at once; [`Flow::OneWay`] operations on short data may be more.
+/// Number of operations on long data in progress at once;
+/// [`Flow::OneWay`] operations on short data may exceed it.
 pub const DEPTH: u64 = 4;
 
 /// The maximum cell size.
 pub const LONGEST: usize = (64 << 10) + LINE;
 
-// A published length greater than that of any cell means that the data are sent as a message.
+// A published length greater than the length of any cell means that the data are sent as a message.
 const _: () = assert!(LONGEST < cells::LONGEST_PUBLISHED);
 
 /// The cells of one communicator take at most 1 / `SHARE` of the memory left, unless they have the minimum size `SHORTEST`.
 const SHARE: usize = 32;
 const SHORTEST: usize = (1 << 10) + LINE;
 
-/// The cell size for pieces: with longer cells fewer cache lines are transferred to announce pieces, but the cells take more memory.
+/// The cell size for pieces.
+/// Longer cells need fewer cache-line transfers to announce pieces, but take more memory.
 const PIECE: usize = (32 << 10) + LINE;
 
 /// The cell size of slices: the fastest piece length for messages between cores that share only the last-level cache.
@@ -53,7 +60,7 @@ pub const FEW: u32 = 4;
 pub struct Sizes {
     /// The size of the long cells of blocking calls.
     pub cell: usize,
-    /// The depth of the ring of slices of blocking calls; zero if there are none.
+    /// The depth of the ring of slices of blocking calls; zero if there are no slices.
     pub slices: u64,
 }
 
@@ -61,7 +68,7 @@ impl Sizes {
     /// The sizes of a communicator without cells.
     pub const NONE: Sizes = Sizes { cell: 0, slices: 0 };
 
-    /// Cells of a requested size, rounded to whole lines, at least one and at most [`LONGEST`].
+    /// Returns cells of the requested size in whole lines: at least one line, at most [`LONGEST`].
     pub fn wished(wish: usize) -> Sizes {
         Sizes {
             cell: wish.clamp(LINE, LONGEST).next_multiple_of(LINE),
@@ -76,8 +83,9 @@ impl Sizes {
 
     /// Returns the default sizes, if there is enough memory. With a core per rank, cells become shorter with the number of members.
     ///
-    /// When oversubscribed, data that fit one cell let a rank continue before another is scheduled in, and two copies are faster than a single copy
-    /// by the kernel, whose page lookups cost as much as the copying. Unused cells are never touched.
+    /// When oversubscribed, data in one cell let a rank continue before another is scheduled in.
+    /// Two copies are then faster than a single copy by the kernel,
+    /// whose page lookups cost as much as the copying.
     /// `cycled` is the size in bytes that the ring of a member's pieces should have; zero if slices are not faster.
     fn fitting(members: u32, occupancy: Occupancy, cycled: usize) -> Sizes {
         let cell = match (members, occupancy) {
@@ -86,7 +94,7 @@ impl Sizes {
             (5..=16, Occupancy::Dedicated) => (4 << 10) + LINE,
             (_, Occupancy::Dedicated) => (1 << 10) + LINE,
         };
-        // With more than two ranks not every operation can be divided into pieces.
+        // With more than two ranks, some operations cannot be divided into pieces.
         let slices = match (members, occupancy) {
             (0..=2, Occupancy::Dedicated) if cycled > 0 => {
                 let slices = (cycled / SLICE).next_power_of_two() as u64;
@@ -97,10 +105,11 @@ impl Sizes {
         Sizes { cell, slices }
     }
 
-    /// The default sizes for a communicator whose rank 0 has `left` bytes of memory.
+    /// Returns the default sizes for a communicator whose rank 0 has `left` bytes of memory.
     ///
     /// The cells are the longest that take at most 1 / `SHARE` of `left`, but at least `SHORTEST`.
-    /// So cells shrink as communicators are added, and many communicators get some before one gets none.
+    /// So cells become shorter as communicators are added,
+    /// and many communicators get cells before one gets none.
     pub fn affordable(members: u32, occupancy: Occupancy, cycled: usize, left: usize) -> Sizes {
         let needs = |sizes: Sizes| -> usize { sizes.lens(members, occupancy).iter().sum() };
         let fits = |sizes: &Sizes| needs(*sizes) <= left / SHARE;
@@ -118,18 +127,18 @@ impl Sizes {
         })
     }
 
-    /// The bytes that the cells of each lane need.
+    /// Returns the number of bytes that the cells of each lane need.
     pub fn lens(self, members: u32, occupancy: Occupancy) -> [usize; 2] {
         [Lane::Blocking, Lane::Nonblocking].map(|lane| self.len(lane, members, occupancy))
     }
 
-    /// The bytes that the cells of a lane need.
+    /// Returns the number of bytes that the cells of a lane need.
     pub fn len(self, lane: Lane, members: u32, occupancy: Occupancy) -> usize {
         let Layout { rings, .. } = Layout::of(lane, self, members, occupancy);
         cells::words(members, &rings) * WORD
     }
 
-    /// The bytes of the ring of slices.
+    /// Returns the number of bytes of the ring of slices.
     pub fn len_of_slices(self, members: u32, occupancy: Occupancy) -> usize {
         let plain = Sizes { slices: 0, ..self };
         let len = |sizes: Sizes| sizes.len(Lane::Blocking, members, occupancy);
@@ -148,9 +157,11 @@ impl Sizes {
     }
 }
 
-/// Returns the maximum cell size of requests, which are rarer than blocking calls: with many members they get shorter cells to save memory.
+/// Returns the maximum cell size of requests.
+/// They are rarer than blocking calls, so with many members they get shorter cells.
 ///
-/// With few members a member's four cells hold 128 KiB: between two ranks, 64 KiB took 13.7 us in a single copy, and take 1.7 us in cells.
+/// With few members, a member's four cells hold 128 KiB:
+/// between two ranks, 64 KiB take 1.7 us in cells, and took 13.7 us in a single copy.
 fn longest_of_requests(members: u32) -> usize {
     match members {
         0..=FEW => PIECE,
@@ -158,11 +169,12 @@ fn longest_of_requests(members: u32) -> usize {
     }
 }
 
-/// The number of short or medium cells per member for operations in which no rank waits for all others.
+/// Returns the number of short or medium cells per member where no rank waits for all others.
 ///
-/// When oversubscribed, ranks are scheduled in any order, and in a series of scans a rank can in its time slice only catch up with its predecessor.
+/// When oversubscribed, ranks are scheduled in any order.
+/// In a series of scans, a rank can in its time slice only catch up with its predecessor.
 /// So deeper rings save context switches: scans of 8 bytes on 32 ranks take 0.20 switches per rank at depth 64, 0.07 at 256 and 0.04 at 512.
-/// The depth is reduced where the cells would exceed `MEMORY`, but not below `enough`.
+/// The depth is reduced if the cells would exceed `MEMORY`, but not below `enough`.
 pub fn depth(cell: usize, members: u32, occupancy: Occupancy) -> u64 {
     const MEMORY: usize = 4 << 20;
     let enough = match cell {
@@ -205,7 +217,7 @@ pub const SLICES: usize = 2;
 
 /// The rings of a lane.
 pub struct Layout {
-    /// The ring of slices is the last, if there is one.
+    /// The rings of the lane; the ring of slices is the last, if it exists.
     pub rings: Vec<Ring>,
     /// By [`Flow`], from the shortest cells to the longest: the index in `rings`, and the bytes of a cell that an operation may use.
     pub choices: [[(usize, usize); RINGS]; 2],
@@ -216,7 +228,9 @@ impl Layout {
     pub fn of(lane: Lane, sizes: Sizes, members: u32, occupancy: Occupancy) -> Layout {
         let Sizes { cell, slices } = sizes.of_lane(lane, members);
         let longest = cell;
-        // Not for requests: they may complete in any order, but the rank that works for all must know that no rank still reads an earlier result.
+        // Rings for requests are not deep.
+        // Requests may complete in any order, but the rank that works for all ranks
+        // must know that no rank still reads an earlier result.
         let is_deep = lane == Lane::Blocking && longest > MIDDLING;
         let mut rings = Vec::new();
         let mut choices = [Flow::CooperativeCopy, Flow::OneWay].map(|flow| {
@@ -224,7 +238,8 @@ impl Layout {
                 Flow::OneWay if is_deep => depth(cell, members, occupancy),
                 _ => DEPTH,
             };
-            // Cell size, depth of the ring, and the bytes of a cell that an operation may use. Requests have the same limits, but seldom use pieces.
+            // Cell size, depth of the ring, and the bytes of a cell that an operation may use.
+            // Requests have the same limits, but seldom use pieces.
             let of = [
                 (SHORT, deep(SHORT), SHORT),
                 (MIDDLING, deep(MIDDLING), MIDDLING),
@@ -234,10 +249,14 @@ impl Layout {
                 },
                 (longest, DEPTH, longest),
             ];
-            // With few members, prefetching beyond one member's cell reaches the cell that the next member is writing, so short cells are spaced apart:
-            // 1 KiB on two ranks: adjacent 0.178, apart 0.168 us for allreduce; 0.179 and 0.171 us for allgather.
-            // 8 bytes on 60 oversubscribed ranks: adjacent 77, apart 100 us for allgather; 79 and 125 us for alltoall.
-            // Two members' cells need only be further apart than the prefetch reaches; the distance of long cells would put each cell into a separate page.
+            // With few members, prefetching beyond one member's cell reaches the cell
+            // that the next member is writing, so short cells are spaced apart.
+            // Measured on two ranks with 1 KiB: adjacent 0.178, apart 0.168 us for allreduce;
+            // 0.179 and 0.171 us for allgather.
+            // Measured on 60 oversubscribed ranks with 8 bytes:
+            // adjacent 77, apart 100 us for allgather; 79 and 125 us for alltoall.
+            // Two members' cells must only be further apart than the prefetch reaches;
+            // with the distance of long cells, each cell would be in a separate page.
             let apart = flow == Flow::CooperativeCopy && members <= FEW;
             of.map(|(length, depth, most)| {
                 let cell = match (apart, length) {
@@ -317,7 +336,7 @@ mod tests {
         }
     }
 
-    /// Communicators of more than two ranks, and oversubscribed ones, have no slices, whatever the caches.
+    /// Communicators of more than two ranks, and oversubscribed ones, have no slices.
     #[test]
     fn slices_of_two_ranks_span_what_their_caches_ask_for_and_little_memory() {
         let dedicated = |members, cycled| Sizes::fitting(members, Occupancy::Dedicated, cycled);
@@ -353,7 +372,7 @@ mod tests {
         assert_eq!((scarce.slices, scarce.cell), (0, PIECE));
     }
 
-    /// With memory for a few communicators of the longest cells, hundreds get shorter ones.
+    /// If few communicators could have the longest cells, hundreds get shorter cells.
     #[test]
     fn cells_become_shorter_before_there_are_none() {
         const ARENA: usize = 1 << 30;

@@ -1,17 +1,19 @@
 //! `shm`: collectives of ranks on one node, through the node's shared memory.
 //!
 //! It serves communicators whose members all are on one node.
-//! Short data go through [`cells`] (see [`small`]). Long data go through cells in pieces, or by single copies between processes (see [`large`]),
-//! whichever [`protocol_choice`] has measured to be faster. `MPI_Barrier` and `MPI_Ibarrier` use one of two barriers:
+//! Short data go through [`cells`] (see [`small`]).
+//! Long data go through cells in pieces, or by single copies between processes (see [`large`]);
+//! [`protocol_choice`] measures which is faster.
+//! `MPI_Barrier` and `MPI_Ibarrier` use one of two barriers:
 //! with a core per rank, [`flags`] takes log n rounds of one cache line each;
 //! when oversubscribed, [`counter`] costs each rank one atomic addition and, in the best case, one context switch.
 //!
 //! Protocol: rank 0 allocates a block from its arena, chooses the barrier and sends the [`segment`] and the choice in its config blob.
-//! Only rank 0 frees the block: when all members have left, or, if some member refuses, after the vote.
+//! Only rank 0 frees the block: when all members have left, or after a vote with a refusal.
 //!
 //! Operations are numbered when they are called or started, which all members do in the same order; [`route`] selects their protocol.
 //! Barriers of one communicator run one after another: an `MPI_Ibarrier` enters when the previous one has completed.
-//! Other requests run concurrently, as far as there are cells.
+//! Other requests run concurrently as long as there are free cells.
 
 mod barrier;
 mod cells;
@@ -107,7 +109,9 @@ impl Component for Shm {
             0 => None,
             wish => Some(Sizes::wished(wish)),
         };
-        // With fault tolerance, an operation that fails on one member returns its buffers to the program while others may still read them: so no single copies.
+        // With fault tolerance, an operation that fails on one member returns its buffers
+        // to the program while others may still read them.
+        // So no single copies are used.
         let survives = comm.engine().is_fault_tolerant();
         let (single_copy_from, long_way) = match survives {
             true => (u64::MAX, LongWay(Some(Way::Fragments))),
@@ -160,7 +164,8 @@ struct State {
 }
 
 impl Drop for State {
-    /// If the members have not agreed because a member has died, some may still access the block, so it is never freed.
+    /// If a member has died before the members agreed, some may still access the block,
+    /// so it is never freed.
     fn drop(&mut self) {
         if let (true, Some(block)) = (self.survives, self.block.take()) {
             block.abandon();
@@ -191,7 +196,8 @@ impl State {
         let Some(place) = self.place.get() else {
             return true;
         };
-        // A pass that is polled again after completion returns true; one whose turn has not come returns false.
+        // A pass that is polled again after completion returns true;
+        // a pass whose turn has not come returns false.
         let passed = self.passed.get();
         if passed != pass.number {
             return passed > pass.number;
@@ -400,7 +406,7 @@ impl Module for ShmModule {
             let emptied = state.carry_out(begun, Blocking(comm), invocation, &emptied);
             return wait::now(comm, emptied);
         }
-        // Each nested future is a considerable part of the cost of a short call.
+        // Each nested future adds considerably to the cost of a short call.
         match (route, state.in_cells(&begun, Blocking(comm), invocation)) {
             (Route::Cells(shape), Some(operation)) if shape != Shape::Counts => {
                 wait::now(comm, operation.run(call, shape))

@@ -15,7 +15,7 @@ pub static BARRIER: Param<BarrierChoice> = Param::new(
     "Barrier in shared memory: counter (central, for oversubscribed ranks), flags (dissemination, for ranks with a core each), or auto (by coll_shm_occupancy); rank 0's value is used",
 );
 
-/// Whether cells and protocols are chosen for a core per rank or for oversubscribed ranks.
+/// Whether cells and protocols suit dedicated cores (one per rank) or oversubscribed ranks.
 pub static OCCUPANCY: Param<OccupancyChoice> = Param::new(
     "coll",
     "shm",

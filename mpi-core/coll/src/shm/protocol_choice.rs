@@ -1,25 +1,36 @@
-//! Measured choice of the protocol of long calls: in pieces through cells, or the protocol without pieces.
+//! Measured choice of the protocol of long calls:
+//! in pieces through cells, or by a protocol without pieces.
 //!
-//! Neither is faster everywhere ([`crate::trial`]), so both are measured, per operation and order of magnitude of the size;
-//! and since all members must use the same protocol in a call, rank 0 decides.
+//! Neither protocol is faster everywhere ([`crate::trial`]), so both are measured,
+//! per operation and order of magnitude of the size.
+//! All members must use the same protocol in a call, so rank 0 decides.
 //!
-//! Guarantee: all members use the same protocol in the same call, and no message is sent for that.
+//! Guarantee: all members use the same protocol in the same call, and the choice takes no message.
 //!
-//! Protocol. The members make the same calls in the same order, and each member counts the calls of a class, from 0 on.
-//! Each class has one word, the [`Plan`]: the calls before `from` use one protocol, the next `run` calls another, and the calls after these a third.
+//! Protocol. The members make the same calls in the same order,
+//! and each member counts the calls of a class from 0.
+//! Each class has one word, the [`Plan`]:
+//! the calls before `from` use one protocol, the next `run` calls another, and later calls a third.
 //! 1. A member begins a call when the long cells of its first number are free, that is, when every rank has finished the number [`LAG`] before it.
 //!    Then it reads the plan, once.
 //! 2. Rank 0 may write a plan when it begins a call; the plan applies from [`LAG`] calls later on.
-//!    Each call takes at least one number, so by 1 a member that reaches those calls sees that rank 0 has finished the call in which it wrote,
-//!    and so sees the plan.
-//!    A member that reads the new plan in an earlier call finds in it the same protocol as in the old plan.
-//! 3. That holds because rank 0 writes only after every rank has finished a number of the last trial call of the old plan:
+//!    Each call takes at least one number.
+//!    So by step 1, a member that reaches those calls sees that rank 0 has finished
+//!    the call in which it wrote the plan, and therefore also sees the plan.
+//!    A member that reads the new plan
+//!    in an earlier call finds the same protocol there as in the old plan.
+//! 3. Step 2 holds because rank 0 writes only after every rank has finished a number
+//!    of the last trial call of the old plan:
 //!    all calls that have not read the plan yet use the final protocol of the old plan, which is the first of the new one.
 //!
-//! The cost of a call is the mean over the members: each writes its time, with the call's number, into its own word,
-//! and rank 0 reads the words when it begins the next measured call; a member that has not written yet, or has overwritten its word, is left out.
+//! The cost of a call is the mean over the members:
+//! each writes its time, with the call's number, into its own word.
+//! Rank 0 reads the words when it begins the next measured call.
+//! A member that has not written yet, or has overwritten its word, is left out.
 //!
-//! SYNC POINT shm.plan: `cells.finished` orders the plan: rank 0 writes it before it finishes a number, and every member reads it after it has seen that.
+//! SYNC POINT shm.plan: `cells.finished` orders the plan.
+//! Rank 0 writes the plan before it finishes a number.
+//! Every member reads the plan after it has seen that number finished.
 
 use super::layout::DEPTH;
 use crate::CallId;
@@ -30,7 +41,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::time::Instant;
 
-/// The number of calls, or cell numbers, between writing a plan and its first call.
+/// Number of calls, or cell numbers, from the write of a plan to its first call.
 const LAG: u64 = DEPTH;
 
 /// The number of first calls of a class whose times are ignored.
@@ -85,7 +96,7 @@ struct Plan {
     /// The calls before this one use `before`.
     from: u64,
     before: Way,
-    /// The next `run` calls, at most three, use `tried`, and those after them `then`.
+    /// The next `run` calls (at most three) use `tried`, and the calls after them `then`.
     run: u64,
     tried: Way,
     then: Way,
@@ -115,7 +126,7 @@ impl Plan {
         self.from + self.run
     }
 
-    /// Encodes the plan; never zero, which means that there is no plan.
+    /// Encodes the plan as a word; the word is never zero, since zero means that there is no plan.
     fn to_word(self) -> u64 {
         let ways = [self.before, self.tried, self.then].map(|way| way as u64);
         let bits = ways
@@ -204,12 +215,14 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         Plan::from_word(self.memory[class.0].load(Ordering::Relaxed), first)
     }
 
-    /// Returns a member's report about its last call: the lower bits of the call's number, and its time in nanoseconds.
+    /// Returns the word with a member's report about its last call:
+    /// the lower bits of the call's number, and its time in nanoseconds.
     fn took(&self, member: u32) -> &AtomicU64 {
         &self.memory[CLASSES.next_multiple_of(STEP) + member as usize * STEP]
     }
 
-    /// Begins a call with blocks of `bytes` bytes, when the cells of its first number are free; `finished(n)` is true if all ranks have finished number `n`.
+    /// Begins a call with blocks of `bytes` bytes, when the cells of its first number are free.
+    /// `finished(n)` is true if all ranks have finished number `n`.
     pub fn begin(
         &self,
         (call, bytes): (CallId, u64),
@@ -248,7 +261,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         self.took(self.me).store(word, Ordering::Relaxed);
     }
 
-    /// The mean of the members' reports about a call that rank 0 has ended.
+    /// Returns the mean of the members' reports about a call that rank 0 has ended.
     fn cost(&self, number: u64) -> Option<f32> {
         let words = (0..self.members).map(|rank| self.took(rank).load(Ordering::Relaxed));
         let reports = words.filter(|word| word >> TIME == number << TIME >> TIME);
@@ -264,7 +277,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         if decider.classes.is_empty() {
             decider.classes = vec![Decided::default(); CLASSES];
         }
-        // Memory is cold in several first calls, since the cells are used in turn.
+        // In several first calls the memory is not in the caches, since the cells are used in turn.
         let counts = (call >= COLD).then_some(*measured);
         if let Some(before) = std::mem::replace(&mut decider.before, counts)
             && let Some(cost) = self.cost(before.number)
@@ -303,7 +316,8 @@ const TIME: u32 = 40;
 impl Decided {
     /// Returns the protocol to try next and the number of trials; `None` if the current protocol continues.
     fn next_trial(&mut self, now: Way, first: Way) -> Option<(Way, u64)> {
-        // The other protocol is sampled as often as needed at once; samples of the first one accumulate meanwhile.
+        // The other protocol is sampled now, as often as needed;
+        // samples of the first protocol accumulate meanwhile.
         let missing = self.known.missing(first.other());
         if missing > 0 {
             return Some((first.other(), missing as u64));
@@ -354,7 +368,8 @@ mod tests {
     }
 
     /// Runs the members' calls in a given order and returns the protocols used, per member;
-    /// `which` returns for each call its index in [`CALLS`], and per protocol the numbers it takes, less one, and its cost.
+    /// `which` returns for each call its index in [`CALLS`],
+    /// and per protocol the cost and the number of numbers minus one.
     fn play(
         members: u32,
         order: &[u32],
@@ -394,7 +409,7 @@ mod tests {
     }
 
     proptest! {
-        /// Holds however far the members are ahead of each other, and for any costs.
+        /// The property holds however far the members are ahead of each other, and for any costs.
         #[test]
         fn all_members_go_the_same_way_in_the_same_call(
             members in 2u32..5,

@@ -1,15 +1,18 @@
 //! Routing: the choice of a protocol for an operation's data, and its execution.
 //!
 //! There are three routes: through [`cells`](super::cells), by single copies from the others' memory, or the next component.
-//! Short data go through cells whole. For data that could go through cells in pieces, the protocol is fixed by rank 0,
-//! or measured ([`protocol_choice`](super::protocol_choice)).
+//! Short data go through cells whole.
+//! For data that could go through cells in pieces, rank 0 fixes the protocol,
+//! or [`protocol_choice`](super::protocol_choice) measures it.
 //!
-//! Guarantee: all members use the same route in the same call, and no message is sent for that.
+//! Guarantee: all members use the same route in the same call, and the choice takes no message.
 //! A route depends on arguments that the standard makes equal on all members, on rank 0's config blob, and on plans that all members read equally.
 //!
-//! Protocol: an operation gets its [`Route`], and its numbers in its lane's cells ([`Begun`]), when it is called or started, and may be carried out later;
-//! members make the same calls in the same order, so an operation has the same numbers on all of them.
-//! A measured operation gets its numbers only when the cells of the first one are free, and it blocks until then: so requests are not measured.
+//! Protocol: an operation gets its [`Route`], and its numbers in its lane's cells ([`Begun`]),
+//! when it is called or started, and may be carried out later.
+//! All members make the same calls in the same order, so an operation has the same numbers on all.
+//! A measured operation blocks until the cells of its first number are free,
+//! and only then gets its numbers; so requests are not measured.
 
 use super::large::{self, Large};
 use super::layout::Lane;
@@ -27,9 +30,9 @@ use crate::{Call, CallId, Invocation, Table};
 pub(super) enum Route {
     /// Through cells.
     Cells(Shape),
-    /// By single copies from the others' memory, with this many cell numbers.
+    /// By single copies from the others' memory; the operation uses this number of cell numbers.
     Copies(u64),
-    /// Through several cells or without cells, whichever is measured to be faster.
+    /// Through several cells or without cells, depending on which is measured to be faster.
     Measured(Shape),
 }
 
@@ -37,12 +40,13 @@ pub(super) enum Route {
 pub(super) struct Begun {
     pub(super) route: Route,
     lane: Lane,
-    /// Its first number.
+    /// The first cell number of the operation.
     number: u64,
 }
 
 impl State {
-    /// Returns the route of an operation, or `None` if it is for the next component; the same on all members.
+    /// Returns the route of an operation, or `None` if the next component must serve it;
+    /// the same on all members.
     #[inline]
     pub(super) fn route(&self, lane: Lane, call: &Call) -> Option<Route> {
         let place = self.place.get()?;
@@ -90,12 +94,14 @@ impl State {
             return LongWay(Some(Way::Fragments));
         }
         // Both protocols combine operands in the same order here; the next component does not promise that order.
-        // Data that are only moved can also be sent as messages of the next component: messages choose their own protocol,
-        // and on some machines neither messages nor pieces are faster at every size.
+        // Data that are only moved can also be sent as messages of the next component.
+        // Messages choose their own protocol,
+        // and on some machines messages are faster at some sizes and pieces at others.
         let another_way = || self.copies(place, call).is_some() || moves;
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
-            // Requests are not measured, and where the blocking lane has slices, requests in pieces were slower than the alternative.
+            // Requests are not measured.
+            // If the blocking lane has slices, requests in pieces were slower than the alternative.
             Lane::Nonblocking if is_sliced && another_way() => LongWay(Some(Way::Copy)),
             _ => {
                 let bytes = call.agreed_bytes().unwrap_or(0) as u64;
@@ -169,7 +175,7 @@ impl State {
         outcome
     }
 
-    /// Returns the operation if it travels through cells.
+    /// Returns the operation if it uses cells.
     #[inline]
     pub(super) fn in_cells<'a, W>(
         &'a self,

@@ -1,11 +1,12 @@
 //! The shared segment of a communicator: memory that rank 0 allocates and the others find by its config blob.
 //!
-//! The first line has two counters: of the members that have left (see [`SegmentLease`]), and of the members that can read the others' memory
-//! (see [`CmaAccess`]).
+//! The first line has two counters of members: those that have left (see [`SegmentLease`]),
+//! and those that can read the memory of all others (see [`CmaAccess`]).
 //! The barrier follows, then two sets of cells, for blocking calls and for requests, then the words of [`ProtocolChoice`] if protocols are measured.
 //! The slices are last, since they are long and many communicators never use them.
-//! The layout follows from the config blob and the number of members, so all members compute the same;
-//! and no rank accesses an offset from rank 0 unless the whole range is inside the node's memory.
+//! The layout follows from the config blob and the number of members,
+//! so all members compute the same layout.
+//! No rank accesses an offset from rank 0 unless the whole range is inside the node's memory.
 
 use super::barrier::{Kind, ShmBarrier};
 use super::cells::Cells;
@@ -58,8 +59,9 @@ pub(super) enum Long {
 }
 
 impl Segment {
-    /// Returns true if a call is passed to the next component although there are cells: a scan that must be reproducible,
-    /// since the scan algorithm that runs between nodes computes a different expression than `shm`.
+    /// Returns true if a call is passed on although there are cells:
+    /// a scan that must be reproducible.
+    /// The scan algorithm that runs between nodes computes a different expression than `shm`.
     #[inline]
     pub(super) fn leaves(&self, call: CallId) -> bool {
         self.reproducible && matches!(call, CallId::Scan | CallId::Exscan)
@@ -71,7 +73,8 @@ impl Segment {
         lanes.all(|small| small.cells.are_untouched())
     }
 
-    /// Returns the length of the prefix that may have been written, `None` if it is the whole segment; with `untouched` it is the first line.
+    /// Returns the length of the prefix that may have been written,
+    /// or `None` for the whole segment; with `untouched` it is the first line.
     pub(super) fn used(&self, untouched: bool) -> Option<usize> {
         let mut lanes = self.small.iter().flatten();
         let has_used_slices = lanes.any(|small| small.cells.have_used_slices());
@@ -91,7 +94,8 @@ impl State {
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
         if members.count() <= FEW {
-            // Creating a communicator waits for messages, and mapping these pages meanwhile costs little. Not for many members, which have many pages.
+            // Creating a communicator waits for messages, so mapping these pages costs little.
+            // Pages are not mapped ahead for many members, which have many pages.
             node.map_ahead(config.place, FIRST_USED);
         }
         let left = node.hold(config.place).ok_or_else(outside)?;
@@ -171,7 +175,7 @@ impl State {
         let node = comm.engine().node();
         let barrier = LINE + kind.len(self.members.count());
         let count = self.members.count();
-        // The same size as the rings of messages between cores that share only the last-level cache.
+        // If cores share only the last-level cache, the slices are as long as the message rings.
         let cycled = match node.ring_span() {
             span if span > NEAR => span,
             _ => 0,
@@ -203,14 +207,18 @@ impl State {
     }
 }
 
-/// From this length on, a broadcast between cores that share only the last-level cache uses single copies until measured:
-/// its pieces would touch cells for the first time, and these page faults cost more than the single copies.
+/// From this length on, a broadcast between cores
+/// that share only the last-level cache uses single copies until it is measured:
+/// its pieces would be the first to touch the cells,
+/// and these page faults cost more than the single copies.
 const COPIED_FIRST: u64 = 512 << 10;
 
-/// From this block length on, calls in rows use single copies until measured: each member would write one block per other member to untouched pages.
+/// From this block length on, calls in rows use single copies until they are measured:
+/// each member would write one block per other member to untouched pages.
 const ROWS_COPIED_FIRST: u64 = 64 << 10;
 
-/// The protocol of long data while nothing is measured, by the occupancy of the cores and whether they share only their last cache.
+/// Returns the protocol of long data before measurement,
+/// by the occupancy of the cores and whether they share only their last cache.
 fn usual((occupancy, is_cycled): (Occupancy, bool), call: CallId, bytes: u64) -> Way {
     match occupancy {
         Occupancy::Dedicated if is_cycled && call == CallId::Bcast && bytes >= COPIED_FIRST => {

@@ -6,7 +6,7 @@ use super::params::LongWay;
 use mpi_base::node::ShmOffset;
 use mpi_base::occupancy::Occupancy;
 
-/// In the word of the sizes: the lowest bit of the slice ring's depth.
+/// Bit position of the slice ring's depth in the word of the sizes.
 const SLICES: u32 = 32;
 
 /// The contents of the config blob; an empty blob means that there is no segment.
@@ -28,7 +28,8 @@ impl SegmentConfig {
             self.place.0,
             self.kind as u64,
             self.occupancy as u64,
-            // Both sizes are in one word: with one word more, the message would need bytes in the transport's ring.
+            // Both sizes are in one word;
+            // with one more word, the message would need bytes in the transport's ring.
             self.sizes.cell as u64 | self.sizes.slices << SLICES,
             self.single_copy_from,
             self.pieces_up_to,

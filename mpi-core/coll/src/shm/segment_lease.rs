@@ -1,7 +1,8 @@
 //! Release of a shared segment once no rank accesses it.
 //!
 //! A rank that has passed its last barrier may free the communicator while other ranks still poll the barrier.
-//! So every member increments the first word of the block when it leaves, and rank 0, which owns the memory,
+//! So every member increments the first word of the block when it leaves.
+//! Rank 0, which owns the memory,
 //! frees the block when all have left; until then it is among the [`RetiredBlocks`].
 
 use mpi_base::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,7 @@ use std::cell::Cell;
 pub struct SegmentLease {
     left: Held<AtomicU64>,
     members: u64,
-    /// The block, on rank 0.
+    /// The block; `Some` on rank 0.
     block: Cell<Option<ShmBlock>>,
     /// True if others may access the block after this rank has dropped it.
     outlives: bool,
@@ -28,8 +29,9 @@ impl Drop for SegmentLease {
 }
 
 impl SegmentLease {
-    /// Creates a lease; `block` is `Some` on rank 0. With `outlives`, dropping the lease before [`SegmentLease::end`] leaks the block,
-    /// since some members may use it although the members have not agreed.
+    /// Creates a lease; `block` is `Some` on rank 0.
+    /// With `outlives`, dropping the lease without [`SegmentLease::end`] leaks the block,
+    /// since some members may still use the block although the members have not agreed.
     pub fn new(
         left: Held<AtomicU64>,
         (block, outlives): (Option<ShmBlock>, bool),
@@ -43,14 +45,16 @@ impl SegmentLease {
         }
     }
 
-    /// Ends this rank's use of the block, of which only the first `used` bytes have been written if that is known.
+    /// Ends this rank's use of the block.
+    /// `used`: only the first `used` bytes of the block have been written, if known.
     pub fn end(&self, retired: &RetiredBlocks, used: Option<usize>) {
         let mut block = self.block.take();
         if let (Some(block), Some(used)) = (&mut block, used) {
-            // Searching for written pages and returning them takes most of the time of freeing, and many communicators never touch the last part.
+            // Finding written pages and returning them takes most of the time of freeing,
+            // and many communicators never touch the last part.
             block.is_clean_behind(used);
         }
-        // SYNC POINT shm.left: this rank's last access comes before.
+        // SYNC POINT shm.left: this rank's last access happens before this increment.
         self.left.fetch_add(1, Ordering::Release);
         match block {
             None => retired.sweep(),

@@ -24,7 +24,7 @@ fn job(ranks: u32, occupancy: Occupancy) -> Job {
     job
 }
 
-/// The same with a fixed protocol for long data, where it can be used.
+/// A job with a fixed protocol for long data, if that protocol can be used.
 fn job_with(ranks: u32, occupancy: Occupancy, way: &str) -> Job {
     job(ranks, occupancy).with("coll_shm_protocol", way)
 }

@@ -1,18 +1,25 @@
 //! Waiting for the other ranks of a node.
 //!
-//! With a core per rank the others are about to arrive: the rank spins on the condition for about a microsecond.
-//! When oversubscribed, they cannot arrive before this rank releases its core: it yields at once, polls when it is scheduled in again,
-//! and then spins briefly, since a rank that is still missing runs on another core ([`Waiting::hold_core`]).
-//! With a core per rank, a rank that has spun without success yields too: another program may occupy the core of a rank for which it waits,
-//! and on a free core a yield is cheap.
-//! Then, in both cases, it waits like every MPI call, progressing and finally asleep, so that messages move and a computing rank gets the core.
+//! With a core per rank the other ranks are about to arrive:
+//! the rank spins on the condition for about a microsecond.
+//! When oversubscribed, the others cannot arrive before this rank releases its core.
+//! So it yields at once, polls when it is scheduled in again,
+//! and then spins briefly, since a rank that has not arrived by
+//! then runs on another core ([`Waiting::hold_core`]).
+//! With a core per rank, a rank that has spun without success yields too,
+//! because another program may occupy the core of the awaited rank.
+//! A yield on a free core is cheap.
+//! Then, in both cases, the rank waits as every MPI call does:
+//! it progresses and finally sleeps, so messages move and a computing rank gets the core.
 //!
-//! An operation is written once, over [`Wait`]. A blocking call waits [`Blocking`], inside the only poll of its future,
+//! Each operation is written once, over [`Wait`].
+//! A blocking call waits [`Blocking`], inside the only poll of its future,
 //! so the compiler produces straight-line code; a request returns pending ([`Polled`]) and is polled again by progress.
 //!
 //! A wait cannot complete once a member has died or the communicator is revoked.
 //! A request checks for that whenever it is polled ([`unless_broken`]).
-//! A blocking call checks last, before it sleeps: then the wait returns an error, and the operation leaves with it.
+//! A blocking call checks last, before it sleeps.
+//! The wait then returns an error, and the operation ends with that error.
 //! The check is in the cold part of a wait, so a condition that is already true costs no additional branch.
 //! After such an error no operation of the communicator accesses its memory.
 
@@ -30,20 +37,22 @@ const YIELDS: u32 = 8;
 
 /// A strategy of waiting. A wait returns an error if it cannot complete, because a member has died or the communicator is revoked.
 pub trait Wait: Copy {
-    /// Waits until `done`, which may be called again after it has returned true.
+    /// Waits until `done` returns true; may call `done` again after that.
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<(), Error>;
 
-    /// Waits until `done`, where other ranks on this core may be able to continue before this rank.
+    /// Waits until `done` returns true,
+    /// if other ranks on this core may be able to continue before this rank.
     async fn until_unlike_others(
         self,
         engine: &Engine,
         done: impl FnMut() -> bool,
     ) -> Result<(), Error>;
 
-    /// Spins without creating a future, which costs half as much as a short call. Returns true if `done`.
+    /// Spins without creating a future, which costs half as much as a short call.
+    /// Returns true if `done` became true.
     fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<bool, Error>;
 
-    /// Spins briefly. Returns true if `done`.
+    /// Spins briefly. Returns true if `done` became true.
     fn briefly(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
 }
 
@@ -118,7 +127,7 @@ pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> R
         .poll(&mut Context::from_waker(Waker::noop()))
     {
         Poll::Ready(outcome) => outcome,
-        // The operation also waits for something else, such as a message.
+        // The operation also waits for another event, such as a message.
         Poll::Pending => comm.engine().block_on(operation),
     }
 }
@@ -145,7 +154,7 @@ fn unless_unusable(comm: &Comm, error: Error) -> Result<Error, Error> {
     comm.usable().map(|()| error)
 }
 
-/// Runs an operation that waits [`Polled`]; ends it with an error when it cannot complete otherwise.
+/// Runs an operation that waits [`Polled`]; ends it with an error once it can no longer complete.
 pub async fn unless_broken(
     comm: &Comm,
     operation: impl Future<Output = Result<(), Error>>,
@@ -161,7 +170,7 @@ pub async fn unless_broken(
     .await
 }
 
-/// Waits until `done`; `holds` allows it to hold this core when oversubscribed.
+/// Waits until `done` returns true; with `holds`, the rank may spin when oversubscribed.
 ///
 /// When oversubscribed, the first yield is made inline, since every return after a switch is mispredicted ([`mpi_base::yield_now`]).
 #[inline(always)]

@@ -1,6 +1,7 @@
 //! The barrier suite: properties of every barrier, regardless of its algorithm.
 //!
-//! A component joins with one line per test, which passes a function that makes a job of the given size in which it serves.
+//! A component joins with one line per test:
+//! a function that makes a job of the given size in which the component serves.
 
 use crate::comm::Comm;
 use crate::datatype::Scratch;
@@ -159,7 +160,8 @@ pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
     });
 }
 
-/// Checks that communicators execute their barriers independently of each other, and can be made and freed meanwhile.
+/// Checks that communicators execute their barriers independently of each other,
+/// and that communicators can be made and freed meanwhile.
 pub fn communicators_do_not_meet(job: &Job, rounds: u32) {
     job.run(|engine| {
         let world = engine.world().expect("a world");

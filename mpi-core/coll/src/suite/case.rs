@@ -1,7 +1,8 @@
 //! Random collective calls (from SplitMix64) and their expected results, which each rank computes without communication.
 //!
 //! Every rank's input follows from the case's seed, so a rank knows all inputs and computes its own output from the definition of the call.
-//! Data are 64-bit words; an element of the datatype has one of them, or two with holes around them and a negative lower bound.
+//! Data are 64-bit words. An element of the datatype has one word,
+//! or two words with holes around them and a negative lower bound.
 #![allow(unsafe_code)]
 
 mod neighbours;
@@ -68,7 +69,7 @@ impl Combine {
 pub struct Case {
     call: CallId,
     root: u32,
-    /// By rank; calls with a single count use the first.
+    /// The counts by rank; calls with a single count use the first.
     counts: Vec<i64>,
     ragged: bool,
     combine: Combine,
@@ -201,7 +202,8 @@ impl Case {
         let own = self.input(me, 0, count);
         let send_unless =
             |in_place: bool, words: &[u64]| (!in_place).then(|| self.filled(words).as_send());
-        // All ranks' blocks, contiguous, and the same with only this rank's own block filled in.
+        // The buffer with all ranks' blocks, contiguous,
+        // and the same buffer with only this rank's block filled in.
         let all_blocks = |count: i64| {
             ranks()
                 .flat_map(|r| self.input(r, 0, count))
@@ -370,7 +372,7 @@ impl Case {
                 let words = match (self.call, me) {
                     (Id::Allreduce, _) => self.combined(size, count),
                     (Id::Scan, _) => self.combined(me + 1, count),
-                    // Rank 0's buffer is unchanged.
+                    // Rank 0's buffer is unchanged by an exclusive scan.
                     (_, 0) => words_of(&recv.as_send()),
                     _ => self.combined(me, count),
                 };

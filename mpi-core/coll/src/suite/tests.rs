@@ -90,7 +90,7 @@ impl Flight {
     }
 }
 
-/// Returns `MPI_COMM_WORLD`, a duplicate, and a split of it in which ranks have other numbers.
+/// Returns `MPI_COMM_WORLD`, a duplicate, and a split of it with a different rank order.
 fn communicators(engine: &Engine) -> Vec<Comm> {
     let world = engine.world().expect("a world");
     let twin = engine
@@ -174,7 +174,8 @@ fn a_persistent_collective_started_again_gives_the_same_again() {
             for call in CallId::ALL {
                 let case = Case::random(call, size, &mut random);
                 if case.is_in_place() {
-                    // Not persistent with MPI_IN_PLACE: the first start overwrites the input.
+                    // Cases with MPI_IN_PLACE are not persistent,
+                    // because the first start overwrites the input.
                     continue;
                 }
                 let part = case.part(world.rank());
@@ -250,14 +251,14 @@ fn all_components_together_serve_everything_in_any_order_of_waiting() {
 
 /// A series of blocking calls, by ranks that run ahead of each other in turn.
 fn one_after_another(job: &Job, seed: u64, calls: u32) {
-    // Repetitions of one call, since errors come from state kept from one call to the next.
+    // One call is repeated, since errors come from state that is kept from one call to the next.
     in_a_row(job, seed, calls, |call, random| match random.below(4) {
         0 => CallId::ALL[random.below(CallId::ALL.len() as u64) as usize],
         _ => call,
     });
 }
 
-/// The same; `next` chooses the following call.
+/// Makes a series of blocking calls; `next` chooses the following call.
 fn in_a_row(
     job: &Job,
     seed: u64,
@@ -394,7 +395,7 @@ fn long_calls(sizes: &[u32], calls: u32) {
 
 #[test]
 fn requests_in_shared_memory_end_in_any_order() {
-    // Short and long data with every protocol, with blocking calls among them.
+    // The cases cover short and long data with every protocol, and requests with blocking calls.
     for (cell, occupancy, way) in [
         ("0", "dedicated", "pieces"),
         ("0", "oversubscribed", "pieces"),

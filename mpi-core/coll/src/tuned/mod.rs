@@ -1,7 +1,8 @@
 //! `tuned`: selects the algorithm of every collective from a decision table, by ranks, bytes and oversubscription.
 //!
 //! The table is data ([`rules`]); `coll_tuned_rules` replaces it by a file, and `coll_tuned_<call>_algorithm` forces one algorithm.
-//! The criteria must be equal on all members: the size of the communicator, the bytes that the standard makes equal everywhere,
+//! The criteria must be equal on all members:
+//! the size of the communicator, the byte counts that the standard makes equal,
 //! and whether ranks are oversubscribed, which rank 0 sends to the others when the communicator is made.
 //! An algorithm that reorders operands is skipped if the operator does not commute.
 //! An unreadable table, or the name of an unknown algorithm, ends the job with an error.
@@ -163,7 +164,8 @@ struct TunedModule {
 }
 
 impl TunedModule {
-    /// The algorithm for a call; if no row of the table applies, the first that serves it.
+    /// Returns the algorithm for a call;
+    /// if no row of the table applies, the first algorithm that serves the call.
     fn choose(&self, call: &Call, ranks: u32) -> Option<Algorithm> {
         let bytes = decisive_bytes(call, ranks);
         let steps = self
@@ -246,7 +248,7 @@ fn shown(steps: &[Step], call: CallId) -> String {
             ladder.retain(|(lower, _)| *lower < from);
             ladder.push((from, algorithm));
         }
-        // Below the first step, or without steps, the usual algorithm serves.
+        // Below the first step, or without any steps, the default algorithm serves.
         if ladder.first().is_none_or(|(from, _)| *from > 0) {
             let usual = Algorithm::usual(call, false).filter(|usual| serves(*usual));
             ladder.splice(0..0, usual.map(|usual| (0, usual)));

@@ -15,7 +15,7 @@ struct Rule {
     call: CallId,
     ranks: u32,
     bytes: i64,
-    /// Applies only when oversubscribed: `shared` in the column of cores.
+    /// True if the row applies only when oversubscribed: `shared` in the column of cores.
     shared: bool,
     algorithm: Algorithm,
 }
@@ -73,7 +73,7 @@ impl Rules {
         Ok(Rules(rules))
     }
 
-    /// Describes the rows of a call as sentences; of the rows that apply, the last one counts.
+    /// Describes the rows of a call as sentences; of several rows that apply, the last one is used.
     pub fn explain(&self, call: CallId) -> Vec<String> {
         let rows = self.0.iter().filter(|rule| rule.call == call);
         rows.map(|rule| {

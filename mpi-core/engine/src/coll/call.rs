@@ -14,7 +14,7 @@ use std::rc::Rc;
 #[derive(Clone)]
 pub enum Call {
     Barrier,
-    /// At the root `buf` is read, at every other member it is written.
+    /// The root reads `buf`; every other member writes it.
     Bcast {
         buf: RecvBuf,
         root: u32,
@@ -302,7 +302,7 @@ impl CallSet {
         self.0 & (1 << call as u32) != 0
     }
 
-    /// Returns its operations in the order of [`CallId::ALL`].
+    /// Returns the operations in the set, in the order of [`CallId::ALL`].
     pub fn iter(self) -> impl Iterator<Item = CallId> {
         CallId::ALL.into_iter().filter(move |c| self.contains(*c))
     }

@@ -51,8 +51,9 @@ impl CallSignature {
             | Call::ReduceScatterBlock { op, .. } => signature.op(op),
             _ => signature,
         };
-        // For these calls the standard requires MPI_IN_PLACE at all processes or none (sections 6.8 and 6.10.1); in the others some processes
-        // have no buffer to which it could apply.
+        // The standard requires MPI_IN_PLACE at all processes or none
+        // for these calls (6.8, 6.10.1);
+        // in other calls some processes have no buffer for MPI_IN_PLACE.
         let signature = match call {
             Call::Alltoall { send: None, .. }
             | Call::Alltoallv { send: None, .. }

@@ -1,7 +1,8 @@
 //! `MPIX_Comm_agree`, over messages ([`Agreements`](crate::fault::Agreements)) or in the node's shared memory ([`NodeAgreement`]).
 //!
-//! The agreements of a communicator are numbered when they are called or started, in the same order at all members, and run one after another:
-//! an agreement that is started while others are active waits until they have ended.
+//! Agreements are numbered when they are called or started, in the same order at all members.
+//! They run one after another:
+//! an agreement that is started while others are active waits for their end.
 
 use super::Comm;
 use super::failure_state::FailureState;
@@ -66,8 +67,9 @@ impl<'a> Agreement<'a> {
         self.comm
     }
 
-    /// `MPIX_Comm_agree`: works on a revoked communicator and after the death of any member. The outcome is the same at all living members,
-    /// and afterwards each of them knows that all members that did not contribute are dead.
+    /// `MPIX_Comm_agree`: works on a revoked communicator and after the death of any member.
+    /// The outcome is the same at all living members.
+    /// Afterwards each living member knows that all members that did not contribute are dead.
     pub fn agree_now(self, flag: u32) -> Result<Agreed, Error> {
         let agreements = self.state.agreements();
         let engine = self.comm.engine();
@@ -96,13 +98,14 @@ impl<'a> Agreement<'a> {
         self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
     }
 
-    /// Returns the maximum of the numbers of all living members, the same at each of them, whichever members have died; used to free a shared object.
+    /// Returns the maximum of the living members' numbers, the same at each of them.
+    /// Used to free a shared object.
     pub async fn highest_of_living(self, number: u64) -> Result<u64, Error> {
         let (agreed, _) = self.agree_on(0, number).await?;
         Ok(agreed.number)
     }
 
-    /// As [`Agreement::agree`], with a number; also returns the members of `Comm::all_procs` on whose deaths all agree.
+    /// As [`Agreement::agree`], with a number; also returns the agreed dead of `Comm::all_procs`.
     pub(super) async fn agree_on(
         self,
         flag: u32,
@@ -130,7 +133,8 @@ impl<'a> Agreement<'a> {
         self.conclude(value)
     }
 
-    /// Returns this process's contribution; the lists of dead and acknowledged members are empty where nothing is wrong.
+    /// Returns this process's contribution;
+    /// without failures, the lists of dead and acknowledged members are empty.
     fn contribution(self, flag: u32, number: u64) -> Value {
         let plain = Value {
             flag,
@@ -203,7 +207,7 @@ impl<'a> Agreement<'a> {
         Ok(decision)
     }
 
-    /// Records the dead of a decision as dead. Returns the result and the dead.
+    /// Records the dead members of a decision. Returns the result and the dead members.
     fn conclude(self, decision: Value) -> Result<(Agreed, Vec<ProcId>), Error> {
         let dead: Vec<ProcId> = match decision.dead.contains(&true) {
             false => Vec::new(),
@@ -244,7 +248,8 @@ impl<'a> Agreement<'a> {
 
     /// Returns after every living member has called it; precedes the end of `MPI_COMM_WORLD`.
     ///
-    /// With fault tolerance it makes two agreements. When the second ends at any member, all members know the result of the first,
+    /// With fault tolerance the fence is two agreements.
+    /// When the second ends at any member, all members know the result of the first,
     /// so no member requests that result from a process that has left.
     /// The wait for the second has a time limit, since processes that have left do not reply.
     pub async fn fence_of_living(self) -> Result<(), Error> {

@@ -20,7 +20,7 @@ pub(super) enum Purpose {
 /// The components that were chosen for a communicator, and the number of its next call.
 #[derive(Default)]
 pub(super) struct Chosen {
-    /// Set once all members have agreed.
+    /// The table; set once all members have agreed on it.
     table: OnceCell<Table>,
     purpose: Cell<Purpose>,
     /// The number of the next call; equal at all members.
@@ -79,7 +79,7 @@ impl<'a> CollectiveCalls<'a> {
 
     /// Installs the components; called once, by the call that creates the communicator.
     pub(super) fn install(self, components: Box<dyn Collectives>) {
-        // `set` succeeds, since this is called once.
+        // `set` succeeds, since `install` is called once.
         let _ = self.chosen.table.set(Table::new(components));
     }
 
@@ -107,7 +107,8 @@ impl<'a> CollectiveCalls<'a> {
         outcome
     }
 
-    /// Carries out a fast call, if the first component in order accepts it; otherwise has no effect and returns `None`.
+    /// Carries out a fast call if the first component in order accepts it;
+    /// otherwise does nothing and returns `None`.
     ///
     /// Only for calls of the program, not for calls that a component makes to carry out a call of the program.
     #[inline(always)]
@@ -148,12 +149,13 @@ impl<'a> CollectiveCalls<'a> {
         Ok(self.comm.engine().operations().start(running))
     }
 
-    /// Creates the plan of a persistent operation: the component's state that is kept from one start to the next; `None` if it keeps nothing.
+    /// Creates the plan of a persistent operation: the component's state between starts;
+    /// `None` if it keeps no state.
     pub fn plan(self, call: &Call) -> Option<Rc<dyn Any>> {
         self.components()?.plan(call)
     }
 
-    /// Returns true if a component created the communicator for steps of its calls on another one.
+    /// Returns true if a component created the communicator for steps of calls on another one.
     pub fn is_for_steps(self) -> bool {
         self.chosen.purpose.get() == Purpose::Steps
     }

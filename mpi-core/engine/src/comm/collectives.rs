@@ -53,8 +53,9 @@ pub trait Proposal {
         invitation: &'a [u8],
     ) -> Joint<'a, Box<dyn Collectives>>;
 
-    /// Chooses without communication if the members cannot agree because a member has died: only components that need no set-up serve.
-    /// The members need not make the same choice, since operations of all members fail from then on, whichever component serves them.
+    /// Chooses without communication if a member has died before the agreement:
+    /// only components that need no set-up serve.
+    /// The members' choices may differ, because every operation of all members then fails.
     fn choose_alone(self: Box<Self>) -> Box<dyn Collectives>;
 }
 
@@ -68,7 +69,8 @@ pub trait Collectives: Any {
     /// Starts a nonblocking call.
     fn begin(&self, comm: &Comm, number: i32, call: Call) -> Result<Running, Error>;
 
-    /// Creates the plan of a persistent operation: the component's state that is kept from one start to the next; `None` if it keeps nothing.
+    /// Creates the plan of a persistent operation: the component's state between starts;
+    /// `None` if it keeps no state.
     fn plan(&self, _call: &Call) -> Option<Rc<dyn Any>> {
         None
     }
@@ -84,7 +86,8 @@ pub trait Collectives: Any {
         self.begin(comm, number, call)
     }
 
-    /// Returns the largest [`FastCall::bytes`] of the fast calls that are served, the same at all members; `None` if none are. Called once per [`CallId`].
+    /// Returns the largest [`FastCall::bytes`] that is served, the same at all members.
+    /// `None` if no fast calls are served. Called once per [`CallId`].
     fn takes_fast_call(&self, call: CallId) -> Option<usize>;
 
     /// Carries out a fast call of a kind and size that [`Collectives::takes_fast_call`] accepts.
@@ -95,12 +98,13 @@ pub trait Collectives: Any {
         Ok(())
     }
 
-    /// Returns the eureka line of a component for the communicator, if one has it.
+    /// Returns the eureka line of a component for the communicator, if a component has one.
     fn eureka(&self) -> Option<&dyn EurekaLine> {
         None
     }
 
-    /// Returns the selected components, and the reasons why others were not selected, one fact per line; `mpirun --explain` prints it.
+    /// Returns the selected components and the reasons against the others, one fact per line;
+    /// `mpirun --explain` prints them.
     fn explain(&self, comm: &str) -> Vec<String>;
 
     /// Called when the communicator is freed.

@@ -1,7 +1,8 @@
 //! Creation of a communicator: its members receive its context id and agree on the components that serve it.
 //!
 //! Rank 0 sends one message, the invitation ([`Proposal::invite`]).
-//! If the other members do not know the communicator's number yet, the number precedes the invitation;
+//! If the other members do not know the communicator's number yet,
+//! the number is at the front of the invitation;
 //! a special value reports that rank 0 has no number left ([`context_id`]).
 
 use super::collective_calls::{CollectiveCalls, Purpose};
@@ -90,10 +91,11 @@ impl CollectiveCalls<'_> {
         proposal.agree(self.comm(), &invitation).await
     }
 
-    /// Returns the choice of the members. With fault tolerance, if the death of a member prevented the agreement, chooses without communication,
-    /// so that a death neither keeps MPI from starting nor keeps the living members from communicating.
-    /// If the process that died is a member only of the parent communicator, all members of the new one are alive and need the same choice,
-    /// so the error is returned.
+    /// Returns the choice of the members.
+    /// With fault tolerance, chooses without communication if a death prevented the agreement.
+    /// So a death neither keeps MPI from starting nor keeps the living members from communicating.
+    /// If the dead process is a member of the parent communicator only, returns the error:
+    /// all members of the new communicator are alive then and need the same choice.
     fn or_alone(
         self,
         chosen: Result<Box<dyn Collectives>, Error>,
@@ -118,8 +120,8 @@ impl CollectiveCalls<'_> {
 
     /// Installs the collectives of this communicator.
     fn adopt(self, table: Box<dyn Collectives>) {
-        // The layer above prints the explanation of MPI_COMM_WORLD. Only rank 0 of the job prints: for private communicators of each rank,
-        // such as copies of MPI_COMM_SELF, the other ranks would print the same lines.
+        // The layer above prints the explanation of MPI_COMM_WORLD, so this code does not.
+        // Only rank 0 prints; private communicators of other ranks would give the same lines.
         let (_, serial) = Context::chosen(self.comm().context().number());
         if serial > 1 && self.comm().engine().me() == 0 && self.comm().engine().place().explains() {
             for line in table.explain(&self.comm().label()) {

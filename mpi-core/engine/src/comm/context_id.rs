@@ -1,9 +1,9 @@
 //! Allocation of context ids, the numbers that identify communicators in message headers.
 //!
 //! If all members are of one job, the leader takes the number from its own counter and sends it with the message that creates the communicator.
-//! A leader whose counter is exhausted sends `NONE_LEFT` instead: no member waits for the number without a result,
+//! A leader whose counter is exhausted sends `NONE_LEFT`, so that no member waits for a number,
 //! and all members fail with the same error.
-//! If the members are of several jobs, in which ranks repeat, the number is random.
+//! If the members are of several jobs, whose ranks have the same numbers, the context id is random.
 
 use super::CommError;
 use crate::btl::ProcId;
@@ -49,7 +49,8 @@ impl<'a> ContextIds<'a> {
         serial
     }
 
-    /// Reserves consecutive numbers for communicators that this process leads. Returns the first as the word that is sent to the members.
+    /// Reserves consecutive context ids for communicators that this process leads.
+    /// Returns the first as the word for the members.
     /// `mixed` is true if some members are of other jobs.
     pub(crate) fn next(self, how_many: u32, mixed: bool) -> u64 {
         if mixed {

@@ -1,9 +1,12 @@
 //! Broadcast and MIN-reduction over a group that has no communicator yet.
 //!
 //! The members communicate in a conversation of a communicator to which all of them belong.
-//! Data is broadcast down a tree, in one message if it fits, as it nearly always does; numbers are reduced up the same tree and the result is broadcast.
-//! The tree is flat, so that on an oversubscribed node nearly all members are leaves and reply to the broadcast at once:
-//! each is switched in twice, to receive and reply, and to receive the result. Recursive doubling would need one switch per round.
+//! Data are broadcast down a tree, nearly always in one message.
+//! Numbers are reduced up the same tree, and the result is broadcast.
+//! The tree is flat: on an oversubscribed node,
+//! nearly all members are leaves and reply to the broadcast at once.
+//! A leaf is switched in twice: to receive and reply, and to receive the result.
+//! Recursive doubling needs one switch per round.
 
 use super::{Comm, Conversation};
 use crate::Error;
@@ -118,7 +121,7 @@ impl<'a> ControlGroup<'a> {
 
     /// Element-wise MIN-allreduce of `numbers`.
     ///
-    /// When it returns at any member, all members have called it.
+    /// When `lowest` returns at any member, all members have called it.
     pub async fn lowest(&self, numbers: &mut [u32]) -> Result<(), Error> {
         const NUMBER: usize = size_of::<u32>();
         if self.group.size() == 1 {

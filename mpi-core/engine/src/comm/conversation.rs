@@ -17,12 +17,13 @@ pub struct Conversation {
     comm: Comm,
     plane: Plane,
     tag: i32,
-    /// The members that take part, or `None` for all; the death of any other member does not matter.
+    /// The members that take part, or `None` for all.
+    /// The death of any other member does not affect the conversation.
     among: Option<Group>,
 }
 
 impl Conversation {
-    /// Creates a conversation. All members must pass the same tag, which no other conversation in the plane uses.
+    /// Creates a conversation. All members must pass the same tag, unique within the plane.
     pub fn new(comm: Comm, plane: Plane, tag: i32) -> Conversation {
         Conversation {
             comm,
@@ -55,12 +56,12 @@ impl Conversation {
         self.comm.engine()
     }
 
-    /// Returns the plane of its messages.
+    /// Returns the plane of the conversation's messages.
     pub fn plane(&self) -> Plane {
         self.plane
     }
 
-    /// Returns the tag of its messages.
+    /// Returns the tag of the conversation's messages.
     pub fn tag(&self) -> i32 {
         self.tag
     }
@@ -75,7 +76,7 @@ impl Conversation {
 
     /// Starts sending to `dest`; the future completes when `buf` may be reused.
     pub fn isend(&self, buf: SendBuf, dest: u32) -> Pending {
-        // An internal message needs all members that take part, not only `dest`.
+        // An internal message needs all members that take part, not only `dest`, to be alive.
         let sent = self.usable().and_then(|()| {
             self.comm
                 .p2p()

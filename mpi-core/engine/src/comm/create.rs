@@ -29,7 +29,7 @@ impl<'a> Constructors<'a> {
         self.comm
     }
 
-    /// `MPI_Comm_dup`, without attributes: the caller copies those.
+    /// `MPI_Comm_dup` without attributes, which the caller copies.
     pub async fn dup(self) -> Result<Comm, Error> {
         self.comm.usable()?;
         if self.comm.is_inter() {
@@ -40,13 +40,14 @@ impl<'a> Constructors<'a> {
         control_group.found(Purpose::Program).await
     }
 
-    /// `MPI_Comm_create`: every member of this communicator calls; members of `group` get the new one.
+    /// `MPI_Comm_create`: every member of this communicator calls it;
+    /// the members of `group` get the new communicator.
     pub async fn create(self, group: &Group) -> Result<Option<Comm>, Error> {
         self.comm.usable()?;
         if self.comm.is_inter() {
             return self.comm.inter().create_of_part(group).await;
         }
-        // Disjoint groups are allowed, each with its own first member; a process in no group receives nothing.
+        // Disjoint groups are allowed; a process in no group gets no communicator.
         let conversation = self.comm.internal().conversation();
         self.check_has(group)?;
         self.found_in(&conversation, group, Purpose::Program).await
@@ -54,21 +55,25 @@ impl<'a> Constructors<'a> {
 
     /// Checks that all members of a group are members here.
     ///
-    /// Each caller checks without communication, since with an invalid group no process is certain to take part.
-    /// A collective call checks only after it has drawn its conversation numbers, so that these stay equal to those of members whose group is valid.
+    /// Each caller checks locally: with an invalid group, it is uncertain which processes call.
+    /// A collective call checks after it has drawn its conversation numbers,
+    /// so these stay equal at all members.
     fn check_has(self, group: &Group) -> Result<(), CommError> {
         is_part(group, "the communicator", self.comm.group())
     }
 
-    /// As [`Constructors::create`], for a component that carries out calls of this communicator in steps on parts of it.
+    /// As [`Constructors::create`],
+    /// for a component that executes this communicator's calls in steps on parts of it.
     ///
-    /// No plugin may serve the parts: a plugin that could would serve this communicator itself, and plugins use scarce resources for each communicator.
+    /// No plugin may serve the parts:
+    /// such a plugin would serve this communicator itself, and plugins use scarce resources.
     pub async fn create_for_steps(self, group: &Group) -> Result<Option<Comm>, Error> {
         let conversation = self.comm.internal().conversation();
         self.found_in(&conversation, group, Purpose::Steps).await
     }
 
-    /// `MPI_Comm_create_group`: only members of `group` call; `tag` separates calls that overlap in time.
+    /// `MPI_Comm_create_group`: only the members of `group` call it;
+    /// `tag` separates calls that overlap in time.
     pub async fn create_group(self, group: &Group, tag: i32) -> Result<Option<Comm>, Error> {
         self.comm.only_intra("MPI_Comm_create_group")?;
         self.check_has(group)?;
@@ -76,7 +81,8 @@ impl<'a> Constructors<'a> {
         self.found_in(&conversation, group, Purpose::Program).await
     }
 
-    /// Creates a communicator of the members of `group`, all of which are members of this one; only they take part.
+    /// Creates a communicator of the members of `group`, all of which are members of this one;
+    /// no other member takes part.
     async fn found_in(
         self,
         conversation: &Conversation,

@@ -40,7 +40,8 @@ pub enum CommError {
     Unreachable { why: String },
     /// The program gave the leader of a group invalid arguments for the remote group.
     LeaderError { leader: ProcId, error: LeaderError },
-    /// The other leader announced a message of this many words; no operation of this library sends one of that length.
+    /// The other leader announced a message of `words` words,
+    /// a length that no operation of this library sends.
     Strange { words: u64 },
     /// An internal message is shorter than its receiver expects; `source` is a rank of the communicator.
     Short { source: i32, bytes: u64, due: u64 },

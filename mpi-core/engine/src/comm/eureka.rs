@@ -1,14 +1,17 @@
 //! The eureka line of a communicator: early termination of a parallel search by a flag that any member may raise (`MPIX_Eureka_...`).
 //!
-//! All members open and end a round together. In a round any member may raise the line, and exactly one is notified that it
-//! was first; testing the line costs no message. The carrier of a round is chosen when the round is opened, the same at all members:
+//! All members open and end a round together.
+//! In a round any member may raise the line; exactly one is notified that it was first.
+//! Testing the line costs no message.
+//! The carrier of a round is chosen at its opening, the same at all members:
 //!
 //! * the line of a collective component, such as the one of the hardware barrier ([`EurekaLine`]);
 //! * otherwise a word in the node's shared memory ([`FoundWord`]), which the first such round allocates;
 //! * otherwise there is no carrier, and opening fails with the same error at all members.
 //!
-//! Promise: a member that tests the line after a raise has returned (for example, because the raising member has sent it a message) sees the line
-//! high until the round ends. The end of the round returns which member was first.
+//! Guarantee: if a member tests the line after a raise has returned
+//! (for example, after a message from the raising member),
+//! the line is high until the round ends. The end of the round returns the member that was first.
 
 use super::eureka_word::{FoundWord, Offer};
 use super::{Comm, CommError, ControlGroup};
@@ -19,7 +22,8 @@ use std::rc::Rc;
 
 /// The eureka line of a collective component for a communicator.
 pub trait EurekaLine {
-    /// Opens a round; every member calls. Returns false, at all members alike, if the round needs another carrier.
+    /// Opens a round; every member calls it.
+    /// Returns false, equally at all members, if the round needs another carrier.
     fn begin(&self) -> Result<bool, Error>;
 
     /// Raises the line. Returns true if this member is the first.
@@ -28,7 +32,7 @@ pub trait EurekaLine {
     /// Returns true if a member has raised the line in this round.
     fn is_found(&self) -> Result<bool, Error>;
 
-    /// Ends the round; every member calls, and none returns before all have called.
+    /// Ends the round; every member calls it, and the call returns after all have called it.
     fn end(&self) -> Result<(), Error>;
 }
 
@@ -108,7 +112,8 @@ impl<'a> EurekaCalls<'a> {
         EurekaCalls { comm, state }
     }
 
-    /// `MPIX_Eureka_begin`: opens a round, in which the line is low; every member calls, and it may wait for the others.
+    /// `MPIX_Eureka_begin`: opens a round in which the line is low.
+    /// Every member calls it; it may wait for the others.
     pub fn begin(self) -> Result<(), Error> {
         if self.comm.is_inter() {
             return Err(CommError::Kind {
@@ -154,7 +159,7 @@ impl<'a> EurekaCalls<'a> {
         Ok(first)
     }
 
-    /// `MPIX_Eureka_test`: returns whether a member has raised the line in this round, and whether this one was first. Local.
+    /// `MPIX_Eureka_test`: returns two flags: the line was raised, this member was first. Local.
     pub fn test(self) -> Result<(bool, bool), Error> {
         let round = self.open_round("MPIX_Eureka_test")?;
         let found = match &round.way {
@@ -188,7 +193,7 @@ impl<'a> EurekaCalls<'a> {
             let comm = self.comm.label();
             EurekaError::NotOpen { call, comm }
         })?;
-        // After a finder has died, or the communicator was revoked, the line might never rise.
+        // If the finder has died or the communicator was revoked, the line might never rise.
         self.comm.usable()?;
         Ok(round)
     }

@@ -1,9 +1,12 @@
 //! The eureka line as a word in the node's shared memory, for members on one node.
 //!
 //! Memory: the word, followed by one bit per member, set when the member has left.
-//! The word holds the number of the last round in which the line was raised (upper half) and the raising rank + 1 (lower half).
-//! A member raises the line by a compare-and-swap that replaces the word of an earlier round, so exactly one member per round succeeds. No member
-//! enters a round before all have left the previous one, so no word of a later round is ever seen.
+//! The upper half of the word is the last round in which the line was raised,
+//! the lower half the raising rank + 1.
+//! A member raises the line by a compare-and-swap on the word of an earlier round,
+//! so exactly one member per round succeeds.
+//! No member enters a round before all have left the previous one,
+//! so a member never reads the word of a later round.
 
 use super::Comm;
 use crate::fault::Deaths;
@@ -19,7 +22,8 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offer(u64);
 
-/// Error codes, below any valid address: the first bytes of a node's memory are a header, never a block.
+/// Error codes, below any valid address:
+/// a node's memory begins with a header, so no block has such an address.
 const APART: u64 = 0;
 const FULL: u64 = 1;
 
@@ -47,7 +51,7 @@ pub(super) struct FoundWord {
     memory: Rc<Held<[AtomicU64]>>,
     me: u32,
     procs: Rc<[ProcId]>,
-    /// The allocation, at rank 0.
+    /// The allocation; `Some` at rank 0.
     block: Cell<Option<ShmBlock>>,
     deaths: Rc<Deaths>,
     retired: Rc<RetiredBlocks>,
@@ -91,13 +95,14 @@ impl FoundWord {
         })
     }
 
-    /// Raises the line in this round. Returns true if no other member has before.
+    /// Raises the line in this round. Returns true if no other member has raised it before.
     pub(super) fn raise(&self, round: u32, rank: u32) -> bool {
         let mine = u64::from(round) << NUMBER | (u64::from(rank) + 1);
         let word = &self.memory[0];
         let mut seen = word.load(Ordering::Acquire);
         while seen >> NUMBER != u64::from(round) {
-            // SYNC POINT eureka.raised: a member that sees the line high sees what the first wrote before it raised it.
+            // SYNC POINT eureka.raised:
+            // a member that reads the line high also reads the finder's writes before the raise.
             match word.compare_exchange(seen, mine, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return true,
                 Err(other) => seen = other,

@@ -1,4 +1,4 @@
-//! The failure state of a communicator; empty on most of them.
+//! The failure state of a communicator; it is empty as long as no failure is known.
 
 use super::{Comm, WeakComm};
 use crate::fault::{CommAgreements, FaultError};
@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 #[derive(Default)]
 pub(super) struct FailureState {
     flags: Cell<u8>,
-    /// The number of its failures that the program has acknowledged.
+    /// The number of the communicator's failures that the program has acknowledged.
     acknowledged: Cell<usize>,
     agreements: CommAgreements,
     /// The error of the parent communicator, if this one is a part.
@@ -20,7 +20,7 @@ impl FailureState {
     pub(super) const REVOKED: u8 = 1;
     pub(super) const FAILED: u8 = 2;
 
-    /// Returns true if nothing is wrong.
+    /// Returns true if no failure or revocation is known.
     #[inline(always)]
     pub(super) fn is_none(&self) -> bool {
         self.flags.get() == 0

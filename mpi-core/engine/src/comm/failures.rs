@@ -64,7 +64,7 @@ impl<'a> Failures<'a> {
         })
     }
 
-    /// Returns true if this communicator fails because its parent, of which it is a part, has failed.
+    /// Returns true if this communicator has failed because its parent has failed.
     pub(crate) fn is_broken_from_outside(self) -> bool {
         self.state.outer().is_some()
     }
@@ -77,12 +77,13 @@ impl<'a> Failures<'a> {
         })
     }
 
-    /// Returns the error of an operation that needs the members for which `needed` is true, if some of them have died.
+    /// Returns the error of an operation if some member for which `needed` is true has died.
     pub(super) fn failed(self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
         self.error_about(&self.deaths(), needed)
     }
 
-    /// Returns the error of an operation that needs the members for which `needed` is true, if some of them have died or have left MPI.
+    /// Returns the error of an operation
+    /// if some of its members (`needed` is true for them) have died or left MPI.
     fn gone(self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
         let mut all = self.deaths();
         all.append(&mut self.departures());
@@ -143,7 +144,8 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Called after a member has failed or left: operations that need the member fail from now on, and after a failure all operations of all members.
+    /// Called after a member has failed or left. Operations that need the member fail from now on;
+    /// after a failure, operations of all members fail, too.
     pub(super) fn lost_member(self) {
         self.state.add(FailureState::FAILED);
         if let Some(error) = self.failed(|_| true) {
@@ -152,8 +154,8 @@ impl<'a> Failures<'a> {
         self.interrupt_receives();
     }
 
-    /// Makes the operations on `part` fail when those on this communicator (the whole) fail. Otherwise members of the part would wait
-    /// indefinitely for members at which the whole has failed already, since these do not join.
+    /// Makes the operations on `part` fail when those on this communicator (the whole) fail.
+    /// Otherwise members of the part would wait for members at which the whole has failed.
     ///
     /// Parts are the communicators on which a component takes steps and, while they are being created, communicators of some members.
     pub(crate) fn takes_part(self, part: &Comm) {
@@ -177,8 +179,10 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// While an object is created on `part`, a communicator of some or all members, makes its operations fail when those of this communicator fail:
-    /// members at which this communicator has failed do not reach the later steps, for which the others would wait.
+    /// While an object is created on `part` (a communicator of some or all members),
+    /// fails its operations when this communicator fails.
+    /// Members at which this communicator has failed do not reach the later steps;
+    /// the other members would wait for them.
     pub fn while_making(self, part: &Comm) -> Making {
         self.takes_part(part);
         Making {
@@ -280,12 +284,13 @@ impl<'a> Failures<'a> {
         pml.requests().nudge();
     }
 
-    /// `MPIX_Comm_is_revoked`, as far as this process knows.
+    /// `MPIX_Comm_is_revoked`: returns true if this process knows of a revocation.
     pub fn is_revoked(self) -> bool {
         self.state.has(FailureState::REVOKED)
     }
 
-    /// `MPIX_Comm_get_failed`: returns the members of both sides that this process knows to be dead; later calls only append to the list.
+    /// `MPIX_Comm_get_failed`: returns the known dead members of both sides.
+    /// Later calls append to the list.
     pub fn get_failed(self) -> Group {
         Group::from_procs(self.deaths().into_iter().map(|(proc, _)| proc).collect())
     }

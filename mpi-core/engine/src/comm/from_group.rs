@@ -49,7 +49,7 @@ impl Process<'_> {
         let tag = conversation("intercommunicator", text);
         let made = self.comm_from_group(group, text).await;
         if let (Err(error), Some(Ok(proc))) = (&made, &other) {
-            // The leader of the other group waits for this leader.
+            // The leader of the other group waits for this leader, so this leader sends the error.
             bootstrap.inter().refuse(*proc, tag, error);
         }
         let Some(local) = made? else {

@@ -13,7 +13,7 @@
 //!
 //! If the groups have processes of several jobs, they exchange endpoint addresses first ([`introduce`]).
 //!
-//! Both groups thus compute the same result without further messages.
+//! So both groups compute the same result without further messages.
 
 use super::create::is_part;
 use super::introduce::{self, Introduced};
@@ -44,7 +44,7 @@ const EACH: usize = 3;
 /// The maximum number of ranks of a job.
 const MOST_RANKS: usize = 1 << 24;
 
-/// At a leader, the conversation with the other leader, or why there is none; `None` at the other members.
+/// The leader's conversation with the other leader, or the error; `None` at the other members.
 type Link = Option<Result<(Conversation, u32), LeaderError>>;
 
 impl Side {
@@ -84,17 +84,18 @@ fn names(engine: &Engine, group: &Group) -> Vec<u64> {
         .collect()
 }
 
-/// The other leader's contribution.
+/// The contribution of the other leader.
 struct Met {
     words: U64Buf,
     /// The length that the other leader announced; if no operation of this library sends that many words, `words` is empty.
     len: u64,
-    /// Whether a process of another job is in its group.
+    /// True if a process of another job is in the other leader's group.
     is_mixed: bool,
 }
 
-/// Exchanges contributions with the other leader. Neither leader waits for its own group in between, so a group that fails meanwhile
-/// does not block the other group's leader.
+/// Exchanges contributions with the other leader.
+/// Neither leader waits for its own group in between,
+/// so a failure in one group does not block the other group's leader.
 async fn exchange(
     across: Conversation,
     peer: u32,
@@ -126,7 +127,8 @@ async fn exchange(
     })
 }
 
-/// Returns the maximum length of a contribution, that of a split; a longer one means that the other leader does not call the same function.
+/// Returns the maximum length of a contribution, which is that of a split.
+/// A longer contribution is from a different function.
 fn most_words(engine: &Engine, mixed: bool) -> u64 {
     longest_split(match mixed {
         true => MOST_RANKS,
@@ -139,7 +141,7 @@ fn longest_split(ranks: usize) -> u64 {
     (HEAD + EACH * ranks) as u64
 }
 
-/// Notifies the other leader, when it arrives, that this leader's group has failed; this leader does not wait for it.
+/// Notifies the other leader, without waiting for it, that this leader's group has failed.
 fn refuse(across: Conversation, peer: u32, error: &Error) {
     let engine = across.engine().clone();
     let code = LeaderError::code_of(error);
@@ -187,8 +189,8 @@ async fn meet_other_leader(
     outcome
 }
 
-/// Returns both contributions, the local one first, at every member of both groups. The processes named in them stay known at least
-/// while the third value lives.
+/// Returns both contributions, the local one first, at every member of both groups.
+/// The processes named in them stay known while the third value lives.
 async fn swap(
     local: &Comm,
     leader: u32,
@@ -278,7 +280,7 @@ async fn connect(
     Ok(Some(comm))
 }
 
-/// Creates an intercommunicator between this process and process `proc`, with an id that both know and no other communicator has.
+/// Creates an intercommunicator of this process and `proc`, with an unused id that both know.
 pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm, CommError> {
     let local = engine
         .process()
@@ -309,8 +311,8 @@ impl<'a> InterConstructors<'a> {
         InterConstructors { comm }
     }
 
-    /// Notifies the other leader, which waits on this communicator, that the group that this process would have led
-    /// in [`InterConstructors::create`] has already failed.
+    /// Notifies the other leader, which waits on this communicator, that this process's group
+    /// has failed and will not call [`InterConstructors::create`].
     pub(super) fn refuse(self, peer: u32, tag: i32, error: &Error) {
         refuse(self.between_leaders(peer, tag), peer, error);
     }
@@ -383,7 +385,8 @@ impl<'a> InterConstructors<'a> {
         made.ok_or_else(|| self.comm.p2p().no_rank(i64::from(self.comm.rank())))
     }
 
-    /// Returns the leader's contribution and its conversation with the other leader; the first member of each group leads.
+    /// Returns the leader's contribution and its conversation with the other leader;
+    /// the leader is the first member.
     fn lead(self, link: Conversation, comms: u32, words: Vec<u64>) -> (Vec<u64>, Link) {
         match self.comm.rank() {
             0 => {

@@ -38,7 +38,8 @@ impl<'a> Internal<'a> {
 
     /// Returns a conversation among some members only, identified by the caller's tag.
     pub fn group_conversation(self, tag: i32) -> Conversation {
-        // Tags of numbered conversations count up from zero, these tags count down from the maximum; they collide only after 2 * 10^9 conversations.
+        // Tags of numbered conversations count up from 0, these tags down from the maximum.
+        // The two ranges collide after 2 * 10^9 conversations.
         let tag = i32::MAX - tag.rem_euclid(i32::MAX);
         Conversation::new(self.comm.clone(), Plane::Hidden, tag)
     }
@@ -66,13 +67,13 @@ impl<'a> Internal<'a> {
         coll.barrier(&self.conversation()).await
     }
 
-    /// Precedes disconnecting: returns after every member, on both sides, has called it.
+    /// Returns after every member on both sides has called it; precedes disconnecting.
     /// With fault tolerance, the living members leave together.
     pub async fn farewell(self) -> Result<(), Error> {
         match (self.comm.engine().is_fault_tolerant(), self.comm.is_mixed()) {
             (false, _) => self.farewell_of_all().await,
             (true, false) => self.comm.agreement().agree(0).await.map(drop),
-            // Another job may not be fault tolerant, so its members do not take part in the agreement.
+            // Another job may not be fault tolerant, so no agreement with its members is possible.
             (true, true) => match self.farewell_of_all().await {
                 Err(error) if is_about_deaths(&error) => Ok(()),
                 left => left,

@@ -1,8 +1,10 @@
 //! Exchange of endpoint addresses ("cards") between two groups with processes of several jobs.
 //!
 //! The leader of each group gathers its members' cards, the leaders exchange them, and each broadcasts the other group's cards to its own group.
-//! Then every process can name and reach every other. A process accepts a connection from a process whose card it has not received yet,
-//! since the connecting process proves that it has the accepting process's card ([`Universe`](mpi_transport::universe::Universe)).
+//! Then every process can name and reach every other process.
+//! A process also accepts connections without having the other's card,
+//! since the connecting process proves that it has the card
+//! of the accepting one ([`Universe`](mpi_transport::universe::Universe)).
 
 use super::leader_error::{self, LEADER_ERROR};
 use super::u64_buf::U64Buf;
@@ -73,7 +75,8 @@ pub(super) async fn show_cards(
     ready: Result<(), Error>,
 ) -> Result<Introduced, Error> {
     let engine = local.engine();
-    // A process that cannot be reached sends an empty card, so that no process waits for it; connecting to it fails.
+    // A process that cannot be reached sends an empty card, so that no process waits for it.
+    // Connecting to such a process fails.
     let reachable = engine.ports().reach_other_jobs();
     let gathered = match ready {
         Ok(()) => gather(local, across.is_some()).await,

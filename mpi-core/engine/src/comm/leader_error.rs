@@ -1,7 +1,9 @@
 //! Leader errors: the program gave a leader invalid arguments for the remote group.
 //!
-//! Where the remote side is significant only at the leader (MPI 5.0, sections 7.6.1 and 7.6.2), only the leader sees that the arguments are wrong.
-//! The other members of its group wait for the result of the leaders' exchange, so the leader broadcasts the error instead,
+//! If the remote side is significant only at the leader (MPI 5.0, sections 7.6.1 and 7.6.2),
+//! only the leader detects invalid arguments.
+//! The other members wait for the result of the leaders' exchange,
+//! so the leader broadcasts the error instead,
 //! and all of them fail with the same text.
 
 use super::Comm;
@@ -26,14 +28,16 @@ const MOST: usize = HEAD + LONGEST.div_ceil(WORD);
 impl LeaderError {
     /// The other leader cannot be reached.
     ///
-    /// This and the next two codes are errors that the program did not cause; all other codes are error classes of the caller.
+    /// This code and the next two are errors that the program did not cause;
+    /// all other codes are the caller's error classes.
     pub const LOST: i32 = -1;
     /// A process that the call needs has failed.
     pub const FAILED: i32 = -2;
     /// A communicator that the call uses has been revoked.
     pub const REVOKED: i32 = -3;
 
-    /// The other leader cannot be reached, or no longer over this communicator; the program did not cause the error.
+    /// The other leader cannot be reached at all or over this communicator;
+    /// the program did not cause the error.
     pub(crate) fn lost(error: Error) -> LeaderError {
         LeaderError {
             code: LeaderError::code_of(&error) as i32,

@@ -106,7 +106,7 @@ struct Inner {
     local: Option<Comm>,
     rank: u32,
     name: RefCell<String>,
-    /// The members of other jobs, on both sides.
+    /// The members on both sides that belong to other jobs.
     foreign: Box<[ProcId]>,
     planes: Planes,
     chosen: Chosen,
@@ -158,61 +158,62 @@ impl Comm {
         comm
     }
 
-    /// Returns its point-to-point operations.
+    /// Returns the point-to-point operations of this communicator.
     #[inline(always)]
     pub fn p2p(&self) -> P2p<'_> {
         P2p::new(self, &self.0.planes)
     }
 
-    /// Returns its probes.
+    /// Returns the probes of this communicator.
     #[inline(always)]
     pub fn probes(&self) -> Probes<'_> {
         Probes::new(self, &self.0.planes)
     }
 
-    /// Returns its collective operations.
+    /// Returns the collective operations of this communicator.
     #[inline(always)]
     pub fn collectives(&self) -> CollectiveCalls<'_> {
         CollectiveCalls::new(self, &self.0.chosen)
     }
 
-    /// Returns the operations by which this library's layers communicate among its members.
+    /// Returns the library-internal operations among the members of this communicator.
     pub fn internal(&self) -> Internal<'_> {
         Internal::new(self, &self.0.numbers)
     }
 
-    /// Returns the functions that create a communicator from it.
+    /// Returns the functions that create a communicator from this one.
     pub fn constructors(&self) -> Constructors<'_> {
         Constructors::new(self)
     }
 
-    /// Returns the functions that create an intercommunicator from it, or a communicator from an intercommunicator.
+    /// Returns the functions that create an intercommunicator from this one,
+    /// or a communicator from an intercommunicator.
     pub fn inter(&self) -> InterConstructors<'_> {
         InterConstructors::new(self)
     }
 
-    /// Returns its splits by hardware.
+    /// Returns the splits of this communicator by hardware.
     pub fn hardware(&self) -> HardwareSplits<'_> {
         HardwareSplits::new(self)
     }
 
-    /// Returns its failures and revocation.
+    /// Returns the failures and the revocation of this communicator.
     #[inline]
     pub fn failures(&self) -> Failures<'_> {
         Failures::new(self, &self.0.failure_state)
     }
 
-    /// Returns the agreements of its living members.
+    /// Returns the agreements of the living members of this communicator.
     pub fn agreement(&self) -> Agreement<'_> {
         Agreement::new(self, &self.0.failure_state)
     }
 
-    /// Returns its eureka line.
+    /// Returns the eureka line of this communicator.
     pub fn eureka(&self) -> EurekaCalls<'_> {
         EurekaCalls::new(self, &self.0.eureka)
     }
 
-    /// Returns true if no failure is known, and it is not revoked.
+    /// Returns true if no member's failure is known and the communicator is not revoked.
     #[inline(always)]
     fn is_sound(&self) -> bool {
         self.0.failure_state.is_none()
@@ -242,17 +243,17 @@ impl Comm {
         self.0.context == Context::new(0, context_id::WORLD)
     }
 
-    /// Returns the engine that created it, which lives at least as long.
+    /// Returns the engine that created this communicator and lives at least as long.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
-    /// Returns its context: the same at all members, and different from that of any other living communicator.
+    /// Returns the context: the same at all members, and unique among living communicators.
     pub fn context(&self) -> Context {
         self.0.context
     }
 
-    /// Returns its members; on an intercommunicator, the local group (MPI 5.0, section 7.6).
+    /// Returns the members; on an intercommunicator, the local group (MPI 5.0, section 7.6).
     pub fn group(&self) -> &Group {
         &self.0.group
     }
@@ -274,7 +275,7 @@ impl Comm {
         self.0.name.borrow().clone()
     }
 
-    /// Returns a label for messages to the user: the communicator's name, or if it has none the number of its members.
+    /// Returns a label for messages to the user: the name, or the number of members.
     pub fn label(&self) -> String {
         let name = self.name();
         if !name.is_empty() {
@@ -352,7 +353,7 @@ impl Comm {
         self.0.has_member(proc)
     }
 
-    /// Returns all members of both sides, in the same order at all of them.
+    /// Returns all members of both sides, in the same order at every member.
     fn all_procs(&self) -> Vec<ProcId> {
         let mut all: Vec<ProcId> = self.group().iter().collect();
         if self.is_inter() {
@@ -403,7 +404,7 @@ impl Drop for Inner {
             faults.forget(self.context.number());
         }
         if self.context == Context::new(0, context_id::BOOTSTRAP) {
-            // Messages for a later call of this process may have arrived on the bootstrap communicator already.
+            // Messages for a later call on the bootstrap communicator may be queued: keep them.
             return;
         }
         for plane in Plane::ALL {

@@ -49,7 +49,8 @@ impl<'a> P2p<'a> {
         self.irecv_of_program(buf, source, tag)
     }
 
-    /// As [`P2p::irecv`] after a failure: a receive from a dead process fails at once unless its message has arrived,
+    /// As [`P2p::irecv`] after a failure:
+    /// a receive from a dead process fails at once unless its message has already arrived,
     /// and a receive from any source is interrupted.
     #[cold]
     fn irecv_after_failure(self, buf: RecvTarget, source: i32, tag: i32) -> Result<Req, Error> {
@@ -80,13 +81,14 @@ impl<'a> P2p<'a> {
         self.comm.engine().wait(&req)
     }
 
-    /// Sends a short contiguous message if that is possible at once. If it returns false nothing was sent, and the caller must use [`P2p::send`].
+    /// Sends a short contiguous message if it can be sent at once.
+    /// If not, returns false, and the caller must use [`P2p::send`].
     #[inline]
     pub fn try_send(self, data: &[u8], dest: i32, tag: i32) -> bool {
         if !self.comm.is_sound() {
             return false;
         }
-        // Also false for MPI_PROC_NULL and other negative numbers.
+        // The result is false also for MPI_PROC_NULL and other negative ranks.
         let Some(proc) = self.comm.peers().proc(dest as u32) else {
             return false;
         };
@@ -100,7 +102,7 @@ impl<'a> P2p<'a> {
         };
         let sent = pml.try_send(envelope.context, envelope.source, proc, tag, data);
         if sent {
-            // The message has left already, but it is recorded with the time at which its call began.
+            // The message is already sent, but it is recorded with the start time of its call.
             pml.observe_send(&envelope, data.len() as u64);
         }
         sent
@@ -132,7 +134,7 @@ impl<'a> P2p<'a> {
         }
     }
 
-    /// Returns the number of posted receives of the program, and of its messages that no receive has taken.
+    /// Returns the lengths of the queues of posted receives and of unexpected user messages.
     pub fn queue_lengths(self) -> (usize, usize) {
         self.planes.user().lengths()
     }

@@ -1,4 +1,4 @@
-//! Probes of a communicator: whether a message has arrived, or until one arrives.
+//! Probes of a communicator: a nonblocking probe polls for a message, a blocking one waits for it.
 
 use super::Comm;
 use super::planes::Planes;
@@ -84,7 +84,7 @@ impl<'a> Probes<'a> {
         }
     }
 
-    /// As `in_vain`, for a process that knows of a failure.
+    /// As `in_vain`, after a failure is known.
     #[cold]
     fn in_vain_after_failures(self, source: i32, tag: i32) -> Result<(), Error> {
         let pml = self.comm.engine().pml();

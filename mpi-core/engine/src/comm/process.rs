@@ -104,7 +104,8 @@ impl<'a> Process<'a> {
         drop(world);
     }
 
-    /// Frees the predefined communicators. Must be the last MPI call of the process, or of a period between [`Process::start`] and [`Process::stop`].
+    /// Frees the predefined communicators.
+    /// Must be the last MPI call after [`Process::start`], or of the process.
     pub fn stop(self) {
         self.send_copies();
         self.leave_world();
@@ -118,7 +119,8 @@ impl<'a> Process<'a> {
 
     /// Waits, for a bounded time, until the copies of short messages have been delivered.
     ///
-    /// The fence at the end of the world model completes after every receive has been posted, so no receive can match the copies that remain then.
+    /// All receives were posted before the fence at the end of the world model,
+    /// so copies that remain match no receive.
     fn send_copies(self) {
         const PATIENCE: Duration = Duration::from_secs(2);
         let deadline = Instant::now() + PATIENCE;

@@ -1,6 +1,6 @@
 //! Receives and probes of a recorded or replayed run ([`crate::record`]): their matches are written to the recording or read from it.
 //!
-//! In any other run each of them costs one branch on a plain load.
+//! In a run without recording or replay, each of them costs one branch on a plain load.
 
 use super::{P2p, Probes};
 use crate::Error;

@@ -1,9 +1,10 @@
 //! `MPIX_Comm_shrink`: a new communicator of the living members.
 //!
 //! Protocol, repeated until it succeeds:
-//! 1. all living members agree on the dead members and on the new communicator's id, for which each proposes one of its own;
-//! 2. the living members create the communicator, as any other is created;
-//! 3. they agree on whether all of them have the communicator; if not, another member has died meanwhile, and they start over.
+//! 1. the living members agree on the dead members and on one of the ids that each has proposed;
+//! 2. the living members create the communicator in the usual way;
+//! 3. they agree on whether all of them have the communicator;
+//!    if not, another member has died, and they start over.
 
 use super::{Comm, Constructors};
 use crate::Error;
@@ -30,7 +31,7 @@ impl Constructors<'_> {
             let (all, _) = self.comm().agreement().agree_on(flag, 0).await?;
             match made {
                 Ok(comm) if all.flag & MADE != 0 => return Ok(comm),
-                // No member has died, so another attempt would fail in the same way.
+                // No member has died, so another attempt would fail, too.
                 Err(error) if all.error.is_none() && !is_about_deaths(&error) => return Err(error),
                 _ => {}
             }

@@ -27,7 +27,8 @@ impl<'a> HardwareSplits<'a> {
             .await
     }
 
-    /// Splits into communicators of members confined to the same instance of a kind of hardware; `None` for members that are not confined to one.
+    /// Splits by the instances of a kind of hardware;
+    /// members that are not confined to one instance get `None`.
     pub async fn split_hardware(self, kind: Kind, key: i32) -> Result<Option<Comm>, Error> {
         let color = self.place(&Confinement::of_this_process(), kind);
         self.comm
@@ -58,7 +59,7 @@ impl<'a> HardwareSplits<'a> {
                 .map(|m| m[*kind as usize])
                 .filter(|p| *p != NOWHERE);
             let first = confined.next();
-            // If only some members are confined to an instance, they form a smaller group too.
+            // If only some members are confined to an instance, the group is smaller, too.
             first.is_some_and(|first| {
                 let same = 1 + confined.filter(|p| *p == first).count();
                 same < members().count()

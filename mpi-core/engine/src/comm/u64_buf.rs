@@ -15,7 +15,8 @@ impl U64Buf {
     /// Creates `len` words, all of them zero.
     pub fn new(len: usize) -> U64Buf {
         U64Buf {
-            // A few words per member: without memory for them the process ends, as for a `Vec`.
+            // The buffer has a few words per member;
+            // if memory is exhausted the process ends, as for a `Vec`.
             bytes: Scratch::bytes(len as i64 * WORD)
                 .unwrap_or_else(|_| handle_alloc_error(Layout::new::<u64>())),
         }

@@ -1,4 +1,4 @@
-//! Uniform outcome of connecting two groups, even if members die while they connect.
+//! Uniform outcome of connecting two groups, even if members die meanwhile.
 //!
 //! A member that fails does not have the new communicator, so the others cannot be notified of the failure on that communicator.
 //! Protocol with fault tolerance, once a group has connected or failed to:
@@ -6,7 +6,7 @@
 //! 2. the roots exchange the outcome over their bridge, if both jobs are fault tolerant;
 //! 3. each root passes the result to its group in another agreement.
 //!
-//! Promise: all members of a group succeed, or all fail.
+//! Guarantee: all members of a group succeed, or all fail.
 //! If a root dies between the steps, its group never receives the other group's outcome. The group then fails,
 //! and each member that has the communicator revokes it,
 //! so no process of the other side waits on it.

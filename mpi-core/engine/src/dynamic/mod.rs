@@ -1,8 +1,9 @@
 //! Connecting jobs: `MPI_Open_port`, `MPI_Comm_accept` and `MPI_Comm_connect` (MPI 5.0, section 11.9), which `MPI_Comm_spawn` uses too.
 //!
 //! A port is a random number of one process, and its name contains the endpoint address of that process ([`PortName`]).
-//! The roots of both groups shake hands at the port ([`Ports`]) and then have a communicator of two processes, the bridge,
-//! over which the groups become an intercommunicator as in `MPI_Intercomm_create`.
+//! The roots of both groups shake hands at the port ([`Ports`]).
+//! Then they have a communicator of two processes, the bridge.
+//! The bridge then makes the two groups an intercommunicator, as in `MPI_Intercomm_create`.
 //!
 //! ```text
 //! connecting root                         accepting root
@@ -11,10 +12,10 @@
 //!   CONFIRM  call                     ->                      (or WITHDRAW, if the connect has been given up)
 //! ```
 //!
-//! Promises:
-//! * a closed port refuses at once, in whichever MPI call its process is;
+//! Guarantees:
+//! * a closed port refuses at once, even if its process is in another MPI call;
 //! * if the root's call fails, it fails at all members of its group with the same error;
-//! * no process waits for a root that has given up: an accept proceeds to the next caller.
+//! * no process waits for a root that has given up: an accept continues with the next caller.
 
 pub(crate) mod port_name;
 mod ports;
@@ -44,7 +45,8 @@ impl ProcessPorts<'_> {
         }
     }
 
-    /// `MPI_Close_port`. Returns false if this process has not opened the port. Callers that have not been accepted are refused.
+    /// `MPI_Close_port`. Refuses all callers that are not accepted.
+    /// Returns false if this process has not opened the port.
     pub fn close(self, port: &PortName) -> bool {
         let engine = self.engine;
         let mine = engine.universe().name(engine.me()) == Some(port.owner());
@@ -54,7 +56,7 @@ impl ProcessPorts<'_> {
 }
 
 impl Comm {
-    /// Returns the calls that connect its members with another job.
+    /// Returns the calls that connect the communicator's members with another job.
     pub fn ports(&self) -> PortCalls<'_> {
         PortCalls { comm: self }
     }
@@ -82,7 +84,7 @@ impl PortCalls<'_> {
         self.over_bridge(root, met).await
     }
 
-    /// Called by a member that failed before it could accept, while other members of its group may accept: takes part in the agreement on the outcome.
+    /// Called by a member that failed before it could accept: takes part in the group's agreement.
     pub async fn not_accepted(self, root: u32, error: Error) -> Result<Comm, Error> {
         match self.comm.engine().is_fault_tolerant() {
             true => {
@@ -162,7 +164,7 @@ impl PortCalls<'_> {
         bridge.map_err(|why| self.own_failure(failed(why)))
     }
 
-    /// Returns the failure of the root's own group, if it has failed, or else `otherwise`.
+    /// Returns the failure of the root's own group if the group has failed, otherwise `otherwise`.
     fn own_failure(self, otherwise: LeaderError) -> LeaderError {
         self.comm
             .usable()

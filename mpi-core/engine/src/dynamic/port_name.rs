@@ -1,12 +1,12 @@
-//! The name of a port: the address of its process and its number, in letters, digits, `-`, `_` and `:`, so that it can be printed, written to a file
-//! or passed on a command line.
+//! The name of a port: address of its process, and number, in letters, digits, `-`, `_` and `:`.
+//! So the name can be printed, written to a file or passed on a command line.
 //!
 //! ```text
 //! portcullis1: base64url( owner u64 | number u64 | card )
 //! ```
 //!
-//! The name is a capability: any process that knows it may connect.
-//! Promise: [`PortName::parse`] accepts any text without panicking, and its errors name the defect.
+//! The name is a capability: any process that knows the name may connect.
+//! Guarantee: [`PortName::parse`] accepts any text without a panic, and its errors name the defect.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -64,12 +64,12 @@ impl PortName {
         self.owner
     }
 
-    /// Returns the port's number in that process.
+    /// Returns the port's number in the process that opened the port.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Returns the endpoint address of that process.
+    /// Returns the endpoint address of the process that opened the port.
     pub fn card(&self) -> &Card {
         &self.card
     }

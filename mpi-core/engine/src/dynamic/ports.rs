@@ -1,13 +1,14 @@
 //! The handshake of two roots that have no communicator yet: the ports of this process, and its calls to ports of other processes.
 //!
-//! All messages are active messages of [`Family::Ports`]; a process replies in whichever MPI call it is.
+//! All messages are active messages of [`Family::Ports`]; a process replies during any MPI call.
 //! A handler queues its messages in an outbox for the next progress, since nothing may be sent from inside a delivery.
 //!
 //! This process holds a reference ([`Universe::hold`](mpi_transport::universe::Universe::hold)) to a caller from its KNOCK until the caller is refused
-//! or has replied to the ACCEPT, and to a destination while a message to it is queued:
-//! this process may be disconnecting from either, since jobs may reconnect at once.
-//! If the accepting process closes the connection in order, because it disconnects after an earlier use or leaves MPI, the connecting root sends
-//! KNOCK again; a repeated KNOCK has no effect.
+//! or has replied to the ACCEPT, and to a destination while a message to the destination is queued.
+//! The reference is needed: this process may be disconnecting, and jobs may reconnect at once.
+//! If the accepting process closes the connection
+//! in order (it disconnects after an earlier use, or leaves MPI),
+//! the connecting root sends KNOCK again. A repeated KNOCK has no effect.
 
 use crate::comm::CommError;
 use crate::engine::{Engine, WeakEngine};
@@ -35,7 +36,7 @@ const CONFIRM: Am = Family::Ports.am(3);
 /// Connecting to accepting root: the caller has given up. Header: [port or 0, call].
 const WITHDRAW: Am = Family::Ports.am(4);
 
-/// The maximum number of callers waiting at one port; more are refused.
+/// Maximum number of callers that wait at one port; further callers are refused.
 const MOST_CALLERS: usize = 4096;
 
 /// The ports of a process, and its calls to other ports.
@@ -48,7 +49,7 @@ pub struct Ports {
     taken: RefCell<HashMap<Caller, Taken>>,
     calls: RefCell<HashMap<u64, Call>>,
     outbox: RefCell<VecDeque<(ProcId, Am, Header)>>,
-    /// Processes to release at the next progress.
+    /// Processes whose reference is dropped at the next progress.
     dropped: RefCell<Vec<ProcId>>,
 }
 
@@ -75,7 +76,8 @@ enum CallState {
     Failed(String),
 }
 
-/// Draws a random number that cannot be guessed and that no other communicator has; the bridge between the roots uses it as its context id.
+/// Draws an unpredictable random number that no other communicator has;
+/// the bridge uses the number as its context id.
 fn draw() -> Result<u64, CommError> {
     let random = Key::random().map_err(|error| CommError::Unreachable {
         why: error.to_string(),
@@ -92,7 +94,7 @@ impl Engine {
     }
 }
 
-/// The ports of a process, which exist once it is reachable from other jobs.
+/// The ports of a process, which exist once the process is reachable from other jobs.
 #[derive(Clone, Copy)]
 pub struct ProcessPorts<'a> {
     pub(super) engine: &'a Engine,
@@ -154,7 +156,7 @@ impl Ports {
         Ok(number)
     }
 
-    /// Closes a port that no caller will reach; an accept that waits there fails.
+    /// Closes a port that no caller will reach; an accept on that port fails.
     pub(super) fn fail(&self, number: u64, why: String) {
         if self.close(number) {
             self.failed.borrow_mut().insert(number, why);
@@ -181,7 +183,8 @@ impl Ports {
         }
     }
 
-    /// Releases a process at the next progress: no connection may be closed inside a delivery.
+    /// Drops the reference to a process at the next progress,
+    /// because no connection may be closed inside a delivery.
     fn drop_hold(&self, proc: ProcId) {
         self.dropped.borrow_mut().push(proc);
         self.ask_for_turn();
@@ -200,7 +203,7 @@ impl Ports {
         self.ask_for_turn();
     }
 
-    /// Wakes the calls that wait for a change.
+    /// Wakes the calls that wait for a change of a port or call.
     fn news(&self) {
         if let Some(engine) = self.engine.upgrade() {
             engine.pml().requests().nudge();
@@ -339,7 +342,8 @@ impl Ports {
         let known = calls.get_mut(&call).filter(|known| known.to == from);
         let Some(known) = known else {
             drop(calls);
-            // The call was given up meanwhile, and the accepting root waits for a reply.
+            // This call has been given up, and the accepting root waits for a reply,
+            // so the call is withdrawn.
             if am == ACCEPT {
                 self.say(from, WITHDRAW, [0, call]);
             }

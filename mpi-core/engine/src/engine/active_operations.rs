@@ -1,6 +1,7 @@
 //! Operations that progress polls: the active collective requests, and whether they need polling.
 //!
-//! Nothing that progress polls may wait, so this also records whether the process is inside progress.
+//! An operation must not block inside progress,
+//! so this module also records whether the process is inside progress.
 
 use crate::request::Req;
 use std::cell::{Cell, RefCell};
@@ -10,7 +11,7 @@ use std::cell::{Cell, RefCell};
 pub(super) enum Awaited {
     /// Words in the node's memory, which other ranks of the job store.
     Memory,
-    /// Something that may come from outside the job.
+    /// An event that may come from outside the job.
     Outside,
 }
 
@@ -56,7 +57,8 @@ impl ActiveOperations {
         self.polled.replace(completions) != completions || self.need_polling()
     }
 
-    /// Polls each operation; `has_ended` polls one and returns true if it has completed. Returns true if any has.
+    /// Polls each operation: `has_ended` polls one operation and returns true if it has completed.
+    /// Returns true if any has completed.
     pub fn poll_each(&self, mut has_ended: impl FnMut(&Req) -> bool) -> bool {
         let mut running = std::mem::take(&mut *self.running.borrow_mut());
         let before = running.len();
@@ -94,7 +96,7 @@ impl ActiveOperations {
         self.await_outside.set(self.await_outside.get() + outside);
     }
 
-    /// Ends what [`ActiveOperations::add_polled`] began.
+    /// Ends the polling that [`ActiveOperations::add_polled`] has requested.
     pub fn remove_polled(&self, awaited: Awaited) {
         self.needs_polling.set(self.needs_polling.get() - 1);
         let outside = u32::from(awaited == Awaited::Outside);

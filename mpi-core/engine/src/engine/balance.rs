@@ -3,12 +3,14 @@
 //! When a job starts, and whenever another program needs a core, the kernel may put 12 of 16 ranks on one of two cores;
 //! it rebalances only after some hundred milliseconds.
 //! Until then every operation takes as long as 12 context switches instead of 8.
-//! So a waiting rank from time to time publishes its core on its state page and reads the cores of the other ranks of its node.
-//! If its core has at least two ranks more than another core of its affinity mask, it migrates to that core; the mask itself does not change.
+//! So a waiting rank at intervals publishes its core and reads the cores of the node's other ranks.
+//! If its core has at least two ranks more than another core of its affinity mask, it migrates.
+//! A migration does not change the affinity mask.
 //! The ranks of one core check one after another, so the next rank sees the migration of the one before it.
 //!
 //! A sleeping rank counts on no core; a computing rank counts on the core on which it last waited.
-//! If the kernel moves ranks back, because of other programs for example, the ranks migrate less and less often ([`Moves`]).
+//! If the kernel moves ranks back, for example for another program,
+//! the ranks migrate less and less often ([`Moves`]).
 
 use mpi_base::cpu::processors;
 use mpi_base::mem::Held;
@@ -18,8 +20,8 @@ use mpi_base::state::StatePage;
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
-/// Yields between two checks: `SOON` at first and after a migration. The interval doubles with every check without a migration, up to `RARELY`,
-/// about ten milliseconds.
+/// Yields between two checks: `SOON` at first and after a migration.
+/// The interval doubles with each check without a migration, up to `RARELY` (about 10 ms).
 /// A check reads one cache line per rank, all owned by other cores; with 16 ranks and an interval of 512 it made each operation 2 % slower.
 const SOON: u32 = 8;
 const RARELY: u32 = 2048;
@@ -37,7 +39,7 @@ pub struct Balance {
     every: Cell<u32>,
     left: Cell<u32>,
     moves: Cell<Moves>,
-    /// The cores of this process's affinity mask when it was last read.
+    /// The cores in this process's affinity mask when the mask was last read.
     mask: RefCell<Vec<usize>>,
 }
 
@@ -87,7 +89,7 @@ impl Balance {
             self.left.set(SOON);
             match migrate::to(to) {
                 true => self.tell(Some(to)),
-                // The affinity mask has been changed, for example by another process.
+                // The affinity mask was changed, for example by another process: read it again.
                 false => *self.mask.borrow_mut() = processors().unwrap_or_default(),
             }
         }
@@ -95,7 +97,7 @@ impl Balance {
 
     fn tell(&self, core: Option<usize>) {
         let core = core.and_then(|core| u32::try_from(core).ok());
-        // An unchanged value is not stored again, so the readers keep the cache line.
+        // An unchanged value is not stored again, so that the readers keep the cache line.
         if let Some(mine) = self.pages.get(self.me)
             && mine.core() != core
         {
@@ -112,7 +114,7 @@ fn core_of(page: &StatePage) -> Option<usize> {
 
 /// Returns the least loaded core of the mask, if `mine` has at least two ranks more; ties are broken by `turn`, so that not all ranks choose the same core.
 ///
-/// `cores` lists the core of each rank that is on one.
+/// `cores` lists the core of each rank that counts on a core.
 fn roomier(cores: &[usize], mine: usize, mask: &[usize], turn: usize) -> Option<usize> {
     let last = cores.iter().chain(mask).max()?;
     let mut ranks = vec![0usize; last + 1];
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!(go(&[0, 0, 0, 1], 1, &[0, 1]), None);
         // An idle core is chosen first.
         assert_eq!(go(&[0, 0, 1], 0, &[0, 1, 2]), Some(2));
-        // A bound rank stays.
+        // A rank bound to one core does not migrate.
         assert_eq!(go(&[0, 0, 0, 0], 0, &[0]), None);
         assert_eq!(go(&[0, 0, 0, 0], 0, &[]), None);
     }
@@ -209,14 +211,14 @@ mod tests {
             between.push(until_told());
         }
         assert_eq!(between, [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 2048]);
-        // A rank that has slept is the exception: it counts on a core again.
+        // The exception is a rank that has slept: it must count on a core again soon.
         even.sleeps();
         assert!(!told());
         assert_eq!(until_told(), AWAKE);
     }
 
     proptest! {
-        /// From any placement, ranks that check one after another reach a balanced one and then stay.
+        /// From any placement, ranks that check in turn reach a balanced placement and keep it.
         #[test]
         fn it_ends_evenly(
             mut cores in prop::collection::vec(0usize..6, 1..80),

@@ -1,8 +1,10 @@
 //! Type-indexed storage of an engine for the layers above: one value per type.
 //!
-//! Promise: a value is never moved or removed while the engine lives, so a reference to it is valid as long as a reference to the engine.
+//! Guarantee: a value is never moved or removed while the engine lives,
+//! so references to a value live as long as the engine.
 //!
-//! The values are in an append-only list. Each layer stores one value, fewer than ten in total, and no message path searches the list.
+//! The values are in an append-only list of fewer than ten entries, one per layer.
+//! No message path searches the list.
 
 use std::any::Any;
 use std::cell::OnceCell;

@@ -36,7 +36,8 @@ impl<'a> LongWait<'a> {
         self.engine.operations().ask_attendants(Occasion::Time);
     }
 
-    /// Publishes that a poll of all sources has found nothing, and whether an event from outside the job's ranks could end this wait.
+    /// Publishes that a poll of all sources has found nothing,
+    /// and whether an event from outside the job could end this wait.
     #[cold]
     pub fn publish_quiet(self, threads: Option<&Threads>) {
         let traffic = self.engine.0.pml.bml().traffic();
@@ -77,7 +78,7 @@ impl<'a> LongWait<'a> {
                 doorbells.extend(others.iter().map(|inbox| inbox.doorbell()));
                 match self.engine.0.waiting.descriptors() {
                     Some(sleeper) => sleeper.sleep(&doorbells, nap, descriptors, news),
-                    // If the system does not support that, descriptors are polled between short sleeps.
+                    // If the system cannot wait for both, short sleeps alternate with polls.
                     None => doorbell.sleep(nap.min(SHORT_NAP), news),
                 }
             });

@@ -1,12 +1,13 @@
 //! The engine: the MPI state of one process, as a value.
 //!
-//! It connects the frameworks and owns the two mechanisms that they share: progress and waiting.
+//! The engine connects the frameworks and owns two shared mechanisms: progress and waiting.
 //! A test may create four engines in four threads of one process; in an MPI program `mpi-abi` holds the only engine.
 //!
 //! One thread at a time may use an engine.
-//! Below `MPI_THREAD_MULTIPLE` this is not checked. At that level `mpi-abi` holds one lock around every call,
-//! and the function of [`Waiting::set_relax`] releases it while the engine waits;
-//! several waiting threads share the polling ([`Threads`]).
+//! Below `MPI_THREAD_MULTIPLE` the engine does not check this.
+//! At that level `mpi-abi` holds one lock around every call,
+//! and the function of [`Waiting::set_relax`] releases it while the engine waits.
+//! Several waiting threads share the polling ([`Threads`]).
 
 mod active_operations;
 mod balance;
@@ -145,7 +146,8 @@ impl Engine {
 
     /// Sends the disconnect message to all peers; the last step of MPI in a process, after [`Process::stop`](crate::comm::Process::stop).
     ///
-    /// Dropping the engine does not do it, because a program that leaks a handle keeps the engine to the end of the process.
+    /// Dropping the engine does not disconnect,
+    /// because a program that leaks a handle keeps the engine until the process ends.
     pub fn leave(&self) {
         self.0.pml.bml().leave();
     }

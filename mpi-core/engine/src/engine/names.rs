@@ -13,7 +13,7 @@ impl Engine {
     }
 }
 
-/// The other processes: their names, and the handling of their loss ([`fault`](crate::fault)).
+/// The other processes: their names, and the handling of lost processes ([`fault`](crate::fault)).
 #[derive(Clone, Copy)]
 pub struct Peers<'a> {
     engine: &'a Engine,

@@ -2,7 +2,7 @@
 //!
 //! Nothing called from inside progress may block.
 //!
-//! No caller waits for a background operation, and progress completes it.
+//! A background operation has no caller that waits for it; progress completes it.
 //! A member that failed to create an object completes the object's collective teardown in the background, so that the members that have the object
 //! do not wait for it indefinitely.
 
@@ -84,7 +84,8 @@ impl Operations<'_> {
     /// Creates a request for a collective operation and takes its first steps.
     pub fn start(self, running: Running) -> Req {
         let req = self.engine.0.pml.requests().begin(Body::Coll(running));
-        // The first steps run inside progress like all later ones, so that the same rules hold for all of them.
+        // The first steps run inside progress as all later steps do,
+        // so the same rules apply to all of them.
         let nested = self.engine.0.operations.enter();
         let ended = self.poll_request(&req);
         self.engine.0.operations.leave(nested);
@@ -104,7 +105,8 @@ impl Operations<'_> {
 
     /// Registers an operation that completes through a timer, a file or hardware, possibly without any message.
     ///
-    /// While the token lives, every progress call polls all active operations, not only after a completion, and the job is not declared dead.
+    /// While the returned token lives, every progress call polls all active operations,
+    /// and the job is not declared dead.
     pub fn poll_always(self) -> PollAlways {
         self.polled_for(Awaited::Outside)
     }
@@ -134,7 +136,7 @@ impl Operations<'_> {
         all.replace(under_way);
     }
 
-    /// Calls `hook` from now on, until it is dropped.
+    /// Registers `hook`: progress calls it until its owner drops it.
     pub fn enlist(self, hook: Weak<dyn ProgressHook>) {
         self.engine.0.hooks.add(hook);
     }

@@ -9,7 +9,7 @@ use mpi_base::param::Params;
 use mpi_transport::universe::{Name, Universe};
 use std::sync::Arc;
 
-/// Where this process is: its job, its node and its cores.
+/// The location of this process: its job, its node and its cores.
 pub struct Place {
     me: ProcId,
     size: u32,
@@ -79,7 +79,7 @@ impl Place {
         self.cores
     }
 
-    /// Returns true if the user asked for an explanation of the selection.
+    /// Returns true if the user requested an explanation of the selection.
     pub fn explains(&self) -> bool {
         self.params.get(&EXPLAIN).unwrap_or(false)
     }
@@ -95,7 +95,8 @@ impl Place {
         group.iter().any(|proc| self.universe.is_foreign(proc))
     }
 
-    /// Returns a number that is the same for all processes of this job on this node and differs on any other node and in any other job.
+    /// Returns a number that is the same for all processes of this job on this node.
+    /// No other process has this number.
     pub fn node_id(&self) -> u64 {
         let first_here = self.neighbours.first().copied().unwrap_or(self.me);
         let name = self.universe.name(first_here);

@@ -30,7 +30,7 @@ fn make_steps(engine: &Engine) -> bool {
 }
 
 impl Inner {
-    /// Returns true if [`Engine::progress`] would do nothing at this moment.
+    /// Returns true if [`Engine::progress`] would do no work at this moment.
     #[inline]
     fn is_idle(&self) -> bool {
         self.operations.is_empty() && !self.hooks.are_any() && is_idle(&self.pml)
@@ -38,7 +38,7 @@ impl Inner {
 }
 
 impl Engine {
-    /// Polls everything once. Returns true if anything was done.
+    /// Polls every source of events once. Returns true if any work was done.
     #[inline]
     pub fn progress(&self) -> bool {
         let Inner {
@@ -58,12 +58,14 @@ impl Engine {
         busy
     }
 
-    /// Polls for a call that does not wait, such as `MPI_Test`; programs make such calls in loops.
+    /// Polls once for a call that does not wait, such as `MPI_Test`, which programs call in loops.
     ///
-    /// One call makes several rounds of progress: a message to this process itself takes a few steps, and programs expect it at the first poll.
-    /// A loop whose polls find nothing yields its core from time to time, since the process for which it waits may need that core.
+    /// One call makes several rounds of progress:
+    /// a message to this process itself takes a few rounds, and programs expect it at once.
+    /// A loop whose polls find nothing yields its core at intervals,
+    /// since the awaited process may need that core.
     ///
-    /// Most polls of such a loop only check that progress would do nothing (`Waiting::may_skip_progress`).
+    /// Most polls in such a loop only check that no work is due (`Waiting::may_skip_progress`).
     pub fn poll_once(&self) -> bool {
         let waiting = &self.0.waiting;
         let busy = !(waiting.may_skip_progress() && self.0.is_idle()) && make_steps(self);
@@ -75,7 +77,7 @@ impl Engine {
 
     /// Waits until `done` returns true, progressing; it first spins and then sleeps.
     ///
-    /// `done` may read anything for which this process's doorbell is rung: messages, or words in the node's memory.
+    /// `done` may depend on any event that rings this process's doorbell: a message, or a store.
     /// It may be called again after it has returned true.
     #[inline]
     pub fn wait_until(&self, mut done: impl FnMut() -> bool) {
@@ -123,7 +125,7 @@ impl Engine {
         false
     }
 
-    /// The second part of an iteration, after a poll that has not ended the wait.
+    /// The second part of an iteration of a wait, after a poll that did not end the wait.
     #[inline]
     fn step(&self, waiter: &mut Waiter, busy: bool, mut done: impl FnMut() -> bool) {
         let waiting = &self.0.waiting;
@@ -182,7 +184,8 @@ impl Engine {
         self.0.pml.requests().finish(req)
     }
 
-    /// Abandons an operation whose wait was interrupted, since no thread will wait for it again. Returns the error of its call.
+    /// Abandons an operation whose wait was interrupted, because no thread will wait for it again.
+    /// Returns the call's error.
     #[cold]
     fn give_up_interrupted(&self, req: &Req) -> Error {
         let told = req.peek();
@@ -220,7 +223,8 @@ impl Engine {
         let mut seen = requests.completions().wrapping_sub(1);
         loop {
             self.wait_until(|| {
-                // A future that waits for messages is polled after a completion, one that waits for something else always.
+                // A future that waits for messages is polled after a completion.
+                // A future that waits for another event is polled always.
                 let now = requests.completions();
                 if value.is_none() && (now != seen || self.0.operations.need_polling()) {
                     seen = now;

@@ -1,9 +1,10 @@
-//! Progress hooks: callbacks into components that must run whenever this process makes progress, whatever it waits for.
+//! Progress hooks: component callbacks that run whenever this process progresses, in any MPI call.
 //!
-//! Active operations are polled as requests ([`Operations::start`](super::Operations::start)). A hook is no operation and never completes:
-//! it is a component that must answer other members' messages at any time.
+//! Active operations are polled as requests ([`Operations::start`](super::Operations::start)).
+//! A hook is different: it never completes.
+//! Its component must answer other members' messages at any time.
 //!
-//! Promise: every hook is called after a request of this process has completed, and repeatedly during a long wait.
+//! Guarantee: every hook is called after each completed request, and repeatedly in a long wait.
 //! A hook is removed when its owner drops it.
 
 use std::cell::{Cell, RefCell};
@@ -12,7 +13,7 @@ use std::rc::Weak;
 /// The reason for calling a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// A request of this process has completed, possibly that of a message of the component.
+    /// A request of this process has completed, possibly a request of the component's message.
     Completion,
     /// A long wait is about to sleep.
     Time,
@@ -20,7 +21,7 @@ pub enum Occasion {
 
 /// A component that answers messages of other members at any time.
 pub trait ProgressHook {
-    /// Called inside progress, where nothing may wait.
+    /// Called inside progress; must not wait.
     fn attend(&self, occasion: Occasion);
 }
 

@@ -36,7 +36,7 @@ impl Published<'_> {
         self.engine.0.state.about(&About { requests, ..about });
     }
 
-    /// Publishes on the state page what this process waits for.
+    /// Publishes on the state page the message or event for which this process waits.
     #[cold]
     pub fn waits_about(self, about: &About, requests: u32) {
         self.engine.0.state.about(&About { requests, ..*about });

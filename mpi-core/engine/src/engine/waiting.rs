@@ -11,7 +11,8 @@ use mpi_base::wait::{WaitPolicy, Waiter};
 use mpi_base::yield_now::{Yielded, timed_yield};
 use std::cell::{Cell, OnceCell};
 
-/// How several threads of a process wait in one engine. If each thread has a core, one thread polls for all and the others follow it;
+/// How several threads of a process wait in one engine.
+/// If each thread has a core, one thread polls and the others follow it;
 /// otherwise each thread polls for itself and yields to the others between polls.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
@@ -26,11 +27,11 @@ pub struct Threads {
 /// The result of a thread's last poll in a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Polled {
-    /// The poll has found something, perhaps for other threads.
+    /// True if the poll has found something, possibly for other threads.
     pub busy: bool,
-    /// The thread slept before the poll, so something may have arrived meanwhile.
+    /// True if the thread slept before the poll, so that something may have arrived meanwhile.
     pub slept: bool,
-    /// The thread may yield its core instead of executing a wait step.
+    /// True if the thread may yield its core instead of executing a wait step.
     pub may_yield: bool,
 }
 
@@ -45,17 +46,18 @@ pub enum ThreadStep {
     Yielded(Yielded),
 }
 
-/// The maximum number of consecutive waits that sleep without a yield: the number after a yield that took a time slice of 4 ms.
+/// Maximum number of consecutive waits that sleep without a yield;
+/// it is reached after a yield of 4 ms, one time slice.
 const MOST_WAITS: u32 = 2000;
 
-/// In a program that polls, one of this number of consecutive empty polls makes progress.
+/// In a program that polls, every `COMPLETE`th consecutive empty poll makes progress.
 const COMPLETE: u32 = 16;
 
-/// The wait state of a process: what it does with its core between polls, and the callbacks of the layers above.
+/// The wait state of a process: its use of the core between polls, and callbacks of upper layers.
 pub struct Waiting {
     policy: WaitPolicy,
     occupancy: Occupancy,
-    /// Load balancing; `Some` on an oversubscribed node.
+    /// Load balancing; `Some` if the node is oversubscribed.
     balance: Option<Balance>,
     /// Waits for the doorbell and for transports' descriptors at once; created by the first such sleep.
     descriptors: OnceCell<Option<DescriptorDoorbell>>,
@@ -81,10 +83,12 @@ impl Waiting {
         let occupancy = Occupancy::of(cores.usable, cores.shared_by(ranks));
         let oversubscribed = occupancy == Occupancy::Oversubscribed;
         if oversubscribed {
-            // This process will sleep often, and a fence in every process for each sleep would cost more than one for each message.
+            // This process will sleep often.
+            // A fence in every process for each sleep would cost more than one for each message.
             node.my_inbox().doorbell().ask_for_fences();
         }
-        // With a CPU quota some cores are idle; spreading ranks over them would only use up the quota sooner.
+        // With a CPU quota some cores are idle,
+        // but spreading ranks over them would only exhaust the quota sooner.
         let spreads = oversubscribed && !cores.limited_by_quota();
         let balance = spreads.then(|| Balance::of(node));
         Ok(Waiting {
@@ -120,9 +124,11 @@ impl Waiting {
         }
     }
 
-    /// Called after a yield gave this core to a computing process: the next n waits sleep without a yield, n = yield time / 2 us.
+    /// Called after a yield gave this core to a computing process.
+    /// The next n waits sleep without a yield: n = yield time / 2 us.
     ///
-    /// The first yield after these waits tests whether that process still computes. If that yield takes as long, it costs 2 us per wait.
+    /// The first yield after these waits tests whether that process still computes.
+    /// If it takes as long again, it costs 2 us per wait.
     #[cold]
     pub(super) fn meets_load(&self, took: Yielded) {
         let waits = took.waits_until_next().min(MOST_WAITS);
@@ -165,7 +171,8 @@ impl Waiting {
 
     /// Yields on an oversubscribed node, and migrates this rank if another core has fewer ranks.
     ///
-    /// If a computing process shares the core, returns at once, because a yield would cost a time slice: the caller sleeps instead.
+    /// If a computing process has the core, returns at once,
+    /// because a yield would cost a time slice; the caller then sleeps.
     #[inline(always)]
     pub fn give_core_away(&self) {
         if self.take_beside_load() {
@@ -188,7 +195,8 @@ impl Waiting {
     pub fn spin(&self, done: &mut impl FnMut() -> bool) -> bool {
         /// The number of polls of `done` before the engine makes progress.
         const LOOKS: u32 = 512;
-        /// The number of these polls, from the first on, without a pause between them: a pause takes as long as the transfer of a cache line between cores.
+        /// The number of first polls without a pause in between;
+        /// a pause takes as long as a cache-line transfer between cores.
         const EAGER: u32 = 256;
         if done() {
             return true;
@@ -236,9 +244,10 @@ impl Waiting {
         }
     }
 
-    /// Returns true if the next poll may check for messages in place of progress.
+    /// Returns true if the next poll may only check for messages and make no progress.
     ///
-    /// Every [`COMPLETE`]th consecutive empty poll makes progress all the same, so events that the check does not cover are delayed by a few polls, not lost.
+    /// Every [`COMPLETE`]th consecutive empty poll still makes progress,
+    /// so other events are delayed by a few polls, not lost.
     #[inline]
     pub(super) fn may_skip_progress(&self) -> bool {
         !self.idle.get().is_multiple_of(COMPLETE)
@@ -293,7 +302,7 @@ impl Waiting {
         self.relax.set(relax);
     }
 
-    /// Records the start of a poll before a sleep; `is_new` is true for the first one of a wait.
+    /// Records the start of a poll before a sleep; `is_new` is true for the wait's first such poll.
     pub(super) fn begins_check(&self, now_ns: u64, is_new: bool) {
         self.check_ns.set(now_ns);
         self.slept_waits
@@ -318,7 +327,7 @@ impl Waiting {
         /// The minimum interval between two calls of the watch function ([`Waiting::set_watch`]).
         const OFTEN_NS: u64 = 10_000_000;
         self.give_core_away();
-        // The awaited process may be dead.
+        // The awaited process may be dead, so the watch function is called.
         let now_ns = now_ns();
         if now_ns.saturating_sub(self.watched_ns.get()) >= OFTEN_NS {
             self.watched_ns.set(now_ns);
@@ -364,7 +373,7 @@ mod tests {
         let waiting = Waiting::of(&node, &cores, ranks).unwrap();
         let yields = || waiting.policy_of_next_wait().yields;
         assert_eq!(yields(), WaitPolicy::OVERSUBSCRIBED.yields);
-        // A longer suspension, such as that of a whole virtual machine, leads to no more than the maximum number of waits.
+        // A longer suspension, as of a whole virtual machine, leads to the maximum of waits.
         for (millis, waits) in [(1, 500), (4, 2_000), (4_000, 2_000)] {
             waiting.meets_load(Yielded::micros(1_000 * millis));
             assert!(waiting.is_beside_load());

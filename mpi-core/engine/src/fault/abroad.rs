@@ -1,12 +1,14 @@
 //! Failure notification between jobs: the death of a process is announced to all processes that share a communicator with it,
 //! including processes that have no connection to it.
 //!
-//! * A transport reports a death only to the processes that had a connection to the dead one.
+//! * A transport reports a death only to the processes that had a connection to the dead process.
 //!   Each of them notifies the members of the communicators that it shares with the dead process, in a circulant graph as for a revocation.
 //! * The processes of a fault-tolerant job do the same for a dead process of their own job, which the launcher reports to them.
-//! * Jobs do not complete a connection at the same time, so a death may be older than a communicator with the dead process.
+//! * Two jobs do not complete a connection at the same time,
+//!   so a death may precede a communicator with the dead process.
 //!   Each member that knows of the death announces it again to the new communicator's members.
-//! * A job without fault tolerance ends as a whole, so the loss of one of its processes means the loss of all.
+//! * A job without fault tolerance ends as a whole,
+//!   so the loss of one process means the loss of the whole job.
 //!   A process of a fault-tolerant job has the entry [`SURVIVES`] on its card.
 
 use super::failures::{Affected, Faults, circulant, was_early};
@@ -22,7 +24,8 @@ const SURVIVES: &str = "ft";
 impl Peers<'_> {
     /// Publishes on this process's card that its job is fault tolerant.
     pub(super) fn announce_survival(self) {
-        // Without the entry, as on a full card, other jobs consider the whole job lost with the first death.
+        // Without the entry, for example on a full card,
+        // other jobs consider the whole job lost after the first death.
         let _ = self.engine().universe().put(SURVIVES, &[1]);
     }
 
@@ -43,8 +46,8 @@ impl Peers<'_> {
 }
 
 impl Faults {
-    /// Announces the loss of a process to the members of the communicators that it shares with other jobs, and records the loss of the processes
-    /// that end with it.
+    /// Announces the loss of a process to the members of its communicators with other jobs.
+    /// Also records the loss of the processes that end together with it.
     pub(super) fn notify_other_jobs(&self, gone: ProcId) {
         let Some(engine) = self.engine() else { return };
         let name = engine.peers().name_of(gone);
@@ -98,7 +101,8 @@ impl Faults {
         }
     }
 
-    /// Records the loss of a process whose job has ended with another process. It is not announced: the others conclude it from the first death.
+    /// Records the loss of a process whose job has ended.
+    /// The loss is not announced: other processes infer it from the first death.
     fn lose_fellow(&self, fellow: ProcId, engine: &Engine, first: &str) {
         let name = engine.peers().name_of(fellow);
         if self.notified_abroad.borrow_mut().insert(name) {

@@ -1,8 +1,9 @@
 //! The agreements in which this process takes part: maps messages to algorithm states, and decides how long a state is kept.
 //!
-//! A message of an agreement that this process has not begun is queued until it begins.
-//! Decisions are kept for members that have not received them: the last two of each communicator (no member begins agreement n + 2
-//! before all members have the decision of agreement n), and those of the last [`MOST_RETIRED`] freed communicators.
+//! A message of an agreement that this process has not begun is queued until the agreement begins.
+//! Decisions are kept for members that have not received them: the last two of each communicator,
+//! and those of the last [`MOST_RETIRED`] freed communicators.
+//! Two suffice: no member begins agreement n + 2 before all have the decision of agreement n.
 
 use super::deaths::Deaths;
 use super::era::{Era, Out, Value};
@@ -128,7 +129,7 @@ impl Agreements {
     }
 
     fn keep(&self, key: Key, message: Message) {
-        // Late messages are dropped: their sender has received the decision from another member.
+        // Late messages are dropped: their sender has the decision from another member.
         let later = |other: &Key| other.comm == key.comm && other.number > key.number;
         let late = self.running.borrow().keys().any(later);
         if late || self.retired.borrow().contains(&key.comm) {

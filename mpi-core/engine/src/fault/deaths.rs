@@ -15,8 +15,8 @@ pub(crate) struct Deaths(RefCell<Known>);
 #[derive(Default)]
 struct Known {
     died: Vec<Death>,
-    /// Processes that have left MPI in order. They completed their operations with this process, so they are not failures
-    /// until an operation needs them.
+    /// Processes that have left MPI in order. They completed their operations with this process,
+    /// so they count as failures only when an operation needs them.
     left: Vec<Death>,
     gone: HashSet<ProcId>,
 }

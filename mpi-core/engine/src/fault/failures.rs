@@ -13,8 +13,8 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::{Rc, Weak};
 
-/// The maximum number of remembered revocations (of communicators that this process does not know yet), and of remembered deaths
-/// (of processes that it does not know yet).
+/// Maximum number of remembered revocations of communicators that this process does not know yet,
+/// and of remembered deaths of processes that it does not know yet.
 const MOST_EARLY: usize = 4096;
 
 /// The maximum number of polls for messages of a process before it is declared dead.
@@ -111,7 +111,7 @@ impl Faults {
         self.outbox.is_empty()
     }
 
-    /// Records a death; `known` is true if the other processes are notified of it without this process.
+    /// Records a death; `known` is true if the other processes are notified by another process.
     fn take_death(&self, proc: ProcId, why: &str, known: bool) {
         let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
             return;
@@ -201,10 +201,10 @@ impl Faults {
             return;
         };
         let Some(proc) = engine.universe().proc(Name(name)) else {
-            // Members of a communicator that this process is still creating may know processes that this process does not know yet.
+            // Members of a communicator in creation may know processes unknown to this one.
             return remember(&self.early_deaths, name);
         };
-        // Without fault tolerance, an announcement by a peer does not make this process consider a process of its own job lost.
+        // Without fault tolerance, peers' reports about this process's own job are ignored.
         if proc != engine.me() && (self.tolerant || engine.universe().is_foreign(proc)) {
             let teller = engine.peers().label_of(from);
             engine
@@ -265,7 +265,8 @@ impl Sink for Faults {
         if !self.deaths.is_dead(peer) {
             self.take_death(peer, why, false);
         }
-        // Processes that have left in order are recorded as such. If the job does not survive deaths, none is recorded.
+        // Processes that have left in order are recorded.
+        // In a job that does not survive deaths, no such process is recorded.
         let has_left = self.deaths.is_dead(peer) && !self.deaths.has_failed(peer);
         let is_foreign = |engine: Engine| engine.universe().is_foreign(peer);
         let concerns_others =
@@ -341,7 +342,8 @@ impl Peers<'_> {
         if proc == self.engine().me() || faults.deaths.is_dead(proc) {
             return;
         }
-        // Messages that the process sent before its death are still delivered. One round of progress does not poll all sources, but `pending` does.
+        // Messages that the process sent before its death are still delivered.
+        // One round of progress does not poll all sources, but `pending` does.
         for _ in 0..LAST_LOOKS {
             if !self.engine().progress() && !self.engine().pml().bml().pending() {
                 break;
@@ -356,7 +358,7 @@ impl Peers<'_> {
         self.lose(proc, &why);
     }
 
-    /// Records that an agreement has found that a process is dead, or has left without contributing.
+    /// Records an agreement's result that a process is dead or has left without contributing.
     pub(crate) fn found_dead(self, proc: ProcId) {
         let Some(faults) = self.engine().faults() else {
             return;
@@ -391,7 +393,7 @@ mod tests {
     use super::circulant;
     use std::collections::BTreeSet;
 
-    /// Returns the places that receive an announcement of place 0 if the places in `dead` do not forward it.
+    /// Returns the places that get an announcement of place 0 if places in `dead` do not forward.
     fn reached(size: u32, dead: &[u32]) -> BTreeSet<u32> {
         let mut reached = BTreeSet::from([0]);
         let mut open = vec![0];

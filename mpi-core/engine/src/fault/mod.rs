@@ -6,11 +6,12 @@
 //! The launcher reports it ([`Peers::process_gone`](crate::engine::Peers::process_gone)), a connection ends, or another process announces it;
 //! each process has one append-only list of deaths, in the order in which it learnt of them ([`Faults`]).
 //! A death affects the operations that need the dead process:
-//! * point-to-point operations with the dead process fail, those among living processes continue;
+//! * point-to-point operations with the dead process fail,
+//!   and operations among living processes continue;
 //! * a receive from any source is interrupted and stays pending until the program acknowledges the failure;
 //! * collective operations of every communicator with the dead process as a member fail, the active ones and all later ones.
 //!
-//! Without [`ENABLE`] a death ends the job; the functions exist all the same.
+//! Without [`ENABLE`] a death ends the job; the functions exist nevertheless.
 //! Deaths in other jobs are reported in both cases (`abroad`).
 //!
 //! The functions for the program are in [`comm`](crate::comm); this module accesses communicators through the trait `Affected`:

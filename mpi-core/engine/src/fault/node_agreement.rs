@@ -1,12 +1,15 @@
 //! Agreement in shared memory, for communicators whose members are all on one node.
 //!
-//! Each member writes its contribution into its slot and reads the slots of the others ([`ShmAgreement`]): no messages, and no root that can die.
-//! Each member computes its conclusion from the slots only; these are the same for all members once a round is settled.
+//! Each member writes its contribution into its slot
+//! and reads the others' slots ([`ShmAgreement`]): no messages, and no root that may die.
+//! Each member computes the result from the slots only;
+//! once a round is settled, all members read the same slots.
 //!
 //! The members find the memory by agreements over messages, which also carry one word ([`Value::memory`]):
 //! 1. as long as no memory exists, the first participating member allocates it, if all members are on its node, and contributes the address;
 //!    the decision gives the address to all members;
-//! 2. in the next agreement a member that cannot map the address contributes [`UNUSABLE`]; if no member does, all later agreements use the memory,
+//! 2. in the next agreement, a member that cannot map the address contributes [`UNUSABLE`].
+//!    If no member does, all later agreements use the memory,
 //!    otherwise none does.
 //!
 //! Most communicators agree once or twice, when they are created or freed; they need no memory ([`FIRST`]).
@@ -28,7 +31,7 @@ use std::rc::Rc;
 /// The number of the first agreement in which memory is offered.
 const FIRST: u64 = 2;
 
-/// Contributed by a member that cannot map the offered memory.
+/// The word of a member that cannot map the offered memory.
 const UNUSABLE: u64 = u64::MAX;
 
 /// Words of a slot before the members' bits: the flag together with [`HAS_BITS`]; the number.
@@ -50,7 +53,7 @@ enum Search {
     Nothing,
     /// The members are not all on one node, or its memory is exhausted.
     NotHere,
-    /// This member has offered a block.
+    /// This member has offered a block of its memory.
     Offered(ShmBlock),
     /// The address is known; the value is this member's mapping of it, if it could be mapped.
     Found(Option<NodeAgreement>),
@@ -117,7 +120,7 @@ pub(crate) struct NodeAgreement {
     members: NodeMembers,
     /// The process of each member.
     procs: Rc<[ProcId]>,
-    /// The allocation, at the member that made it.
+    /// The allocation; `Some` at the member that made it.
     block: Cell<Option<ShmBlock>>,
     deaths: Rc<Deaths>,
     retired: Rc<RetiredBlocks>,
@@ -196,9 +199,9 @@ impl NodeAgreement {
         self.members.order();
     }
 
-    /// Returns the first member, from `from` on, that has neither contributed nor died.
+    /// Returns the first member from `from` on that is alive and has not contributed.
     ///
-    /// If nothing is wrong with the communicator, none of its members is known to be dead.
+    /// If `wrong` is false, none of the members is known to be dead.
     #[inline]
     pub(crate) fn settled(&self, number: u64, from: u32, wrong: bool) -> u32 {
         if self.slots.members() > FEW && self.slots.concluded(number).is_some() {
@@ -224,7 +227,7 @@ impl NodeAgreement {
         };
         let many = self.slots.members() > FEW;
         if many && let Some(flag) = self.slots.concluded(number) {
-            // The member that wrote the conclusion wakes the sleeping ones.
+            // The member that wrote the conclusion wakes the sleeping members.
             value.flag = flag as u32;
             return value;
         }

@@ -1,6 +1,7 @@
 //! The send queue of failure messages, until the transports accept them.
 //!
-//! A handler only queues: nothing may be sent from inside a delivery, so the messages wait for the next progress.
+//! A handler only queues messages for the next progress,
+//! because nothing may be sent from inside a delivery.
 //! Nothing is sent to dead processes.
 
 use super::deaths::Deaths;
@@ -54,7 +55,7 @@ impl Outbox {
         };
         let mut moved = false;
         let bml = engine.pml().bml();
-        // Messages to a peer without space stay queued; those to other peers overtake them.
+        // Messages to a peer without space stay queued; messages to other peers overtake them.
         let mut waiting: VecDeque<Unsent> = VecDeque::new();
         let mut full: Vec<ProcId> = Vec::new();
         loop {

@@ -9,9 +9,10 @@
 //!    with the first of those tags: the size of its buffer in bytes; the first start of the sender waits for that reply.
 //!    If the buffer is smaller than the message, both sides fail, in this start and in all later ones, and neither waits for the other;
 //! 3. each partition is sent as a separate message in [`Plane::Partition`](crate::pml::Plane::Partition) with a separate tag as soon as it is ready,
-//!    so that partitions may overtake each other and those of one start never match those of the next.
+//!    so partitions may overtake each other, but never match partitions of another start.
 //!
-//! The two sides may divide the message differently: the sender's partitions are sent, and a partition of the receiver has
+//! The two sides may divide the message differently.
+//! The sender's partitions are sent; a partition of the receiver has
 //! arrived when all of the sender's partitions that overlap it have arrived.
 
 mod error;
@@ -95,7 +96,7 @@ impl Partitioned {
         }
     }
 
-    /// Returns the state-page entry of a process that waits for it.
+    /// Returns the state-page entry of a process that waits for this operation.
     pub(crate) fn about(&self) -> About {
         match self {
             Partitioned::Send(send) => send.about(),

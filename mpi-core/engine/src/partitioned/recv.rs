@@ -137,10 +137,11 @@ impl PartitionedRecv {
         let elements = receiver.buf.elements(partition);
         let size = receiver.buf.whole.datatype().size();
         let (start, end) = (elements.start * size, elements.end * size);
-        // If the sender's partitions are empty, each partition of the receiver waits for all of them.
+        // If the sender's partitions are empty,
+        // each partition of the receiver waits for all of the sender's partitions.
         let touching = match link.bytes {
             0 => 0..parts.len(),
-            // A partition beyond the end of a shorter message also waits for all of them.
+            // A partition beyond the end of a shorter message also waits for all sent partitions.
             bytes if start >= bytes * parts.len() as i64 => 0..parts.len(),
             bytes => (start / bytes) as usize..((end + bytes - 1) / bytes) as usize,
         };
@@ -225,7 +226,8 @@ impl Receiver {
         let (sent, space) = (link.sent(), whole.bytes() as u64);
         let mut parts = self.parts.borrow_mut();
         if sent > space {
-            // Partitions sent before the reply arrived are received and dropped, so that they are not queued and the sender need not wait.
+            // Partitions that were sent before the reply arrived are received and dropped,
+            // so they are not queued.
             if parts.is_empty() {
                 for number in 0..link.partitions {
                     let (nothing, tag) = (whole.slice(0..0), link.base + number as i32);
@@ -274,7 +276,7 @@ impl Receiver {
         complete
     }
 
-    /// Polls until all partitions have arrived; completed ones are not polled again.
+    /// Polls until all partitions have arrived; complete partitions are not polled again.
     fn look(&self) -> Poll<()> {
         let mut parts = self.parts.borrow_mut();
         let mut arrived = self.arrived.get();

@@ -1,8 +1,10 @@
 //! `MPI_Cancel` in a recorded or replayed run: whether the cancellation preceded the match.
 //!
-//! On replay, a cancellation that came too late waits for the match. A receive that was cancelled in time must not match any message before,
-//! so it is posted with a key that matches no message. For a receive with a wildcard its own decision records the cancellation;
-//! for other receives the decision of the cancellation does, which contains the receive's number.
+//! On replay, a cancellation that came too late waits for the match.
+//! A receive that was cancelled in time must not match a message earlier,
+//! so it is posted with a key that matches no message.
+//! A receive with a wildcard records the cancellation in its own decision.
+//! For other receives, the cancellation has a decision, which contains the receive's number.
 
 use super::{Asker, Decision, RecordError, Script};
 use crate::engine::Engine;

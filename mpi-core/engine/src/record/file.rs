@@ -1,7 +1,8 @@
-//! The recording of one rank: a memory-mapped file of words, so that everything written survives however the rank ends.
+//! The recording of one rank:
+//! a memory-mapped file of words, so that all written words survive, however the rank ends.
 //!
-//! Format: `magic, version | rank, size, words...` ([`word`]), each word in the machine's little-endian order; the file may be longer than its contents,
-//! padded with zeroes.
+//! Format: `magic, version | rank, size, words...` ([`word`]), each word little-endian.
+//! The file may be padded with zeroes.
 
 use super::RecordError;
 use super::word::{self, Asker, Decision};
@@ -46,7 +47,7 @@ fn mapped(file: &File, path: &Path, bytes: usize) -> Result<Segment, RecordError
 impl Writer {
     pub(super) fn create(path: &Path, rank: u32, size: u32) -> Result<Writer, RecordError> {
         if let Some(folder) = path.parent() {
-            // On other hosts the folder may not exist yet.
+            // On another host the folder may not exist yet.
             std::fs::create_dir_all(folder).map_err(trouble(path, "made"))?;
         }
         let file = OpenOptions::new()
@@ -109,7 +110,7 @@ impl Writer {
 
     fn set(&self, at: usize, word: u64) {
         if let Some(place) = self.segment.borrow().at::<AtomicU64>(at * 8) {
-            // Words reach the file in the order of their stores, whenever the rank is killed.
+            // Words reach the file in the order of their stores, even if the rank is killed.
             place.store(word, Release);
         }
     }
@@ -117,7 +118,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // An error is ignored: a file that is longer than its contents can be replayed too.
+        // An error is ignored: a file that is longer than its contents can also be replayed.
         let _ = self.file.set_len(self.next.get() as u64 * 8);
     }
 }

@@ -4,14 +4,19 @@
 //! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, whether `MPI_Cancel` precedes the match,
 //! and in which order ranks of one node lock and access windows
 //! (R. Netzer, B. Miller, "Optimal tracing and replay for debugging message-passing parallel programs", Supercomputing 1992).
-//! Each of these is a *decision*. The decisions of each rank are written to one file in the order of the program's calls (`word`, `file`).
-//! On replay a receive with a wildcard is posted for the recorded sender and tag instead, since messages of one sender and tag do not overtake each other;
-//! a receive that was cancelled in time is posted with a key that matches no message.
-//! The other calls wait for the recorded result and return it, or return "nothing yet" at once if that was recorded.
+//! Each such outcome is a *decision*.
+//! The decisions of each rank are in one file, in the order of its calls (`word`, `file`).
+//! On replay, a receive with a wildcard is posted for the recorded sender and tag,
+//! since messages of one sender and tag keep their order.
+//! A receive that was cancelled in time is posted with a key that matches no message.
+//! The other calls wait for the recorded result, or return "nothing yet" at once
+//! if that was recorded.
 //!
-//! Promises: the decision is in the file before the program sees it, and stays there however the rank ends.
-//! Damage to the file is detected before a damaged decision is followed, since a wrong one would let the replay wait for a message that never arrives.
-//! Not covered: the order of calls of several threads of one process (so recorded and replayed runs get a lower thread level), and anything outside MPI.
+//! Guarantees: a decision is in the file before the program sees it, and survives the rank's end.
+//! Damage is detected before a damaged decision is used,
+//! because a wrong decision would let the replay wait indefinitely.
+//! Not covered: the order of calls of several threads
+//! (so recorded and replayed runs get a lower thread level), and events outside MPI.
 
 mod cancel;
 mod file;
@@ -73,7 +78,7 @@ pub enum RecordError {
         size: u32,
         now: (u32, u32),
     },
-    /// The program makes another call than in the recording.
+    /// The program makes a different call than in the recording.
     Diverged {
         rank: u32,
         number: usize,
@@ -159,7 +164,7 @@ pub struct Script {
 enum Mode {
     Record {
         writer: Writer,
-        /// Unmatched receives, and the index of each one's decision.
+        /// Unmatched receives, each with the index of its decision.
         open: RefCell<HashMap<ReqId, usize>>,
         /// The decision of the receive that is being posted.
         posting: Cell<Option<usize>>,
@@ -238,7 +243,7 @@ impl Script {
     /// Called before a receive with this key is posted. Returns the key to post.
     pub(crate) fn posts(&self, key: Key) -> Result<Key, RecordError> {
         if key.source() != ANY_SOURCE && key.tag() != ANY_TAG {
-            // After 2^32 receives the numbers saturate and no longer distinguish receives.
+            // After 2^32 receives the numbers saturate, and later receives are not distinguished.
             self.plain.set(self.plain.get().saturating_add(1));
             return Ok(match &self.mode {
                 Mode::Replay { cancelled, .. } if cancelled.contains(&self.plain.get()) => nobody(),
@@ -289,7 +294,7 @@ impl Script {
         }
     }
 
-    /// Returns the number of this receive without a wildcard, from 1, or 0 if it is not numbered.
+    /// Returns the number of a receive without a wildcard, from 1, or 0 if it is not numbered.
     fn plain_number(&self, id: ReqId) -> u32 {
         let Mode::Record { plain, .. } = &self.mode else {
             return 0;
@@ -355,7 +360,7 @@ impl Script {
         Ok(())
     }
 
-    /// Returns the indices that were complete in the recording, or `None` if none were.
+    /// Returns the indices of the requests complete in the recording, or `None` if none was.
     pub fn places(&self, asker: Asker) -> Result<Option<Vec<usize>>, RecordError> {
         match self.next(asker)? {
             Decision::Nothing { .. } => Ok(None),
@@ -407,7 +412,7 @@ impl Script {
         }
     }
 
-    /// Returns the next decision, which must be of this call.
+    /// Returns the next decision, which must belong to the same kind of call.
     fn next(&self, asker: Asker) -> Result<Decision, RecordError> {
         let Mode::Replay {
             decisions,

@@ -58,15 +58,15 @@ impl fmt::Display for Asker {
 /// The outcome of such a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// A receive that has not matched a message, or never did.
+    /// A receive that has not matched a message yet, or never matched one.
     Open,
     /// A message from this rank of the communicator, with this tag.
     From { source: u32, tag: i32 },
-    /// Nothing had completed or arrived, this number of times in a row.
+    /// No request was complete or no message had arrived, this number of times in a row.
     Nothing { times: u32 },
-    /// The request at this index of the array was complete; for calls on all requests, all of them were.
+    /// The request at this index of the array was complete; for calls on all requests, all were.
     Place(u32),
-    /// This number of [`Decision::Place`]s follow.
+    /// The decision is followed by this number of [`Decision::Place`]s.
     Several(u32),
     /// The receive was cancelled. `plain` is the number, from 1, of a receive without a wildcard; 0 for a receive with a wildcard.
     Cancelled { plain: u32 },
@@ -112,7 +112,8 @@ pub(super) fn encode(asker: Asker, decision: Decision, at: usize) -> u64 {
     checked(code | (asker as u64) << 4 | u64::from(value) << 8, at)
 }
 
-/// Encodes the second word of a decision about a message, which is word `at` of the file; the tag is 0 while there is no message.
+/// Encodes the second word of a decision about a message, word `at` of the file;
+/// the tag is 0 without a message.
 pub(super) fn encode_tag(asker: Asker, decision: Decision, at: usize) -> u64 {
     let tag = match decision {
         Decision::From { tag, .. } => tag as u32,
@@ -123,7 +124,8 @@ pub(super) fn encode_tag(asker: Asker, decision: Decision, at: usize) -> u64 {
 
 /// Decodes the words of a file; `first` is the index of the first one. On failure, returns the index of the damaged word.
 ///
-/// Trailing zeroes are padding. If the last decision lacks its second word it is dropped: the rank was killed before the program saw it.
+/// Trailing zeroes are padding.
+/// A last decision without its second word is dropped: the program has not seen it.
 pub(crate) fn decode(words: &[u64], first: usize) -> Result<Vec<(Asker, Decision)>, usize> {
     let end = words.iter().rposition(|&word| word != 0);
     let mut words = (first..).zip(&words[..end.map_or(0, |last| last + 1)]);

@@ -1,13 +1,17 @@
 //! Tracing: this process's messages and calls, written to its [event ring](mpi_base::node::EventRing) for `mpirun --trace`.
 //!
-//! Messages carry no additional header for tracing. Messages of one sender, context and tag match in the order in which they were sent
-//! (MPI 5.0, section 3.5), so counting them by (context, source, destination, tag) gives a message the same number on both sides.
+//! Messages carry no header for tracing.
+//! Messages with the same sender, context and tag match in the order in which they were sent
+//! (MPI 5.0, section 3.5). So counts
+//! by (context, source, destination, tag) give a message the same number on both sides.
 //! Counters are kept for up to `KEYS` keys; messages of later keys have number 0, and the trace has no arrow to them.
 //!
-//! Reading the clock is the largest cost, so a message that a call sends before any other event gets the start time of the call,
+//! Reading the clock is the largest cost.
+//! So a message that is the first event of a call gets the start time of the call,
 //! and the call and the message share a cell of the ring.
 //!
-//! Callers: `Comm` and `ob1` record messages, `Comm` collective operations, a hardware barrier its wire, `mpi-abi` calls.
+//! Callers: `Comm` and `ob1` record messages, `Comm` records collective operations,
+//! a hardware barrier its wire, and `mpi-abi` calls.
 //! Without tracing there is no `Trace`, and each of these places is one branch on a plain load.
 
 use crate::coll::CallSignature;
@@ -48,7 +52,8 @@ type Counted = (Context, i32, i32);
 #[derive(Default)]
 struct Counters {
     all: HashMap<Counted, u64>,
-    /// The latest key, whose count is ahead of the map's: the next message usually has the same key.
+    /// The latest key with its count, which is newer than the map's.
+    /// The next message usually has the same key.
     latest: Option<(Counted, u64)>,
 }
 

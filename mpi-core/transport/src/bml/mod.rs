@@ -4,8 +4,11 @@
 //! The transport of the highest exclusivity that reaches the peer is used.
 //! If it is a network, all networks that reach the peer are bonded (`multirail`): they share long messages, and if one fails the others carry its messages.
 //!
-//! A transport whose poll is a system call ([`Info::poll_is_syscall`](crate::btl::Info::poll_is_syscall)) is polled on each call only while the other transports are idle,
-//! so a rank that communicates through shared memory does not pay for its TCP connections (`poll_throttle`).
+//! If a poll of a transport is a system call
+//! ([`Info::poll_is_syscall`](crate::btl::Info::poll_is_syscall)),
+//! every progress call polls that transport only
+//! while the other transports are idle (`poll_throttle`).
+//! So a rank that communicates through shared memory does not pay for its TCP connections.
 
 mod multirail;
 mod poll_throttle;
@@ -40,7 +43,8 @@ pub static SHARE: Param<bool> = Param::new(
 /// A transport of this process.
 struct Carrier {
     btl: Rc<dyn Btl>,
-    /// True if the transport is polled: from the start if it listens, otherwise from its first route on.
+    /// True if the BML polls this transport:
+    /// from the start if the transport listens, otherwise from its first route on.
     polled: Cell<bool>,
     /// The transport's index among the links of the network bond; `None` if it is not a network.
     link: Option<usize>,
@@ -50,15 +54,17 @@ struct Carrier {
 pub struct Bml {
     me: ProcId,
     carriers: Vec<Carrier>,
-    /// The bond, if this process has several networks. `mixes`: it combines networks of different kinds.
+    /// The bond, if this process has several networks.
+    /// `mixes`: the bond combines networks of different kinds.
     networks: Option<Rc<Multirail<Rc<dyn Btl>>>>,
     mixes: bool,
-    /// Number of transports at the front whose poll is no system call.
+    /// Number of transports at the front of `carriers` whose poll is no system call.
     cheap: usize,
     throttle: PollThrottle,
     /// Ranks of the job are below this number, processes of other jobs at or above it.
     job_size: u32,
-    /// Transports to processes of other jobs, added while the job runs. `has_joined`: one exists.
+    /// Transports to processes of other jobs, added while the job runs.
+    /// `has_joined`: at least one was added.
     joined: RefCell<Vec<Rc<dyn Btl>>>,
     has_joined: Cell<bool>,
     /// The handlers of active messages that are not point-to-point messages.
@@ -182,7 +188,9 @@ impl Bml {
         }
     }
 
-    /// Returns the names of the transports that reach a peer, if any, and why those queried before them do not. Queries in the order of [`Bml::route`]; used for explanations.
+    /// Returns the names of the transports that reach a peer,
+    /// and why the transports queried before them do not.
+    /// The query order is that of [`Bml::route`]. Used for explanations.
     pub fn survey(&self, peer: ProcId) -> (Option<String>, Vec<Rejection>) {
         let mut rejections = Vec::new();
         let found = self.ask(peer, &mut rejections);
@@ -327,7 +335,8 @@ impl Bml {
         look(&all, &doorbells)
     }
 
-    /// Returns the longest sleep that loses no time, if the descriptors of some transport may miss a message.
+    /// Returns the longest sleep that delays no message,
+    /// if the descriptors of some transport may miss a message.
     pub fn longest_sleep(&self) -> Option<Duration> {
         let each = self.btls().filter_map(|btl| btl.capabilities().wakeup);
         each.filter_map(|wakeup| wakeup.longest_sleep()).min()
@@ -342,7 +351,7 @@ impl Bml {
         all.fold(Traffic::InMemory, Traffic::and)
     }
 
-    /// Calls `what` for all transports with connections, those to other jobs last.
+    /// Calls `what` for each transport with connections; transports to other jobs come last.
     fn each(&self, what: impl Fn(&dyn Connections)) {
         let joined = self.joined.borrow().clone();
         let all = self.btls().chain(&joined);
@@ -371,7 +380,8 @@ impl Bml {
             pending |= self.joined.borrow().iter().any(|btl| btl.pending());
         }
         if pending {
-            // The next poll must cover every transport, since any of them may have reported it.
+            // The next poll must cover every transport,
+            // since any transport may have reported the message.
             self.attend();
         }
         pending || self.handlers.pending()

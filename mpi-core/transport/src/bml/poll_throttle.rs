@@ -1,8 +1,9 @@
 //! Rate limit of polls that are system calls.
 //!
-//! Such a poll takes longer than a whole message through shared memory.
-//! So it runs on each call only after [`CALM`] polls of shared memory without a message, about two microseconds;
-//! until then once per [`PAUSE`], so that steady traffic through shared memory does not starve the other transports.
+//! A poll by a system call takes longer than a whole message through shared memory.
+//! So it runs on each call only after [`CALM`] shared-memory polls without a message (about 2 us).
+//! Before that it runs once per [`PAUSE`],
+//! so that steady traffic through shared memory does not starve the other transports.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

@@ -128,7 +128,7 @@ fn metered(meters: &[(u32, u64)]) -> (Bond, Bond, Vec<Arc<AtomicU64>>) {
 /// Reassembles a large message from its fragments, and records notes about links.
 #[derive(Default)]
 struct Assembly {
-    /// At the receiver the data that have arrived, at the sender the data to send.
+    /// The receiver's copy of the data that have arrived, or the sender's data.
     data: RefCell<Vec<u8>>,
     came: Cell<usize>,
     /// Number of bytes sent again.
@@ -332,7 +332,8 @@ fn a_lost_piece_leaves_no_gap() {
     let peer = endpoint(&from, 1);
     // Many times the number of bytes that may be sent without an acknowledgement.
     let (mut left, limit) = (64 << 20, Instant::now() + Duration::from_secs(30));
-    // Pieces are sent until the sender has reported the dead link: the other link may carry nearly all of them.
+    // Pieces are sent until the sender has reported the dead link,
+    // because the other link may carry nearly all of them.
     while left > 0 || here.notes.borrow().is_empty() {
         assert!(
             Instant::now() < limit,
@@ -388,7 +389,7 @@ fn when_the_last_link_is_gone_both_ends_are_named_with_every_reason() {
     assert_eq!(again, Err(SendError::PeerGone));
 }
 
-/// A link that works, or has died and has not reported that yet.
+/// A link that works, or a link that has died and has not reported its death yet.
 struct Mortal {
     is_dead: bool,
 }
@@ -479,7 +480,7 @@ fn neighbours_who_talk_through_memory_hardly_look_at_their_sockets() {
             looks: looks[usize::from(poll_is_syscall)].clone(),
         }) as Transport
     };
-    // The TCP-like transport first, so that the order is the layer's own.
+    // The TCP-like transport is first in the list, so the test also covers the sorting of the BML.
     let all = vec![transport(true, &silent), transport(false, &talking)];
     let bml = Bml::new(0, 2, all, true);
     let sink = Keep::default();

@@ -1,7 +1,8 @@
 //! Dispatch of active messages to the layers that own them.
 //!
-//! The handler numbers are divided into families of [`FAMILY_SIZE`]. Each layer above the transports owns one,
-//! numbers its messages within it ([`Family::am`]); no other layer knows their meaning.
+//! The handler numbers are divided into families of [`FAMILY_SIZE`].
+//! Each layer above the transports owns a family,
+//! and numbers its messages within the family ([`Family::am`]); no other layer knows their meaning.
 //! Ob1 and the bond have fixed families; any other layer registers a handler with [`Registry::register`].
 //!
 //! The family of point-to-point messages is recognised by one comparison, before any lookup.
@@ -12,7 +13,8 @@ use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Handler numbers per family; the same number of further ones are marked [`OVERTAKES`].
+/// Handler numbers per family without [`OVERTAKES`];
+/// each family has the same number of handler numbers with it.
 pub const FAMILY_SIZE: u8 = 16;
 const FAMILIES: usize = (OVERTAKES / FAMILY_SIZE) as usize;
 
@@ -56,7 +58,8 @@ pub trait AmHandler: Sink {
         false
     }
 
-    /// Returns true if [`AmHandler::turn`] would make progress without a new message; called right before the process sleeps.
+    /// Returns true if [`AmHandler::turn`] would make progress without a new message.
+    /// Called right before the process sleeps.
     fn pending(&self) -> bool {
         false
     }
@@ -68,12 +71,13 @@ pub struct Registry {
     handlers: [OnceCell<Rc<dyn AmHandler>>; FAMILIES],
     /// Number of outstanding requests for turns.
     turns: Cell<u32>,
-    /// Messages without a handler.
+    /// Number of messages that arrived without a handler.
     strays: Cell<u64>,
 }
 
 impl Registry {
-    /// Registers the handler of a family; returns false if the family already has one, which is kept.
+    /// Registers the handler of a family.
+    /// If the family already has a handler, that one is kept, and the result is false.
     ///
     /// The owner of the transports owns the handler, so the handler must not own the transports (no reference cycle).
     pub fn register(&self, family: Family, handler: Rc<dyn AmHandler>) -> bool {
@@ -101,7 +105,8 @@ impl Registry {
         self.turns.set(self.turns.get().saturating_sub(1));
     }
 
-    /// Calls [`AmHandler::turn`] of all handlers if any has asked for it; returns true if anything was sent.
+    /// Calls [`AmHandler::turn`] of all handlers if any handler has requested turns;
+    /// returns true if anything was sent.
     #[inline]
     pub(crate) fn take_turns(&self) -> bool {
         self.wants_turns() && self.turn_all()
@@ -113,7 +118,7 @@ impl Registry {
             .fold(false, |moved, handler| handler.turn() | moved)
     }
 
-    /// Returns true if some handler has asked for turns.
+    /// Returns true if some handler has requested turns.
     #[inline]
     pub(crate) fn wants_turns(&self) -> bool {
         self.turns.get() > 0
@@ -124,7 +129,7 @@ impl Registry {
         self.wants_turns() && self.all().any(|handler| handler.pending())
     }
 
-    /// Iterates over the handlers, each once even if it has two families.
+    /// Iterates over the handlers. A handler that owns two families occurs once.
     fn all(&self) -> impl Iterator<Item = &Rc<dyn AmHandler>> {
         let set = |place: usize| self.handlers.get(place).and_then(OnceCell::get);
         (0..FAMILIES).filter_map(move |place| {

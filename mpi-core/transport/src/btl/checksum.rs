@@ -1,8 +1,10 @@
 //! Checksum decorator: detects damaged payloads, for machines whose memory or network is not trusted.
 //!
 //! Each message carries four more bytes: the CRC-32 (IEEE 802.3) of its number, its header and its payload.
-//! A message with a wrong checksum is not delivered. The peer is reported as lost over this link with that reason,
-//! and the connection is cut, so that the other end notices it and retransmits over another link, if one exists.
+//! A message with a wrong checksum is not delivered.
+//! Its sender is reported as lost over this link, with that reason,
+//! and the connection is cut,
+//! so that the other end detects the loss and retransmits over another link, if there is one.
 //!
 //! All data are checked: the decorator offers no single copy, and receives no payload in place before it has been checked.
 

@@ -8,13 +8,13 @@ use mpi_base::param::{About, Param, ParamError, Params, Selection};
 use std::fmt;
 use std::sync::Arc;
 
-/// Which components may be used, `--mca btl self,sm`.
+/// The components that may be used: `--mca btl self,sm`.
 pub static SELECTION: Param<Selection> =
     Param::selection("btl", "", "Transports that may be used; empty: all");
 
 /// The arguments with which a component is opened.
 pub struct OpenContext<'a> {
-    /// This process.
+    /// The number of this process in its job.
     pub me: ProcId,
     /// The number of processes of the job.
     pub size: u32,
@@ -54,7 +54,7 @@ pub struct Component {
 /// An opened transport.
 pub type Transport = Box<dyn Btl + Send>;
 
-/// `posts` of components that publish nothing.
+/// The `posts` function of components that publish no address.
 pub(super) fn never(_: &OpenContext<'_>) -> bool {
     false
 }

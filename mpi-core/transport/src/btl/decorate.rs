@@ -1,7 +1,9 @@
 //! Decorators: transports that wrap another transport and add one function.
 //!
-//! A decorator is enabled by its own parameters and wraps every opened transport, in the order of [`super::DECORATORS`], the first innermost:
-//! faults act on the wire, the trace records what the wire delivers, and the checksum detects the damage.
+//! A decorator is enabled by its own parameters.
+//! It wraps every opened transport, in the order of [`super::DECORATORS`], the first innermost:
+//! faults act on the wire, the trace records the messages that the wire delivers,
+//! and the checksum detects the damage.
 
 use super::{OpenContext, OpenError, Transport};
 use mpi_base::param::About;
@@ -11,6 +13,7 @@ pub struct Decorator {
     pub name: &'static str,
     /// All parameters that `mpi-info` lists for the decorator.
     pub params: &'static [&'static About],
-    /// Wraps a transport if its parameters ask for it; `number` counts the transports of this process.
+    /// Wraps a transport if the decorator's parameters request it;
+    /// `number` is the index of the transport in this process.
     pub wrap: fn(&OpenContext<'_>, u32, Transport) -> Result<Transport, OpenError>,
 }

@@ -1,4 +1,4 @@
-//! Tests of the decorators, each around a transport of its own kind.
+//! Tests of the decorators; each test wraps a real transport.
 
 use super::open::decorate;
 use super::suite::{Keep, Net, Nothing, cramped, endpoint, pattern, send_numbered};
@@ -46,7 +46,7 @@ mod checked_over_sm {
     crate::btl_suite!(|| super::net(&[("btl", "sm"), ("btl_checksum_enable", "yes")]));
 }
 
-/// The temporary folder is removed at return, when the trace files are open already.
+/// The temporary folder is removed at return; the trace files are already open then.
 fn traced() -> Net {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("trace").display().to_string();

@@ -1,6 +1,7 @@
 //! `dgram`: datagrams between the processes of one host, which also read and write each other's memory.
 //!
-//! It is for hosts on which processes must not share mappings, and it is the example of a built-in transport behind the plugin table:
+//! It is for hosts on which processes must not share mappings.
+//! It is also the example of a built-in transport behind the plugin table:
 //! the library treats it exactly as a transport from a plugin file. It is used only if the parameter `btl` names it.
 //!
 //! The kernel delivers datagrams of local sockets once and in order, or refuses them while the receiver's queue is full.
@@ -25,7 +26,7 @@ const NAME: usize = 32;
 const ADDRESS: usize = 4 + NAME;
 /// Length of a key: address and length of the memory, and a flag that is 1 if peers may write it.
 const KEY: usize = 8 + 8 + 1;
-/// Messages that a full queue has refused are offered again after this time.
+/// Time after which messages that a full queue has refused are offered again.
 const AGAIN_AFTER: Duration = Duration::from_millis(1);
 
 pub struct Dgram {
@@ -33,7 +34,7 @@ pub struct Dgram {
     own: [u8; ADDRESS],
     peers: RefCell<BTreeMap<u32, Peer>>,
     last: Cell<u64>,
-    /// A peer's queue was full.
+    /// True if a peer's queue was full.
     is_full: Cell<bool>,
 }
 
@@ -55,7 +56,8 @@ impl Peer {
     }
 }
 
-/// Returns the address in the peer's memory that a part's key and offset denote; `None` if the key is malformed or does not allow the access.
+/// Returns the address in the peer's memory that the key and offset of a part denote;
+/// `None` if the key is malformed or forbids the access.
 fn remote(part: &Part<'_>, writes: bool) -> Option<u64> {
     let (address, rest) = part.key.split_first_chunk::<8>()?;
     let (len, rights) = rest.split_first_chunk::<8>()?;
@@ -70,7 +72,7 @@ fn remote(part: &Part<'_>, writes: bool) -> Option<u64> {
 impl Transport for Dgram {
     const NAME: &'static CStr = c"dgram";
     const VERSION: &'static CStr = c"1.0";
-    /// Lower than those of `sm` and the networks.
+    /// The exclusivity is lower than that of `sm` and of the networks.
     const EXCLUSIVITY: u32 = 20;
     const EAGER: usize = 4 << 10;
     const LONGEST: usize = 32 << 10;
@@ -121,7 +123,7 @@ impl Transport for Dgram {
                 self.is_full.set(true);
                 Ok(Sent::NoSpace)
             }
-            // A process of another host, or one that has ended.
+            // The peer is on another host or has ended.
             Err(error) => Err(format!("no datagram reaches it: {error}")),
         }
     }

@@ -1,8 +1,9 @@
 //! Fault injection decorator, for tests of the layers above.
 //!
-//! Faults are drawn from a seed, so a run can be repeated:
+//! A seed determines the faults, so a run can be repeated:
 //! one bit of a message is flipped, sends are refused until the next poll, messages are delivered late, a connection is cut after a number of bytes.
-//! Late delivery and refusals are allowed for every transport; flipped bits are detected by the checksum, and a cut is repaired over the remaining links.
+//! Every transport may deliver late and refuse.
+//! The checksum detects flipped bits, and the remaining links repair a cut.
 
 use super::decorate::Decorator;
 use super::{

@@ -1,6 +1,8 @@
-//! The interface of a transport: the trait [`Btl`], its constants ([`Info`]), and an optional object for each further task ([`Capabilities`]).
+//! The interface of a transport: the trait [`Btl`], its constants ([`Info`]),
+//! and optional objects for further tasks ([`Capabilities`]).
 //!
-//! A decorator copies constants and capabilities from the transport that it wraps and replaces what it changes,
+//! A decorator copies constants and capabilities from the transport that it wraps,
+//! and replaces only those that it changes,
 //! so the decorator needs no change for a new capability. `docs/transports.md` describes how to add a transport.
 
 use super::get_error::GetError;
@@ -33,15 +35,16 @@ pub trait Btl {
     /// Delivers the messages that have arrived; returns their number.
     fn progress(&self, sink: &dyn Sink) -> usize;
 
-    /// Returns false if `progress` would do nothing at this moment; a transport that cannot determine that in a few instructions returns true.
+    /// Returns false if `progress` would do nothing at this moment.
+    /// A transport that needs more than a few instructions for the answer returns true.
     ///
-    /// Called by polls that do not wait, in place of most calls of `progress`.
+    /// Polls that do not wait call this function in place of most calls of `progress`.
     #[inline]
     fn has_work(&self) -> bool {
         true
     }
 
-    /// Returns true if `progress` would deliver a message, or a send that was refused may be accepted now.
+    /// Returns true if `progress` would deliver a message, or a refused send may be accepted now.
     ///
     /// Called right before the process sleeps: the transport also makes sure that either event will ring the process's doorbell.
     fn pending(&self) -> bool;
@@ -66,13 +69,16 @@ pub struct Limits {
 pub struct Info {
     /// The component's name, as in `--mca btl self,sm`.
     pub name: &'static str,
-    /// Priority: of several transports that reach a peer, the one of the highest exclusivity is used; if it is a network, other networks share its messages.
+    /// Priority: of several transports that reach a peer,
+    /// the one with the highest exclusivity is used.
+    /// If it is a network, other networks share its messages.
     pub exclusivity: u32,
     /// True for a network, which may share the messages to a peer with other networks that reach the peer.
     pub is_network: bool,
     /// Payload limits in bytes, the same for every peer.
     pub limits: Limits,
-    /// True if messages may arrive before this process has asked for a route; a transport that does not listen is not polled until then.
+    /// True if messages may arrive before this process has requested a route;
+    /// a transport that does not listen is not polled until then.
     pub listens: bool,
     /// True if a poll is a system call, so that the BML polls rarely while other transports deliver messages.
     pub poll_is_syscall: bool,
@@ -105,7 +111,7 @@ pub enum Traffic {
     /// The transport does not count them.
     #[default]
     Uncounted,
-    /// They are in memory that [`Btl::pending`] of their destination checks.
+    /// The messages are in memory that the receiver's [`Btl::pending`] checks.
     InMemory,
     /// The number of messages that this process has accepted, and the number that it has delivered: summed over all processes of a job,
     /// the two are equal exactly if no message is in flight.
@@ -191,7 +197,7 @@ impl Capabilities<'_> {
         }
     }
 
-    /// Disconnects from a process of another job; see [`Connections::disconnect`].
+    /// Ends the connection to a process of another job in order; see [`Connections::disconnect`].
     pub fn disconnect(&self, peer: ProcId) {
         if let Some(all) = self.connections {
             all.disconnect(peer);
@@ -213,25 +219,26 @@ pub trait Pipeline {
     }
 }
 
-/// Connections to peers: their state, and the transport's end.
+/// Connections to peers: their state, and the shutdown of the transport.
 pub trait Connections {
-    /// Returns the bandwidth to a peer in Mbit/s, as networks are sold; only the ratio between transports matters.
+    /// Returns the nominal bandwidth to a peer in Mbit/s; only ratios between transports matter.
     fn bandwidth(&self, _to: Endpoint) -> u32 {
         BANDWIDTH
     }
 
     /// Returns true if no accepted message waits for the connection to a peer. A connection makes progress only while this process calls `progress`.
-    /// A transport for which this may be false sets [`Info::connects`].
+    /// A transport for which the result may be false sets [`Info::connects`].
     fn is_connected(&self, _to: Endpoint) -> bool {
         true
     }
 
-    /// Returns the library that carries the connections and its version, for explanations.
+    /// Returns the name and version of the library that carries the connections, for explanations.
     fn about(&self) -> Option<String> {
         None
     }
 
-    /// Starts a connection to a peer without sending a message, if none exists; returns true if one exists.
+    /// Starts a connection to a peer without a message, if there is none;
+    /// returns true if a connection already exists.
     fn open(&self, _to: Endpoint) -> bool {
         true
     }
@@ -249,7 +256,7 @@ pub trait Connections {
     /// Waits, for a bounded time, until this process has handed over all accepted messages, because it may not call `progress` for long.
     fn flush(&self) {}
 
-    /// Does the work of [`Connections::flush`], and allows the peers to distinguish this end from a death.
+    /// Flushes as [`Connections::flush`] does, and notifies the peers that this end is not a death.
     ///
     /// Called when all processes of the job have reached their end; dropping a transport without this call does the same.
     /// The transport may be used again afterwards.
@@ -295,8 +302,8 @@ pub trait SingleCopy {
 ///
 /// Neither waits for the other before the last piece is taken. If the sender does not help, the receiver copies everything.
 pub trait CooperativeCopy {
-    /// Opens a copy of `len` bytes on the receiver's side. Returns the number that the request for help to the sender carries; `None` if too many
-    /// copies are open.
+    /// Opens a copy of `len` bytes on the receiver's side; `None` if too many copies are open.
+    /// Returns the number that the receiver's request for help carries.
     ///
     /// The receiver must finish it by [`Share::Rest`] or by [`CooperativeCopy::close`].
     fn offer(&self, len: usize) -> Option<u32>;
@@ -311,7 +318,8 @@ pub trait CooperativeCopy {
         share: Share,
     ) -> Fetched;
 
-    /// Ends a copy on the receiver's side: takes all remaining pieces so that no process copies them, and returns their number of bytes.
+    /// Ends a copy on the receiver's side:
+    /// takes all remaining pieces so that no process copies them; returns their length in bytes.
     fn close(&self, number: u32) -> usize;
 
     /// The sender's part: writes the pieces of `data` that are not yet taken, from the back, to the regions of `remote`;
@@ -324,16 +332,16 @@ pub trait CooperativeCopy {
         remote: &[Region],
     ) -> Result<usize, GetError>;
 
-    /// Returns true if the sender may still be writing although all pieces are taken.
+    /// Returns true if the sender may still be writing although no piece is left to take.
     fn is_helping(&self, peer: Endpoint, number: u32) -> bool;
 }
 
 /// How much of a cooperative copy the receiver copies in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// The first half, so that both ends have the same amount.
+    /// The first half, so that sender and receiver copy the same number of bytes.
     Half,
-    /// Everything that is left.
+    /// All remaining pieces.
     Rest,
 }
 
@@ -342,7 +350,8 @@ pub enum Share {
 pub struct Fetched {
     /// Number of bytes that this call has taken; they follow those of the previous call.
     pub bytes: usize,
-    /// True if some pieces have not been taken by either side; if false, the sender copies all other bytes.
+    /// True if some pieces have not been taken by either side;
+    /// if false, the sender copies all bytes that the receiver has not taken.
     pub open: bool,
     /// Result of the read of these `bytes`.
     pub result: Result<(), GetError>,
@@ -350,11 +359,13 @@ pub struct Fetched {
 
 /// Sends long messages piecewise from the sender's memory, so that a full transport makes no copy of them.
 pub trait Lending {
-    /// Sends one active message, marked [`OVERTAKES`](super::OVERTAKES), as [`Btl::send`] does,
-    /// except that [`SendError::WouldBlock`] may have taken a prefix of it:
-    /// then the sender must offer the same message again until it is taken, or call `leave_rest`.
+    /// Sends one active message, marked [`OVERTAKES`](super::OVERTAKES),
+    /// as [`Btl::send`] does, with one exception:
+    /// [`SendError::WouldBlock`] may mean that the transport has taken a prefix of the message.
+    /// Then the sender must offer the same message again until it is taken, or call `leave_rest`.
     fn lend(&self, to: Endpoint, am: Am, header: Header, data: &[u8]) -> Result<(), SendError>;
 
-    /// Called if the sender will not offer a refused message again: if a prefix of it was taken, the transport copies the rest.
+    /// Called if the sender will not offer a refused message again:
+    /// if a prefix of the message was taken, the transport copies the rest.
     fn leave_rest(&self, to: Endpoint, am: Am, header: Header, data: &[u8]);
 }

@@ -2,7 +2,7 @@
 //!
 //! A BTL never matches tags.
 //! It carries *active messages*: a small handler number, sixteen bytes of header in two registers, and a payload.
-//! Their meaning belongs to the layer that owns the number ([`Family`]).
+//! The layer that owns the handler number defines the meaning of a message ([`Family`]).
 //!
 //! Guarantees of every BTL, checked by one test suite:
 //! * messages between one ordered pair of processes are delivered exactly once, in the order of `send` except for those marked [`OVERTAKES`];
@@ -64,15 +64,17 @@ pub use mpi_base::proc::ProcId;
 /// The handler number of an active message; the owner of its [`Family`] knows the meaning.
 pub type Am = u8;
 
-/// Active messages with this bit may be delivered before or after others; all the rest keep their order.
+/// Active messages with this bit may be delivered before or after others;
+/// all other messages keep their order.
 pub const OVERTAKES: Am = 0x80;
 
 /// Two words that travel with each active message beside its payload.
 ///
-/// They are passed by value so that the header of a small message never touches memory before it is written to the wire.
+/// They are passed by value,
+/// so that the header of a small message is not in memory before it is written to the wire.
 pub type Header = [u64; 2];
 
-/// A BTL's own number for a peer it reaches.
+/// A BTL's own number for a peer that it reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoint(pub u32);
 
@@ -159,14 +161,16 @@ pub const BEGUN: usize = 64;
 
 /// Receives the messages and events that `progress` delivers.
 pub trait Sink {
-    /// Delivers one active message from `from`; both slices end with the call.
+    /// Delivers one active message from `from`; both slices are valid only during the call.
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]);
 
-    /// Announces a long payload that has begun to arrive. Returns true if the sink wants to receive it in place, which saves a copy.
+    /// Announces a long payload that has begun to arrive.
+    /// Returns true to receive it in place, which saves a copy.
     ///
-    /// If the result is true, the sink has taken `begun`, the first of `len` bytes; the rest is offered by [`Sink::land`], and [`Sink::landed`]
-    /// replaces `deliver`.
-    /// If it is false, the message is delivered by `deliver` when it is complete.
+    /// If the result is true, the sink has taken `begun`, the beginning of the `len` bytes.
+    /// The transport then offers the rest by [`Sink::land`],
+    /// and calls [`Sink::landed`] in place of `deliver`.
+    /// If the result is false, `deliver` delivers the message when it is complete.
     fn begin(&self, _from: ProcId, _am: Am, _header: Header, _len: usize, _begun: &[u8]) -> bool {
         false
     }
@@ -189,11 +193,13 @@ pub trait Sink {
     /// Called when all `len` bytes of a payload are at the destination that [`Sink::land`] gave; replaces `deliver`.
     fn landed(&self, _from: ProcId, _am: Am, _header: Header, _len: usize) {}
 
-    /// Called when a peer that this process has communicated with is unreachable; `why` is a sentence that names both.
+    /// Called when a peer that this process has communicated with is unreachable;
+    /// `why` is a sentence that names both processes.
     fn lost(&self, _peer: ProcId, _why: &str) {}
 
-    /// Called when a process of another job that this process still needs has closed the connection in order;
-    /// requests to it that are not answered may be sent again, over a new connection.
+    /// Called when a process of another job has closed the connection in order
+    /// while this process still needs it;
+    /// unanswered requests to that process may be sent again, over a new connection.
     fn parted(&self, _peer: ProcId) {}
 
     /// Called when an overtaking message to `to` that was not copied ([`Info::relies_on_senders`]) may have been lost with a link.
@@ -209,6 +215,7 @@ pub trait Sink {
     ) {
     }
 
-    /// Called when one of several links to a peer is lost and the others carry its messages; `what` is the text for the user, at the process that prints it.
+    /// Called when one of several links to a peer is lost and the others carry its messages.
+    /// `what` is the text for the user; `None` at the process that does not print it.
     fn link_lost(&self, _peer: ProcId, _what: Option<&str>) {}
 }

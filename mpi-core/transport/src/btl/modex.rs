@@ -4,7 +4,9 @@ use mpi_base::proc::ProcId;
 
 /// Key-value store in which each process of a job publishes its addresses.
 ///
-/// What was put before the fence that follows [`open_all`](super::open_all) (see [`Opened::fence`](super::Opened::fence)) can be read by every process after it.
+/// After the fence that follows [`open_all`](super::open_all)
+/// (see [`Opened::fence`](super::Opened::fence)),
+/// every process can read all values that were put before that fence.
 pub trait Modex: Send + Sync {
     /// Publishes a value of this process under `key`; each key once, before the fence.
     fn put(&self, key: &str, value: &[u8]) -> Result<(), String>;

@@ -7,10 +7,11 @@ pub trait Names: Send + Sync {
     /// Returns the name of a process; `None` if it is unknown.
     fn name(&self, proc: ProcId) -> Option<u64>;
 
-    /// Returns true if a process of this name may connect; checked before it has authenticated itself.
+    /// Returns true if a process of this name may connect;
+    /// checked before that process has authenticated itself.
     fn may_call(&self, name: u64) -> bool;
 
-    /// The two ends of a connection, for error texts.
+    /// The names of the two ends of a connection, for error texts.
     fn ends(&self, me: ProcId, peer: ProcId) -> String;
 
     /// Returns this process's number for an authenticated caller of this name; `None` rejects it.

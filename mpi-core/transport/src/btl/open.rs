@@ -1,6 +1,7 @@
 //! Opening of transports: the built-in components, and the reasons why a component is unavailable.
 //!
-//! A component that is not available is reported with its reason, and the job continues without it. A component that the user named must exist.
+//! An unavailable component is reported with its reason, and the job continues without it.
+//! A component that the user has named must exist.
 
 use super::decorate::Decorator;
 use crate::universe::Universe;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 /// The built-in decorators.
 pub static DECORATORS: &[Decorator] = &[fault::DECORATOR, trace::DECORATOR, checksum::DECORATOR];
 
-/// Wraps a transport in every enabled decorator.
+/// Wraps a transport in the enabled decorators.
 pub(super) fn decorate(
     context: &OpenContext<'_>,
     number: u32,
@@ -25,7 +26,7 @@ pub(super) fn decorate(
     })
 }
 
-/// The built-in components; a new one is a folder and a line here.
+/// The built-in components; a new component is a folder and a line in this list.
 pub static BUILT_IN: &[Component] = &[
     self_::COMPONENT,
     sm::COMPONENT,
@@ -63,7 +64,7 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
     };
     for component in BUILT_IN {
         let result = if selection.allows(component.name) {
-            // All processes compute the same result here, even if one cannot open its own transport.
+            // All processes compute the same result, even those that cannot open their transport.
             opened.fence |= (component.posts)(context);
             (component.open)(context)
         } else {
@@ -72,7 +73,7 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
         opened.add(context, &selection, component.name, result)?;
     }
     for component in &plugins {
-        // The user has named the component, so all processes of the job execute this.
+        // The user has named the component, so all processes of the job execute this code.
         opened.fence = true;
         let result = component.open(context);
         opened.add(context, &selection, component.name(), result)?;
@@ -106,7 +107,7 @@ impl Opened {
     }
 }
 
-/// Loads the files of those transports that the user has named and that are not built in.
+/// Loads the plugin files of transports that the user has named and that are not built in.
 fn load_plugins(
     selection: &Selection,
     known: &[&str],
@@ -133,7 +134,8 @@ fn load_plugins(
     Ok(plugins)
 }
 
-/// Returns a warning about a component that the user has named and whose library cannot be used, because another transport may replace it unnoticed.
+/// Returns a warning if the user has named a component whose library cannot be used,
+/// because another transport may replace the component unnoticed.
 fn warning(selection: &Selection, name: &str, error: &OpenError) -> Option<String> {
     let is_named = matches!(selection, Selection::Only(_));
     let is_library = matches!(error, OpenError::Library(_) | OpenError::Plugin { .. });
@@ -141,9 +143,10 @@ fn warning(selection: &Selection, name: &str, error: &OpenError) -> Option<Strin
         .then(|| format!("the parameter btl names {name}, which is not used: {error}"))
 }
 
-/// Opens the transports to processes of other jobs, which `universe` knows, the best first; each publishes its address on this process's card.
+/// Opens the transports to processes of other jobs (`universe` knows them), the best first.
+/// Each transport publishes its address on this process's card.
 ///
-/// Fails with the error of the last one if none is available.
+/// Fails with the error of the last transport if none is available.
 pub fn open_to_other_jobs(
     params: &Params,
     universe: &Arc<Universe>,

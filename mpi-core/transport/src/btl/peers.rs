@@ -1,7 +1,8 @@
 //! Table of peers, by process number.
 //!
-//! Each process of the own job has a fixed entry. Entries of processes of other jobs are found through a map and reused,
-//! so a program that connects to new processes again and again has no more entries than the maximum number of simultaneous peers.
+//! Each process of the own job has a fixed entry.
+//! A map leads to the entries of processes of other jobs, which are reused.
+//! So the number of entries is bounded by the maximum number of simultaneous peers.
 
 use super::ProcId;
 use elsa::FrozenVec;
@@ -13,7 +14,8 @@ pub(super) trait Place {
     /// Creates the state of a process without a connection.
     fn of(proc: ProcId) -> Self;
 
-    /// Assigns the entry to another process, or with [`ProcId::MAX`] to none; there is no connection.
+    /// Assigns the entry to another process, or with [`ProcId::MAX`] to no process;
+    /// called only without a connection.
     fn become_another(&self, proc: ProcId);
 
     /// The process that the entry belongs to.

@@ -10,16 +10,16 @@ use super::{Endpoint, Region};
 pub struct Exposed {
     /// Names the registration in [`RemoteMemory::withdraw`].
     pub number: u64,
-    /// The data that a peer needs for an access; only this transport interprets them.
+    /// The data that a peer needs for an access; only this transport interprets the key.
     pub key: Vec<u8>,
 }
 
-/// What peers may do with registered memory.
+/// The access rights of peers to registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
-    /// Read it.
+    /// Peers may read the memory.
     Read,
-    /// Read and write it.
+    /// Peers may read and write the memory.
     ReadWrite,
 }
 
@@ -36,12 +36,13 @@ pub struct Span<'a> {
 
 /// Accesses to a peer's registered memory, executed by the network while both processes do other work.
 ///
-/// Each access has a number, with which the caller asks for its outcome.
+/// Each access has a number, by which the caller queries its outcome.
 pub trait RemoteMemory {
     /// Returns the minimum length in bytes of a message for which a registration pays off.
     fn shortest(&self) -> usize;
 
-    /// Returns true if device memory is read directly, although the engine passes only the host memory that represents it
+    /// Returns true if the transport reads device memory directly,
+    /// although the engine passes the host memory that represents it
     /// (`mpi_base::accelerator::twins`).
     fn reads_devices(&self) -> bool {
         false
@@ -62,16 +63,19 @@ pub trait RemoteMemory {
     /// Only this read uses `span.local` until [`RemoteMemory::outcome`] or [`RemoteMemory::give_up`] has ended it.
     unsafe fn read(&self, from: Endpoint, span: Span<'_>) -> Result<u64, GetError>;
 
-    /// Starts to copy local memory into the peer's memory; its end does not imply that the data are there ([`RemoteMemory::flush`]).
+    /// Starts to copy local memory into the peer's memory.
+    /// The end of the write does not imply that the data have arrived ([`RemoteMemory::flush`]).
     ///
     /// # Safety
     /// `span.local` is neither freed nor written until [`RemoteMemory::outcome`] or [`RemoteMemory::give_up`] has ended the write.
     unsafe fn write(&self, to: Endpoint, span: Span<'_>) -> Result<u64, GetError>;
 
-    /// Starts a flush: when it has ended, the data of all earlier writes to the peer that had ended are in its memory.
+    /// Starts a flush. At its end,
+    /// the data of all writes to the peer that had ended before the flush are in the peer's memory.
     fn flush(&self, to: Endpoint) -> Result<u64, GetError>;
 
-    /// Returns whether an access that has ended succeeded; `None` while it is active. Returns each outcome once.
+    /// Returns whether an ended access succeeded; `None` while it is active.
+    /// Each outcome is returned once.
     fn outcome(&self, access: u64) -> Option<bool>;
 
     /// Ends an access whose outcome is not needed: waits, for a bounded time, until the network has finished with its memory.

@@ -1,12 +1,14 @@
 //! Node discovery and shared-memory setup for launchers that do not report which ranks share a node.
 //!
 //! Each rank publishes a card: the machine (boot id), the network namespace (abstract sockets end at it), the user,
-//! the name of a socket it listens on, a secret, and the processors it may run on.
+//! the name of the rank's socket, a secret, and the processors on which the rank may run.
 //! After the fence every rank reads all cards; ranks with the same machine, namespace and user are local to each other.
-//! The lowest of them creates the node's memory and passes it to the others over its socket ([`mpi_base::fdpass`]).
-//! Ranks that the launcher has bound compute from the cards how many ranks share their cores.
+//! The lowest of these ranks creates the node's memory.
+//! It passes the memory to the other ranks over its socket ([`mpi_base::fdpass`]).
+//! Ranks that the launcher has bound compute from the cards the number of ranks on their cores.
 //!
-//! The resource manager's notion of a node is not used: several of its nodes may be one machine, and one may be several containers.
+//! The resource manager's nodes are not used: several of its nodes may be one machine,
+//! and one of its nodes may consist of several containers.
 
 use super::{NodeMembership, Rte, RteError};
 use mpi_base::cpu;
@@ -49,7 +51,7 @@ const LIST_MAX: usize = 64;
 /// Exclusive upper bound of processor numbers.
 const PROCESSORS: usize = 1 << 16;
 
-/// Ranks with equal places can share memory.
+/// A machine, network namespace and user; ranks with equal values can share memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     boot_id: String,
@@ -61,7 +63,7 @@ impl Place {
     fn here() -> Result<Place, RteError> {
         let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
             .map_err(system("reading the machine's boot id"))?;
-        // If /proc hides the namespace, a unique value isolates this rank, which then forms its own node.
+        // If /proc hides the namespace, a unique value makes this rank the only rank of its node.
         let network = std::fs::read_link("/proc/self/ns/net").map_or_else(
             |_| format!("hidden {}", std::process::id()),
             |link| link.display().to_string(),
@@ -191,7 +193,7 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
     })
 }
 
-/// Returns how many of the node's ranks, including this one, share the processors `mine`.
+/// Returns the number of the node's ranks, including this one, that may run on `mine`.
 ///
 /// `None` if the ranks' masks are no restriction (all ranks share all processors), or if the node is oversubscribed.
 fn sharers(mine: Option<&[usize]>, all: &[Option<Vec<usize>>]) -> Option<usize> {

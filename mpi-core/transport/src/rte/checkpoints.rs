@@ -1,7 +1,10 @@
 //! Messages between a launcher and its processes about checkpoints, as lines of PMI-1.
 //!
-//! Only Portcullis's mpirun sends notices, only if it was started with a folder for checkpoints, which it announces in the environment
-//! ([`SERVED`]), and only to processes that have announced that they understand them ([`super::wire::HEARS_CHECKPOINTS`]).
+//! Only Portcullis's mpirun sends notices, and only
+//! if it was started with a folder for checkpoints;
+//! it announces this in the environment ([`SERVED`]).
+//! A process receives notices only
+//! if it has announced that it understands them ([`super::wire::HEARS_CHECKPOINTS`]).
 //! The protocol is that of `mpi_crs::coordinator`.
 
 use super::wire::{CHECKPOINT, Line, Message, hex, unhex};
@@ -16,7 +19,8 @@ pub enum Notice {
     Ask { round: u64 },
     /// Each process stops at this point, if it has not passed it.
     Target { round: u64, point: u64 },
-    /// All processes stop at this point: the checkpoint is taken there. If `stop`, the job ends after it.
+    /// All processes stop at this point, and the checkpoint is taken there.
+    /// If `stop` is true, the job ends after the checkpoint.
     Go { round: u64, point: u64, stop: bool },
     /// No checkpoint is taken in this round.
     Drop { round: u64 },
@@ -25,7 +29,7 @@ pub enum Notice {
 /// A report from a process to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// The program asks for a checkpoint.
+    /// The program requests a checkpoint.
     Request,
     /// The number of points entered so far.
     Entered { round: u64, point: u64 },

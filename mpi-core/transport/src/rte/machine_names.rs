@@ -3,9 +3,11 @@
 //! A name is a file in a directory that only this user can enter, `$XDG_RUNTIME_DIR/portcullis-names` or `/tmp/portcullis-names-UID`.
 //! UID is the effective user ID. A program with raised privileges uses only the directory in `/tmp`, since the user that started it
 //! controls the environment variable.
-//! The publisher holds a lock on the file while the name is published, so a name ends with its process, however that process ends:
-//! a file that can be locked was left by a dead publisher, and the process that finds it removes it.
-//! The file holds the port; it is empty only between its creation and its first write, when the name does not exist yet.
+//! The publisher holds a lock on the file while the name is published,
+//! so a name disappears with its process, however that process ends.
+//! A file that can be locked was left by a dead publisher; a process that finds it removes it.
+//! The file contains the port.
+//! It is empty only between its creation and its first write, when the name does not exist yet.
 
 use super::RteError;
 use mpi_base::{environment, text};
@@ -101,7 +103,8 @@ fn claim(path: &Path, port: &str) -> io::Result<File> {
     }
 }
 
-/// Locks a file; fails if its publisher holds the lock. A process that only reads the file holds a lock briefly, so this function retries.
+/// Locks a file; fails if its publisher holds the lock.
+/// A reader holds the lock briefly, so this function retries.
 fn lock(file: &File) -> bool {
     const LOOKS: u32 = 20;
     (0..LOOKS).any(|look| {
@@ -123,12 +126,13 @@ fn is_same(path: &Path, file: &File) -> bool {
 /// Removes the file of a name, which the caller has locked.
 fn remove_if_same(path: &Path, file: &File) {
     if is_same(path, file) {
-        // If it cannot be removed, the next process that finds it unlocked tries again.
+        // If the removal fails, the next process that finds the file unlocked tries again.
         let _ = fs::remove_file(path);
     }
 }
 
-/// Returns the directory of this user's names, created if necessary; one that others could have created, or can enter, is rejected.
+/// Returns the directory of this user's names, created if necessary.
+/// A directory that other users could have created or can enter is rejected.
 fn folder() -> io::Result<PathBuf> {
     let me = rustix::process::geteuid().as_raw();
     let folder = match environment::var("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {

@@ -3,14 +3,17 @@
 //! Each component supports one kind of launcher. The first one that finds its launcher is used, without configuration:
 //! * `pmi1`: the PMI-1 wire protocol of our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
 //! * `pmix`: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
-//! * `singleton`: for a process without a launcher; it starts one on its first spawn. It refuses if a launcher exists that offers no wire-up,
-//!   because N processes that each believe to be alone are worse than an error.
+//! * `singleton`: for a process without a launcher; it starts a launcher on its first spawn.
+//!   It refuses if a launcher exists that offers no wire-up,
+//!   because N processes that each believe to be the only one are worse than an error.
 //!
 //! Guarantees of every component:
 //! * a value of [`Rte::put`] can be read unchanged with [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`];
-//! * all calls block and are meant for startup, shutdown and first contacts; none is on a message's path;
+//! * all calls block and are used only at startup, at shutdown and on first contact with a peer,
+//!   never to send a message;
 //! * the loss of the launcher is detected ([`Rte::lost`]), so that no rank is orphaned;
-//! * where a job survives deaths, each death is reported once, if the launcher reports deaths at all ([`Rte::deaths`]);
+//! * if the job survives deaths and the launcher reports them,
+//!   each death is reported once ([`Rte::deaths`]);
 //! * [`Rte::node_segment`] gives all ranks of a node the same memory, whichever launcher started them.
 //!
 //! The environment is read only through an [`Env`], so that tests can simulate every launcher.
@@ -86,7 +89,7 @@ pub struct Identity {
     pub spawned: bool,
 }
 
-/// The shared memory of this node and this rank's place in it.
+/// The shared memory of this node, and this rank's position in that memory.
 #[derive(Debug)]
 pub struct NodeMembership {
     /// This process's claimed rank in the memory that `mpi_base::node::Node::create` has made.
@@ -136,7 +139,7 @@ pub trait Rte: Send + Sync {
     /// Publishes bytes to the other processes of the job; they become readable after the next fence. Each key may be put once.
     fn put(&self, key: &str, value: &[u8]) -> Result<(), RteError>;
 
-    /// Waits until all processes of the job have called it.
+    /// Waits until all processes of the job have called `fence`.
     fn fence(&self) -> Result<(), RteError>;
 
     /// Returns what `rank` has put under `key`.
@@ -148,9 +151,10 @@ pub trait Rte: Send + Sync {
     /// Returns the loss that prevents this process from continuing, if one occurred before `finalize`.
     fn lost(&self) -> Option<Lost>;
 
-    /// Returns the deaths reported since the last call, in the order in which they were reported.
+    /// Returns the deaths since the last call, in the order in which the launcher reported them.
     ///
-    /// It never waits. It costs a system call where the launcher reports deaths, so it is for waiting threads and not for the poll loop.
+    /// Does not wait. The call costs a system call if the launcher reports deaths,
+    /// so waiting threads use it and the poll loop does not.
     fn deaths(&self) -> Vec<Death> {
         Vec::new()
     }
@@ -160,7 +164,8 @@ pub trait Rte: Send + Sync {
         false
     }
 
-    /// Returns the notices about checkpoints since the last call; like [`Rte::deaths`] it never waits and costs a system call.
+    /// Returns the notices about checkpoints since the last call.
+    /// Does not wait; costs a system call, as [`Rte::deaths`] does.
     fn checkpoint_notices(&self) -> Vec<checkpoints::Notice> {
         Vec::new()
     }
@@ -193,8 +198,9 @@ pub trait Rte: Send + Sync {
         Err(self.lacks("way to start processes while a job runs"))
     }
 
-    /// Returns the jobs, with reasons, that were reported since the last call as failed to start after [`Rte::spawn_job`] had returned.
-    /// It never waits.
+    /// Returns the jobs that failed to start after [`Rte::spawn_job`] had returned, with reasons.
+    /// Each job is returned once.
+    /// Does not wait.
     fn failed_spawns(&self) -> Vec<FailedSpawn> {
         Vec::new()
     }
@@ -273,7 +279,8 @@ impl FromIterator<(OsString, OsString)> for Env {
 
 /// Returns true if a launcher has started this process or an ancestor, judging by the variables that launchers set.
 ///
-/// Cheap, for code that runs before initialization. It does not imply that a component will be available.
+/// The test is cheap, for code that runs before initialization.
+/// A true result does not imply that a component is available.
 pub fn is_launched() -> bool {
     ["PMI_FD", "PMI_PORT", "PMIX_RANK"]
         .iter()
@@ -283,7 +290,7 @@ pub fn is_launched() -> bool {
 /// The component in use, and why the components before it were rejected.
 pub struct Opened {
     pub rte: Box<dyn Rte>,
-    /// Components that were tried before, each with the reason for its rejection.
+    /// Components that were tried before the one in use, each with the reason for its rejection.
     pub rejected: Vec<(&'static str, String)>,
 }
 
@@ -321,7 +328,7 @@ pub enum RteError {
         rank: u32,
         size: u32,
         pid: u32,
-        /// The program of that process, while it is alive.
+        /// The program of the process registered as this rank, while that process is alive.
         program: Option<String>,
     },
     /// A launcher started several processes without wire-up.

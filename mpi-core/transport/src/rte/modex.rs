@@ -32,7 +32,7 @@ type Values = HashMap<(ProcId, String), Vec<u8>>;
 
 #[cfg(any(test, feature = "testing"))]
 impl TestModex {
-    /// Returns the modex as one rank sees it.
+    /// Returns the view that one rank has of the modex.
     pub fn of(&self, me: ProcId) -> Arc<dyn Modex> {
         Arc::new(RankModex(self.clone(), me))
     }

@@ -25,7 +25,7 @@ pub struct SpawnRequest {
 /// A job that was started but will never connect to its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedSpawn {
-    /// The name that [`Rte::spawn_job`](super::Rte::spawn_job) has returned for it.
+    /// The name of the job that [`Rte::spawn_job`](super::Rte::spawn_job) has returned.
     pub job: String,
     pub why: String,
 }

@@ -5,9 +5,10 @@
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// Takes ownership of an inherited descriptor; `None` if the number is not open or fails the check `is_ours`.
+/// Takes ownership of an inherited descriptor;
+/// `None` if the descriptor is not open or fails the check `is_ours`.
 ///
-/// Sets close-on-exec.
+/// Sets close-on-exec on the descriptor.
 pub fn inherited(number: RawFd, is_ours: impl Fn(BorrowedFd<'_>) -> bool) -> Option<OwnedFd> {
     if number < 3 {
         return None;

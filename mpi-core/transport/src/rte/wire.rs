@@ -2,15 +2,17 @@
 //!
 //! A message is `cmd=NAME key=value key=value\n`; keys end at `=`, values at a space or the end of the line,
 //! and a backslash keeps the character after it in the value.
-//! There is no standard; this follows what Hydra, Slurm, gforker and Flux have been observed to accept and send:
+//! PMI-1 has no standard; this module follows what Hydra, Slurm, gforker and Flux do:
 //! * keys are in any order, and unknown keys are ignored;
 //! * a value is never empty and never contains a space, a newline or a NUL, so binary values are sent as [`hex`]; other bytes are sent unchanged, UTF-8 or not;
 //! * a whole line stays below 1024 bytes, because Slurm reads one `read()` of that size as one request;
 //! * a reply without `rc` reports success, since old servers never send it.
 //!
-//! Values are kept unchanged, backslashes included, so that a client gets exactly the bytes that another one put.
+//! Received values are kept unchanged, backslashes included,
+//! so a client gets exactly the bytes that another client put.
 //!
-//! In the lines of a spawn request a value extends to the end of its line. A value with a newline is sent as [`hex`] under the key `KEY.hex`
+//! In the lines of a spawn request a value extends to the end of its line.
+//! A value with a newline is sent as [`hex`] under the key `KEY.hex`
 //! to a server that has announced [`TAKES_HEX`]; it cannot be sent to other servers.
 //!
 //! No sequence of bytes from the other side makes this module panic or allocate without bound.
@@ -21,7 +23,8 @@ use std::os::unix::ffi::OsStrExt as _;
 
 /// Maximum length of a received line; Hydra's clients may send lines much longer than [`SEND_MAX`].
 ///
-/// The kernel accepts program arguments of up to 128 KiB, which are twice as long in hexadecimal digits.
+/// The kernel accepts program arguments of up to 128 KiB;
+/// in hexadecimal digits such an argument is twice as long.
 pub const LINE_MAX: usize = 512 * 1024;
 
 /// Maximum length of a sent line, newline included.
@@ -37,18 +40,21 @@ pub const KEY_MAX: usize = 64;
 
 /// A notice from the server, sent without a request: `cmd=process_died job=KVSNAME rank=RANK`.
 ///
-/// Only our own mpirun sends it, only where a job survives deaths, and only to clients that have sent [`HEARS_DEATHS`].
-/// With `left=1` the process has not died but has sent `finalize`; in both cases its peers get no more messages from it.
-/// It may occur between any two lines, hence also before the reply that a client waits for.
+/// Only our own mpirun sends this notice, only if the job survives deaths,
+/// and only to clients that have sent [`HEARS_DEATHS`].
+/// With `left=1` the process has not died but has sent `finalize`.
+/// In both cases its peers get no more messages from it.
+/// The notice may occur between any two lines, hence also before the reply that a client waits for.
 pub const DEATH: &str = "process_died";
 
 /// The key of `init` whose value `1` announces that the client understands [`DEATH`].
 pub const HEARS_DEATHS: &str = "portcullis_deaths";
 
-/// Another notice from the server: `cmd=spawn_failed job=KVSNAME why=HEX`.
+/// The notice that a spawned job has failed: `cmd=spawn_failed job=KVSNAME why=HEX`.
 ///
-/// A spawned job will never connect to the process that has spawned it; none of its processes is left.
-/// Only our own mpirun sends it, and only to a process whose spawn request contained [`HEARS_FAILURE`].
+/// The spawned job will never connect to its parent, and none of its processes is left.
+/// Only our own mpirun sends this notice,
+/// and only to a process whose spawn request contained [`HEARS_FAILURE`].
 pub const SPAWN_FAILED: &str = "spawn_failed";
 
 /// The key that a process adds, with the value `1`, to its spawn request if it understands [`SPAWN_FAILED`].
@@ -60,11 +66,12 @@ pub const CHECKPOINT: &str = "checkpoint";
 /// The key of `init` whose value `1` announces that the client understands notices about checkpoints.
 pub const HEARS_CHECKPOINTS: &str = "portcullis_checkpoints";
 
-/// A line from this library to our own mpirun, without a reply, whenever it changes: `cmd=connections jobs=NUMBER,NUMBER`,
-/// the [numbers](crate::universe::job_number) of the other jobs that this process is connected to, or `jobs=none`.
+/// A line from this library to our own mpirun, without a reply, when its connections change:
+/// `cmd=connections jobs=NUMBER,NUMBER` with the [numbers](crate::universe::job_number) of the
+/// other jobs that this process is connected to, or `jobs=none`.
 pub const CONNECTIONS: &str = "connections";
 
-/// The value of `jobs` if there are none, since no value may be empty.
+/// The value of `jobs` if there are no other jobs, since no value may be empty.
 pub const NO_JOBS: &str = "none";
 
 /// The key of the reply to `init` whose value `1` announces that the server accepts hexadecimal values, marked by [`HEX_SUFFIX`], in a spawn request.
@@ -288,9 +295,10 @@ impl Line {
         self.with_bytes(key, value.to_string().as_bytes())
     }
 
-    /// Adds `key=value` with a value of any bytes that the protocol can carry.
+    /// Adds `key=value`; the value may consist of any bytes that the protocol can carry.
     pub fn with_bytes(mut self, key: &str, value: &[u8]) -> Line {
-        // A value must end at the space after it, which a lone backslash at its end would prevent.
+        // A value ends at the space after it;
+        // a lone backslash at the end of the value would escape that space.
         let fits = end_of_value(&[value, b" "].concat()) == value.len();
         if value.is_empty() || !fits || value.contains(&b'\n') || value.contains(&0) {
             self.bad.get_or_insert((key.into(), shown(value)));

@@ -4,7 +4,7 @@
 //! entries u8 | (key length u8 | key | value length u16 | value) ...
 //! ```
 //!
-//! [`Card::decode`] is total.
+//! [`Card::decode`] accepts any input without a panic.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ const ENTRIES: usize = u8::MAX as usize;
 const KEY: usize = u8::MAX as usize;
 const VALUE: usize = u16::MAX as usize;
 
-/// Why a card cannot take an entry; a transport without an entry is not reached from other jobs.
+/// Why a card cannot take an entry. Other jobs cannot reach a transport without an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CardError {
     /// The card has the maximum number of entries.
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// Regression: the 17th entry, that of one more transport, was once dropped without an error.
+    /// Regression: the 17th entry of a card was once dropped without an error.
     #[test]
     fn an_entry_that_a_card_does_not_take_is_an_error_that_names_it() {
         let mut card = Card::default();

@@ -1,8 +1,11 @@
 //! Processes of other jobs: their global names, local numbers and cards.
 //!
-//! A [`ProcId`] is this process's own number for a process: below the size of the job it is a rank of the job, from that size on a process
-//! of another job, learned through `MPI_Comm_accept`, `MPI_Comm_connect` or `MPI_Comm_spawn`. Two processes may number the same third process differently.
-//! So messages identify a process by its [`Name`], job and rank, and carry its card with its addresses.
+//! A [`ProcId`] is this process's own number for a process.
+//! A number below the size of the job is a rank of the job.
+//! Any other number denotes a process of another job, known through `MPI_Comm_accept`,
+//! `MPI_Comm_connect` or `MPI_Comm_spawn`.
+//! Two processes may have different numbers for the same third process.
+//! So messages identify a process by its [`Name`] (job and rank), and carry its card.
 //!
 //! Guarantees:
 //! * a name keeps its number while a communicator or a call refers to it or a connection to it is open, and a number is never reused for another process;
@@ -67,7 +70,7 @@ pub struct Universe {
 
 #[derive(Default)]
 struct Known {
-    /// Number of processes of other jobs met so far.
+    /// Number of processes of other jobs that this process has registered so far.
     met: u32,
     by_name: HashMap<Name, ProcId>,
     others: HashMap<ProcId, Other>,
@@ -78,9 +81,9 @@ struct Known {
 struct Other {
     name: Name,
     card: Card,
-    /// Number of communicators and calls that refer to it.
+    /// Number of communicators and calls that refer to the process.
     users: u32,
-    /// Number of open connections to it, in all transports.
+    /// Number of open connections to the process, in all transports.
     connections: u32,
 }
 
@@ -148,9 +151,11 @@ impl Universe {
         self.known().own_card.clone()
     }
 
-    /// Registers a process that another process has named; returns its number. A process of the own job needs no card.
+    /// Registers a process that another process has named; returns its number.
+    /// A process of this process's own job needs no card.
     ///
-    /// Returns `None` if the name is of the own job but of no rank of it, or if the numbers are exhausted.
+    /// Returns `None` if the name is in the own job but not one of its ranks, or
+    /// if the numbers are exhausted.
     pub fn introduce(&self, name: Name, card: Card) -> Option<ProcId> {
         if name.job() == self.job {
             return self.proc(name);
@@ -198,7 +203,7 @@ impl Universe {
 
     /// Drops a reference to each of these processes; returns those without further references.
     ///
-    /// Those without a connection are forgotten.
+    /// Processes that also have no connection are forgotten.
     pub fn release(&self, procs: impl Iterator<Item = ProcId>) -> Vec<ProcId> {
         let mut known = self.known();
         let mut gone = Vec::new();
@@ -275,7 +280,8 @@ impl Names for Universe {
         format!("rank {me} of this job and {theirs} of another")
     }
 
-    /// Admits every name of another job: the caller has proved that it knows this process's key, which only this process's card and port names contain.
+    /// Admits every name of another job: the caller has proved that it knows this process's key,
+    /// which is contained only in this process's card and port names.
     fn admit(&self, name: u64) -> Option<ProcId> {
         let name = Name(name);
         let foreign = name.job() != self.job;

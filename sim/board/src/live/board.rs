@@ -1,4 +1,4 @@
-//! A process's handle of the board: creation, attachment, observation.
+//! The handle by which a process creates a board, attaches to it and observes it.
 
 use super::channel_look::ChannelLook;
 use super::engine::Engine;
@@ -15,8 +15,8 @@ pub(super) type BoardCore<'m> = Core<'m, State, Engine<'m>, SLOT_WORDS>;
 
 /// A barrier in shared memory.
 ///
-/// A plain value that borrows the memory for `'m`; reading through it changes nothing.
-/// The wires of a node are taken by [`wires`](Self::wires).
+/// A plain value that borrows the memory for `'m`; reading a board changes nothing in the memory.
+/// [`wires`](Self::wires) claims the wires of a node.
 #[derive(Clone, Copy)]
 pub struct Board<'m> {
     core: BoardCore<'m>,
@@ -31,7 +31,7 @@ pub struct Snapshot {
     pub at_ns: u64,
     /// Levels of the wires to the barrier, bit `n` for node `n`.
     pub inputs: u64,
-    /// Levels of the wires from the barrier: all or none.
+    /// Levels of the wires from the barrier, bit `n` for node `n`: all high or all low.
     pub outputs: u64,
     /// Number of releases.
     pub releases: u64,
@@ -39,11 +39,11 @@ pub struct Snapshot {
 
 /// The position of a board in a tree.
 pub(super) enum TreeRole {
-    /// A single board.
+    /// A board that is not in a tree.
     No,
-    /// The first board of a tree with these numbers of nodes and of leaf boards.
+    /// The first board of a tree with `nodes` nodes and `lowest` leaf boards.
     First { nodes: usize, lowest: usize },
-    /// Another board of a tree.
+    /// Any other board of a tree.
     Later,
 }
 
@@ -52,15 +52,15 @@ pub(super) enum TreeRole {
 pub struct Look {
     /// Nanoseconds since the board was created; for a tree, since its root was created.
     pub at_ns: u64,
-    /// The level that the nodes read.
+    /// The level that the nodes read on their wires from the barrier.
     pub output: bool,
     /// Number of releases.
     pub releases: u64,
-    /// Number of nodes per leaf board; the last may have fewer.
+    /// Number of nodes per leaf board; the last leaf board may have fewer.
     pub share: usize,
-    /// For each node its level at the board, and whether a process drives it.
+    /// For each node the level of its wire, and true if a process drives the wire.
     pub nodes: Vec<(bool, bool)>,
-    /// The eureka line as the nodes read it, if there is one.
+    /// The eureka line as the nodes read it; `None` on a board without one.
     pub line: Option<LineLook>,
     /// The channels of a board of version 2; a board of version 1 has none.
     pub channels: Vec<ChannelLook>,
@@ -91,7 +91,7 @@ impl Look {
         look
     }
 
-    /// Returns the view with this line added.
+    /// Returns the view with this eureka line added.
     #[must_use]
     pub fn beside(self, line: Option<LineLook>) -> Self {
         Self { line, ..self }
@@ -103,7 +103,7 @@ impl Look {
         Self { channels, ..self }
     }
 
-    /// Adds nodes.
+    /// Adds `nodes` nodes with the wire levels and the drive mask of one leaf board.
     pub(super) fn push(&mut self, levels: u64, nodes: usize, driven: u64) {
         let bits = (0..nodes.min(fpga_model::MAX_NODES)).map(|node| 1 << node);
         let each = bits.map(|bit: u64| (levels & bit != 0, driven & bit != 0));
@@ -112,7 +112,8 @@ impl Look {
 }
 
 impl Snapshot {
-    /// Returns the nodes whose wire differs from the barrier's: those that have entered and are not released.
+    /// Returns the nodes whose wire differs from the barrier's output.
+    /// These nodes have entered the barrier and are not yet released.
     pub fn arrived(&self) -> u64 {
         self.inputs ^ self.outputs
     }
@@ -121,13 +122,13 @@ impl Snapshot {
 /// The reason why a board cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InitError {
-    /// No barrier has this many nodes.
+    /// A barrier cannot have this number of nodes.
     Nodes(BadNodeCount),
     /// The memory is too small.
     TooSmall {
         /// Bytes that [`Board::layout_size`] requires.
         need: usize,
-        /// Bytes given.
+        /// Bytes of memory given.
         have: usize,
     },
     /// The memory is not aligned to this number of bytes.
@@ -140,9 +141,9 @@ pub enum InitError {
 /// The reason why no board can be found in the given memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttachError {
-    /// No board of this version fits the memory; perhaps it is not created yet.
+    /// The memory has no board of this version; perhaps the board is not created yet.
     NoBoard {
-        /// Bytes given.
+        /// Bytes of memory given.
         have: usize,
     },
     /// The memory is not aligned to this number of bytes.
@@ -195,7 +196,7 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// Returns the part that boards of both versions have in common.
+    /// Returns the slots and the engine, which boards of both versions have.
     pub(super) fn core(&self) -> &BoardCore<'m> {
         &self.core
     }
@@ -208,25 +209,26 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// Returns the size of a board of `nodes` nodes that records `record` events, with its eureka line; the memory must be aligned to
-    /// 128 bytes.
+    /// Returns the size of a board of `nodes` nodes that records `record` events.
+    /// The size includes the eureka line; the memory must be aligned to 128 bytes.
     pub fn layout_size(nodes: usize, record: usize) -> usize {
         let line = Geometry::size::<LINE_WORDS>(nodes, 0).unwrap_or(usize::MAX);
         Self::line_begins(nodes.saturating_mul(HANDS), record).saturating_add(line)
     }
 
-    /// Returns the offset of the line in the board's memory: after the board, rounded up to the line's alignment.
+    /// Returns the offset of the eureka line in the board's memory.
+    /// The line follows the board, at the next multiple of the line's alignment.
     pub(super) fn line_begins(writers: usize, record: usize) -> usize {
         let board = Self::size_with(writers, record);
         board.checked_next_multiple_of(128).unwrap_or(usize::MAX)
     }
 
-    /// As [`layout_size`](Self::layout_size), with this number of handles and without the line.
+    /// Returns the size of a board with `writers` handles, without the eureka line.
     pub(super) fn size_with(writers: usize, record: usize) -> usize {
         Geometry::size::<SLOT_WORDS>(writers, record).unwrap_or(usize::MAX)
     }
 
-    /// Returns the number of wire pairs.
+    /// Returns the number of nodes, each of which has a pair of wires.
     pub fn nodes(&self) -> usize {
         self.core.nodes()
     }
@@ -253,7 +255,7 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// Returns the events so far, oldest first; may be called while the board is in use.
+    /// Returns the events recorded so far, oldest first; may be called while the board is in use.
     pub fn record(&self) -> Record {
         let (events, dropped) = self.core.record(|at_ns, what| {
             let what = What::from_word(what)?;
@@ -269,7 +271,7 @@ impl<'m> Board<'m> {
     /// Returns the eureka line's state now, for observers.
     pub(super) fn line_look(&self) -> Option<LineLook> {
         let mut line = self.line?.copy().1;
-        // Releases and time are read after the copy, so neither is older than it.
+        // Releases and time are read after the copy, so both are at least as recent as the copy.
         let (releases, now) = (self.committed_releases(), self.core.now_ns());
         line.run_until(now, releases);
         Some(LineLook {
@@ -283,7 +285,7 @@ impl<'m> Board<'m> {
         self.line
     }
 
-    /// Returns the number of releases that any node can have seen until now.
+    /// Returns the number of committed releases: those that a node can have seen.
     pub(super) fn committed_releases(&self) -> u64 {
         self.core.current().machine.releases()
     }
@@ -299,7 +301,8 @@ impl<'m> Board<'m> {
 }
 
 impl BoardCore<'_> {
-    /// Returns the level of the barrier's wires if the passing of time cannot change it: four loads, no clock access, no store.
+    /// Returns the output level if no further clock edge can change it, else `None`.
+    /// Costs four loads; reads no clock and stores nothing.
     #[inline]
     pub(super) fn settled_output(&self) -> Option<bool> {
         let [inputs, stage1, stage2, output] = self.slots().first_words();

@@ -4,13 +4,16 @@
 //!
 //! # Propagation of a level
 //!
-//! A node that drives its wire to a level, or waits for the root to have that level, reads its board. If the board's output
-//! has the level, so have all wires of the board, and the node drives the board's wire to the board above; and so on up to the root.
-//! The last node of a board does this, and a polling node does it for one that was killed before it could.
+//! A node propagates a level when it drives its wire to that level, and while it waits for the
+//! root to have that level. The node reads its board; if the board's output has the level, then
+//! all wires of the board have it, too. The node then drives the board's wire to the board above,
+//! and repeats this up to the root. Usually the last node of a board propagates the level;
+//! a polling node does it if that node was killed first.
 //!
-//! Several nodes may drive the same wire between boards, but none can drive an outdated level:
-//! the board's output leaves the level only after all its nodes have, and this node's wire keeps the level until it is done.
-//! This requires that one thread at a time uses a node's wires, which a lock ensures.
+//! Several nodes may drive the same wire between boards, but no node can drive an outdated level:
+//! the board's output leaves the level only after all of its nodes have left it, and the driving
+//! node keeps its own wire at the level until it has finished.
+//! A lock ensures that only one thread at a time uses a node's wires.
 
 use super::Snapshot;
 use super::board::{Board, Look};
@@ -31,14 +34,14 @@ pub struct Boards<'m> {
     boards: Vec<Board<'m>>,
 }
 
-/// The result of [`Boards::wires`].
+/// The handles of one node that [`Boards::wires`] returns.
 #[derive(Debug)]
 pub struct NodeWires<'m, R> {
     /// The wire to the node's board.
     pub out: NodeOut<'m, R>,
-    /// The wire from the root.
+    /// The wire from the root to the node.
     pub input: NodeIn<'m, R>,
-    /// The marks that the node sets in the record.
+    /// The handle by which the node records marks: program entered, program left.
     pub marks: NodeMarks<'m, R>,
 }
 
@@ -50,20 +53,21 @@ pub struct NodeOut<'m, R>(Handles<'m, R>);
 #[derive(Debug)]
 pub struct NodeIn<'m, R>(Handles<'m, R>);
 
-/// Records that the node's program entered and left the barrier, as [`Marks`](super::Marks).
+/// The handle that records when the node's program enters and leaves the barrier, as
+/// [`Marks`](super::Marks).
 #[derive(Debug)]
 pub struct NodeMarks<'m, R>(Handles<'m, R>);
 
 type Handles<'m, R> = Arc<Mutex<Node<'m, R>>>;
 
-/// A node's handles.
+/// A node's handles on its own board and on all boards above.
 struct Node<'m, R> {
     node: usize,
     nodes: usize,
     ring: R,
     /// The handle on the node's own board.
     own: Writer<'m>,
-    /// The handles on the boards above it, the root's last.
+    /// The handles on the boards above the node's own board; the root's handle is last.
     above: Vec<Writer<'m>>,
 }
 
@@ -80,13 +84,14 @@ impl<R> fmt::Debug for Node<'_, R> {
 }
 
 impl<'m> Boards<'m> {
-    /// Returns the size of the boards of this tree, which record about `record` events in total; the memory must be aligned to 128 bytes.
+    /// Returns the size of all boards of this tree, which record about `record` events in total.
+    /// The memory must be aligned to 128 bytes.
     pub fn layout_size(tree: &Tree, record: usize) -> usize {
         let last = Self::places(tree, record).last();
         last.map_or(0, |(at, bytes, _)| at.saturating_add(bytes))
     }
 
-    /// Returns the offset, the size and the number of each board.
+    /// Returns each board's offset in the memory, size and index.
     pub(super) fn places(
         tree: &Tree,
         record: usize,
@@ -95,14 +100,15 @@ impl<'m> Boards<'m> {
         (0..tree.boards()).scan(0usize, move |end, board| {
             let at = *end;
             let bytes = Board::size_with(Self::writers(tree, board), each);
-            // Rounded up to the alignment of a board.
+            // The size is rounded up to the alignment of a board.
             let bytes = bytes.checked_next_multiple_of(128).unwrap_or(usize::MAX);
             *end = at.saturating_add(bytes);
             Some((at, bytes, board))
         })
     }
 
-    /// Returns a board's number of handles: `HANDS` per node on a leaf board, one for each node of the tree on any other board.
+    /// Returns a board's number of handles: `HANDS` per node on a leaf board.
+    /// Any other board has one handle for each node of the tree.
     pub(super) fn writers(tree: &Tree, board: usize) -> usize {
         match board < tree.lowest() {
             true => tree.pins(board) * HANDS,
@@ -160,7 +166,8 @@ impl<'m> Boards<'m> {
         look
     }
 
-    /// Returns the nodes whose wire has the root's level: those that have not entered the pending barrier.
+    /// Returns the nodes whose wire has the root's level:
+    /// they have not entered the pending barrier.
     pub fn missing(&self) -> Vec<usize> {
         let Snapshot { outputs, .. } = self.root().snapshot();
         let lowest = self.boards[..self.tree.lowest()].iter();
@@ -192,12 +199,13 @@ impl<'m> Boards<'m> {
                     })
                 }));
         }
-        // Stable, so that events of one board keep their order.
+        // A stable sort keeps the order of events of the same board.
         record.events.sort_by_key(|event| event.at_ns);
         record
     }
 
-    /// Converts an event of this board to one of the whole tree; `None` if it is on a wire between boards.
+    /// Converts an event of one board to an event of the whole tree.
+    /// Returns `None` for an event on a wire between boards.
     fn seen_from_outside(&self, board: usize, what: What) -> Option<What> {
         let is_root = board == self.tree.root();
         let is_lowest = board < self.tree.lowest();
@@ -217,8 +225,8 @@ impl<'m> Boards<'m> {
         }
     }
 
-    /// Claims the wires of `node`. The node that commits a release of the root calls `ring(other)` for every other node, as in
-    /// [`Board::wires`].
+    /// Claims the wires of `node`. The node that commits a release of the root calls `ring(other)`
+    /// for every other node, as with [`Board::wires`].
     pub fn wires<R: Fn(usize)>(
         &self,
         node: usize,
@@ -254,7 +262,8 @@ impl<'m> Boards<'m> {
 
 #[cfg(test)]
 impl Boards<'_> {
-    /// Drives a node's wire without propagation, as if the node died then; the claim is that of the node's owner.
+    /// Drives a node's wire without propagation, as if the node died immediately afterwards.
+    /// The handle shares the claim of the node's owner.
     pub(super) fn own_board_only(&self, node: usize, high: bool) {
         let (board, pin) = self.tree.place(node);
         self.boards[board].drive_as_if_killed(pin, high);
@@ -274,7 +283,7 @@ impl<R: Fn(usize)> Node<'_, R> {
         let boards = above.len();
         for (level, writer) in std::iter::once(own).chain(above).enumerate() {
             let released = || {
-                // Boards below the root release no node.
+                // Only the root releases nodes; a release of a lower board wakes no node.
                 if level == boards {
                     ring_others(nodes, node, ring);
                 }
@@ -302,7 +311,7 @@ impl<R: Fn(usize)> Node<'_, R> {
     fn get(&mut self) -> bool {
         let mine = self.own.level();
         if self.root() != mine {
-            // A node may have died before it could propagate its level.
+            // Repeats the propagation: a node may have died before it propagated its level.
             self.set(mine);
         }
         self.root()
@@ -333,7 +342,7 @@ fn origin_ns(board: &Board<'_>) -> u64 {
 }
 
 fn lock<'g, 'm, R>(handles: &'g Handles<'m, R>) -> MutexGuard<'g, Node<'m, R>> {
-    // A thread that panicked has left a consistent state, because each commit is atomic.
+    // A poisoned lock is usable: each commit is atomic, so a panic leaves a consistent state.
     handles.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -5,7 +5,7 @@ use fpga_model::channels::Channel;
 /// The state of a channel at one instant; bit `n` of a mask belongs to node `n`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChannelLook {
-    /// The members; none if the channel is free.
+    /// The members of the channel; zero if the channel is free.
     pub members: u64,
     /// The members that have arrived in the barrier in progress.
     pub arrived: u64,
@@ -13,7 +13,7 @@ pub struct ChannelLook {
     pub late: u64,
     /// Number of releases.
     pub releases: u64,
-    /// The level of the release line.
+    /// The level of the channel's release line.
     pub level: bool,
     /// Number of barriers whose limit has expired, up to 255.
     pub expired: u8,
@@ -22,7 +22,8 @@ pub struct ChannelLook {
 }
 
 impl ChannelLook {
-    /// Returns the members that have not arrived while others wait for them; none while no member waits.
+    /// Returns the members that have not arrived while others wait for them.
+    /// The mask is zero while no member waits.
     pub fn missing(&self) -> u64 {
         match self.arrived {
             0 => 0,
@@ -30,14 +31,15 @@ impl ChannelLook {
         }
     }
 
-    /// Returns the state as words of a frame.
+    /// Encodes the state as words of a frame.
     pub(crate) fn to_words(self) -> [u64; 5] {
         let flags =
             u64::from(self.level) | u64::from(self.expired) << 8 | u64::from(self.early) << 16;
         [self.members, self.arrived, self.late, self.releases, flags]
     }
 
-    /// Decodes the words of a frame; a set bit that has no meaning is lost, so the frame then differs from its own encoding.
+    /// Decodes the words of a frame. Unknown bits are dropped,
+    /// so a frame with such bits differs from its own encoding.
     pub(crate) fn from_words([members, arrived, late, releases, flags]: [u64; 5]) -> Self {
         Self {
             members,

@@ -1,11 +1,13 @@
-//! Version 2 in shared memory: the live board of five channels (`fpga_model::channels`), with the protocol of the single
-//! barrier's board described in [`live`](super), with longer slots.
+//! Version 2 in shared memory: the live board of five channels (`fpga_model::channels`).
+//! It uses the protocol described in [`live`](super), with longer slots.
 //!
-//! One handle drives a node's eight outward lines and reads its five inward lines, and owns one pair of slots.
-//! Time passes when a process reads the board; a read commits only if a line was written or a channel has released.
+//! One handle drives a node's eight outward lines, reads its five inward lines and owns two slots.
+//! The clock advances when a process reads the board; a read commits only if a line was written
+//! or a channel has released.
 //! The board wakes no node; a node that sees a release wakes the other nodes of its host itself.
-//! A board that records keeps every change of an outward line with its time, by the record's protocol described in [`live`](super);
-//! the rest follows from these changes, because the machine is deterministic (`channel_vcd` of package `barrier-waveform`).
+//! With a record, the board keeps every change of an outward line with its time, by the record's
+//! protocol of [`live`](super). All other signals follow from these changes, because the machine
+//! is deterministic (`channel_vcd` of package `barrier-waveform`).
 
 use super::CLOCK;
 use super::board::{Look, Snapshot};
@@ -22,16 +24,17 @@ use fpga_model::{BadNodeCount, LATENCY_EDGES};
 use std::hint::spin_loop;
 use std::sync::{Mutex, PoisonError};
 
-/// Words of the clock and the lines; below, words of a channel and of the serial receiver.
+/// Number of words for the clock and the lines.
+/// The next constants are the words of a channel and of the serial receiver.
 const PINS: usize = 1 + MAX_CHANNELS + 3;
 const CHANNEL: usize = 8;
 const SERIAL: usize = 9;
 /// Words of the record: the number of changes of earlier commits, and this commit's change.
 const NEWS: usize = 3;
-/// Picoseconds per nanosecond: line changes are recorded in picoseconds, as in virtual time.
+/// Picoseconds per nanosecond; line changes are recorded in picoseconds, as in virtual time.
 const PS_PER_NS: u64 = 1000;
 
-/// Words of a slot, a multiple of two cache lines.
+/// Number of words of a slot, a multiple of two cache lines.
 pub(super) const WORDS: usize = 64;
 const _: () =
     assert!(PINS + MAX_CHANNELS * CHANNEL + SERIAL + NEWS <= WORDS && WORDS.is_multiple_of(16));
@@ -40,12 +43,12 @@ const _: () =
 #[derive(Clone, Copy)]
 pub struct ChannelBoard<'m>(Core<'m, State, ChannelEngine<'m>, WORDS>);
 
-/// The state that a commit replaces.
+/// The state of a board of version 2, which each commit replaces as a whole.
 #[derive(Clone, Copy)]
 pub(super) struct State {
     machine: ChannelMachine,
     pins: Pins,
-    /// The last edge that `machine` has simulated.
+    /// Index of the last clock edge that `machine` has simulated.
     edge: u64,
     /// Number of line changes of all earlier commits.
     older_changes: u64,
@@ -54,7 +57,8 @@ pub(super) struct State {
 }
 
 impl<'m> ChannelBoard<'m> {
-    /// Returns the size of a board of `nodes` nodes that records `record` line changes; the memory must be aligned to 128 bytes.
+    /// Returns the size of a board of `nodes` nodes that records `record` line changes.
+    /// The memory must be aligned to 128 bytes.
     pub fn layout_size(nodes: usize, record: usize) -> usize {
         Geometry::size::<WORDS>(nodes.saturating_mul(HANDS), record).unwrap_or(usize::MAX)
     }
@@ -78,9 +82,10 @@ impl<'m> ChannelBoard<'m> {
         self.0.now().1.machine
     }
 
-    /// Returns what an observer sees: the nodes that living processes have claimed, the releases of all channels, and each channel.
+    /// Returns the observer's view: the claimed nodes, the releases of all channels, each channel.
+    /// A node counts as claimed if a living process holds its claim.
     ///
-    /// Which nodes have arrived differs from channel to channel, so no level is reported for a node.
+    /// No level is reported for a node, because a node has one arrival line per channel.
     pub(super) fn look(&self) -> Look {
         let (at_ns, State { machine, .. }) = self.0.now();
         let seen = Snapshot {
@@ -94,7 +99,8 @@ impl<'m> ChannelBoard<'m> {
             .with_channels(channels.map(ChannelLook::from).collect())
     }
 
-    /// Returns the line changes so far, oldest first; may be called while the board is in use.
+    /// Returns the line changes recorded so far, oldest first.
+    /// May be called while the board is in use.
     pub fn record(&self) -> ChannelRecord {
         let (changes, dropped) = self.0.record(LineChange::from_words);
         ChannelRecord {
@@ -104,14 +110,16 @@ impl<'m> ChannelBoard<'m> {
         }
     }
 
-    /// Claims the lines of a node; a dead holder is replaced.
+    /// Claims the lines of a node; the claim of a dead process is replaced.
     pub fn lines(&self, node: usize) -> Result<NodeLines<'m>, WiresError> {
         let claim = self.0.take(node)?;
         Ok(NodeLines(Mutex::new(self.0.writer(node, 0, claim))))
     }
 }
 
-/// The lines of one node: outward the arrivals of the channels, then serial clock, data and select; inward the releases.
+/// The lines of one node.
+/// Outward are the arrivals of the channels, then serial clock, data and select;
+/// inward are the releases.
 pub struct NodeLines<'m>(Mutex<Writer<'m, State, ChannelEngine<'m>, WORDS>>);
 
 /// The callback of a commit that contains a release: this board wakes no node.
@@ -123,7 +131,8 @@ impl NodeLines<'_> {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let node = writer.node();
         let state = writer.touch(&wakes_none, |state, now| state.drive(now, node, line, high));
-        // An arrival may make a release inevitable, and no process would compute it if this node went on to other work: wait for the three edges.
+        // An arrival may make a release inevitable. This node waits for the three edges and commits
+        // the release itself: after it other nodes might not access the board.
         if line < MAX_CHANNELS {
             let due = CLOCK.time_of(state.edge + LATENCY_EDGES);
             while writer.core().now_ns() < due {
@@ -358,7 +367,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// For any line changes, a state that was encoded and decoded continues like one that was not.
+        /// Encoding and decoding a state does not change how it continues, for any line changes.
         #[test]
         fn a_state_goes_through_words_unchanged(moves in prop::collection::vec((0usize..8, 0usize..3, any::<bool>(), 0u64..40), 0..300)) {
             let blank = ChannelMachine::new(3, MAX_CHANNELS).expect("three nodes");

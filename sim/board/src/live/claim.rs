@@ -1,4 +1,4 @@
-//! The claim of a node's wires: they belong to one process at a time.
+//! The claim of a node's wires, by which the wires belong to one process at a time.
 //!
 //! If a process dies without releasing its claim, another process can take the claim over.
 
@@ -16,11 +16,11 @@ pub enum WiresError {
         /// Number of nodes.
         nodes: usize,
     },
-    /// A living process holds them.
+    /// A living process holds the wires.
     Taken {
         /// The requested node.
         node: usize,
-        /// The process.
+        /// The process that holds the wires.
         pid: u32,
     },
 }
@@ -52,7 +52,7 @@ pub(super) struct Claim<'m> {
 
 #[cfg(test)]
 impl<'m> Claim<'m> {
-    /// Returns a claim by no process, so dropping it releases nothing.
+    /// Returns a claim that no process holds, so dropping it releases nothing.
     pub(super) fn by_no_process(word: &'m AtomicU32) -> Self {
         Self { word, me: 0 }
     }
@@ -69,7 +69,8 @@ impl<'m> Claim<'m> {
                 Err(other) if other != 0 && is_alive(other) => {
                     return Err(WiresError::Taken { node, pid: other });
                 }
-                // Released, or its owner is dead and will never write the slots: try to replace exactly that owner.
+                // The owner has released the claim, or is dead and will never write the slots.
+                // The next exchange replaces exactly that owner.
                 Err(other) => holder = other,
             }
         }
@@ -78,7 +79,8 @@ impl<'m> Claim<'m> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        // A child of fork that drops its copy must not release the parent's claim, hence the comparison.
+        // After a fork the child drops a copy of this claim,
+        // which must not release the parent's claim.
         if getpid().as_raw_nonzero().get().unsigned_abs() == self.me {
             let _ = self
                 .word
@@ -90,6 +92,6 @@ impl Drop for Claim<'_> {
 /// Returns true if the process exists.
 pub(super) fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    // A process of another user exists although it may not be signalled.
+    // EPERM means that the process exists and belongs to another user.
     pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }

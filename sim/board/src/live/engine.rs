@@ -1,18 +1,20 @@
 //! The engine that computes the board's clock edges: the model, or gates that replace it.
 //!
 //! In the model, constant inputs change nothing after [`fpga_model::LATENCY_EDGES`] edges.
-//! Gates are only known to be a synchronous machine: after an edge that changes no flip-flop, no further edge with the same
-//! inputs changes one. So gates are run until they are stable, and a long time costs no more than with the model.
+//! Gates are only known to be a synchronous machine: after an edge that changes no flip-flop,
+//! no further edge with the same inputs changes any flip-flop. So gates are stepped only until
+//! they are stable, and a long interval costs no more than with the model.
 
 use fpga_model::channels::{ChannelGates, ChannelMachine, Pins};
 use fpga_model::{Gates, Registers, ToggleMachine};
 
-/// Maximum number of edges until gates are stable.
-/// For gates that never become stable, the clock stops after this number of edges between two accesses to the board;
-/// otherwise an oscillating machine would have to be simulated faster than its clock.
+/// Maximum number of edges that gates are stepped until they are stable.
+/// For gates that never become stable, the clock stops after this number of edges between two
+/// accesses to the board; otherwise an oscillating machine would have to be simulated faster
+/// than its clock.
 const PATIENCE: u64 = 64;
 
-/// Computes the edges of machines; every process of a board uses the same engine.
+/// Steps machines by clock edges; every process of a board must use the same engine.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Engine<'m>(Option<&'m dyn Gates>);
 
@@ -21,7 +23,8 @@ impl<'m> Engine<'m> {
         Self(Some(gates))
     }
 
-    /// Runs `edges` edges with constant inputs; calls `on_release(edge, outputs)`, the first edge being number 1.
+    /// Steps by `edges` edges with constant inputs.
+    /// Calls `on_release(edge, outputs)` at each release; the first edge has number 1.
     pub(super) fn run(
         self,
         machine: &mut ToggleMachine,
@@ -58,7 +61,7 @@ impl<'m> Engine<'m> {
         first
     }
 
-    /// Returns true if no number of further edges changes anything with constant inputs.
+    /// Returns true if further edges with constant inputs change nothing.
     #[inline]
     pub(super) fn is_settled(self, machine: &ToggleMachine, inputs: u64) -> bool {
         match self.0 {
@@ -68,7 +71,8 @@ impl<'m> Engine<'m> {
     }
 }
 
-/// As [`Engine`], for machines of version 2; filtering, reply and release of a line take fewer edges than the limit.
+/// As [`Engine`], for machines of version 2.
+/// Filtering, reply and release of a line take fewer edges than the limit.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ChannelEngine<'m>(Option<&'m dyn ChannelGates>);
 
@@ -77,9 +81,9 @@ impl<'m> ChannelEngine<'m> {
         Self(Some(gates))
     }
 
-    /// Runs `edges` edges with constant pins.
+    /// Steps by `edges` edges with constant pins.
     ///
-    /// While only counters change, gates are assumed to count as the model does.
+    /// While only counters change, gates are assumed to count like the model.
     pub(super) fn run(self, machine: &mut ChannelMachine, pins: &Pins, edges: u64) {
         match self.0 {
             None => machine.fast_forward(pins, edges),

@@ -1,8 +1,9 @@
 //! The wires of one node at the eureka line of a [`Board`], as embedded-hal pins for `barrier_driver::Eureka`.
 //!
 //! A node's wires to the line belong to one process at a time, like its wires to the barrier, and have a separate claim.
-//! Reading commits nothing. A rise of the line wakes no node: a searching node polls the line itself.
-//! On a board with a record each change of a wire is recorded. That is a commit on the board, which wakes the nodes if it contains a release.
+//! Reading commits nothing. A rising line wakes no node: searching nodes poll the line.
+//! A board with a record records each change of a wire, by a commit on the board.
+//! If that commit contains a release, it also wakes the nodes.
 
 use super::board::Board;
 use super::claim::{Claim, WiresError};
@@ -21,9 +22,9 @@ use std::sync::Arc;
 pub struct EurekaWires<'m, R> {
     /// The wire by which the node raises the line.
     pub out: RaiseWire<'m, R>,
-    /// The line to all nodes.
+    /// The wire from the eureka line that all nodes read.
     pub found: EurekaInput<'m>,
-    /// The wire to this node only; high if this node was first.
+    /// The wire to this node only; high if this node raised the line first.
     pub first: EurekaInput<'m>,
 }
 
@@ -41,14 +42,15 @@ pub struct EurekaInput<'m> {
     signal: EurekaSignal,
 }
 
-/// Selects one of the two wires to a node.
+/// Selects one of the two wires from the eureka line to a node.
 #[derive(Clone, Copy, Debug)]
 enum EurekaSignal {
     Found,
     First,
 }
 
-/// A node's handle of the line. Only the [`RaiseWire`] commits through it, and a node has one of those.
+/// A node's handle of the eureka line.
+/// Only the node's single [`RaiseWire`] commits through this handle.
 #[derive(Clone)]
 struct Writer<'m> {
     board: Board<'m>,
@@ -64,7 +66,8 @@ impl fmt::Debug for Writer<'_> {
 }
 
 impl<'m> Board<'m> {
-    /// Claims the wires of `node` of the board's eureka line; `ring` is as for [`wires`](Self::wires).
+    /// Claims the wires of `node` at the board's eureka line;
+    /// `ring` is as for [`wires`](Self::wires).
     pub fn eureka<R: Fn(usize)>(
         &self,
         node: usize,
@@ -100,17 +103,18 @@ impl<'m> Board<'m> {
 }
 
 impl Writer<'_> {
-    /// Returns the line's state now, and the head that a commit has to replace.
+    /// Returns the present state of the line, and the head that a commit has to replace.
     fn now(&self) -> (HeadWord, LineState) {
         let (head, mut state) = self.line.copy();
-        // Releases and time are read after the copy, so neither is older than it.
+        // Releases and time are read after the copy, so both are at least as recent as the copy.
         let (releases, now) = (self.board.committed_releases(), self.board.core().now_ns());
         state.run_until(now, releases);
         (head, state)
     }
 
     /// Drives the node's wire, and calls `changed` if the level changes.
-    /// When this returns, the line has seen a rising wire, so the node reads its own announcement.
+    /// A rising wire has passed the line's synchroniser on return,
+    /// so the node reads the line as high.
     fn say(&mut self, high: bool, changed: impl FnOnce()) {
         // A write of the current level changes nothing.
         if self.line.copy().1.says(self.node) == high {

@@ -1,4 +1,4 @@
-//! Discovery of the boards of other processes on this machine, through their open memory.
+//! Discovery of the boards of other processes on this machine, through their open memory files.
 
 use super::{Look, Window};
 use std::collections::BTreeSet;
@@ -7,16 +7,17 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Names under which the kernel lists memory that can contain a board: that of [`Memory`](super::Memory), and that of an MPI job's ranks.
+/// Names under which the kernel lists memory that can contain a board.
+/// They are the names of [`Memory`](super::Memory) and of the shared memory of an MPI job.
 const NAMES: [&str; 2] = ["/memfd:hwbarr", "/memfd:portcullis-node"];
 
-/// Maximum number of ancestors of a process that are followed.
+/// Maximum number of ancestors of a process that are examined.
 const GENERATIONS: usize = 64;
 
 /// A board of another process.
 #[derive(Debug)]
 pub struct Found {
-    /// The process that holds its memory.
+    /// The process that holds the board's memory.
     pub pid: u32,
     /// The program of that process.
     pub program: String,
@@ -24,7 +25,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Returns the board's state; `None` if the board or the process is gone.
+    /// Returns the board's state; `None` if the board or the process no longer exists.
     pub fn look(&self) -> Option<Look> {
         super::claim::is_alive(self.pid)
             .then(|| self.window.look())
@@ -40,13 +41,15 @@ impl fmt::Display for Found {
     }
 }
 
-/// Returns every board that this user may read, each once, for the process with the lowest number that holds it.
+/// Returns every board that this user may read.
+/// Each board is listed once, with the lowest process number that holds it.
 pub fn boards() -> Vec<Found> {
     let own = std::process::id();
     boards_where(|pid| pid != own)
 }
 
-/// Returns the boards that this process holds; if none, those of its descendants, as of `mpirun`, which starts the ranks.
+/// Returns the boards that this process holds.
+/// If it holds none, returns those of its descendants, such as the ranks that `mpirun` starts.
 pub fn boards_of(pid: u32) -> Vec<Found> {
     let own = boards_where(|other| other == pid);
     match own.is_empty() {
@@ -66,14 +69,16 @@ fn boards_where(is_meant: impl Fn(u32) -> bool) -> Vec<Found> {
 
 /// Returns true if `pid` is `ancestor` or a descendant of it.
 fn is_of(pid: u32, ancestor: u32) -> bool {
-    // Process numbers may be reused during the walk, which could then loop: hence the limit.
+    // Process numbers may be reused during the walk, which could then loop,
+    // so its length is limited.
     let parents = std::iter::successors(Some(pid), |pid| parent(*pid)).take(GENERATIONS);
     parents.into_iter().any(|pid| pid == ancestor)
 }
 
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name is in parentheses and may contain parentheses itself; the state and the parent follow.
+    // The program's name is in parentheses and may itself contain parentheses.
+    // The process state and the parent's number follow the last closing parenthesis.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
@@ -112,7 +117,7 @@ fn of_process(pid: u32, known: &mut BTreeSet<(u64, u64)>) -> Vec<Found> {
     found
 }
 
-/// Returns the entries of a folder that are numbers.
+/// Returns the entries of a folder whose names are numbers.
 fn entries<T: std::str::FromStr>(folder: &Path) -> Vec<T> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();

@@ -1,47 +1,51 @@
-//! The eureka line of a board in shared memory, as a value: its wires and flip-flops (crate `fpga-model`, `eureka`).
+//! The eureka line of a board in shared memory: levels of its wires and its flip-flops
+//! (crate `fpga-model`, module `eureka`), as a value.
 //!
-//! It has separate slots and a separate head word after the board's memory, with the same protocol, so it does not slow barriers down.
-//! From the board it needs only the number of releases, each of which clears the line. That number is read after the line's
-//! slot, so a node that has seen a release and reads the line finds it cleared. The exact edge of the release between two commits
-//! does not matter if the wires' levels have passed the synchroniser: nodes lower them
-//! before they enter, and a release takes at least that number of edges.
+//! The line has separate slots and a separate head word after the board's memory, with the same
+//! protocol, so it does not slow barriers down.
+//! The line depends on the board only by the number of releases, each of which clears the line.
+//! A reader loads that number after the line's slot, so a node that has seen a release
+//! finds the line cleared. The exact edge of the release between two commits is irrelevant
+//! if the wires' levels have passed the synchroniser: nodes lower their wires
+//! before they enter, and a release takes at least as many edges as the synchroniser.
 
 use super::CLOCK;
 use super::slots::{Encoded, Slots};
 use fpga_model::BadNodeCount;
 use fpga_model::eureka::{EurekaLine, EurekaRegisters};
 
-/// Words of a slot: a cache line.
+/// Number of words of a slot: one cache line.
 pub(super) const LINE_WORDS: usize = 8;
 
-/// The line of a board.
+/// The eureka line of a board.
 pub(super) type Line<'m> = Slots<'m, LineState, LINE_WORDS>;
 
-/// The state that a commit replaces.
+/// The state of a eureka line, which each commit replaces as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineState {
     line: EurekaLine,
     /// Levels of the wires to the line.
     says: u64,
-    /// The last edge that `line` has simulated.
+    /// Index of the last clock edge that `line` has simulated.
     edge: u64,
-    /// The board's number of releases at that time.
+    /// The board's number of releases at that edge.
     releases: u64,
 }
 
 impl LineState {
-    /// Steps the line to the present; `releases` is the board's number of releases.
+    /// Steps the line to the present; `releases` is the board's present number of releases.
     pub(super) fn run_until(&mut self, now_ns: u64, releases: u64) {
         let released = releases != self.releases;
         let due = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
-        // A release during the last simulated edge is seen at the next one.
+        // The line sees a release during the last simulated edge at the next edge.
         let edges = due.max(released.into());
         let mut level = self.line.registers().release;
         let mut left = edges;
         if released {
             let before = self.line.latency_edges().min(edges - 1);
             self.line.fast_forward(self.says, level, before);
-            // Several releases are treated as one change, although an even number of them leaves the level as before.
+            // Several releases are treated as one change,
+            // although an even number of releases leaves the level unchanged.
             level = !level;
             left -= before;
         }
@@ -59,7 +63,7 @@ impl LineState {
         self.says >> node & 1 == 1
     }
 
-    /// Returns the time at which the line has seen the present levels of its wires.
+    /// Returns the time at which the present levels of the wires have passed the synchroniser.
     pub(super) fn seen_ns(&self) -> u64 {
         CLOCK.time_of(self.edge + self.line.latency_edges())
     }
@@ -78,7 +82,7 @@ impl Encoded<LINE_WORDS> for LineState {
 
     const MAGIC: u64 = u64::from_le_bytes(*b"hwbarr\x04\x03");
 
-    /// The line's wires are not filtered, as those of the board are not.
+    /// The line's wires have no filter, like the wires of the board.
     fn blank(nodes: usize) -> Result<EurekaLine, BadNodeCount> {
         EurekaLine::new(nodes, 1).map_err(|_| BadNodeCount(nodes))
     }
@@ -136,7 +140,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// For any line changes, a state that was encoded and decoded continues like one that was not.
+        /// Encoding and decoding a state does not change how it continues, for any line changes.
         #[test]
         fn a_state_goes_through_words_unchanged(moves in prop::collection::vec((0usize..3, any::<bool>(), 0u64..2, 0u64..200), 0..100)) {
             let blank = EurekaLine::new(3, 1).expect("three nodes");

@@ -1,9 +1,9 @@
-//! A state in slots of shared memory, by the protocol at the head of [`live`](super), for the boards of both versions and for the
-//! eureka line.
+//! The slots of a state in shared memory, by the protocol at the head of [`live`](super).
+//! The boards of both versions and the eureka line use them.
 //!
-//! * [`Encoded`]: a state as a value and as words; [`Slots`]: copies of it, and commits.
-//! * [`BoardState`]: a state whose machine is stepped with the time and whose commits have entries in a record;
-//!   [`Core`]: the part that boards of both versions have in common.
+//! * [`Encoded`]: a state as a value and as words; [`Slots`]: reading and committing a state.
+//! * [`BoardState`]: a state with a machine that is stepped with time, and with recorded commits;
+//!   [`Core`]: slots, engine and record, which boards of both versions have.
 //! * [`Writer`]: a node's right to commit to a board.
 
 use super::claim::{Claim, WiresError, is_alive};
@@ -14,12 +14,12 @@ use mpi_base::clock::now_ns;
 use std::fmt;
 use std::sync::Arc;
 
-/// A state that `WORDS` words encode.
+/// A state that can be encoded in `WORDS` words.
 pub(super) trait Encoded<const WORDS: usize>: Copy {
-    /// The machine after power-on, which defines the number of nodes.
+    /// A machine in its state after power-on, which has the number of nodes.
     type Blank: Copy;
 
-    /// "hwbarr" and the version of the layout; memory with another number is not recognised.
+    /// "hwbarr" and the version of the layout; memory with another number counts as no board.
     const MAGIC: u64;
 
     fn blank(nodes: usize) -> Result<Self::Blank, BadNodeCount>;
@@ -29,13 +29,14 @@ pub(super) trait Encoded<const WORDS: usize>: Copy {
     fn to_words(self) -> [u64; WORDS];
 
     /// Decodes a state; the inverse of [`to_words`](Self::to_words).
-    /// A torn copy gives a meaningless state, which the caller discards when it sees that the head has changed.
+    /// A torn copy gives a meaningless state; the caller sees that the head has changed and
+    /// discards the state.
     fn from_words(blank: Self::Blank, words: &[u64; WORDS]) -> Self;
 }
 
-/// The state of a board, whose edges an engine `E` computes.
+/// The state of a board; an engine `E` computes its clock edges.
 pub(super) trait BoardState<E, const WORDS: usize>: Encoded<WORDS> {
-    /// Returns the state as the start of the next commit, without entries of the record.
+    /// Returns the state for the next commit, without the record entries of the last one.
     fn next(self) -> Self;
 
     /// Steps the machine to the present.
@@ -72,12 +73,12 @@ impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
         &self.geometry
     }
 
-    /// Returns the machine after power-on.
+    /// Returns a machine in its state after power-on.
     pub(super) fn blank(&self) -> S::Blank {
         self.blank
     }
 
-    /// Returns the current state, and the head that a commit has to replace.
+    /// Returns the current state, and the head value that a commit has to replace.
     pub(super) fn copy(&self) -> (HeadWord, S) {
         let (head, words) = self.shared.read::<WORDS>();
         (head, S::from_words(self.blank, &words))
@@ -89,7 +90,8 @@ impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
         self.shared.read().1
     }
 
-    /// Replaces the state that was copied with `head` by `state`, in the slot of `slots` that is not current. Returns true on success.
+    /// Replaces the state that was copied with `head` by `state`. Returns true on success.
+    /// The new state goes into the slot of `slots` that is not current.
     pub(super) fn commit(&self, head: HeadWord, slots: [usize; 2], state: S) -> bool {
         let [first, second] = slots;
         let slot = if head.slot() == first { second } else { first };
@@ -103,7 +105,7 @@ impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
     }
 }
 
-/// The part of a board that boards of both versions have in common.
+/// The slots, the engine and the record, which boards of both versions have.
 #[derive(Clone, Copy)]
 pub(super) struct Core<'m, S: Encoded<WORDS>, E, const WORDS: usize> {
     slots: Slots<'m, S, WORDS>,
@@ -115,7 +117,7 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Core<'m, S, E, WO
         Self { slots, engine }
     }
 
-    /// Replaces the engine; every process must use the same one.
+    /// Replaces the engine; every process must use the same engine.
     pub(super) fn with_engine(self, engine: E) -> Self {
         Self { engine, ..self }
     }
@@ -152,7 +154,8 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Core<'m, S, E, WO
         self.slots.copy().1
     }
 
-    /// Returns the time and the state now, for observers: the elapsed edges are computed on a copy, and the board stays unchanged.
+    /// Returns the present time and state, for observers.
+    /// The elapsed edges are computed on a copy, and the board stays unchanged.
     pub(super) fn now(&self) -> (u64, S) {
         let mut state = self.current().next();
         let at_ns = self.now_ns();
@@ -160,7 +163,7 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Core<'m, S, E, WO
         (at_ns, state)
     }
 
-    /// Writes the entries of a commit to their places in the record.
+    /// Copies the entries of a commit to the record.
     fn publish(&self, state: &S) {
         if self.is_recording() {
             for (place, (at, what)) in (state.older_entries()..).zip(state.entries()) {
@@ -169,7 +172,8 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Core<'m, S, E, WO
         }
     }
 
-    /// Returns the entries of the record that `decode` knows, oldest first, and the number of those that did not fit.
+    /// Returns the record's entries that `decode` accepts, oldest first, and the number of entries
+    /// that did not fit.
     pub(super) fn record<T>(&self, decode: impl Fn(u64, u64) -> Option<T>) -> (Vec<T>, u64) {
         let state = self.current();
         self.publish(&state);
@@ -217,7 +221,8 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Core<'m, S, E, WO
 pub(super) struct Writer<'m, S: Encoded<WORDS>, E, const WORDS: usize> {
     core: Core<'m, S, E, WORDS>,
     node: usize,
-    /// Written only by this handle, hence every committing method takes `&mut self`.
+    /// The two slots of this handle, which only this handle writes.
+    /// Hence every committing method takes `&mut self`.
     slots: [usize; 2],
     claim: Arc<Claim<'m>>,
 }
@@ -231,7 +236,7 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> fmt::Debug
 }
 
 impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Writer<'m, S, E, WORDS> {
-    /// Returns handle number `writer` of the board, for this pin.
+    /// Returns handle number `writer` of the board, for this node's pin.
     pub(super) fn of(
         core: Core<'m, S, E, WORDS>,
         node: usize,
@@ -246,7 +251,8 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Writer<'m, S, E, 
         }
     }
 
-    /// Returns a handle of a board above, for the pin of this board's output; it shares the node's claim.
+    /// Returns a handle of the board above, for the pin that this board's output drives.
+    /// The handle shares the node's claim.
     pub(super) fn above(&self, core: Core<'m, S, E, WORDS>, pin: usize, writer: usize) -> Self {
         Self::of(core, pin, writer, self.claim.clone())
     }
@@ -255,19 +261,20 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Writer<'m, S, E, 
         &self.core
     }
 
-    /// Returns the pin.
+    /// Returns the number of the pin that this handle drives.
     pub(super) fn node(&self) -> usize {
         self.node
     }
 
-    /// Steps the board to the present and applies `change`; calls `released` if that commits a release.
+    /// Steps the board to the present and applies `change`.
+    /// Calls `released` if the commit contains a release.
     pub(super) fn touch(&mut self, released: &impl Fn(), change: impl Fn(&mut S, u64)) -> S {
         let core = &self.core;
         let (has_released, state) = loop {
             let (head, before) = core.slots.copy();
-            // The predecessor may have died before it wrote its entries.
+            // The previous writer may have died before it copied its entries to the record.
             core.publish(&before);
-            // Read after the copy, so times in the record increase with the commits.
+            // The time is read after the copy, so times in the record increase with the commits.
             let now = core.now_ns();
             let mut state = before.next();
             state.run_until(core.engine, now);
@@ -279,7 +286,7 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Writer<'m, S, E, 
         };
         if has_released {
             // Pairs with the fence of a node that announces sleep and then reads its wire:
-            // either it sees the release, or this process sees that it sleeps.
+            // either that node sees the release, or this process sees the announced sleep.
             fence(Ordering::SeqCst);
             released();
         }

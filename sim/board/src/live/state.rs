@@ -6,20 +6,20 @@ use super::slots::{BoardState, Encoded};
 use crate::event::{Event, What};
 use fpga_model::{BadNodeCount, LATENCY_EDGES, Registers, ToggleMachine};
 
-/// Words of a slot before the events.
+/// Number of words of a slot before the events.
 pub(super) const CORE_WORDS: usize = 8;
-/// Maximum number of events of a commit: a release at each edge that matters, and the change itself.
+/// Maximum number of events of a commit: one release per edge of the latency, and one change.
 pub(super) const MAX_NEWS: usize = LATENCY_EDGES as usize + 1;
-/// Words of a slot: two cache lines.
+/// Number of words of a slot: two cache lines.
 pub(super) const SLOT_WORDS: usize = CORE_WORDS + 2 * MAX_NEWS;
 
-/// The state that a commit replaces.
+/// The state of a board of version 1, which each commit replaces as a whole.
 #[derive(Clone, Copy)]
 pub(super) struct State {
     pub machine: ToggleMachine,
     /// Levels of the wires to the barrier.
     pub inputs: u64,
-    /// The last edge that `machine` has simulated.
+    /// Index of the last clock edge that `machine` has simulated.
     pub edge: u64,
     /// Number of events of all earlier commits.
     older_events: u64,
@@ -56,7 +56,8 @@ impl State {
     }
 
     pub(super) fn set_wire(&mut self, now_ns: u64, node: usize, high: bool) {
-        // Several nodes drive the wire from a board below, all to the same level.
+        // Several nodes drive the wire from a lower board to the same level;
+        // later writes change nothing.
         if (self.inputs >> node & 1 == 1) == high {
             return;
         }
@@ -65,7 +66,8 @@ impl State {
     }
 
     pub(super) fn note(&mut self, at_ns: u64, what: What) {
-        // A commit has at most `MAX_NEWS` events. If a defect fills the list, the event is lost, and the board continues.
+        // A commit has at most `MAX_NEWS` events. If a defect fills the list,
+        // further events are lost, and the board continues.
         if let Some(place) = self.news.get_mut(self.news_len) {
             *place = Event { at_ns, what };
             self.news_len += 1;
@@ -93,7 +95,7 @@ impl Encoded<SLOT_WORDS> for State {
         }
     }
 
-    /// The core, then two words per event.
+    /// Encodes the core, then two words per event.
     fn to_words(self) -> [u64; SLOT_WORDS] {
         let Registers {
             stage1,
@@ -157,8 +159,8 @@ impl BoardState<Engine<'_>, SLOT_WORDS> for State {
     }
 
     fn run_until(&mut self, engine: Engine<'_>, now_ns: u64) {
-        // The clock was read after the state was copied, so it cannot be before the state's edge;
-        // saturation costs nothing and limits the damage of a broken clock.
+        // The clock was read after the state was copied, so it cannot be before the state's edge.
+        // The saturating subtraction limits the damage of a broken clock.
         let cycles = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
         let (before, mut machine) = (self.edge, self.machine);
         engine.run(&mut machine, self.inputs, cycles, |edge, outputs| {

@@ -1,4 +1,4 @@
-//! The live board in one process: its claims, the port suite, and its memory.
+//! Tests of the live board in one process: its claims, the port suite, and its memory.
 
 mod boards;
 mod eureka;
@@ -46,7 +46,7 @@ impl barrier_driver::suite::Rig for Live {
     type In = InWire<'static, Silent>;
 
     fn build(nodes: usize) -> Self {
-        // With a record, so that the claims also hold while recording.
+        // The board has a record, so the claims are also checked while it records.
         Self::new(nodes, 100_000)
     }
 
@@ -183,7 +183,8 @@ fn a_release_rings_every_other_node_exactly_once() {
     wires[0].out.set_high().expect("infallible");
     wires[2].out.set_high().expect("infallible");
     assert_eq!(counts(&rung), [0, 0, 0], "node 1 is missing");
-    // The last arrival makes the release inevitable, so it commits and wakes before it returns.
+    // The last arrival makes the release inevitable, so `set_high` commits the release and wakes
+    // the other nodes before it returns.
     wires[1].out.set_high().expect("infallible");
     assert_eq!(counts(&rung), [1, 0, 1]);
     for wire in &mut wires {
@@ -219,7 +220,7 @@ fn sleeping_nodes_are_woken_by_their_ring() {
                     ToggleBarrier::open(out, input, || Ok::<_, Infallible>(())).expect("idle");
                 for _ in 0..50 {
                     barrier.enter().expect("out of the barrier");
-                    // Without the wake-up each wait would last until the test's limit.
+                    // Without the wake-up each wait would last until the test's time limit.
                     barrier
                         .wait(
                             || thread::park_timeout(Duration::from_secs(20)),
@@ -270,7 +271,7 @@ fn the_record_has_every_change_in_order() {
     assert_eq!(record.dropped, 0);
     let at: Vec<u64> = record.events.iter().map(|e| e.at_ns).collect();
     assert!(at.is_sorted(), "{at:?}");
-    // Two whole periods and a part of a third are between the last arrival and the release.
+    // Between the last arrival and the release are two whole periods and a part of a third.
     let latency = at[3] - at[2];
     assert!(
         (79..=120).contains(&latency),

@@ -1,4 +1,4 @@
-//! The wires of one node, as embedded-hal pins.
+//! The wires of one node of a live board, as embedded-hal pins.
 //!
 //! A node's wires belong to one process at a time ([`Claim`]).
 //! As at a real port, dropping the pins leaves the level on the wire; restoring it is the driver's duty.
@@ -25,17 +25,18 @@ pub struct Wires<'m, R> {
     pub out: OutWire<'m, R>,
     /// The wire from the barrier.
     pub input: InWire<'m, R>,
-    /// The marks that the node sets in the record.
+    /// The handle by which the node records marks: program entered, program left.
     pub marks: Marks<'m, R>,
 }
 
 impl<'m> Board<'m> {
-    /// Returns the handle that records a node's changes of the eureka line; it shares the claim of the wires there.
+    /// Returns the handle that records a node's changes of its wire to the eureka line.
+    /// The handle shares the claim of the node's wires at the line.
     pub(super) fn noting(&self, node: usize, claim: Arc<Claim<'m>>) -> Writer<'m> {
         self.core().writer(node, 3, claim)
     }
 
-    /// Claims the wires of `node`, as one handle.
+    /// Claims the wires of `node` and returns one handle for all of them.
     pub(super) fn writer(&self, node: usize) -> Result<Writer<'m>, WiresError> {
         let claim = self.core().take(node)?;
         Ok(self.core().writer(node, 0, claim))
@@ -43,8 +44,8 @@ impl<'m> Board<'m> {
 
     /// Claims the wires of `node`.
     ///
-    /// The handle that commits a release calls `ring(other)` for every other node;
-    /// it must wake that node's process if it sleeps, and return at once if it does not.
+    /// The handle that commits a release calls `ring(other)` for every other node.
+    /// `ring` must wake that node's process if the process sleeps, and must return at once if not.
     pub fn wires<R: Fn(usize) + Clone>(
         &self,
         node: usize,
@@ -71,7 +72,8 @@ impl<'m> Board<'m> {
 
 #[cfg(test)]
 impl Board<'_> {
-    /// Drives a pin with the handle that its owner uses for marks.
+    /// Drives a node's pin with the handle that its owner uses for marks,
+    /// as if the owner was killed.
     pub(super) fn drive_as_if_killed(&self, node: usize, high: bool) {
         let claim = Arc::new(Claim::by_no_process(self.core().slots().claim(node)));
         self.core().writer(node, 2, claim).drive(&|| (), high);
@@ -79,7 +81,7 @@ impl Board<'_> {
 }
 
 impl Writer<'_> {
-    /// Records a mark, on a board with a record.
+    /// Records a mark if the board has a record.
     pub(super) fn mark(&mut self, released: &impl Fn(), what: What) {
         if self.core().is_recording() {
             self.touch(released, |state, now| state.note(now, what));
@@ -91,8 +93,9 @@ impl Writer<'_> {
         self.core().current().inputs >> self.node() & 1 == 1
     }
 
-    /// Drives the pin's wire. If that makes a release inevitable, it waits for the three edges and commits the release: see
-    /// "Wake-ups" at the head of [`live`](super).
+    /// Drives the pin's wire. If that makes a release inevitable,
+    /// the call waits for the three edges and commits the release:
+    /// see "Wake-ups" at the head of [`live`](super).
     pub(super) fn drive(&mut self, released: &impl Fn(), high: bool) {
         // A write of the current level changes nothing.
         if self.level() == high {
@@ -100,7 +103,8 @@ impl Writer<'_> {
         }
         let node = self.node();
         let mut state = self.touch(released, |state, now| state.set_wire(now, node, high));
-        // The barrier cannot release twice without this node, so the loop ends; it also ends at the first release of faulty gates that release twice.
+        // The barrier cannot release twice without this node, so the loop ends.
+        // With faulty gates that release twice, the loop ends at the first release.
         let before = state.machine.releases();
         while state.machine.releases() == before
             && let Some(due) = state.release_due_ns(self.core().engine())
@@ -128,13 +132,13 @@ impl Writer<'_> {
     }
 }
 
-/// Returns a function that wakes all nodes of a board but the handle's own.
+/// Returns a function that wakes all nodes of a board except the handle's own node.
 pub(super) fn others<'r, R: Fn(usize)>(writer: &Writer<'_>, ring: &'r R) -> impl Fn() + use<'r, R> {
     let (nodes, me) = (writer.core().nodes(), writer.node());
     move || ring_others(nodes, me, ring)
 }
 
-/// Wakes all of `nodes` nodes but this one.
+/// Wakes all of `nodes` nodes except node `me`.
 pub(super) fn ring_others(nodes: usize, me: usize, ring: &impl Fn(usize)) {
     (0..nodes).filter(|&other| other != me).for_each(ring);
 }
@@ -151,7 +155,8 @@ pub struct InWire<'m, R> {
     ring: R,
 }
 
-/// Records that a node's program entered and left the barrier; does nothing on a board without a record.
+/// The handle that records when a node's program enters and leaves the barrier.
+/// On a board without a record it does nothing.
 pub struct Marks<'m, R> {
     writer: Writer<'m>,
     ring: R,

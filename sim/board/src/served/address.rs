@@ -6,21 +6,21 @@ use std::str::FromStr;
 /// The prefix of a served board's address.
 pub const SCHEME: &str = "sim:tcp://";
 
-/// A host, by name or number, and a port.
+/// A host (name or IP address) and a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     host: String,
     port: u16,
 }
 
-/// The text is not an address.
+/// The error for a text that is not an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddressError {
     text: String,
 }
 
 impl Address {
-    /// Returns the host in the form that the resolver expects, without the brackets of an IPv6 address, and the port.
+    /// Returns host and port as the resolver expects them: an IPv6 address without its brackets.
     pub(super) fn parts(&self) -> (&str, u16) {
         (&self.host, self.port)
     }
@@ -43,7 +43,7 @@ impl FromStr for Address {
             let (host, port) = text.strip_prefix(SCHEME)?.rsplit_once(':')?;
             let bare = match host.strip_prefix('[') {
                 Some(rest) => rest.strip_suffix(']')?,
-                // Without brackets the last group of an IPv6 address would be taken for the port.
+                // Without brackets the last group of an IPv6 address would be parsed as the port.
                 None if host.contains(':') => return None,
                 None => host,
             };

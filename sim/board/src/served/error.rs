@@ -1,4 +1,5 @@
-//! One closed enum per operation of a client; every message names the server and the client.
+//! Errors of a client, one closed enum per operation;
+//! every message names the server and the client.
 
 use super::address::Address;
 use super::frame::{CHANNELS_VERSION, Refusal, Role, VERSION};
@@ -10,96 +11,97 @@ use std::time::Duration;
 pub enum ConnectError {
     /// The host's name is unknown, or none of its addresses accepts.
     Unreachable {
-        /// The server.
+        /// The server's address.
         server: Address,
-        /// The system's error.
+        /// The error that the system reported.
         cause: String,
     },
     /// The server does not answer.
     TimedOut {
-        /// The server.
+        /// The server's address.
         server: Address,
-        /// The time limit.
+        /// The time limit for the connection.
         limit: Duration,
     },
-    /// The process that listens at this address serves no board.
+    /// The process that listens at this address is not a board server.
     Foreign {
-        /// The server.
+        /// The server's address.
         server: Address,
     },
-    /// The server speaks another version.
+    /// The server uses another protocol version.
     Version {
-        /// The server.
+        /// The server's address.
         server: Address,
-        /// Its version.
+        /// The server's protocol version.
         theirs: u8,
-        /// The required version of the board, or `None` if any known version will do.
+        /// The required version; `None` if the client accepts any known version.
         ours: Option<u8>,
     },
     /// The board has another number of nodes.
     NodeCount {
-        /// The server.
+        /// The server's address.
         server: Address,
-        /// The server's number.
+        /// The server's number of nodes.
         theirs: usize,
-        /// The required number.
+        /// The number of nodes that the client requires.
         ours: usize,
     },
     /// The server rejects this client.
     Refused {
-        /// The server.
+        /// The server's address.
         server: Address,
         /// The client: a node, or an observer.
         client: Role,
-        /// The server's reason.
+        /// The reason that the server sent.
         why: Refusal,
     },
     /// The connection ended before the server had answered.
     Lost {
-        /// The server.
+        /// The server's address.
         server: Address,
-        /// The system's error.
+        /// The error that the system reported.
         cause: String,
     },
 }
 
-/// The reason why a connected client cannot reach its wires any more.
+/// The reason why a connected client can no longer reach its wires.
 ///
-/// `Debug` prints the message too, because the driver's errors print a pin's error only by its `Debug`.
+/// `Debug` also prints the message, because the driver's errors print a pin's error only by
+/// `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub enum LineError {
     /// The connection has ended.
     Lost {
-        /// The server.
+        /// The server's address.
         server: Address,
-        /// The connection's client.
+        /// The role of the client: a node, or an observer.
         client: Role,
-        /// The system's error.
+        /// The error that the system reported.
         cause: String,
     },
     /// The server does not answer.
     TimedOut {
-        /// The server.
+        /// The server's address.
         server: Address,
-        /// The client.
+        /// The role of the client: a node, or an observer.
         client: Role,
-        /// The time limit.
+        /// The time limit for the answer.
         limit: Duration,
     },
     /// The server sent bytes that violate the protocol.
     Malformed {
-        /// The server.
+        /// The server's address.
         server: Address,
-        /// The connection's client.
+        /// The role of the client: a node, or an observer.
         client: Role,
     },
     /// The server rejected the client.
     Refused {
-        /// The server.
+        /// The server's address.
         server: Address,
-        /// The connection's client.
+        /// The role of the client: a node, or an observer.
         client: Role,
-        /// The server's reason.
+        /// The reason that the server sent.
         why: Refusal,
     },
 }

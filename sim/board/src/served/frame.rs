@@ -14,21 +14,21 @@ pub const VERSION: u8 = 1;
 pub const CHANNELS_VERSION: u8 = 2;
 const MAGIC: [u8; 6] = *b"HWBARR";
 
-/// Size of a greeting, in every version.
+/// Size of a greeting in bytes, the same in every version.
 pub const GREETING: usize = 8;
-/// Size of a request.
+/// Size of a request in bytes.
 pub const REQUEST: usize = 16;
-/// Size of a reply.
+/// Size of a reply in bytes.
 pub const REPLY: usize = 48;
 
-/// The bytes are not a frame of this version.
+/// The error for bytes that are not a frame of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
 /// The first frame of either side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Greeting {
-    /// The sender's version.
+    /// The sender's protocol version.
     pub version: u8,
     /// The server's number of nodes, or the client's [`Role`] as a byte.
     pub word: u8,
@@ -48,13 +48,14 @@ pub enum Role {
 pub enum Request {
     /// Read the board.
     Look,
-    /// Set this level on the node's wire.
+    /// Set the node's wire to this level.
     Write { high: bool },
-    /// Set this level on the node's wire, unless there was a release after the `seen`-th.
+    /// Set the node's wire to this level, unless a release has followed the `seen`-th release.
     Withdraw { high: bool, seen: u64 },
-    /// Set these levels on all lines of a node of version 2, except arrivals whose channels have released since the counters were `seen`.
+    /// Set all lines of a node of version 2 to these levels.
+    /// An arrival line stays if its channel has released since the counters were `seen`.
     Drive { levels: u8, seen: u64 },
-    /// Set this level on the node's wire to the eureka line.
+    /// Set the node's wire to the eureka line to this level.
     Say { high: bool },
     /// Read the eureka line.
     Hear,
@@ -64,14 +65,14 @@ pub enum Request {
     ReadChannel { channel: u8 },
 }
 
-/// A reply of the server.
+/// A reply of the server to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// Answers a hello.
+    /// Answers a client's hello.
     Welcome(View),
     /// Answers a request.
     Answer(View),
-    /// Unsolicited: all nodes have entered.
+    /// An unsolicited reply: all nodes have entered, and the barrier has released them.
     Released(View),
     /// Answers a request about the eureka line.
     Eureka(Eureka),
@@ -79,14 +80,14 @@ pub enum Reply {
     Channel(ChannelLook),
     /// Answers a disconnect message.
     Disconnected,
-    /// Rejects a hello or a request that cannot be served; the last reply of the connection.
+    /// Rejects a hello or a request; this is the last reply of the connection.
     Refused(Refusal),
 }
 
-/// The board at one instant, and the connected nodes.
+/// The board at one instant, with the mask of connected nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct View {
-    /// The wires.
+    /// The levels of the wires, and the number of releases.
     pub board: Snapshot,
     /// The nodes that a process drives, bit `n` for node `n`.
     pub connected: u64,
@@ -95,7 +96,7 @@ pub struct View {
 /// The eureka line at one instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Eureka {
-    /// A node has raised it.
+    /// True if a node has raised the line.
     pub found: bool,
     /// The wires that report the first node, bit `n` to node `n`.
     pub first: u64,
@@ -123,7 +124,7 @@ pub enum Refusal {
     },
     /// The maximum number of observers is connected.
     Crowded {
-        /// That maximum.
+        /// The maximum number of observers.
         observers: u8,
     },
     /// An observer sent a write.
@@ -160,11 +161,11 @@ impl fmt::Display for Role {
     }
 }
 
-/// The code of an observer's role.
+/// The encoding of an observer's role.
 const OBSERVER: u8 = u8::MAX;
 
 impl Role {
-    /// Encodes the role: a node's number, which is below 64, or 255.
+    /// Encodes the role: a node's number, which is below 64, or 255 for an observer.
     pub fn to_word(self) -> u8 {
         match self {
             Self::Node(node) => node,
@@ -235,7 +236,7 @@ impl Request {
             8 => Self::ReadChannel { channel: levels },
             _ => return Err(Malformed),
         };
-        // Unused bytes must be zero, and a level 0 or 1.
+        // Valid frames have zeros in unused bytes, and 0 or 1 as a level.
         (request.encode() == *bytes)
             .then_some(request)
             .ok_or(Malformed)
@@ -297,7 +298,7 @@ impl Reply {
 }
 
 impl Refusal {
-    /// Returns the code of the reason, and the number that belongs to it.
+    /// Returns the code of the reason, and the number that the reason carries.
     fn code(self) -> [u8; 2] {
         match self {
             Self::NoSuchNode { nodes } => [1, nodes],
@@ -332,7 +333,7 @@ impl View {
 
     /// Returns the level of this node's own wire.
     pub(super) fn wire(&self, node: u8) -> bool {
-        // A node has a number below 64; any other has no wire.
+        // A node's number is below 64; any other number has no wire.
         usize::from(node) < MAX_NODES && self.board.inputs >> node & 1 == 1
     }
 
@@ -354,7 +355,8 @@ fn address_to_words(address: SocketAddr) -> [u64; 5] {
 
 fn address_from_words([high, low, port, ..]: [u64; 5]) -> SocketAddr {
     let ip = Ipv6Addr::from(u128::from(high) << 64 | u128::from(low));
-    // A port that does not fit is truncated; the frame then differs from its own encoding and is rejected.
+    // A port above 65535 is truncated; the frame then differs from its own encoding and is
+    // rejected.
     SocketAddr::new(IpAddr::V6(ip).to_canonical(), port as u16)
 }
 

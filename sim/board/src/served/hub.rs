@@ -1,6 +1,7 @@
 //! The server without its sockets: the connected clients, the machine, and the pending output of each client.
 //!
-//! Input arrives by [`Hub::receive`], output is taken by [`Hub::outgoing`], and time is an argument. So a test can simulate any network.
+//! Bytes enter by [`Hub::receive`] and leave by [`Hub::outgoing`], and time is an argument,
+//! so a test can simulate any network.
 //!
 //! # Bounds
 //!
@@ -23,8 +24,10 @@ use std::time::Duration;
 
 /// Maximum number of clients without a role.
 pub(super) const WITHOUT_ROLE_MAX: usize = 64;
-/// Minimum time that a client has to send its role, however many newcomers wait: more than a busy machine needs to schedule it.
-/// Without it, a flood of connections would push out a node between its connection and its hello.
+/// Minimum time in which a client can send its role, regardless of the number of newcomers.
+/// A busy machine needs less time to schedule the client.
+/// Without this time, a flood of connections would remove a node between its connection and its
+/// hello.
 pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// Maximum time that a client may be without a role.
 pub(super) const HELLO: Duration = Duration::from_secs(2);
@@ -32,22 +35,24 @@ pub(super) const HELLO: Duration = Duration::from_secs(2);
 pub(super) const OBSERVERS_MAX: usize = 16;
 /// Maximum time between an observer's requests.
 pub(super) const SILENCE: Duration = Duration::from_secs(30);
-/// Maximum number of unsent bytes for a client; a node that follows the protocol has at most two replies.
+/// Maximum number of unsent bytes for a client; a correct node has at most two unread replies.
 const UNREAD_MAX: usize = 4096;
 
 /// Maximum time that a node may be silent during programming while others wait for the receiver.
 ///
-/// It is shorter than the 10 s for which the other nodes wait, and longer than a busy machine usually leaves a process without a processor.
+/// The limit is shorter than the 10 s for which the other nodes wait, and longer than the time
+/// for which a busy machine usually does not schedule a process.
 const PROGRAMMING_SILENCE: Duration = Duration::from_secs(6);
 
 /// A client's number; never reused.
 pub(super) type ClientId = u64;
 
-/// The board and its clients.
+/// A board and the clients that use it.
 #[derive(Debug)]
 pub(super) struct Hub {
     board: Box<dyn Board>,
-    /// Writes of nodes that want to send while another one does, in order of arrival; they are not answered yet.
+    /// Writes of nodes that need the serial receiver while another node sends, oldest first.
+    /// They are not answered yet.
     deferred: VecDeque<(ClientId, usize, Request)>,
     /// The client that drives the wire of each node.
     node_clients: [Option<ClientId>; MAX_NODES],
@@ -56,7 +61,7 @@ pub(super) struct Hub {
     notices: Vec<Notice>,
 }
 
-/// A connection.
+/// A connection of a client.
 #[derive(Debug)]
 struct Client {
     peer: SocketAddr,
@@ -64,20 +69,21 @@ struct Client {
     /// The received part of an incomplete frame.
     partial_frame: Vec<u8>,
     unread: Vec<u8>,
-    /// True if the last reply was a release.
+    /// True if the last queued reply was a release.
     has_news: bool,
-    /// The time at which it connected, or got its role, or (an observer) last sent a request.
+    /// Time at which the client connected or got its role;
+    /// for an observer, time of its last request.
     since: Duration,
 }
 
 /// The role of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientState {
-    /// It has not sent its role.
+    /// The client has not sent its role.
     NoRole,
     Node(usize),
     BoardObserver,
-    /// Its last reply is queued; further input is ignored.
+    /// The client's last reply is queued; further input is ignored.
     Leaving,
 }
 
@@ -114,7 +120,7 @@ impl Hub {
         self.clients.values().any(has_part)
     }
 
-    /// Returns the notices since the last call.
+    /// Returns the notices since the last call of this function.
     pub fn notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
@@ -129,7 +135,8 @@ impl Hub {
         }
     }
 
-    /// Returns true if a newcomer can be accepted, possibly in exchange for a client without a role; if not, newcomers wait in the system's queue.
+    /// Returns true if a newcomer can be accepted, possibly by replacing a client without a role.
+    /// If not, newcomers wait in the system's queue.
     pub fn can_accept(&self, now: Duration) -> bool {
         self.without_role().count() < WITHOUT_ROLE_MAX || self.droppable(now).is_some()
     }
@@ -140,7 +147,8 @@ impl Hub {
         clients.filter(|(_, client)| client.has_no_role())
     }
 
-    /// Returns the client that a newcomer replaces: one that is leaving, else the oldest whose [`GRACE`] is over.
+    /// Returns the client that a newcomer replaces: a leaving client, or else the oldest client
+    /// without a role whose [`GRACE`] is over.
     fn droppable(&self, now: Duration) -> Option<ClientId> {
         let over =
             |client: &Client| client.state == ClientState::Leaving || now >= client.since + GRACE;
@@ -193,7 +201,7 @@ impl Hub {
         (!client.unread.is_empty()).then_some(&mut client.unread)
     }
 
-    /// Returns the number of bytes kept for and from a client.
+    /// Returns the number of bytes kept for output to a client and of its partial input.
     #[cfg(test)]
     pub fn waiting(&self, id: ClientId) -> usize {
         let kept = |client: &Client| client.partial_frame.len() + client.unread.len();
@@ -245,7 +253,7 @@ impl Hub {
     /// Returns the time at which [`sweep`](Self::sweep) next has work.
     pub fn deadline(&self) -> Option<Duration> {
         let clients = self.clients.values().filter_map(Client::deadline);
-        // A silent sender is checked after every sleep of the server.
+        // With deferred writes, every turn of the server checks the silence of the sending node.
         clients.min()
     }
 
@@ -257,7 +265,8 @@ impl Hub {
         let ours = self.board.version();
         let Some(Greeting { word, .. }) = greeting.filter(|greeting| greeting.version == ours)
         else {
-            // The client has received this server's greeting; one of another version may not understand further replies.
+            // The client has received this server's greeting.
+            // A client of another version may not understand further replies.
             if let Some(client) = self.clients.get_mut(&id) {
                 client.state = ClientState::Leaving;
                 let peer = client.peer;
@@ -314,7 +323,7 @@ impl Hub {
         Ok(ClientState::Node(node))
     }
 
-    /// Rejects a client with a reason; it has no role any more.
+    /// Rejects a client with a reason and takes its role away.
     fn refuse(&mut self, id: ClientId, why: Refusal) {
         if let Some(client) = self.clients.get_mut(&id) {
             client.state = ClientState::Leaving;
@@ -358,7 +367,7 @@ impl Hub {
         self.send(id, Reply::Answer(view), now);
     }
 
-    /// Sends the eureka line; for a board without one the request is malformed.
+    /// Answers with the eureka line; on a board without one the request is malformed.
     fn send_eureka(&mut self, id: ClientId, state: ClientState, now: Duration) {
         match self.board.eureka() {
             Some(eureka) => self.send(id, Reply::Eureka(eureka), now),
@@ -366,7 +375,7 @@ impl Hub {
         }
     }
 
-    /// Sends a channel; for a board without channels the request is malformed.
+    /// Answers with a channel's state; on a board without channels the request is malformed.
     fn send_channel(&mut self, id: ClientId, state: ClientState, channel: u8, now: Duration) {
         match self.board.channel(channel.into(), now) {
             Some(look) => self.send(id, Reply::Channel(look), now),
@@ -415,8 +424,9 @@ impl Hub {
         }
     }
 
-    /// Performs the first pending write if no node is sending, or if the sender has been silent for [`PROGRAMMING_SILENCE`]:
-    /// the board then takes the receiver from it.
+    /// Performs the first deferred write if no node is sending.
+    /// If the sending node has been silent for [`PROGRAMMING_SILENCE`],
+    /// it loses the receiver first.
     fn run_deferred(&mut self, now: Duration) {
         let speaker = self.board.speaker();
         let speaker = speaker.and_then(|node| Some((node, self.node_clients[node]?)));
@@ -445,7 +455,7 @@ impl Hub {
         }
     }
 
-    /// Cleans up after a client: the wires of a node that died return to idle.
+    /// Ends a client's role: the wires of a node that died return to idle.
     fn disconnect(&mut self, peer: SocketAddr, state: ClientState, how: Ended, now: Duration) {
         let ClientState::Node(node) = state else {
             return;

@@ -1,8 +1,9 @@
 //! A client's connection: one request at a time, answered within [`LIMIT`], with unsolicited replies in between.
 //!
 //! A stopped server keeps its connections, and a node that waits in a barrier only receives.
-//! So a client may set a shorter limit ([`Line::detect_loss_within`]): it then sends a request after a quarter of that limit
-//! without data from the server, and a request that is not answered within half of the limit ends the connection.
+//! So a client may set a shorter limit ([`Line::detect_loss_within`]):
+//! after a quarter of that limit without data from the server the client sends a request,
+//! and a request without an answer within half of the limit ends the connection.
 
 use super::address::Address;
 use super::board::SELECT;
@@ -40,19 +41,21 @@ pub(super) struct Line {
     silence: Option<Duration>,
     /// Time of the last data from the server.
     last_received: Instant,
-    /// Time of the liveness check, until it is answered.
+    /// Time at which the liveness check was sent; `None` once it is answered.
     checked_at: Option<Instant>,
     /// The protocol version that serves the board.
     version: u8,
-    /// The last board that the server sent.
+    /// The last state of the board that the server sent.
     view: View,
-    /// True if this connection has written its wire. Before, the level is left over from an earlier process, and another process may withdraw it.
+    /// True if this connection has written its wire.
+    /// Until then the level is left over from an earlier process, and this process may withdraw it.
     wrote: bool,
     /// The received part of an incomplete reply.
     buffered: Vec<u8>,
     /// The error that ended the connection.
     broken: Option<LineError>,
-    /// The process that connected; a forked child must not disconnect the node.
+    /// The process that connected; a forked child with another process number must not disconnect
+    /// it.
     owner: rustix::process::Pid,
 }
 
@@ -157,7 +160,7 @@ impl Line {
         })
     }
 
-    /// Sets the limit within which a server that no longer answers is detected.
+    /// Sets the limit within which the client detects a server that no longer answers.
     pub fn detect_loss_within(&mut self, limit: Duration) {
         self.limit = LIMIT.min(limit / 2);
         self.silence = Some(limit / 4);
@@ -168,7 +171,7 @@ impl Line {
         self.nodes
     }
 
-    /// Returns the last board that the server sent.
+    /// Returns the last state of the board that the server sent.
     pub fn view(&self) -> View {
         self.view
     }
@@ -178,7 +181,8 @@ impl Line {
         self.ask(Request::Look)
     }
 
-    /// Returns the level of the barrier's wires: from memory while this node waits in a barrier, else from the server.
+    /// Returns the level of the barrier's wires.
+    /// While this node waits in a barrier, the last view has the level; else the server is asked.
     pub fn level(&mut self) -> Result<bool, LineError> {
         match self.is_waiting() {
             true => self.listen()?,
@@ -187,11 +191,13 @@ impl Line {
         Ok(self.view.output())
     }
 
-    /// Drives all lines of a node of version 2; arrivals that a release has consumed since the last reply stay unchanged.
+    /// Drives all lines of a node of version 2.
+    /// Arrivals that a release has consumed since the last reply stay unchanged.
     pub fn drive(&mut self, levels: u8) -> Result<View, LineError> {
         let seen = self.view.board.outputs;
         let selects = u64::from(levels & SELECT) & !self.view.board.inputs != 0;
-        // The server answers when the nodes that are programming the board have ended their sessions.
+        // The server answers after the sessions of the nodes that are programming the board have
+        // ended.
         let limit = if selects { LIMIT } else { self.limit };
         self.exchange_view(Request::Drive { levels, seen }, limit)
     }
@@ -199,7 +205,8 @@ impl Line {
     /// Sets this node's wire.
     pub fn write(&mut self, high: bool) -> Result<(), LineError> {
         let request = match self.is_waiting() {
-            // A release may have consumed the arrival meanwhile; then the wire is idle already, and the level would be the next arrival.
+            // A release may have consumed the arrival in the meantime. The wire is then idle,
+            // and an unconditional write would be the next arrival.
             true => Request::Withdraw {
                 high,
                 seen: self.view.board.releases,
@@ -216,17 +223,18 @@ impl Line {
         self.exchange_eureka(Request::Hear)
     }
 
-    /// Sets this node's wire to the eureka line.
+    /// Sets this node's wire to the eureka line to `high`.
     pub fn say(&mut self, high: bool) -> Result<(), LineError> {
         self.exchange_eureka(Request::Say { high }).map(drop)
     }
 
-    /// Returns true if this connection's node was first.
+    /// Returns true if this connection's node was the first to raise the eureka line.
     pub fn is_first(&self, eureka: &Eureka) -> bool {
         matches!(self.role, Role::Node(node) if eureka.is_first(node))
     }
 
-    /// Returns true if this node is in a barrier, so the next change that it can see is the release.
+    /// Returns true if this node waits in a barrier:
+    /// the next change that it can see is the release.
     fn is_waiting(&self) -> bool {
         let Role::Node(node) = self.role else {
             return false;
@@ -234,7 +242,7 @@ impl Line {
         self.wrote && self.view.wire(node) != self.view.output()
     }
 
-    /// Sends a request and waits for the board.
+    /// Sends a request and waits for the reply with the board's state.
     fn ask(&mut self, request: Request) -> Result<View, LineError> {
         self.exchange_view(request, self.limit)
     }
@@ -249,7 +257,7 @@ impl Line {
         }
     }
 
-    /// Sends a request and waits for the eureka line.
+    /// Sends a request and waits for the reply with the eureka line.
     fn exchange_eureka(&mut self, request: Request) -> Result<Eureka, LineError> {
         match self.exchange(request, self.limit)? {
             Reply::Eureka(eureka) => Ok(eureka),
@@ -257,7 +265,7 @@ impl Line {
         }
     }
 
-    /// Requests a channel of a board of version 2.
+    /// Requests the state of a channel of a version 2 board.
     fn channel(&mut self, channel: u8) -> Result<ChannelLook, LineError> {
         match self.exchange(Request::ReadChannel { channel }, self.limit)? {
             Reply::Channel(look) => Ok(look),
@@ -282,7 +290,8 @@ impl Line {
         }
     }
 
-    /// Stores the board of an unsolicited reply or of the answer to a liveness check; returns any other reply.
+    /// Stores the state of an unsolicited reply or of the answer to a liveness check.
+    /// Returns any other reply.
     fn store_view(&mut self, reply: Reply) -> Option<Reply> {
         match reply {
             Reply::Released(view) => self.view = view,
@@ -298,7 +307,8 @@ impl Line {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
-        // Checked before the received data are read: this process may be the one that was stopped.
+        // The check comes before the read: this process itself may have been stopped past the
+        // limit.
         let is_overdue = self.checked_at.is_some_and(|at| at.elapsed() >= self.limit);
         while let Some(reply) = self.receive(None)? {
             if let Some(reply) = self.store_view(reply) {
@@ -317,7 +327,8 @@ impl Line {
         }
     }
 
-    /// Returns the next reply, or `None` if none arrives until `until`; does not wait if `until` is `None`.
+    /// Returns the next reply, or `None` if none arrives before `until`.
+    /// With `until` = `None`, the call does not wait.
     fn receive(&mut self, until: Option<Instant>) -> Result<Option<Reply>, LineError> {
         match frame::<REPLY>(&self.stream, &mut self.buffered, until) {
             Ok(bytes) => match Reply::decode(&bytes) {
@@ -372,12 +383,13 @@ impl Line {
         error
     }
 
-    /// Disconnects the node; returns when it is free.
+    /// Disconnects the node; returns when the server has confirmed it.
     fn disconnect_node(&mut self) -> Result<(), LineError> {
         let until = Instant::now() + self.limit;
         let bytes = Request::Disconnect.encode();
         transmit(&self.stream, &bytes, until).map_err(|e| self.lost(e.to_string()))?;
-        // A release may still arrive before the confirmation; any other reply ends the connection like the confirmation.
+        // A release may arrive before the confirmation.
+        // Any other reply ends the wait like the confirmation.
         while let Some(reply) = self.receive(Some(until))? {
             if self.store_view(reply).is_some() {
                 break;
@@ -390,18 +402,19 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         if self.broken.is_none() && self.owner == getpid() {
-            // Without an answer the closed connection has the same effect, only later.
+            // If the server does not answer, closing the connection has the same effect,
+            // only later.
             let _ = self.disconnect_node();
         }
     }
 }
 
-/// A connection that only reads.
+/// A connection that only reads the board.
 #[derive(Debug)]
 pub struct BoardObserver(Box<Line>);
 
 impl BoardObserver {
-    /// Connects to a board.
+    /// Connects to a served board as an observer.
     pub fn connect(server: &Address) -> Result<Self, ConnectError> {
         let line = Line::connect(server, Role::BoardObserver, Wanted::default())?;
         Ok(Self(Box::new(line)))
@@ -412,14 +425,14 @@ impl BoardObserver {
         self.0.nodes()
     }
 
-    /// Requests the present state of the channels; a board of version 1 has none.
+    /// Requests the present state of the channels; empty for a board of version 1.
     pub fn channels(&mut self) -> Result<Vec<ChannelLook>, LineError> {
         let count = if self.has_channels() { MAX_CHANNELS } else { 0 };
         let numbers = (0..count).filter_map(|number| u8::try_from(number).ok());
         numbers.map(|number| self.0.channel(number)).collect()
     }
 
-    /// Returns true for a board of version 2; an observer does not see the lines of such a board.
+    /// Returns true for a board of version 2, whose lines an observer does not see.
     pub fn has_channels(&self) -> bool {
         self.0.version != VERSION
     }
@@ -440,7 +453,7 @@ impl BoardObserver {
     }
 }
 
-/// Connects to the first of the host's addresses that accepts.
+/// Connects to the first of the host's addresses that accepts a connection.
 fn reach(server: &Address, limit: Duration) -> Result<TcpStream, ConnectError> {
     let unreachable = |cause: String| ConnectError::Unreachable {
         server: server.clone(),
@@ -460,7 +473,7 @@ fn reach(server: &Address, limit: Duration) -> Result<TcpStream, ConnectError> {
     Err(unreachable(cause))
 }
 
-/// Disables Nagle's delay, and enables detection of a dead host.
+/// Disables Nagle's algorithm and enables keepalive probes, which detect a dead host.
 pub(super) fn prepare(stream: &TcpStream) -> Result<(), Errno> {
     sockopt::set_tcp_nodelay(stream, true)?;
     sockopt::set_socket_keepalive(stream, true)?;
@@ -470,7 +483,8 @@ pub(super) fn prepare(stream: &TcpStream) -> Result<(), Errno> {
     sockopt::set_tcp_user_timeout(stream, LIMIT.as_millis() as u32)
 }
 
-/// Returns the next `N` bytes, beginning with those in `buffered`; waits until `until`, or does not wait if it is `None`.
+/// Returns the next `N` bytes, beginning with those in `buffered`.
+/// Waits until `until`; with `None` the call does not wait.
 fn frame<const N: usize>(
     stream: &TcpStream,
     buffered: &mut Vec<u8>,
@@ -493,7 +507,7 @@ fn frame<const N: usize>(
     }
 }
 
-/// Sends all bytes, which are few: the kernel accepts them at once unless the peer does not read.
+/// Sends all bytes. They are few, so the kernel accepts them at once unless the peer does not read.
 fn transmit(stream: &TcpStream, mut bytes: &[u8], until: Instant) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
@@ -513,7 +527,7 @@ fn wait(stream: &TcpStream, what: PollFlags, until: Option<Instant>) -> Result<(
     let Some(until) = until else {
         return Err(Silence::Nothing);
     };
-    // Polls once more after the time is over, because this process may not have been scheduled meanwhile.
+    // Polls once more after the time is over, because this process may not have been scheduled.
     let left = until.saturating_duration_since(Instant::now());
     let timeout = Timespec {
         tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
@@ -521,7 +535,7 @@ fn wait(stream: &TcpStream, what: PollFlags, until: Option<Instant>) -> Result<(
     };
     match poll(&mut [PollFd::new(stream, what)], Some(&timeout)) {
         Ok(0) if left.is_zero() => Err(Silence::Nothing),
-        // The caller tries again and checks the time.
+        // The caller tries again and checks the time limit.
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(e) => Err(Silence::Ended(e.to_string())),
     }

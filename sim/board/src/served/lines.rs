@@ -1,7 +1,8 @@
 //! A node's lines on a served board of version 2.
 //!
 //! A node keeps the board's state from the last reply: its own lines, the releases, and a counter per channel.
-//! A release level changes only by a release, of which the server notifies every node, so a node that waits in a channel only receives.
+//! A release level changes only by a release, of which the server notifies every node.
+//! So a node that waits in a channel only receives.
 //! At every other time, and for the reply line during programming, a read sends a request.
 
 use super::address::Address;
@@ -13,21 +14,25 @@ use fpga_model::channels::MAX_CHANNELS;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The lines of one node: outward the arrivals of the channels, then serial clock, data and select; inward the releases.
+/// The lines of one node of a served version 2 board.
+/// Outward are the arrivals of the channels, then serial clock, data and select;
+/// inward are the releases.
 #[derive(Debug)]
 pub struct ChannelLines(Mutex<Hand>);
 
 #[derive(Debug)]
 struct Hand {
     line: Line,
-    /// The arrival lines that this connection has written; the levels of the other lines are left over from earlier processes.
+    /// Mask of the arrival lines that this connection has written.
+    /// The levels of the other lines are left over from earlier processes.
     wrote: u8,
 }
 
 impl ChannelLines {
     /// Claims the lines of `node`; `limit` is the time limit for each answer.
     pub fn connect(server: &Address, node: usize, limit: Duration) -> Result<Self, ConnectError> {
-        // A number beyond 255 becomes 255. No board has that node either, so the connection is refused in both cases.
+        // A number above 255 becomes 255. No board has that node,
+        // so the server rejects it in any case.
         let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
         let wanted = Wanted {
             version: Some(CHANNELS_VERSION),
@@ -37,7 +42,7 @@ impl ChannelLines {
         Ok(Self(Mutex::new(Hand { line, wrote: 0 })))
     }
 
-    /// Sets the limit within which a server that no longer answers is detected, also while the node waits in a channel.
+    /// Sets the limit within which a server that no longer answers is detected, also during a wait.
     pub fn detect_loss_within(&self, limit: Duration) {
         self.hand().line.detect_loss_within(limit);
     }
@@ -71,18 +76,21 @@ impl ChannelLines {
     }
 
     fn hand(&self) -> MutexGuard<'_, Hand> {
-        // After a panic in the middle of a request the connection fails at the next one, with a message.
+        // If a request panics halfway, the next request fails with a message,
+        // so a poisoned lock is usable.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Hand {
-    /// Returns the node's own lines from the last reply: outward, and in the higher bits inward.
+    /// Returns the node's lines from the last reply:
+    /// outward in the low bits, inward in the higher bits.
     fn levels(&self) -> u64 {
         self.line.view().board.inputs
     }
 
-    /// Returns true if this node has arrived in the channel of this inward line, so the next change there is the release.
+    /// Returns true if this node has arrived in the channel of this inward line.
+    /// The next change of the line is then the release.
     fn is_waiting(&self, line: usize) -> bool {
         let levels = self.levels();
         let bit = |at: usize| levels >> at & 1;

@@ -2,16 +2,18 @@
 //!
 //! # Guarantees
 //!
-//! A node's wires are embedded-hal pins, as those of the board in shared memory, and pass the same test suite.
-//! A write returns when the server has set the wire and let the machine settle, so any node that reads afterwards sees its effect.
-//! Whatever a peer sends, the server keeps running, the other nodes' wires keep their levels, and its memory stays bounded.
+//! A node's wires are embedded-hal pins, like those of the board in shared memory,
+//! and pass the same test suite. A write returns when the server has set the wire and the machine
+//! is stable, so any node that reads afterwards sees the effect of the write.
+//! Whatever a peer sends, the server keeps running, other nodes' wires keep their levels,
+//! and the server's memory stays bounded.
 //!
 //! # The protocol, version 1
 //!
-//! Both sides start with eight bytes that are the same in every version: `HWBARR`, the version, and one more byte,
-//! the number of nodes from the server, the requested role from the client (see `frame`).
+//! Both sides start with eight bytes that are the same in every version: `HWBARR`, the version,
+//! and one more byte: from the server the number of nodes, from the client the role (see `frame`).
 //! Then the client sends requests of 16 bytes, one at a time, and the server answers each with a reply of 48 bytes.
-//! Every reply contains the state of the whole board, so there is one kind of answer.
+//! Every reply contains the state of the whole board, so all requests have the same kind of answer.
 //! The server also sends one unsolicited reply to each other node when it releases the barrier.
 //!
 //! ```text
@@ -39,40 +41,50 @@
 //! # Version 2
 //!
 //! A board of version 2 is served by the same frames with version number 2: `Drive` writes all eight lines of a node at once,
-//! and in an answer the second word has the node's own lines, eight outward and in the higher bits five inward,
-//! and the third word the channels' counters of releases, twelve bits each, which `Drive` sends back:
-//! an arrival whose channel has released since is not withdrawn, as with `Withdraw`.
-//! An observer receives the releases of all channels and the connected nodes, and requests each channel's state by `ReadChannel`.
-//! The machine has one serial receiver. A `Drive` that raises select while another node's is high is answered when that session has ended,
-//! so no node has to retry; a node that holds the receiver for six seconds without activity, while others wait, is disconnected.
+//! and in an answer the second word has the node's own lines: the low eight bits are outward,
+//! the next five inward. The third word has the channels' counters of releases, twelve bits each.
+//! `Drive` sends these counters back: as with `Withdraw`, an arrival is not withdrawn
+//! if its channel has released since.
+//! An observer receives the releases of all channels and the mask of connected nodes.
+//! It requests each channel's state by `ReadChannel`.
+//! The machine has one serial receiver. If a `Drive` raises select while another node's select is
+//! high, the server answers when that session has ended, so no node has to retry.
+//! A node that holds the receiver for six seconds without activity, while others wait,
+//! is disconnected.
 //!
 //! # Reads from memory
 //!
 //! A waiting node polls, and 60 nodes that sent a request per poll would overload the server.
-//! While its wire differs from the barrier's the node needs no request: the next change that it can see is the release, of which the server notifies it.
+//! While a node's wire differs from the barrier's output, the node needs no request:
+//! the next change that it can see is the release, of which the server notifies it.
 //! At any other time other nodes may have changed the board without a notification, so a read sends a request.
-//! A release that is still in flight makes a remembered level late, never wrong, with one exception: a node that gives up
-//! reads a level, writes it back, and would enter the next barrier by that if the release had arrived in between.
-//! Hence `Withdraw`, which the server ignores if a release has consumed the arrival already.
+//! A release in flight makes a remembered level late, never wrong, with one exception: a node that
+//! withdraws reads a level and writes it back. If the release has arrived in between, that write
+//! would enter the next barrier. Hence `Withdraw`, which the server ignores if a release has
+//! already consumed the arrival.
 //!
 //! # The end of a connection
 //!
 //! * `Disconnect` frees the node when it is answered. The wire keeps its level, as at a real port whose program ends.
-//! * If a connection ends without `Disconnect`, its node has died. Its wire returns to idle, that is to the barrier's level,
-//!   so a dead node neither arrives nor, by a reboot, arrives early; its wire to the eureka line falls, while the line
-//!   stays high until the release if the node had raised it; the server's log names the node.
+//! * If a connection ends without `Disconnect`, its node has died.
+//!   Its wire returns to the barrier's level (idle), so a dead node neither arrives nor,
+//!   by a reboot, arrives early.
+//!   The node's wire to the eureka line falls; if the node had raised the line,
+//!   the line stays high until the release. The server's log names the node.
 //!   The kernel notices a dead host after about ten seconds.
-//! * A stopped server keeps its connections and answers nothing. A client with a limit (`detect_loss_within`) sends a
-//!   `Look` after a quarter of it without data, and reports the server as lost when half of it has passed without an answer.
+//! * A stopped server keeps its connections and answers nothing. A client with a limit
+//!   (`detect_loss_within`) sends a `Look` after a quarter of the limit without data,
+//!   and reports the server as lost when half of the limit has passed without an answer.
 //! * A client whose connection is lost fails at every later access and does not reconnect by itself:
-//!   between two connections the barrier would have lost its arrival, and only the program knows what that means.
+//!   the server has dropped the node's arrival, and only the program knows the consequences.
 //!
 //! # Trust
 //!
-//! Peers are not trusted to send valid bytes, but they are trusted with the wires: every process that reaches the port may claim a free node.
+//! Peers may send invalid bytes, but the wires are not protected:
+//! every process that reaches the port may claim a free node.
 //! There is no authentication, so the server listens on the loopback address by default; listen on trusted networks only.
-//! A peer that sends garbage, floods, or sends nothing costs a connection slot for the duration of a hello, and slots that wait for
-//! a hello are reassigned to newcomers when all are in use.
+//! A peer that sends garbage, floods, or sends nothing occupies a connection slot until the hello
+//! is overdue. When all slots are in use, those that wait for a hello are reassigned to newcomers.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -80,7 +92,7 @@
 //! | `frame` | the frames of the protocol, decoded by total functions |
 //! | `board` | the machine of either version, and the effect of a write |
 //! | `hub` | the server without its sockets: the clients, the machine, the answers |
-//! | `server` | its sockets |
+//! | `server` | the sockets of the server |
 //! | `line` | a client's connection |
 //! | `wires` | a node's wires as pins |
 //! | `lines` | a node's lines of version 2 |

@@ -9,25 +9,25 @@ use std::net::SocketAddr;
 pub enum Notice {
     /// A node has connected.
     Joined {
-        /// The node.
+        /// The node that has connected.
         node: usize,
         /// The peer's address.
         peer: SocketAddr,
     },
     /// A node has disconnected.
     Left {
-        /// The node.
+        /// The node that has disconnected.
         node: usize,
         /// The peer's address.
         peer: SocketAddr,
     },
     /// A node's connection has ended without a disconnect message, and its wire is idle again.
     Died {
-        /// The node.
+        /// The node whose connection has ended.
         node: usize,
         /// The peer's address.
         peer: SocketAddr,
-        /// How the connection ended.
+        /// The reason why the connection ended.
         how: Ended,
         /// True if the node had entered a barrier that was not yet released.
         inside: bool,
@@ -41,13 +41,13 @@ pub enum Notice {
         /// The reason that the server sent to the client.
         why: Refusal,
     },
-    /// A client used another version, or another protocol.
+    /// A client used another version of the protocol, or another protocol.
     Foreign {
         /// The peer's address.
         peer: SocketAddr,
         /// The client's protocol version; `None` if it uses another protocol.
         version: Option<u8>,
-        /// The version of this server's board.
+        /// The protocol version of this server's board.
         ours: u8,
     },
 }
@@ -55,13 +55,13 @@ pub enum Notice {
 /// The reason why a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// The other side closed it.
+    /// The peer closed the connection.
     Closed,
-    /// The system reported this error.
+    /// The system reported this error of the connection.
     Broken(String),
     /// The peer violated the protocol.
     Malformed,
-    /// The peer did not read what it was sent.
+    /// The peer did not read the replies sent to it.
     Deaf,
     /// The peer held the serial receiver without using it while other nodes waited for it.
     Silent,

@@ -1,8 +1,8 @@
 //! The server's sockets: one thread, one `poll`; no client can block another.
 //!
 //! Each turn reads every client once, then sends every client its pending output, then accepts newcomers.
-//! Releases are sent before answers, so a node that learns of a release by an answer and wakes its neighbours
-//! finds that they have been notified.
+//! Releases are sent before answers. A node that learns of a release by an answer wakes its
+//! neighbours, and these have then been notified, too.
 
 use super::board::{Board, Channels, Toggle};
 use super::hub::{ClientId, Hub};
@@ -17,9 +17,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// Maximum sleep of one turn; after it the caller decides whether to continue.
+/// Maximum time that one turn sleeps; afterwards the caller decides whether to continue.
 const NAP: Duration = Duration::from_millis(100);
-/// Maximum number of newcomers per turn, so that they do not delay the nodes.
+/// Maximum number of newcomers accepted per turn, so that they do not delay the nodes.
 const NEWCOMERS: usize = 8;
 /// Maximum number of bytes read from a client per turn.
 const BYTES: usize = 256;
@@ -32,25 +32,25 @@ pub struct Server {
     address: SocketAddr,
     streams: BTreeMap<ClientId, TcpStream>,
     start: Instant,
-    /// True if the system had no descriptor left for a newcomer; the server retries after a sleep.
+    /// True if the system had no descriptor for a newcomer; the server retries after a sleep.
     full: bool,
 }
 
 /// The reason why a board cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServeError {
-    /// No barrier has this many nodes.
+    /// A barrier cannot have this number of nodes.
     Nodes(BadNodeCount),
     /// The server cannot listen at the address.
     Listen {
-        /// The address.
+        /// The address at which the server was to listen.
         at: String,
-        /// The system's error.
+        /// The error that the system reported.
         cause: String,
     },
-    /// The system cannot report when sockets are ready.
+    /// The system's `poll` failed.
     Poll {
-        /// The system's error.
+        /// The error that the system reported.
         cause: String,
     },
 }
@@ -75,7 +75,8 @@ impl fmt::Display for ServeError {
 impl std::error::Error for ServeError {}
 
 impl Server {
-    /// Serves a board of `nodes` nodes, as after power-on, at `at`: an address and a port; port 0 selects a free one.
+    /// Serves a board of `nodes` nodes in its state after power-on.
+    /// `at` is an address and a port; port 0 selects a free port.
     pub fn bind(nodes: usize, at: &str) -> Result<Self, ServeError> {
         Self::serve(Toggle::new(nodes).map_err(ServeError::Nodes)?, at)
     }
@@ -120,7 +121,8 @@ impl Server {
         self.hub.releases()
     }
 
-    /// Serves the clients that are ready, or sleeps until one is, for a tenth of a second at most; returns the notices.
+    /// Serves the ready clients, or sleeps for at most 0.1 s until one is ready;
+    /// returns the notices.
     pub fn turn(&mut self) -> Result<Vec<Notice>, ServeError> {
         let ready = self.sleep()?;
         for id in ready {
@@ -129,13 +131,13 @@ impl Server {
         self.write();
         self.accept();
         self.hub.sweep(self.start.elapsed());
-        // A client that the hub has removed loses the connection.
+        // Clients that the hub has removed lose their connections.
         let Self { streams, hub, .. } = self;
         streams.retain(|id, _| hub.has(*id));
         Ok(self.hub.notices())
     }
 
-    /// Sleeps until a socket is ready; returns the clients that can be read.
+    /// Sleeps until a socket is ready; returns the clients that have data to read.
     fn sleep(&mut self) -> Result<Vec<ClientId>, ServeError> {
         let now = self.start.elapsed();
         let deadline = self.hub.deadline().map(|at| at.saturating_sub(now));
@@ -173,7 +175,7 @@ impl Server {
             .collect())
     }
 
-    /// Reads a client once.
+    /// Reads at most [`BYTES`] bytes from a client.
     fn read(&mut self, id: ClientId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
@@ -214,7 +216,8 @@ impl Server {
             }
         }
         if self.hub.is_leaving(id) {
-            // The last reply must not be lost: the connection stays until the client has closed its end, or its time is over.
+            // The last reply must not be lost: the connection stays open until the client has
+            // closed its end, or until its time is over.
             let _ = stream.shutdown(Shutdown::Write);
         }
     }
@@ -227,7 +230,7 @@ impl Server {
             match self.listener.accept() {
                 Ok((stream, peer)) => {
                     let ready = stream.set_nonblocking(true).is_ok() && prepare(&stream).is_ok();
-                    // A connection that cannot be prepared is broken already, and is dropped.
+                    // A connection whose options cannot be set is already broken, and is dropped.
                     if ready {
                         let id = self.hub.arrive(peer, self.start.elapsed());
                         self.streams.insert(id, stream);
@@ -235,7 +238,8 @@ impl Server {
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                // Connections that broke in the queue are ignored; a lack of descriptors is retried later.
+                // Connections that broke in the queue are ignored;
+                // after a lack of descriptors, accepting is retried later.
                 Err(_) => {
                     self.full = true;
                     return;

@@ -1,6 +1,7 @@
 //! A node's wires on a served board, as embedded-hal pins.
 //!
-//! All handles of a node share its connection. Dropping the last one frees the node and returns when the server has confirmed it.
+//! All handles of a node share its connection. Dropping the last handle frees the node
+//! and returns when the server has confirmed it.
 //! As at a real port, dropping the pins leaves the level on the wire; restoring it is the driver's duty.
 
 use super::address::Address;
@@ -18,9 +19,9 @@ pub struct Wires<R> {
     pub out: OutWire<R>,
     /// The wire from the barrier.
     pub input: InWire<R>,
-    /// The wires of the eureka line beside the barrier.
+    /// The node's wires at the eureka line.
     pub eureka: EurekaWires<R>,
-    /// The whole board.
+    /// The handle that reads the whole board.
     pub reader: BoardReader<R>,
 }
 
@@ -37,9 +38,9 @@ pub struct InWire<R>(Hand, R);
 pub struct EurekaWires<R> {
     /// The wire by which the node raises the line.
     pub out: RaiseWire<R>,
-    /// The line to all nodes.
+    /// The wire from the eureka line that all nodes read.
     pub found: EurekaInput<R>,
-    /// The wire to this node only; high if this node was first.
+    /// The wire to this node only; high if this node raised the line first.
     pub first: EurekaInput<R>,
 }
 
@@ -51,7 +52,7 @@ pub struct RaiseWire<R>(Hand, R);
 #[derive(Debug)]
 pub struct EurekaInput<R>(Hand, R, EurekaSignal);
 
-/// Selects one of the two wires to a node.
+/// Selects one of the two wires from the eureka line to a node.
 #[derive(Clone, Copy, Debug)]
 enum EurekaSignal {
     Found,
@@ -87,7 +88,8 @@ impl<R: Fn() + Clone> Wires<R> {
         limit: Duration,
         ring: R,
     ) -> Result<Self, ConnectError> {
-        // A number beyond 255 becomes 255. No board has that node either, so the connection is refused in both cases.
+        // A number above 255 becomes 255. No board has that node,
+        // so the server rejects it in any case.
         let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
         let line = Line::connect_within(
             server,
@@ -114,11 +116,12 @@ impl<R: Fn() + Clone> Wires<R> {
 
 impl Hand {
     fn line(&self) -> MutexGuard<'_, Line> {
-        // After a panic in the middle of a request the connection fails at the next one, with a message.
+        // If a request panics halfway, the next request fails with a message,
+        // so a poisoned lock is usable.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `act` on the connection, and calls `ring` if that has received a release.
+    /// Runs `act` on the connection, and calls `ring` if `act` has received a release.
     fn with_release_check<T>(&self, ring: impl Fn(), act: impl FnOnce(&mut Line) -> T) -> T {
         let mut line = self.line();
         let before = line.view().board.releases;
@@ -133,7 +136,8 @@ impl Hand {
 }
 
 impl<R: Fn()> BoardReader<R> {
-    /// Sets the limit within which a server that no longer answers is detected, also while the node waits in a barrier.
+    /// Sets the limit within which a server that no longer answers is detected,
+    /// also during a barrier.
     pub fn detect_loss_within(&self, limit: Duration) {
         self.0.line().detect_loss_within(limit);
     }

@@ -1,20 +1,20 @@
-//! A plot of the page as a separate picture: an SVG file that any program can open or convert to PNG.
+//! A plot of the page as a separate SVG file, which other programs can open or convert to PNG.
 //!
-//! Not every program supports style sheet variables, so they are replaced by the colours of the light page.
+//! Some programs do not support CSS variables, so the light page's colours replace them.
 
 use super::STYLE;
 
-/// A separate plot.
+/// A plot as a separate file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chart {
-    /// The file name without extension.
+    /// The file's name without extension.
     pub name: String,
-    /// The contents of the file.
+    /// The contents of the SVG file.
     pub svg: String,
 }
 
 impl Chart {
-    /// Creates the chart of a plot under a headline; `None` for a table.
+    /// Creates the chart of a plot with this title; `None` if `plot` is a table.
     pub(super) fn of(title: &str, plot: &str) -> Option<Self> {
         let rest = plot.strip_prefix("<svg ")?;
         let (attributes, body) = rest.split_once('>')?;
@@ -32,14 +32,14 @@ impl Chart {
     }
 }
 
-/// Converts a headline to a file name.
+/// Converts a title to a file name.
 fn name(title: &str) -> String {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
     words.join("-").to_lowercase()
 }
 
-/// Returns the style rules of plots: those of classes, and of text in an SVG.
+/// Returns the style rules that plots need: rules for classes, and for text in an SVG.
 fn rules() -> String {
     let lines = STYLE.lines();
     let of_plots = lines.filter(|line| line.starts_with("svg ") || line.starts_with('.'));
@@ -47,7 +47,7 @@ fn rules() -> String {
     of_plots.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Replaces colour variables by the light page's colours.
+/// Replaces CSS colour variables by the light page's colours.
 fn resolved(text: &str) -> String {
     let light = STYLE.split_once('}').map_or("", |(light, _)| light);
     let declarations = light.split([';', '{']).filter_map(|d| d.split_once(':'));

@@ -1,11 +1,12 @@
-//! The overview of a campaign: a row per fault, a column per moment, the worst outcome in each cell.
+//! The overview table of a campaign: a row per fault, a column per moment,
+//! the worst outcome per cell.
 
 use super::svg::escape;
 use barrier_simulator::faults::campaign::{Case, Class};
 use barrier_simulator::faults::moments::Moment;
 use std::fmt::Write as _;
 
-/// Returns the table.
+/// Returns the overview table as HTML.
 pub fn matrix(cases: &[Case]) -> String {
     let mut kinds: Vec<(&str, &str)> = Vec::new();
     for case in cases {
@@ -42,7 +43,8 @@ pub fn matrix(cases: &[Case]) -> String {
     table
 }
 
-/// Returns one cell; opened, it shows where the first worst case was, the message, and the reason from the list.
+/// Returns one cell; when opened, it shows the first worst case, its message, and the reason from
+/// the documented list.
 fn entry(cell: &[&Case], worst: Class) -> String {
     let worst_cases = || cell.iter().filter(|case| case.class == worst);
     let count = match worst_cases().count() {

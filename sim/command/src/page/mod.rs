@@ -1,9 +1,11 @@
 //! One self-contained HTML page of a run, a sweep or a campaign.
 //!
-//! No external script, font, picture or link; plots are inline SVG with texts for pointers and screen readers,
-//! every plot has its numbers as a table, and colours follow the reader's light or dark setting.
-//! The page's own script (`page.js`) zooms one waveform and saves charts as files; everything is readable without it.
-//! The page is well-formed XML, so that programs can check and parse it.
+//! The page has no external script, font, picture or link. Plots are inline SVG with tooltips and
+//! texts for screen readers;
+//! every plot has its numbers as a table; colours follow the reader's light or dark setting.
+//! The page's script (`page.js`) zooms one waveform and saves charts as files; without the script
+//! everything remains readable.
+//! The page is well-formed XML, so programs can check and parse it.
 
 mod chart;
 mod matrix;
@@ -24,7 +26,7 @@ use svg::escape;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// A page under construction.
+/// An HTML page under construction.
 #[derive(Debug, Clone)]
 pub struct Page {
     title: String,
@@ -34,7 +36,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Creates a page with a headline and the line below it.
+    /// Creates a page with a headline `title` and a line `lead` below it.
     pub fn new(title: &str, lead: &str) -> Self {
         Self {
             title: escape(title),
@@ -44,12 +46,12 @@ impl Page {
         }
     }
 
-    /// Returns each plot so far, as a separate picture.
+    /// Returns all plots added so far as separate charts.
     pub fn charts(&self) -> &[Chart] {
         &self.charts
     }
 
-    /// Adds key figures: each a value and its description.
+    /// Adds key figures: pairs of a value and its description.
     pub fn facts(&mut self, facts: &[(String, &str)]) {
         let item = |(value, what): &(String, &str)| {
             format!(
@@ -62,7 +64,8 @@ impl Page {
         let _ = writeln!(self.body, "<ul class=\"facts\">{items}</ul>");
     }
 
-    /// Adds a card: headline, explanation, a plot or table, and a table of its numbers.
+    /// Adds a card with a headline, an explanation, a plot or table,
+    /// and the plot's numbers as a table.
     fn section(&mut self, title: &str, words: &str, plot: &str, numbers: Option<String>) {
         self.charts.extend(Chart::of(title, plot));
         let numbers = numbers.map_or(String::new(), |table| {
@@ -78,7 +81,7 @@ impl Page {
         );
     }
 
-    /// Adds everything about one run, with the waveform of its first `barriers` barriers.
+    /// Adds the cards of one run, with the waveform of its first `barriers` barriers.
     pub fn study(&mut self, study: &Study, barriers: usize) {
         let Study {
             parameters,
@@ -149,7 +152,7 @@ impl Page {
         self.beside(study);
     }
 
-    /// Adds the comparison of the hardware with software on the network of this study.
+    /// Adds the comparison of hardware and software barriers on the network of this study.
     pub fn beside(&mut self, study: &Study) {
         let Study {
             network,
@@ -178,7 +181,7 @@ impl Page {
         );
     }
 
-    /// Adds the measurements on this machine at the time of the page's creation.
+    /// Adds a barrier measured on this machine while the page was created.
     pub fn measured(&mut self, what: &str, mean: Time, hardware: Time) {
         self.section(
             "Beside this machine",
@@ -192,7 +195,7 @@ impl Page {
         );
     }
 
-    /// Adds the levels of all wires.
+    /// Adds a waveform with the levels of all wires.
     pub fn waveform(&mut self, record: &Record, barriers: usize) {
         let barriers_named = match barriers {
             1 => "The first barrier".to_owned(),
@@ -227,7 +230,7 @@ impl Page {
             &waveform::closeup(shown),
             None,
         );
-        // Inserted into the section, which ends the body.
+        // The data is inserted into the section, which is the end of the body.
         let end = "</section>\n";
         if self.body.ends_with(end) {
             self.body.truncate(self.body.len() - end.len());
@@ -239,7 +242,7 @@ impl Page {
         }
     }
 
-    /// Adds latencies over the swept parameter.
+    /// Adds a plot of latencies over the swept parameter.
     pub fn sweep(&mut self, sweep: &Sweep, studies: &[(f64, Study)]) {
         let mut table = String::from("<table><tr>");
         let mut names = vec![sweep.axis.name(), "this hardware, median", "p99", "worst"];
@@ -271,7 +274,7 @@ impl Page {
         );
     }
 
-    /// Adds the outcome of each kind of fault at each moment.
+    /// Adds a table with the outcome of each kind of fault at each moment.
     pub fn campaign(&mut self, nodes: usize, cases: &[Case]) {
         self.section(
             "Faults",
@@ -285,7 +288,7 @@ impl Page {
         );
     }
 
-    /// Returns the page, with the command that created it and the date.
+    /// Returns the finished page, with the date and the command that created it.
     pub fn finish(self, command: &str, day: &str) -> String {
         let (command, day) = (escape(command), escape(day));
         let Self {
@@ -303,12 +306,12 @@ impl Page {
     }
 }
 
-/// Escapes text so that it reads the same in XML and in HTML within a script: without the two characters that differ.
+/// Escapes the two characters that differ between XML and a script in HTML.
 fn escape_script(json: &str) -> String {
     json.replace('&', "\\u0026").replace('<', "\\u003c")
 }
 
-/// Returns rows of median, p99 and worst.
+/// Returns table rows with median, p99 and worst of each distribution.
 fn distributions<S: AsRef<str>>(
     rows: impl IntoIterator<Item = (S, impl std::borrow::Borrow<Distribution>)>,
 ) -> String {

@@ -1,4 +1,5 @@
-//! Plots of numbers: latency by phase, distribution of latencies, lateness of nodes, and comparison with software.
+//! Plots of a run: latency by phase, distribution of latencies, lateness of nodes,
+//! software barriers.
 
 use super::svg::{Anchor, Picture, Scale, number, time};
 use barrier_simulator::software::Model;
@@ -7,7 +8,7 @@ use barrier_simulator::virtual_time::{Distribution, Phase, Summary, Time};
 
 const WIDTH: f64 = 960.0;
 
-/// Plots the last arriver's path, phase by phase, as one bar of medians.
+/// Plots the medians of the last arriver's phases as one bar.
 pub fn phases(summary: &Summary) -> String {
     let medians: Vec<_> = Phase::ALL
         .into_iter()
@@ -24,7 +25,7 @@ pub fn phases(summary: &Summary) -> String {
         let (start, end) = (scale.at(at), scale.at(at + length.us()));
         let says = format!("{}: {}", phase.name(), time(*length));
         let class = format!("series{number_of}");
-        // A gap of one pixel separates neighbours.
+        // A gap of one pixel separates neighbouring phases.
         let width = (end - start - 1.0).max(1.5);
         picture.rectangle(&class, [start, 10.0], [width, 38.0], &says);
         at += length.us();
@@ -88,7 +89,8 @@ pub fn histogram(distribution: &Distribution, what: &str) -> String {
             words,
         );
     }
-    // The median's label is to the left of its mark and the other's to the right, because the two may be close.
+    // The median's label is left of its mark and the 99th percentile's label is right of its mark,
+    // because the two marks may be close together.
     let [median, p99] = [50.0, 99.0].map(|percent| distribution.percentile(percent));
     for (name, at, anchor, shift) in [
         ("median", median, Anchor::End, -6.0),
@@ -113,7 +115,7 @@ pub fn histogram(distribution: &Distribution, what: &str) -> String {
     picture.finish()
 }
 
-/// Plots when each node enters after the first one: from the 10th to the 90th percentile, with the median.
+/// Plots each node's entry time after the first node: 10th to 90th percentile, and median.
 pub fn skew(entries: &[Vec<Time>]) -> String {
     const HEIGHT: f64 = 250.0;
     const LEFT: f64 = 56.0;
@@ -166,7 +168,7 @@ pub fn skew(entries: &[Vec<Time>]) -> String {
     picture.finish()
 }
 
-/// Plots the hardware and the software barriers, medians on a logarithmic scale.
+/// Plots the medians of the hardware and the software barriers on a logarithmic scale.
 pub fn comparison(study: &Study) -> String {
     const LEFT: f64 = 168.0;
     const ROW: f64 = 30.0;
@@ -231,7 +233,7 @@ pub fn comparison(study: &Study) -> String {
             number(log_p),
             number(log_p / hardware.max(1e-6))
         );
-        // The label must not overlap the mark of the hardware.
+        // The software's label must not overlap the mark of the hardware.
         let (from, anchor) = match end < hw {
             true => (start.min(end) - 12.0, Anchor::End),
             false => (end + 12.0, Anchor::Start),
@@ -241,7 +243,7 @@ pub fn comparison(study: &Study) -> String {
     picture.finish()
 }
 
-/// Plots medians over the swept parameter.
+/// Plots median latencies over the swept parameter.
 pub fn sweep(sweep: &Sweep, studies: &[(f64, Study)]) -> String {
     const HEIGHT: f64 = 400.0;
     const LEFT: f64 = 64.0;
@@ -264,7 +266,7 @@ pub fn sweep(sweep: &Sweep, studies: &[(f64, Study)]) -> String {
             (rival.algorithm.name, points.collect())
         }));
     }
-    // A logarithmic scale cannot show zero, the value of a single node.
+    // A logarithmic scale cannot show zero, the latency of a barrier with a single node.
     let values = || {
         series
             .iter()
@@ -275,7 +277,7 @@ pub fn sweep(sweep: &Sweep, studies: &[(f64, Study)]) -> String {
     let up = Scale::logarithmic([least * 0.7, most * 1.2], [BASE, 14.0]);
     let xs = || studies.iter().map(|(value, _)| *value);
     let ends = [xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max)];
-    // Values that span decades would be crowded at one end.
+    // On a linear scale, values that span decades would be too close together at one end.
     let decades = ends[0] > 0.0 && ends[1] / ends[0] >= 50.0;
     let scale = if decades {
         Scale::logarithmic
@@ -336,7 +338,7 @@ pub fn sweep(sweep: &Sweep, studies: &[(f64, Study)]) -> String {
     picture.finish()
 }
 
-/// Moves positions apart until neighbours have at least `distance`, in the same order and within the bounds.
+/// Moves positions apart to at least `distance`, in the same order and within the bounds.
 fn spread(wanted: Vec<f64>, distance: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));

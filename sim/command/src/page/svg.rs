@@ -1,6 +1,6 @@
 //! Drawing primitives of all plots, as inline SVG.
 //!
-//! Colours are class names; the page's style sheet defines them, once for light and once for dark.
+//! Colours are class names; the page's style sheet defines each class for light and for dark.
 
 use barrier_simulator::virtual_time::Time;
 use std::fmt::{Display, Write as _};
@@ -23,11 +23,11 @@ pub fn escape(text: &str) -> String {
 /// The alignment of text relative to its point.
 #[derive(Debug, Clone, Copy)]
 pub enum Anchor {
-    /// It starts there.
+    /// The text starts at the point.
     Start,
-    /// Its middle is there.
+    /// The middle of the text is at the point.
     Middle,
-    /// It ends there.
+    /// The text ends at the point.
     End,
 }
 
@@ -41,7 +41,7 @@ impl Anchor {
     }
 }
 
-/// A picture under construction.
+/// An SVG picture under construction.
 #[derive(Debug, Clone)]
 pub struct Picture {
     width: f64,
@@ -51,7 +51,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Creates an empty picture; screen readers read `title`.
+    /// Creates an empty picture; screen readers read its `title`.
     pub fn new(width: f64, height: f64, title: &str) -> Self {
         Self {
             width,
@@ -73,7 +73,7 @@ impl Picture {
         ));
     }
 
-    /// Draws a rectangle, with a tooltip if `says` is not empty.
+    /// Draws a rectangle, with the tooltip `says` unless it is empty.
     pub fn rectangle(&mut self, class: &str, [x, y]: [f64; 2], [w, h]: [f64; 2], says: &str) {
         let (w, h) = (w.max(0.0), h.max(0.0));
         self.push(format_args!(
@@ -90,7 +90,7 @@ impl Picture {
         ));
     }
 
-    /// Draws a line through points.
+    /// Draws a polyline through points.
     pub fn path(&mut self, class: &str, points: impl IntoIterator<Item = [f64; 2]>) {
         let mut data = String::new();
         for [x, y] in points {
@@ -100,7 +100,7 @@ impl Picture {
         self.push(format_args!("<path class=\"{class}\" d=\"{data}\"/>"));
     }
 
-    /// Draws text.
+    /// Draws a text.
     pub fn text(&mut self, class: &str, [x, y]: [f64; 2], anchor: Anchor, words: impl Display) {
         let words = escape(&words.to_string());
         self.push(format_args!(
@@ -109,7 +109,7 @@ impl Picture {
         ));
     }
 
-    /// Returns the element.
+    /// Returns the SVG element.
     pub fn finish(self) -> String {
         let Self {
             width,
@@ -130,7 +130,7 @@ fn tooltip(says: &str) -> String {
     }
 }
 
-/// A mapping from numbers to positions.
+/// A mapping from numbers to positions in a picture.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     from: [f64; 2],
@@ -148,7 +148,7 @@ impl Scale {
         }
     }
 
-    /// Creates a logarithmic scale; the numbers are above zero.
+    /// Creates a logarithmic scale; the numbers must be positive.
     pub fn logarithmic([low, high]: [f64; 2], to: [f64; 2]) -> Self {
         let low = if low > 0.0 { low } else { 1e-3 };
         Self {
@@ -158,10 +158,10 @@ impl Scale {
         }
     }
 
-    /// Returns the position of a number.
+    /// Returns the position of a number in the picture.
     pub fn at(&self, number: f64) -> f64 {
         let number = if self.logarithmic {
-            // A number without a logarithm is drawn at the low end.
+            // A number that is not positive has no logarithm and is drawn at the low end.
             number.max(f64::MIN_POSITIVE).ln().max(self.from[0])
         } else {
             number
@@ -200,7 +200,7 @@ impl Scale {
     }
 }
 
-/// Widens an empty range.
+/// Widens an empty range, so that it has a length.
 fn not_empty([from, until]: [f64; 2]) -> [f64; 2] {
     if until - from > 1e-9 * until.abs() {
         [from, until]
@@ -226,7 +226,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Formats a time for print: a space before the unit, and the letter mu.
+/// Formats a time for the page: with a space before the unit, and the letter mu.
 pub fn time(time: Time) -> String {
     let text = time.to_string();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -249,7 +249,7 @@ mod tests {
             ticks(Scale::logarithmic([2.0, 60.0], [0.0, 1.0])),
             [2.0, 5.0, 10.0, 20.0, 50.0]
         );
-        // A single value has a position, and its neighbourhood has ticks.
+        // A range of a single value is widened, so that the value has a position and ticks.
         let scale = Scale::linear([2.4, 2.4], [0.0, 100.0]);
         assert!((scale.at(2.4) - 50.0).abs() < 1e-6);
         assert!(!scale.ticks(4).is_empty());

@@ -1,4 +1,4 @@
-//! The guarantees of a page: self-contained, well-formed and complete.
+//! Tests of the page's guarantees: it is self-contained, well-formed and complete.
 
 use super::*;
 use barrier_simulator::faults::campaign::Campaign;
@@ -24,7 +24,7 @@ fn page() -> String {
     page.finish("hwbarr report", "2005-11-01")
 }
 
-/// Returns element names and attributes, in order; fails if the page is not well-formed.
+/// Returns the page's elements and attributes in order; fails if the page is not well-formed.
 fn elements(page: &str) -> Vec<(String, Vec<(String, String)>)> {
     let mut reader = Reader::from_str(page);
     let (mut elements, mut open) = (Vec::new(), 0);
@@ -145,7 +145,7 @@ fn every_plot_is_there_with_its_words() {
     ] {
         assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
     }
-    // The headline's factor is that of one network.
+    // The factor in the headline is that of one network.
     assert!(page.contains("than the best software barrier under LogP, network loggopsim<"));
     assert!(page.contains("<title>A &lt;barrier&gt; &amp; its &quot;report&quot;</title>"));
 }

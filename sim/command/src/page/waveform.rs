@@ -1,4 +1,4 @@
-//! Wires over time: one row per node, its level drawn as on a logic analyser.
+//! Plot of wires over time: one row per node, with its level as on a logic analyser.
 //!
 //! A band shows when the program is in the barrier; a vertical line is a release.
 
@@ -11,10 +11,10 @@ const LEFT: f64 = 78.0;
 const WIDTH: f64 = 960.0;
 const TOP: f64 = 26.0;
 
-/// Maximum number of rows.
+/// Maximum number of rows in the plot.
 const MOST_ROWS: usize = 64;
 
-/// Returns n if one node in n has a row.
+/// Returns `n` such that one node in `n` gets a row.
 pub fn shown(nodes: usize) -> usize {
     nodes.div_ceil(MOST_ROWS).max(1)
 }
@@ -23,7 +23,7 @@ pub fn shown(nodes: usize) -> usize {
 pub fn closeup(shown: &Closeup) -> String {
     const HEIGHT: f64 = 24.0;
     const NAMES: f64 = 180.0;
-    // In nanoseconds from the start of the section.
+    // Converts a time to nanoseconds from the start of the section.
     let ns = |at: barrier_simulator::virtual_time::Time| {
         (at.ps() as f64 - shown.from.ps() as f64) / 1000.0
     };
@@ -53,7 +53,7 @@ pub fn closeup(shown: &Closeup) -> String {
     picture.finish()
 }
 
-/// Returns the section with all its changes and the other nodes, for the page's script, as JSON.
+/// Returns the close-up with all changes and the other nodes as JSON, for the page's script.
 ///
 /// `{"from", "until", "end", "level", "rows": [[name, level at first, [picoseconds to the next change, ...]], ...]}`
 pub fn data(shown: &Closeup) -> String {
@@ -80,10 +80,10 @@ pub fn data(shown: &Closeup) -> String {
     data.to_string()
 }
 
-/// The contents of one node's row.
+/// The contents of one node's row in the plot.
 #[derive(Debug, Clone, Default)]
 struct Row {
-    /// Start of each level, the first from the beginning.
+    /// Start time and level of each part of the row; the first part starts at the beginning.
     levels: Vec<(f64, bool)>,
     /// Intervals in which the program was in the barrier.
     inside: Vec<(f64, f64)>,
@@ -91,7 +91,7 @@ struct Row {
     died: Option<f64>,
 }
 
-/// Draws the first `barriers` barriers of a record.
+/// Draws the waveform of the first `barriers` barriers of a record.
 pub fn waveform(record: &Record, barriers: usize) -> String {
     let (from, until) = window(record, barriers);
     let mut rows = vec![Row::default(); record.nodes];
@@ -113,7 +113,7 @@ pub fn waveform(record: &Record, barriers: usize) -> String {
                 }
             }
             What::Down { node } => rows[node].died = Some(at),
-            // Virtual time has no eureka line.
+            // A run in virtual time has no eureka line.
             What::Say { .. } => {}
         }
     }
@@ -199,7 +199,7 @@ fn draw(
         picture.rectangle("inside", [start, top + 1.5], size, &says);
     }
     let level = |high: bool| top + if high { height * 0.2 } else { height * 0.8 };
-    // A wire whose first change is a fall was high before.
+    // A wire whose first change is a fall was high before that change.
     let before = row.levels.first().is_some_and(|&(_, high)| !high);
     let at_start = row.levels.iter().rev().find(|&&(at, _)| at < from);
     let mut high = at_start.map_or(before, |&(_, high)| high);
@@ -226,7 +226,8 @@ fn draw(
     }
 }
 
-/// Returns the range from a little before the first entry until a little after every node has left the last of the barriers, in microseconds.
+/// Returns the time range of the plot in microseconds: from shortly before the first entry until
+/// shortly after every node has left the last of the barriers.
 fn window(record: &Record, barriers: usize) -> (f64, f64) {
     let mut left = vec![0; record.nodes];
     let (mut from, mut until) = (None, 0);

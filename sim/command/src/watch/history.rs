@@ -1,57 +1,60 @@
 //! The history of a watched board, built from samples.
 //!
-//! The board's own clock dates each sample, so a slow screen does not make a fast barrier slow.
-//! Late nodes are determined from the samples: a node that is out while others are in makes them wait at that moment.
+//! Each sample has the time of the board's own clock, so a slow screen does not distort the rate.
+//! Late nodes are found from samples: a node outside the barrier while others are inside is
+//! awaited.
 
 use barrier_board::live::Look;
 use std::collections::VecDeque;
 
-/// A node's state, as its wires show.
+/// A node's state according to its wires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Out of the barrier, as all others are.
+    /// The node is outside the barrier, and no node waits for it.
     Out,
-    /// In the barrier, waiting for the others.
+    /// The node is in the barrier and waits for other nodes.
     In,
-    /// Out of the barrier, while others are in it.
+    /// The node is outside the barrier, while other nodes wait in it.
     Awaited,
-    /// No process drives its wire.
+    /// No process drives the node's wire.
     Undriven,
 }
 
-/// The history of a board: the samples that are still needed, and sums over the others.
+/// The history of a board: the latest samples, and sums over all samples.
 #[derive(Debug)]
 pub struct History {
-    /// The board's name.
+    /// The board's name on the screen.
     pub title: String,
     last: Look,
-    /// Time and number of releases, for the averaging period of the rate.
+    /// Time and number of releases of the samples in the averaging period of the rate.
     recent: VecDeque<(u64, u64)>,
-    /// Barriers per second between samples.
+    /// Barriers per second between successive samples.
     rates: VecDeque<u64>,
-    /// For each barrier of the board, the time at which a node was first seen in the present one.
+    /// For each barrier of the board, the time at which a node was first seen in the present
+    /// barrier.
     since_ns: Vec<Option<u64>>,
-    /// The number of samples in which some nodes were in the barrier and others not; `awaited` has, per node, the number in which it was not.
+    /// Number of samples with some nodes in the barrier and others outside.
+    /// The next field has, per node, the number of such samples in which it was outside.
     looks: u64,
     awaited: Vec<u64>,
 }
 
-/// The averaging period of the rate.
+/// The averaging period of the rate, in nanoseconds.
 const AVERAGE_NS: u64 = 2_000_000_000;
-/// Number of rates kept for the chart.
+/// Maximum number of rates kept for the chart.
 const RATES: usize = 256;
 
-/// The nodes of a sample.
+/// The nodes of a sample, by state.
 pub trait Nodes {
     /// Returns the nodes that are in the barrier.
     fn entered(&self) -> Vec<usize>;
-    /// Returns the nodes for which others wait; empty while none waits.
+    /// Returns the nodes for which other nodes wait; empty while none waits.
     fn missing(&self) -> Vec<usize>;
     /// Returns the nodes that a process drives.
     fn connected(&self) -> Vec<usize>;
     /// Returns the nodes whose wire is high.
     fn high(&self) -> Vec<usize>;
-    /// Returns each node's state, in order.
+    /// Returns the state of each node, in the order of their numbers.
     fn phases(&self) -> Vec<Phase>;
 }
 
@@ -96,7 +99,8 @@ impl Nodes for Look {
     }
 }
 
-/// Returns the state of each node of a version 2 board: awaited in any channel, else in any channel.
+/// Returns the state of each node of a version 2 board.
+/// A node counts as awaited if any channel waits for it, else as in if it waits in any channel.
 fn channel_phases(look: &Look) -> Vec<Phase> {
     let (entered, missing) = (look.entered(), look.missing());
     let phase = |(node, (_, driven)): (usize, &(bool, bool))| match (
@@ -112,7 +116,7 @@ fn channel_phases(look: &Look) -> Vec<Phase> {
     look.nodes.iter().enumerate().map(phase).collect()
 }
 
-/// Returns for each barrier of the board whether a node is in it, and its number of releases.
+/// Returns for each barrier of the board true if a node is in it, and its number of releases.
 fn barriers(look: &Look) -> Vec<(bool, u64)> {
     if look.channels.is_empty() {
         return vec![(!look.entered().is_empty(), look.releases)];
@@ -122,12 +126,12 @@ fn barriers(look: &Look) -> Vec<(bool, u64)> {
         .collect()
 }
 
-/// Returns the numbers of the set bits.
+/// Returns the indices of the set bits.
 pub fn of_mask(mask: u64) -> Vec<usize> {
     (0..64).filter(|node| mask >> node & 1 == 1).collect()
 }
 
-/// Returns the numbers of the nodes that satisfy the predicate.
+/// Returns the numbers of the nodes that satisfy `is_meant`.
 fn numbers(look: &Look, is_meant: impl Fn((bool, bool)) -> bool) -> Vec<usize> {
     let nodes = look.nodes.iter().enumerate();
     let meant = nodes.filter(|(_, node)| is_meant(**node));
@@ -149,7 +153,7 @@ impl History {
         history
     }
 
-    /// Adds the next sample.
+    /// Adds the next sample to the history.
     pub fn observe(&mut self, is: Look) {
         let was = &self.last;
         let passed = is.at_ns.saturating_sub(was.at_ns).max(1);
@@ -173,7 +177,7 @@ impl History {
     fn note(&mut self) {
         let now = self.last.at_ns;
         self.recent.push_back((now, self.last.releases));
-        // One sample older than the period is kept, as the start of the average.
+        // One sample that is older than the period is kept, as the start of the average.
         while matches!(self.recent.get(1), Some((at, _)) if now.saturating_sub(*at) >= AVERAGE_NS) {
             self.recent.pop_front();
         }
@@ -195,14 +199,14 @@ impl History {
         &self.last
     }
 
-    /// Returns barriers per second, averaged over the last two seconds; `None` before the second sample.
+    /// Returns the barriers per second, averaged over the last two seconds; `None` with one sample.
     pub fn rate(&self) -> Option<f64> {
         let ((from, before), (to, after)) = self.recent.front().zip(self.recent.back())?;
         let seconds = to.checked_sub(*from).filter(|ns| *ns > 0)? as f64 / 1e9;
         Some(after.saturating_sub(*before) as f64 / seconds)
     }
 
-    /// Returns barriers per second between samples, the newest last.
+    /// Returns the barriers per second between samples, the newest last.
     pub fn rates(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator {
         self.rates.iter().copied()
     }
@@ -212,13 +216,15 @@ impl History {
         !self.last.channels.is_empty()
     }
 
-    /// Returns the number of seconds since a node was first seen in the present barrier; of several barriers, in the oldest.
+    /// Returns the seconds since a node was first seen in the present barrier.
+    /// With several barriers, returns the longest of these times.
     pub fn waited(&self) -> Option<f64> {
         let since = self.since_ns.iter().flatten().min()?;
         Some(self.last.at_ns.saturating_sub(*since) as f64 / 1e9)
     }
 
-    /// Returns the nodes that were awaited, with the fraction of samples; the most awaited first.
+    /// Returns the nodes that were awaited, with their fraction of samples;
+    /// most awaited nodes first.
     pub fn laggards(&self) -> Vec<(usize, f64)> {
         let part = |awaited: u64| awaited as f64 / self.looks.max(1) as f64;
         let awaited = self.awaited.iter().enumerate().filter(|(_, a)| **a > 0);
@@ -228,7 +234,7 @@ impl History {
     }
 }
 
-/// Formats ascending numbers: 0-3, 7 and 9.
+/// Formats ascending node numbers as text, such as `0-3, 7 and 9`.
 pub fn spelled(nodes: &[usize]) -> String {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for &node in nodes {
@@ -294,7 +300,7 @@ mod tests {
         }
         assert_eq!(history.rate(), Some(50.0));
         assert!(history.rates().all(|rate| rate == 50));
-        // A stop is visible at once between samples, and finally in the average.
+        // A stop of the barriers is visible at once between samples, and later also in the average.
         for look in 51..=71 {
             history.observe(observation(1000 + look * 100, 0, 0, 250));
         }
@@ -309,14 +315,15 @@ mod tests {
         history.observe(observation(500, 0b0001, 0, 0));
         history.observe(observation(1500, 0b0011, 0, 0));
         assert_eq!(history.waited(), Some(1.0));
-        // Released, and a node is in the next barrier already.
+        // The barrier has released, and one node is already in the next barrier.
         history.observe(observation(2000, 0b1110, 0b1111, 1));
         assert_eq!(history.waited(), Some(0.0));
         history.observe(observation(2500, 0b1111, 0b1111, 1));
         assert_eq!(history.waited(), None);
     }
 
-    /// One channel releases all the time, and the wait in another one is still counted from its beginning.
+    /// One channel releases all the time; the wait in another channel is counted from its own
+    /// start.
     #[test]
     fn waiting_in_a_channel_does_not_end_by_the_release_of_another_one() {
         let look = |at_ms: u64, releases| {

@@ -1,14 +1,16 @@
-//! `hwbarr watch`: which nodes are in the barrier of a live board, which are late, and how fast it goes.
+//! `hwbarr watch`: shows which nodes are in the barrier of a live board, which nodes are late, and
+//! the barriers per second.
 //!
-//! The board is one that is served, or one in shared memory: of `hwbarr live`, or of an MPI job on the simulator.
-//! Watching changes nothing: a served board is queried, and shared memory is mapped read-only.
+//! The board is served, or in shared memory: of `hwbarr live`, or of an MPI job on the simulator.
+//! Watching does not change the board: a served board is queried, and shared memory is mapped
+//! read-only.
 //!
 //! | file | what it is |
 //! |---|---|
 //! | `source` | the location of the board |
 //! | `history` | the history of the board, from samples: phases, rates, late nodes |
-//! | `text` | output for scripts: one picture, a line for each sample, JSON |
-//! | `screen` | the same as a screen on a terminal |
+//! | `text` | output for scripts: one picture of the board, a line per sample, JSON |
+//! | `screen` | the board as a screen on a terminal |
 
 mod history;
 mod screen;

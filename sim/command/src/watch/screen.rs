@@ -1,7 +1,8 @@
-//! A watched board on a terminal.
+//! The screen of a watched board on a terminal.
 //!
-//! [`draw`] draws one picture of a [`History`] on any backend; [`run`] owns the terminal and always restores it:
-//! a termination signal is recorded, the terminal is restored, and then the program ends by that signal.
+//! [`draw`] draws one picture of a [`History`] on any backend; [`run`] owns the terminal and always
+//! restores it. After a termination signal, the program restores the terminal and then ends by
+//! that signal.
 
 use super::history::{History, Nodes, Phase};
 use super::source::Source;
@@ -26,14 +27,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Termination signals.
+/// The termination signals after which the terminal is restored.
 const SIGNALS: [c_int; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
-/// Number of lines for everything but the nodes, including the frame around the nodes.
+/// Number of lines for everything except the nodes, including the frame around the nodes.
 const ELSEWHERE: u16 = 14;
-/// Maximum time until a signal is noticed.
+/// Maximum time until the program reacts to a signal.
 const HEED: Duration = Duration::from_millis(50);
 
-/// Shows the board until the user quits, for at most this number of samples.
+/// Shows the board until the user quits, for at most `looks` samples.
 pub fn run(
     source: &mut Source,
     history: &mut History,
@@ -45,7 +46,7 @@ pub fn run(
         let number = usize::try_from(signal)?;
         signal_hook::flag::register_usize(signal, asked.clone(), number)?;
     }
-    // Restores the terminal also after a panic.
+    // `ratatui` also restores the terminal after a panic.
     let mut terminal = ratatui::try_init()?;
     let shown = show(&mut terminal, &asked, source, history, every, looks);
     let restored = ratatui::try_restore();
@@ -78,7 +79,8 @@ fn show(
                 return Ok(());
             }
             let left = next.saturating_duration_since(Instant::now());
-            // Crossterm would read a closed terminal in an endless loop, so it is not called then.
+            // On a closed terminal crossterm would read in an endless loop,
+            // so it is not called then.
             if !await_keys(&keyboard, left.min(HEED))? {
                 return Err("the terminal was closed".into());
             }
@@ -93,7 +95,7 @@ fn show(
                 Event::Key(key) if key.code == KeyCode::Char(' ') && is_press(key) => {
                     paused = !paused;
                 }
-                // Redrawn in the new size, or not an event of this program.
+                // A resized terminal is drawn again; other events are ignored.
                 _ => {}
             }
         }
@@ -118,7 +120,7 @@ fn await_keys(keyboard: &OwnedFd, limit: Duration) -> io::Result<bool> {
     let mut ready = [PollFd::new(keyboard, PollFlags::IN)];
     let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
     match poll(&mut ready, Some(&limit)) {
-        // The caller checks for signals.
+        // Nothing happens on a signal, because the caller checks for signals.
         Ok(_) | Err(Errno::INTR) => {}
         Err(e) => return Err(e.into()),
     }
@@ -140,12 +142,12 @@ fn asks_to_end(key: KeyEvent) -> bool {
         }
 }
 
-/// Draws one picture.
+/// Draws one picture of the board.
 pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let observation = history.last();
     let in_row = row(observation);
     let is_tree = observation.share < observation.nodes.len();
-    // The screen shows as many boards as fit, so that the list of late nodes below stays visible.
+    // Only the boards that fit are shown, so that the list of late nodes below stays visible.
     let capacity = frame.area().height.saturating_sub(ELSEWHERE);
     let rows = u16::try_from(observation.nodes.len().div_ceil(in_row)).unwrap_or(u16::MAX);
     let rows = if is_tree {
@@ -233,13 +235,13 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     frame.render_widget(Line::styled(keys, Modifier::DIM), foot);
 }
 
-/// Returns the height of the barrier's frame: a bar, or a line for each channel.
+/// Returns the height of the barrier's frame: one bar, or one line per channel.
 fn barrier_height(observation: &Look) -> u16 {
     let lines = observation.channels.len().max(1);
     u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2)
 }
 
-/// Draws how many nodes are in the barrier, or the channels of a version 2 board.
+/// Draws the number of nodes in the barrier, or the channels of a version 2 board.
 fn draw_barrier(frame: &mut Frame, area: Rect, history: &History) {
     let observation = history.last();
     let block = Block::bordered().title(state(history));
@@ -256,11 +258,11 @@ fn draw_barrier(frame: &mut Frame, area: Rect, history: &History) {
     frame.render_widget(gauge, area);
 }
 
-/// Draws a node: its number, its wire out, its wire in, its state.
+/// Draws a node: its number, its two wires, and its state.
 fn cell(observation: &Look, node: usize, phase: Phase) -> Span<'static> {
     let level = |high| if high { '\u{2594}' } else { '\u{2581}' };
     if !observation.channels.is_empty() {
-        // A node of version 2 has a wire for each channel, and their levels differ.
+        // A node of version 2 has one wire per channel, and their levels differ.
         return Span::styled(format!("{node:>2} {}    ", mark(phase)), color(phase));
     }
     let text = format!(
@@ -272,7 +274,7 @@ fn cell(observation: &Look, node: usize, phase: Phase) -> Span<'static> {
     Span::styled(text, color(phase))
 }
 
-/// Draws a board of a tree: its number, its first node, and a mark per node.
+/// Draws a board of a tree: its number, its first node, and one mark per node.
 fn board(number: usize, first: usize, phases: &[Phase]) -> Line<'static> {
     let head = Span::raw(format!("board {number:>2}, from node {first:>4} "));
     let marks = phases
@@ -281,7 +283,7 @@ fn board(number: usize, first: usize, phases: &[Phase]) -> Line<'static> {
     Line::from_iter(std::iter::once(head).chain(marks))
 }
 
-/// Draws how often a node was awaited.
+/// Draws a bar with the fraction of samples in which a node was awaited.
 fn bar(node: usize, digits: usize, part: f64, width: usize) -> Line<'static> {
     let words = format!("node {node:>digits$} {:>4.0} % ", part * 100.0);
     let capacity = width.saturating_sub(words.len());
@@ -323,7 +325,7 @@ mod tests {
         Look::at(&board, 60, (u64::MAX >> 4) & !(1 << 59))
     }
 
-    /// Sixteen boards of sixty nodes, of which two wait for three nodes.
+    /// Returns sixteen boards of sixty nodes; two boards wait for three nodes.
     fn sixteen_boards() -> History {
         let mut look = Look {
             share: 60,
@@ -340,7 +342,7 @@ mod tests {
         insta::assert_snapshot!(screen(&sixteen_boards(), 100, 40));
     }
 
-    /// Sixty nodes that pass faster and faster barriers, and then wait for three.
+    /// Returns sixty nodes that pass barriers at an increasing rate and then wait for three nodes.
     fn busy() -> History {
         const ALL: u64 = u64::MAX >> 4;
         let mut history = History::new("sim:tcp://10.0.0.1:25175".into(), observation(0, 0, 0, 0));

@@ -6,7 +6,7 @@ use barrier_board::served::{Address, AddressError, BoardObserver, SCHEME, View};
 use std::fmt;
 use std::str::FromStr;
 
-/// A user's name for a board.
+/// The text by which a user names a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoardName {
     Served(Address),
@@ -20,7 +20,7 @@ pub enum BadBoardName {
     Other(String),
 }
 
-/// A board to watch.
+/// An opened board to watch.
 pub enum Source {
     Served(Address, BoardObserver),
     Memory(Found),
@@ -65,7 +65,7 @@ impl fmt::Display for Source {
 }
 
 impl Source {
-    /// Opens the board with this name, or the only one of this host.
+    /// Opens the board with this name, or without a name the only board of this host.
     pub fn open(place: Option<&BoardName>) -> Result<Self, Failure> {
         let found = match place {
             Some(BoardName::Served(address)) => {

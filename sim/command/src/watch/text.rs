@@ -1,11 +1,11 @@
-//! A watched board as text, for scripts.
+//! The picture of a watched board as text, for scripts.
 
 use super::history::{History, Nodes, Phase, of_mask, spelled};
 use barrier_board::live::{ChannelLook, Look};
 use barrier_waveform::words::counted;
 use serde_json::{Value, json};
 
-/// The mark and the name of each state.
+/// The mark and the name of each state of a node.
 pub const LEGEND: [(Phase, char, &str); 4] = [
     (Phase::In, '#', "in the barrier"),
     (Phase::Awaited, '!', "awaited"),
@@ -13,10 +13,10 @@ pub const LEGEND: [(Phase, char, &str); 4] = [
     (Phase::Undriven, '-', "no process drives it"),
 ];
 
-/// Number of nodes in a row of one board.
+/// Number of nodes in a row of a single board.
 pub const ROW: usize = 10;
 
-/// Returns the number of nodes in a row; each board of a tree has a row of its own.
+/// Returns the number of nodes per row; each board of a tree has its own row.
 pub fn row(look: &Look) -> usize {
     match look.share < look.nodes.len() {
         true => look.share.max(1),
@@ -24,13 +24,13 @@ pub fn row(look: &Look) -> usize {
     }
 }
 
-/// Returns the mark of a state.
+/// Returns the mark of a node's state.
 pub fn mark(phase: Phase) -> char {
     let row = LEGEND.iter().find(|(legend, ..)| *legend == phase);
     row.map_or('?', |(_, mark, _)| *mark)
 }
 
-/// Describes the nodes' states in one sentence.
+/// Describes the states of all nodes in one sentence.
 pub fn state(history: &History) -> String {
     let observation = history.last();
     if history.has_channels() {
@@ -54,7 +54,7 @@ pub fn state(history: &History) -> String {
     }
 }
 
-/// Reports the first node that has raised the eureka line, while the line is high.
+/// Reports the node that raised the eureka line first, while the line is high.
 pub fn found(history: &History) -> Option<String> {
     let line = history.last().line.filter(|line| line.found)?;
     Some(match line.first {
@@ -63,7 +63,7 @@ pub fn found(history: &History) -> Option<String> {
     })
 }
 
-/// Names the nodes for which those in the barrier wait.
+/// Names the nodes for which the nodes in the barrier wait.
 pub fn awaited(history: &History) -> Option<String> {
     let missing = history.last().missing();
     let waited = history.waited().filter(|_| !missing.is_empty())?;
@@ -102,13 +102,13 @@ pub fn channel(number: usize, look: &ChannelLook) -> String {
     text
 }
 
-/// Returns a line for each channel of a version 2 board.
+/// Returns one line per channel of a version 2 board.
 pub fn channels(look: &Look) -> impl Iterator<Item = String> {
     let each = look.channels.iter().enumerate();
     each.map(|(number, look)| channel(number, look))
 }
 
-/// Draws the whole board.
+/// Draws the whole board as text.
 pub fn picture(history: &History) -> String {
     let observation = history.last();
     let mut text = format!(
@@ -151,7 +151,7 @@ pub fn picture(history: &History) -> String {
     text + "\n" + &legend.join("   ") + "\n"
 }
 
-/// Formats one sample as a line.
+/// Formats one sample as one line.
 pub fn line(history: &History) -> String {
     let observation = history.last();
     let rate = history.rate();

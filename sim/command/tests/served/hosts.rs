@@ -1,17 +1,20 @@
-//! Several hosts on one machine: network namespaces, each with a separate virtual cable to the server's namespace.
+//! Tests with several hosts on one machine:
+//! each host is a network namespace with a virtual cable to the server's namespace.
 //!
-//! A namespace has no name and lives as long as the process that holds it, so nothing is left behind.
+//! A namespace has no name and ends with the process that holds it,
+//! so the test leaves nothing behind.
 
 use super::*;
 
-/// A host: the process that holds its network, which ends by itself if the test is killed.
+/// A host: the process that holds its namespace and that ends by itself if the test is killed.
 struct Host(Process);
 
 impl Host {
     /// Creates a host; returns `None` if this process may not create network namespaces.
     fn start() -> Option<Self> {
         let mut unshare = Command::new("unshare");
-        // `cat` holds the namespace: it echoes one byte once the namespace exists, and ends with its input.
+        // `cat` holds the namespace: it echoes one byte once the namespace exists,
+        // and ends when its input ends.
         let mut process = Process::start(unshare.args(["--net", "cat"]));
         let ready = process
             .child
@@ -46,7 +49,8 @@ impl Host {
     }
 }
 
-/// Creates the server's host and `count` others; host n has 10.77.n.2 at its end of the cable, and the server has 10.77.n.1.
+/// Creates the server's host and `count` other hosts. At the cable of host n, the host has address
+/// 10.77.n.2 and the server has 10.77.n.1.
 fn hosts(count: usize) -> Option<(Host, Vec<Host>)> {
     let missing = || {
         eprintln!(
@@ -83,7 +87,7 @@ fn nodes_on_several_hosts_pass_barriers_over_one_board() {
     let arguments = ["--nodes", "6", "--listen", "0.0.0.0:25175", "--once"];
     let mut server = Server::start(center.command(HWBARR), &arguments);
     server.says("a board of 6 nodes is served at port 25175 of every address of this host");
-    // Two nodes on each host; all hosts reach the server by its address on the cable of the first host.
+    // Each host has two nodes; all hosts reach the server by its address on the first host's cable.
     let commands = (0..6).map(|node| hosts[node / 2].command(HWBARR)).collect();
     let mut nodes = Nodes::start(commands, "sim:tcp://10.77.1.1:25175", "200");
     for _fence in ["open", "start"] {

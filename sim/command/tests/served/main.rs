@@ -1,4 +1,5 @@
-//! `hwbarr serve` with real processes: on this host, and on several hosts made of network namespaces.
+//! Tests of `hwbarr serve` with real processes: on this host, and on several hosts made of network
+//! namespaces.
 
 mod hosts;
 mod processes;
@@ -8,10 +9,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const HWBARR: &str = env!("CARGO_BIN_EXE_hwbarr");
-/// Time limit, far longer than any step here takes on the busiest machine.
+/// Time limit, far longer than any step of these tests takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A process that is killed when the test ends, also if it fails.
+/// A process that is killed when the test ends or fails.
 struct Process {
     child: Child,
 }
@@ -34,7 +35,7 @@ impl Process {
         self.child.stdin.take().expect("a pipe")
     }
 
-    /// Waits until the process has ended; fails unless it succeeded.
+    /// Waits until the process has ended; the test fails if the process did not succeed.
     fn ends_well(&mut self) {
         let begin = Instant::now();
         loop {
@@ -47,7 +48,7 @@ impl Process {
     }
 
     fn kill(&mut self) {
-        // Both fail only for a process that has ended already.
+        // Both calls fail only for a process that has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -59,7 +60,7 @@ impl Drop for Process {
     }
 }
 
-/// A server, and what it has printed.
+/// A server process with its printed log.
 struct Server {
     process: Process,
     said: Lines<BufReader<ChildStdout>>,
@@ -67,7 +68,8 @@ struct Server {
 }
 
 impl Server {
-    /// Starts `hwbarr serve` with these arguments; `command` is `hwbarr` itself or a command that runs it.
+    /// Starts `hwbarr serve` with these arguments.
+    /// `command` is `hwbarr` itself, or a command that runs `hwbarr`.
     fn start(mut command: Command, arguments: &[&str]) -> Self {
         let mut process = Process::start(command.args(["serve"]).args(arguments));
         let said = BufReader::new(process.output()).lines();
@@ -95,11 +97,11 @@ impl Server {
     }
 }
 
-/// The nodes of a board, whose fences this process serves.
+/// The node processes of a board; this process serves their software fences.
 struct Nodes(Vec<(Process, ChildStdin, ChildStdout)>);
 
 impl Nodes {
-    /// Starts node `n` with `commands[n]`, to which the arguments of `hwbarr` are appended.
+    /// Starts node `n` with `commands[n]`, followed by the arguments of `hwbarr`.
     fn start(commands: Vec<Command>, board: &str, barriers: &str) -> Self {
         let nodes = commands.len().to_string();
         let start = |(node, mut command): (usize, Command)| {

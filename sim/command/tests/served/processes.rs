@@ -1,4 +1,4 @@
-//! Many processes of one host.
+//! Tests of a served board with many processes of one host.
 
 use super::*;
 use std::sync::atomic::Ordering;
@@ -63,7 +63,7 @@ fn the_log_names_a_node_that_is_killed_and_the_others_are_not_released() {
     for _fence in ["open", "start"] {
         nodes.fence();
     }
-    // The kill comes in the middle of thousands of barriers.
+    // The kill comes after some of the thousands of barriers.
     std::thread::sleep(Duration::from_millis(50));
     nodes.0[1].0.kill();
     let died = server.says("node 1 has died, from 127.0.0.1:");
@@ -88,11 +88,11 @@ fn a_log_without_a_reader_does_not_block_the_board() {
     let mut server = Server::start(hwbarr(), &["--nodes", "1", "--listen", "127.0.0.1:0"]);
     let first = server.says("served at");
     let board = address(&first).parse().expect("an address");
-    // Two lines each, more than fit into the pipe and the memory of the log.
+    // The server prints two lines per client: more than the pipe and the log's queue can keep.
     for _ in 0..2000 {
         barrier_board::served::Wires::connect(&board, 0, 1, || ()).expect("the board is served");
     }
-    // Now the test reads, up to the next line that is printed.
+    // The test now reads the log up to the next line that is printed.
     let limit = Instant::now() + LIMIT;
     let (done, reads) = (std::sync::atomic::AtomicBool::new(false), Ordering::Relaxed);
     std::thread::scope(|scope| {

@@ -2,20 +2,28 @@
 //!
 //! # Behaviour copied from `drivers/gpio/gpiolib-cdev.c`
 //!
-//! * `GPIO_GET_CHIPINFO_IOCTL` and `GPIO_V2_GET_LINEINFO_IOCTL` return name, number of lines, and the program that uses a line.
+//! * `GPIO_GET_CHIPINFO_IOCTL` returns the chip's name and number of lines;
+//!   `GPIO_V2_GET_LINEINFO_IOCTL` returns the program that uses a line.
 //! * `GPIO_V2_GET_LINE_IOCTL` assigns lines to one user, as inputs or as outputs with a level, and returns a file for them.
 //!   It fails with EBUSY if another file has one of the lines, and with EINVAL for a line that the chip lacks.
-//! * `GPIO_V2_LINE_GET_VALUES_IOCTL` and `GPIO_V2_LINE_SET_VALUES_IOCTL` on that file read and write; EPERM to write an input.
-//! * `GPIO_V2_LINE_SET_CONFIG_IOCTL` on that file configures inputs with or without detection of both edges; a chip without interrupts
-//!   refuses with ENXIO. An edge is a `struct gpio_v2_line_event` that can be read from the file, and wakes `poll` on it.
-//! * Closing the file releases the lines; function and level stay, as `persist_gpio_outputs` of pinctrl-bcm2835 keeps them.
+//! * `GPIO_V2_LINE_GET_VALUES_IOCTL` and `GPIO_V2_LINE_SET_VALUES_IOCTL` on that file read and
+//!   write levels; writing an input fails with EPERM.
+//! * `GPIO_V2_LINE_SET_CONFIG_IOCTL` on that file configures inputs with or without detection of
+//!   both edges. A chip without interrupts refuses edge detection with ENXIO.
+//!   Each edge is a `struct gpio_v2_line_event` that can be read from the file,
+//!   and wakes `poll` on it.
+//! * Closing the file releases the lines, which keep function and level: `persist_gpio_outputs` of
+//!   pinctrl-bcm2835 does the same.
 //!
-//! Detection of one edge only, debouncing, bias and inversion by the kernel are not emulated (EINVAL): the driver uses none.
-//! An event has no time stamp, and two opposite edges between two polls of the line are not seen.
+//! Detection of only one edge, debouncing, bias and inversion by the kernel are not emulated
+//! (EINVAL), because the driver does not use them.
+//! An event has no time stamp, and two opposite edges between two polls of a line are not detected.
 //!
 //! # The file of a request
 //!
-//! It is one end of a socket pair. The emulator's end sees a hang-up when the user has closed the other, in whatever way.
+//! The file of a request is one end of a socket pair.
+//! The emulator's end sees a hang-up when the user has closed the other end in any way,
+//! including by its death.
 
 use super::{Function, GpioChip, LINES};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -23,18 +31,18 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
 
-/// The type of all these ioctls.
+/// The type byte of all these ioctls.
 pub const TYPE: u8 = 0xb4;
 
-/// `GPIO_GET_CHIPINFO_IOCTL`: the chip's number of lines.
+/// `GPIO_GET_CHIPINFO_IOCTL`: returns the chip's number of lines.
 pub const GET_CHIPINFO: u32 = 0x8044_b401;
-/// `GPIO_V2_GET_LINEINFO_IOCTL`: the program that uses a line, and its purpose.
+/// `GPIO_V2_GET_LINEINFO_IOCTL`: returns the program that uses a line, and the line's purpose.
 pub const GET_LINEINFO: u32 = 0xc100_b405;
-/// `GPIO_V2_GET_LINE_IOCTL`: lines for exclusive use, as a new descriptor.
+/// `GPIO_V2_GET_LINE_IOCTL`: requests lines for exclusive use; returns a new descriptor.
 pub const GET_LINE: u32 = 0xc250_b407;
-/// `GPIO_V2_LINE_SET_CONFIG_IOCTL`: the configuration of a request's lines.
+/// `GPIO_V2_LINE_SET_CONFIG_IOCTL`: changes the configuration of a request's lines.
 pub const SET_CONFIG: u32 = 0xc110_b40d;
-/// `GPIO_V2_LINE_GET_VALUES_IOCTL`: the levels of a request's lines.
+/// `GPIO_V2_LINE_GET_VALUES_IOCTL`: returns the levels of a request's lines.
 pub const GET_VALUES: u32 = 0xc010_b40e;
 /// `GPIO_V2_LINE_SET_VALUES_IOCTL`: sets the levels of a request's outputs.
 pub const SET_VALUES: u32 = 0xc010_b40f;
@@ -42,14 +50,14 @@ pub const SET_VALUES: u32 = 0xc010_b40f;
 const FLAG_USED: u64 = 1 << 0;
 const FLAG_INPUT: u64 = 1 << 2;
 const FLAG_OUTPUT: u64 = 1 << 3;
-/// Both edges, rising and falling.
+/// Flag for detection of both edges, rising and falling.
 const FLAG_EDGES: u64 = 1 << 4 | 1 << 5;
 const RISING: u32 = 1;
 const FALLING: u32 = 2;
 /// The identifier of the attribute with the levels of outputs.
 const ATTRIBUTE_VALUES: u32 = 2;
 
-/// `struct gpiochip_info`.
+/// `struct gpiochip_info` of the kernel.
 #[repr(C)]
 pub struct ChipInfo {
     name: [u8; 32],
@@ -57,7 +65,7 @@ pub struct ChipInfo {
     lines: u32,
 }
 
-/// `struct gpio_v2_line_attribute`.
+/// `struct gpio_v2_line_attribute` of the kernel.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Attribute {
@@ -66,7 +74,7 @@ struct Attribute {
     value: u64,
 }
 
-/// `struct gpio_v2_line_info`.
+/// `struct gpio_v2_line_info` of the kernel.
 #[repr(C)]
 pub struct LineInfo {
     name: [u8; 32],
@@ -78,7 +86,7 @@ pub struct LineInfo {
     padding: [u32; 4],
 }
 
-/// `struct gpio_v2_line_config_attribute`.
+/// `struct gpio_v2_line_config_attribute` of the kernel.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct ConfigAttribute {
@@ -101,7 +109,7 @@ pub struct LineRequest {
     fd: i32,
 }
 
-/// `struct gpio_v2_line_config`.
+/// `struct gpio_v2_line_config` of the kernel.
 #[repr(C)]
 pub struct LineConfig {
     flags: u64,
@@ -110,17 +118,17 @@ pub struct LineConfig {
     attribute: [ConfigAttribute; 10],
 }
 
-/// Size of a `struct gpio_v2_line_event`: time, kind, offset, two numbers, padding.
+/// Size of a `struct gpio_v2_line_event` in bytes: time, kind, offset, two numbers, padding.
 const EVENT: usize = 48;
 
-/// `struct gpio_v2_line_values`.
+/// `struct gpio_v2_line_values` of the kernel.
 #[repr(C)]
 pub struct LineValues {
     bits: u64,
     mask: u64,
 }
 
-/// Each code contains the size of its structure.
+/// The code of each ioctl contains the size of its structure, which must match the types above.
 const _: () = assert!(
     size_of::<ChipInfo>() == size_in(GET_CHIPINFO)
         && size_of::<LineInfo>() == size_in(GET_LINEINFO)
@@ -134,14 +142,14 @@ const fn size_in(code: u32) -> usize {
     (code >> 16 & 0x3fff) as usize
 }
 
-/// Lines that are assigned to a user, until the other end of `ours` is closed.
+/// Lines that are assigned to a user until the user closes the other end of `ours`.
 struct RequestedLines {
     ours: OwnedFd,
     theirs: RawFd,
     consumer: [u8; 32],
     lines: Vec<u32>,
     are_outputs: bool,
-    /// The levels at the last poll, if the user has enabled edge detection.
+    /// The levels at the last poll; `Some` if the user has enabled edge detection.
     told: Option<Vec<bool>>,
 }
 
@@ -158,7 +166,7 @@ impl RequestedLines {
                 let kind = if high { RISING } else { FALLING };
                 event[8..12].copy_from_slice(&kind.to_ne_bytes());
                 event[12..16].copy_from_slice(&line.to_ne_bytes());
-                // Events that the user does not read are lost, as in the kernel.
+                // Events that do not fit into the socket's buffer are lost, as in the kernel.
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                 let _ = send(&self.ours, &event, flags);
             }
@@ -172,12 +180,12 @@ impl RequestedLines {
     }
 }
 
-/// The assignment of lines to users.
+/// The present assignment of lines to users.
 #[derive(Default)]
 pub struct Requests(Vec<RequestedLines>);
 
 impl Requests {
-    /// `GPIO_GET_CHIPINFO_IOCTL`; rppal identifies the chip by the label.
+    /// Answers `GPIO_GET_CHIPINFO_IOCTL`; rppal identifies the chip by the label.
     pub fn chip_info(&self) -> ChipInfo {
         ChipInfo {
             name: text(b"gpiochip0"),
@@ -186,7 +194,7 @@ impl Requests {
         }
     }
 
-    /// `GPIO_V2_GET_LINEINFO_IOCTL`.
+    /// Answers `GPIO_V2_GET_LINEINFO_IOCTL`.
     pub fn line_info(&mut self, chip: &GpioChip, info: &mut LineInfo) -> Result<(), Errno> {
         if info.offset >= LINES {
             return Err(Errno::INVAL);
@@ -202,7 +210,7 @@ impl Requests {
         Ok(())
     }
 
-    /// `GPIO_V2_GET_LINE_IOCTL`.
+    /// Answers `GPIO_V2_GET_LINE_IOCTL`: assigns lines to the caller.
     pub fn request(&mut self, chip: &mut GpioChip, request: &mut LineRequest) -> Result<(), Errno> {
         let asked = request.offsets.get(..request.lines as usize);
         let lines = asked
@@ -235,7 +243,8 @@ impl Requests {
             if are_outputs {
                 let levels = attributes.iter().find(|a| a.mask >> index & 1 == 1);
                 let high = levels.is_some_and(|a| a.attribute.value >> index & 1 == 1);
-                // The level is set before the line becomes an output, so the wire never has another level.
+                // The level is set before the line becomes an output,
+                // so the wire has no other level in between.
                 chip.set(line, high);
                 chip.set_function(line, Function::Output);
             } else {
@@ -254,7 +263,7 @@ impl Requests {
         Ok(())
     }
 
-    /// `GPIO_V2_LINE_SET_CONFIG_IOCTL` on the file of a request.
+    /// Answers `GPIO_V2_LINE_SET_CONFIG_IOCTL` on the file of a request.
     pub fn configure(
         &mut self,
         chip: &mut GpioChip,
@@ -281,13 +290,13 @@ impl Requests {
         Ok(())
     }
 
-    /// Polls the lines with edge detection; returns true if there are any.
+    /// Polls the lines that have edge detection; returns true if there are such lines.
     pub fn tell_edges(&mut self, chip: &mut GpioChip) -> bool {
         self.0.iter_mut().for_each(|held| held.tell_edges(chip));
         self.0.iter().any(|held| held.told.is_some())
     }
 
-    /// `GPIO_V2_LINE_GET_VALUES_IOCTL` on the file of a request.
+    /// Answers `GPIO_V2_LINE_GET_VALUES_IOCTL` on the file of a request.
     pub fn get(
         &mut self,
         chip: &mut GpioChip,
@@ -303,7 +312,7 @@ impl Requests {
         Ok(())
     }
 
-    /// `GPIO_V2_LINE_SET_VALUES_IOCTL` on the file of a request.
+    /// Answers `GPIO_V2_LINE_SET_VALUES_IOCTL` on the file of a request.
     pub fn set(
         &mut self,
         chip: &mut GpioChip,
@@ -331,14 +340,14 @@ impl Requests {
         self.0.iter().find(|held| held.lines.contains(&line))
     }
 
-    /// Removes the requests whose files are closed: another file may have the same descriptor number by now.
+    /// Removes the requests whose files are closed: their descriptor numbers may already be reused.
     fn forget_closed(&mut self) {
         self.0.retain(|held| !held.is_closed());
     }
 }
 
 impl RequestedLines {
-    /// Returns the lines that a mask over the request's lines selects, with their positions in it.
+    /// Returns the lines that `mask` selects among the request's lines, each with its bit position.
     fn masked(&self, mask: u64) -> Result<impl Iterator<Item = (usize, u32)>, Errno> {
         if mask == 0 {
             return Err(Errno::INVAL);

@@ -3,10 +3,11 @@
 //! [`enter`] moves the calling thread into a new mount namespace, which its threads and processes inherit.
 //! There `/dev` is a small file system in memory with the devices that programs expect, and with two empty files:
 //!
-//! * `gpiomem`, whose mapping has no page behind it, so that every access to a register is a SIGBUS;
-//! * `gpiochip0`, whose ioctls never reach the kernel, because [`trap`](crate::trap) has them raise SIGSYS.
+//! * `gpiomem`, whose mapping has no page behind it, so every access to a register raises SIGBUS;
+//! * `gpiochip0`, whose ioctls never reach the kernel,
+//!   because [`trap`](crate::trap) makes them raise SIGSYS.
 //!
-//! No other process sees it, and it ends with the last process in the namespace.
+//! No other process sees the namespace, which ends with the last process in it.
 #![allow(unsafe_code)]
 
 use rustix::mount::{
@@ -17,19 +18,20 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// The devices that programs, including this project's tests, use.
+/// The devices of the host that programs, including this project's tests, use.
 const KEPT: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "fuse"];
 
 /// The revision code of a Raspberry Pi 4 B, which rppal searches for.
 const CPUINFO: &str =
     "Hardware\t: BCM2711\nRevision\t: c03111\nModel\t\t: Raspberry Pi 4 Model B Rev 1.1\n";
 
-/// Puts this thread, and the threads and processes that it creates afterwards, on a Raspberry Pi.
+/// Moves this thread, and threads and processes that it creates later, to an emulated Raspberry Pi.
 ///
-/// It needs the right to mount: root, or root in a new user and mount namespace.
+/// The call needs the right to mount: root, or root in a new user and mount namespace.
 /// `folder` is an empty folder that no other code uses.
 pub fn enter(folder: &Path) -> io::Result<()> {
-    // SAFETY: a new mount namespace affects neither memory nor open files, and only this thread.
+    // SAFETY: a new mount namespace affects only this thread,
+    // and neither its memory nor its open files.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)?;

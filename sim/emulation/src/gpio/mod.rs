@@ -1,4 +1,4 @@
-//! An emulated GPIO chip of a Raspberry Pi 4, with nodes' wires at its lines, and its two interfaces.
+//! An emulated GPIO chip of a Raspberry Pi 4 and its two interfaces; nodes' wires are at its lines.
 //!
 //! * [`registers`]: the page of registers that `/dev/gpiomem` maps, which crate `rppal` reads and writes.
 //! * [`chardev`]: the ioctls of `/dev/gpiochip0`, which crate `gpiocdev` issues, and by which `rppal` reads the chip's name.
@@ -8,8 +8,10 @@
 //!
 //! # The lines
 //!
-//! A line is an input until a program makes it an output, and its latch keeps the written level in either state.
-//! A wire to the barrier whose line is an input floats high, and an unconnected line reads high.
+//! A line is an input until a program makes it an output; its latch keeps the written level as an
+//! input and as an output.
+//! If the line of a wire to the barrier is an input, the wire floats high.
+//! An unconnected line reads high.
 
 pub mod chardev;
 pub mod machine;
@@ -21,18 +23,18 @@ use std::fmt;
 /// Number of lines of a BCM2711.
 pub const LINES: u32 = 58;
 
-/// The function of a pin: the codes of the function select registers.
+/// The function of a line, with the codes of the function select registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// An input, code 0.
     Input,
     /// An output, code 1.
     Output,
-    /// The code of one of the pin's peripherals, which drive no barrier.
+    /// A peripheral function with this code; peripherals do not drive the barrier.
     Other(u8),
 }
 
-/// The wires of a node at two lines.
+/// The wires of a node at two lines of the chip.
 struct Plug {
     out: u32,
     input: u32,
@@ -45,7 +47,7 @@ pub struct GpioChip {
     /// The latches of all lines, bit `n` for line `n`.
     latches: u64,
     plugs: Vec<Plug>,
-    /// True if edges of its lines cause interrupts.
+    /// True if edges of the chip's lines cause interrupts.
     interrupts: bool,
 }
 
@@ -61,7 +63,8 @@ impl Default for GpioChip {
 }
 
 impl GpioChip {
-    /// Connects a node's wires: the one to the barrier at line `out`, the one from it at line `input`.
+    /// Connects a node's wires: the wire to the barrier at line `out`,
+    /// the wire from it at line `input`.
     pub fn plug(mut self, out: u32, input: u32, far: impl CableEnd + 'static) -> Self {
         let far = Box::new(far);
         self.plugs.push(Plug { out, input, far });
@@ -69,18 +72,19 @@ impl GpioChip {
         self
     }
 
-    /// Disables edge detection, as in port expanders without an interrupt line.
+    /// Disables edge detection, as on port expanders without an interrupt line.
     pub fn without_interrupts(mut self) -> Self {
         self.interrupts = false;
         self
     }
 
-    /// Returns true if edges of its lines cause interrupts.
+    /// Returns true if edges of the chip's lines cause interrupts.
     pub fn has_interrupts(&self) -> bool {
         self.interrupts
     }
 
-    /// Sets the state left by an earlier program: the lines in `outputs` are outputs, and `latches` are their levels.
+    /// Sets the state that an earlier program left.
+    /// The lines in `outputs` are outputs, and `latches` has their levels.
     pub fn left(mut self, outputs: u64, latches: u64) -> Self {
         self.latches = latches;
         for line in 0..LINES {
@@ -91,13 +95,13 @@ impl GpioChip {
         self
     }
 
-    /// Returns the function of this line; a line that the chip lacks is an input.
+    /// Returns the function of a line; a nonexistent line is an input.
     pub fn function(&self, line: u32) -> Function {
         let function = self.functions.get(line as usize);
         function.copied().unwrap_or(Function::Input)
     }
 
-    /// Sets the function of this line.
+    /// Sets the function of a line.
     pub fn set_function(&mut self, line: u32, function: Function) {
         if let Some(place) = self.functions.get_mut(line as usize) {
             *place = function;
@@ -113,7 +117,7 @@ impl GpioChip {
         }
     }
 
-    /// Returns the level at a line.
+    /// Returns the level at a line, as a program would read it.
     pub fn level(&mut self, line: u32) -> bool {
         if self.function(line) == Function::Output {
             return self.latches >> line & 1 == 1;

@@ -4,9 +4,9 @@
 //! |---|---|---|
 //! | 0x00..0x18 | GPFSEL0..5 | three bits for each line's function |
 //! | 0x1c, 0x20 | GPSET0, 1 | a one sets the line's latch; reads as 0 |
-//! | 0x28, 0x2c | GPCLR0, 1 | a one clears it; reads as 0 |
+//! | 0x28, 0x2c | GPCLR0, 1 | a one clears the line's latch; reads as 0 |
 //! | 0x34, 0x38 | GPLEV0, 1 | the levels at the lines |
-//! | 0xe4..0xf4 | GPIO_PUP_PDN_CNTRL_REG0..3 | pull resistors, kept and without effect |
+//! | 0xe4..0xf4 | GPIO_PUP_PDN_CNTRL_REG0..3 | pull resistors: stored, without effect |
 //!
 //! The other registers, for events and edges, read as 0 and ignore writes.
 
@@ -18,9 +18,9 @@ const CLEAR: u32 = 0x28;
 const LEVEL: u32 = 0x34;
 const PULL: u32 = 0xe4;
 
-/// Number of lines per function select register.
+/// Number of lines in one function select register.
 const SELECTED: u32 = 10;
-/// Number of lines per set, clear or level register.
+/// Number of lines in one set, clear or level register.
 const WORD: u32 = 32;
 
 /// The registers of one chip.
@@ -66,7 +66,7 @@ impl Registers {
     }
 }
 
-/// Returns the lines of a register, each with its position in it.
+/// Returns the lines of a register, each with its bit position.
 fn lines(register: u32, each: u32) -> impl Iterator<Item = (u32, u32)> {
     let all = (0..each).map(move |place| (register * each + place, place));
     all.take_while(|&(line, _)| line < LINES)

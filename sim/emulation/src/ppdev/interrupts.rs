@@ -1,8 +1,9 @@
 //! The interrupts of emulated ports: a rise of nACK while control bit 4 is set.
 //!
-//! The level of a board's wire changes without notification of the port, so it is polled: at each call of a program, and while
-//! a program sleeps continuously, by a thread.
-//! A rise and a fall between two polls are missed. A barrier's wire has no such pulse: it keeps its level until its nodes have entered again.
+//! A board's wire changes without a notification to the port, so the port polls the wire:
+//! at each call of a program, and continuously in a thread while a program sleeps.
+//! A rise and a fall between two polls are missed. A barrier's wire has no such short pulse:
+//! it keeps its level until its nodes have entered again.
 
 use super::{INTERRUPTS, ParallelPort, Register, State};
 use fuser::{Errno, FileHandle, PollNotifier};
@@ -23,11 +24,11 @@ pub(super) fn ack(port: &mut ParallelPort) -> bool {
     port.read(Register::Status) & ACK != 0
 }
 
-/// The ports and their files, and the condition on which the thread waits for sleepers.
+/// The ports and their files, and the condition variable on which the thread waits for sleepers.
 pub(super) struct Lines {
     state: Mutex<Watched>,
     changed: Condvar,
-    /// Number of times that a program slept.
+    /// Number of times that a program has slept.
     sleeps: AtomicU64,
 }
 
@@ -36,7 +37,7 @@ struct Watched {
     is_over: bool,
 }
 
-/// The locked state.
+/// The locked state of the ports and files.
 pub(super) struct InterruptsGuard<'l>(MutexGuard<'l, Watched>);
 
 impl std::ops::Deref for InterruptsGuard<'_> {
@@ -69,13 +70,13 @@ impl Lines {
         InterruptsGuard(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Starts polling, because a program sleeps.
+    /// Starts polling, because a program has begun to sleep.
     pub(super) fn has_sleepers(&self) {
         self.sleeps.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_all();
     }
 
-    /// Polls and wakes sleepers until the watcher is dropped.
+    /// Polls the ports and wakes sleepers until the [`Watcher`] is dropped.
     fn watch(&self) {
         let mut watched = self.state().0;
         while !watched.is_over {
@@ -87,7 +88,7 @@ impl Lines {
             let woken = watched.state.wake();
             drop(watched);
             for sleeper in woken {
-                // A file that is closed meanwhile has no sleeper.
+                // Notifying fails for a file that was closed meanwhile, and that has no sleeper.
                 let _ = sleeper.notify();
             }
             thread::sleep(PERIOD);
@@ -97,7 +98,7 @@ impl Lines {
 }
 
 impl State {
-    /// Polls nACK of this file's port, and counts its rise for the file that has claimed.
+    /// Polls nACK of this file's port, and counts a rise for the file that has claimed the port.
     pub(super) fn sample(&mut self, handle: FileHandle) {
         let Some(port) = self.opened.get(&handle).map(|file| file.port) else {
             return;
@@ -115,7 +116,7 @@ impl State {
         }
     }
 
-    /// `PPCLRIRQ`.
+    /// Answers `PPCLRIRQ`: returns and clears the interrupt count of the file.
     pub(super) fn take_interrupts(&mut self, handle: FileHandle) -> Result<u32, Errno> {
         let file = self.opened.get_mut(&handle).ok_or(Errno::EBADF)?;
         if !file.claimed {
@@ -124,7 +125,7 @@ impl State {
         Ok(mem::take(&mut file.interrupts))
     }
 
-    /// Returns the sleepers whose files are readable.
+    /// Removes and returns the sleepers whose files are readable.
     fn wake(&mut self) -> Vec<PollNotifier> {
         let handles: Vec<_> = self.sleepers.keys().copied().collect();
         let mut woken = Vec::new();
@@ -142,7 +143,7 @@ impl State {
     }
 }
 
-/// The thread that wakes sleepers, until dropped.
+/// The thread that wakes sleepers until this value is dropped.
 pub(super) struct Watcher {
     lines: Arc<Lines>,
     thread: Option<JoinHandle<()>>,
@@ -176,7 +177,8 @@ impl Drop for Watcher {
         self.lines.state().0.is_over = true;
         self.lines.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed, and the test fails because a wake-up is missing.
+            // The thread's panic message has been printed,
+            // and the test fails because a wake-up is missing.
             let _ = thread.join();
         }
     }

@@ -4,16 +4,17 @@
 //! Intel SDM volume 2, chapter 2 (prefixes, ModRM, SIB), "MOV", "AND", "OR", "XOR", "TEST".
 //! The address is not computed here: the kernel reports it with the fault.
 
-/// The access to the register in memory.
+/// The access of an instruction to a register in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Reads it into this general register, numbered as in the encoding.
+    /// Loads the memory word into this general register, numbered as in the encoding.
     Load(u8),
-    /// Writes this general register to it.
+    /// Stores this general register into the memory word.
     Store(u8),
-    /// Writes this number to it.
+    /// Stores this number into the memory word.
     StoreNumber(u32),
-    /// Combines this general register with the value read; with `false` only the flags receive the result.
+    /// Combines this general register with the memory word;
+    /// with `false` only the flags get the result.
     Combine(Bitwise, u8, bool),
 }
 
@@ -29,7 +30,7 @@ pub enum Bitwise {
 const CHANGED: i64 = 1 << 0 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 11;
 
 impl Bitwise {
-    /// Returns the result, and the flags after it.
+    /// Returns the result of the operation, and the flags after it.
     pub fn of(self, a: u32, b: u32, flags: i64) -> (u32, i64) {
         let result = match self {
             Self::And => a & b,
@@ -45,10 +46,11 @@ impl Bitwise {
     }
 }
 
-/// The maximum length of an instruction.
+/// The maximum length of an x86 instruction in bytes.
 pub const LONGEST: usize = 15;
 
-/// Decodes the access at the start of this code, with the instruction's length; `None` for any other instruction.
+/// Decodes the memory access at the start of this code; returns the access and the instruction's
+/// length, or `None` for any other instruction.
 pub fn decode(code: &[u8]) -> Option<(Access, usize)> {
     const WIDE: u8 = 0b1000;
     const REGISTER_ABOVE_7: u8 = 0b0100;
@@ -70,12 +72,12 @@ pub fn decode(code: &[u8]) -> Option<(Access, usize)> {
         base
     };
     end += match mode {
-        // Without a base register there is a displacement of four bytes.
+        // Without a base register the displacement has four bytes.
         0b00 if base == 0b101 => 4,
         0b00 => 0,
         0b01 => 1,
         0b10 => 4,
-        // A register operand: no memory access.
+        // A register operand accesses no memory.
         _ => return None,
     };
     match (opcode, field) {

@@ -1,21 +1,22 @@
-//! The seccomp filter: `ioperm`, and ioctls of GPIO chips, raise SIGSYS in this thread and in those that it creates.
+//! The seccomp filter: `ioperm` and the ioctls of GPIO chips raise SIGSYS in this thread and in the
+//! threads that it creates.
 
 use crate::gpio::chardev;
 use std::io;
 
 const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
-/// Offsets in `struct seccomp_data`; for the second argument the low half.
+/// Offsets in `struct seccomp_data`; the offset of the second argument is that of its low half.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const SECOND_ARGUMENT: u32 = 24;
-/// An ioctl's type is the second byte of its code.
+/// Mask of an ioctl's type, which is the second byte of its code.
 const TYPE_MASK: u32 = 0xff00;
 
 const fn load(offset: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset)
 }
 
-/// Skips `yes` instructions if equal, else `no`.
+/// Returns an instruction that skips `yes` instructions if the accumulator equals `k`, else `no`.
 const fn equal(k: u32, yes: u8, no: u8) -> libc::sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, k)
 }
@@ -48,7 +49,8 @@ pub fn install() -> io::Result<()> {
         filter: program.as_mut_ptr(),
     };
     let (yes, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
-    // SAFETY: the program outlives the calls, which copy it, and the kernel validates it. The other arguments have the width that the kernel reads.
+    // SAFETY: the program outlives the calls, which copy it, and the kernel validates it.
+    // The other arguments have the width that the kernel reads.
     let refused = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, unused, unused, unused) != 0
             || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) != 0

@@ -1,6 +1,7 @@
-//! The GPIO chip of this process: its ioctls, and the accesses to its registers.
+//! The GPIO chip of this process: emulates its ioctls and the accesses to its registers.
 //!
-//! A process has one chip. Its registers are at any address to which the process has mapped an empty file `gpiomem`.
+//! A process has one chip. Its registers are at each address to which the process has mapped an
+//! empty file `gpiomem`.
 
 use crate::gpio::GpioChip;
 use crate::gpio::chardev::{
@@ -23,9 +24,9 @@ struct Machine {
 }
 
 static MACHINE: Mutex<Option<Machine>> = Mutex::new(None);
-/// Held by the thread whose chip is installed.
+/// The lock that the thread holds whose chip is installed.
 static PLACE: Mutex<()> = Mutex::new(());
-/// The page at which the registers were found last.
+/// Address of the page at which the registers were last found.
 static FOUND: AtomicUsize = AtomicUsize::new(0);
 
 /// The installed chip; dropping it removes the chip.
@@ -39,7 +40,7 @@ impl Drop for PluggedChip {
     fn drop(&mut self) {
         *machine() = None;
         if let Some(watcher) = self.watcher.take() {
-            // A panic of the thread has been printed.
+            // The thread's panic message has been printed.
             let _ = watcher.join();
         }
     }
@@ -75,7 +76,7 @@ pub fn plug_chip(chip: GpioChip) -> PluggedChip {
     }
 }
 
-/// Runs `change` on this process's chip, like another program on the same machine.
+/// Runs `change` on this process's chip, as another program on the same machine could change it.
 pub fn with_chip<T>(change: impl FnOnce(&mut GpioChip) -> T) -> Option<T> {
     machine().as_mut().map(|machine| change(&mut machine.chip))
 }
@@ -88,13 +89,14 @@ fn machine() -> MutexGuard<'static, Option<Machine>> {
 ///
 /// # Safety
 ///
-/// As for the system call: `argument` points to the structure of `code`.
+/// The contract of the system call: `argument` points to the structure that `code` defines.
 pub(super) unsafe fn ioctl(file: RawFd, code: u32, argument: i64) -> i32 {
     let mut machine = machine();
     let Some(Machine { chip, requests, .. }) = machine.as_mut() else {
         return libc::ENODEV;
     };
-    // SAFETY: by the caller, `argument` points to the structure of `code`; the program waits for the handler as it would for the kernel.
+    // SAFETY: by this function's contract, `argument` points to the structure of `code`.
+    // The program waits for the handler as it would for the kernel.
     let done = unsafe {
         match code {
             GET_CHIPINFO => {
@@ -114,13 +116,14 @@ pub(super) unsafe fn ioctl(file: RawFd, code: u32, argument: i64) -> i32 {
 
 /// # Safety
 ///
-/// `at` is the address of a `T` that no other code uses meanwhile.
+/// `at` is the address of a `T` that no other code uses during `'a`.
 unsafe fn structure<'a, T>(at: i64) -> &'a mut T {
-    // SAFETY: by the caller, `at` is the address of a `T` that no other code uses meanwhile.
+    // SAFETY: by this function's contract, `at` is the address of a `T` that no other code uses
+    // during `'a`.
     unsafe { &mut *(at as *mut T) }
 }
 
-/// Returns the offset of a register, if this is the address of one.
+/// Returns the offset of the GPIO register at this address; `None` if there is none.
 pub(super) fn register_at(address: usize) -> Option<u32> {
     let (page, offset) = (address & !(PAGE - 1), address & (PAGE - 1));
     if FOUND.load(Ordering::Relaxed) != page {
@@ -132,7 +135,7 @@ pub(super) fn register_at(address: usize) -> Option<u32> {
     Some(offset as u32)
 }
 
-/// Returns true if the kernel reports a file `gpiomem` mapped there.
+/// Returns true if the kernel reports a file `gpiomem` mapped at this page.
 fn is_mapped_at(page: usize) -> bool {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let begin = format!("{page:x}-");
@@ -140,14 +143,14 @@ fn is_mapped_at(page: usize) -> bool {
         .any(|line| line.starts_with(&begin) && line.ends_with("/gpiomem"))
 }
 
-/// Reads a register; without a chip the bus floats.
+/// Reads a GPIO register; without a chip, returns ones, as a floating bus does.
 pub(super) fn read(offset: u32) -> u32 {
     machine().as_mut().map_or(u32::MAX, |machine| {
         machine.registers.read(&mut machine.chip, offset)
     })
 }
 
-/// Writes a register.
+/// Writes a GPIO register; without a chip, does nothing.
 pub(super) fn write(offset: u32, value: u32) {
     if let Some(machine) = machine().as_mut() {
         machine.registers.write(&mut machine.chip, offset, value);

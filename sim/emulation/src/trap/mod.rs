@@ -1,31 +1,37 @@
-//! Emulates this process's hardware accesses, as a machine with parallel ports and GPIO lines would perform them.
+//! Emulation of this process's hardware accesses, as a machine with parallel ports and GPIO lines
+//! performs them.
 //!
 //! # The protocol
 //!
-//! 1. [`install`] puts a seccomp filter on the calling thread, inherited by the threads and processes it creates,
-//!    so that `ioperm` and the ioctls of GPIO chips raise SIGSYS instead of entering the kernel.
-//!    No thread ever gets the processor's permission.
-//! 2. The SIGSYS handler answers `ioperm` from [`Rights`] and records per thread which ports it may use;
-//!    it answers the ioctls from the chip that is [installed](plug_chip).
+//! 1. [`install`] puts a seccomp filter on the calling thread and on threads and processes that it
+//!    creates later, so that `ioperm` and the ioctls of GPIO chips raise SIGSYS instead of
+//!    entering the kernel.
+//!    No thread ever gets the processor's permission to access ports.
+//! 2. The SIGSYS handler answers `ioperm` from [`Rights`] and records per thread the permitted
+//!    ports; it answers the ioctls from the chip that is [installed](plug_chip).
 //! 3. `in` and `out` without the processor's permission raise a general protection fault, which Linux delivers as SIGSEGV
 //!    with `si_code` SI_KERNEL and trap number 13.
 //!    If the thread's record permits the port, the handler reads or writes the register of the
 //!    [`ParallelPort`](super::parallel::ParallelPort) that was [`plug`]ged in there and skips the instruction;
 //!    an address without a port reads as 0xff, as on the ISA bus.
 //! 4. An access to the mapping of a file `gpiomem`, which has no pages, raises SIGBUS.
-//!    If `decode` knows the instruction, the handler reads or writes the chip's register and skips the instruction.
+//!    If `decode` knows the instruction, the handler reads or writes the chip's register and skips
+//!    the instruction.
 //! 5. Any other SIGSEGV or SIGBUS, including one of a thread that has not requested the right, goes to the previous handler.
 //!
-//! So the driver's errors remain errors: an access without the right still kills the process.
-//! New threads do not inherit the record, which is stricter than the kernel.
+//! So the driver's errors remain errors: an access without the permission still kills the process.
+//! New threads do not inherit the recorded permission, which is stricter than the kernel.
 //!
 //! # Why the handlers may lock and allocate
 //!
-//! All three signals are raised by an instruction of the thread itself, an access or a system call of the driver.
-//! At that point the thread holds no lock of this module and is in no allocator, so the handler is like a function call.
-//! The handlers block all other signals, so a program's own handler, which may access a port, never interrupts them.
+//! An instruction of the thread itself raises all three signals: an access or a system call of the
+//! driver.
+//! At that point the thread holds no lock of this module and runs no allocator code,
+//! so the handler is like a function call.
+//! The handlers block all other signals, so a program's own handler that accesses a port never
+//! interrupts them.
 //!
-//! `stack` provides the stacks that this requires.
+//! Module `stack` provides the stacks that nested handlers require.
 #![allow(unsafe_code)]
 
 mod decode;
@@ -46,9 +52,9 @@ use std::sync::{Once, OnceLock};
 /// The result of `ioperm` on a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
-    /// Success.
+    /// `ioperm` succeeds.
     Granted,
-    /// This error, as on a kernel without support or in a process without the right.
+    /// `ioperm` fails with this error, as without kernel support or without the right.
     Refused(Errno),
 }
 
@@ -57,7 +63,7 @@ static BEFORE: [OnceLock<libc::sigaction>; 2] = [const { OnceLock::new() }; 2];
 
 /// Emulates the accesses of this thread, and of threads and processes that it creates afterwards.
 ///
-/// The kernel cannot remove the filter again; another call may change `rights`.
+/// The kernel cannot remove the filter again; a later call may change `rights`.
 pub fn install(rights: Rights) -> Result<(), std::io::Error> {
     static HANDLERS: Once = Once::new();
     thread_local! {
@@ -66,8 +72,9 @@ pub fn install(rights: Rights) -> Result<(), std::io::Error> {
     ports::answer(rights);
     stack::enlarge_now();
     HANDLERS.call_once(|| {
-        // Rust's runtime recognises a stack overflow by its SIGSEGV, which needs the alternate stack;
-        // the other two signals need none.
+        // Rust's runtime recognises a stack overflow by its SIGSEGV,
+        // whose handler needs the alternate stack;
+        // the handlers of the other two signals do not.
         let faults = [
             (libc::SIGSEGV, on_port as Handler, libc::SA_ONSTACK),
             (libc::SIGBUS, on_page, 0),
@@ -90,9 +97,10 @@ fn before(signal: c_int) -> &'static OnceLock<libc::sigaction> {
 
 type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// Installs a handler and returns the previous one.
+/// Installs a signal handler; returns the previous one.
 fn handle(signal: c_int, handler: Handler, flags: c_int) -> libc::sigaction {
-    // SAFETY: all-zero is a valid `sigaction`; all pointers are to locals. The handler has the signature that SA_SIGINFO asks for.
+    // SAFETY: all-zero is a valid `sigaction`, and all pointers are to locals.
+    // The handler has the signature that SA_SIGINFO requires.
     unsafe {
         let mut before: libc::sigaction = core::mem::zeroed();
         let mut new: libc::sigaction = core::mem::zeroed();
@@ -104,7 +112,7 @@ fn handle(signal: c_int, handler: Handler, flags: c_int) -> libc::sigaction {
     }
 }
 
-/// The registers of the interrupted thread, which the handler may change until it returns.
+/// The saved registers of the interrupted thread, which the handler may change until it returns.
 type Registers = [i64; 23];
 
 const EFLAGS: usize = libc::REG_EFL as usize;
@@ -115,7 +123,7 @@ const RDX: usize = libc::REG_RDX as usize;
 const RSI: usize = libc::REG_RSI as usize;
 const RDI: usize = libc::REG_RDI as usize;
 
-/// The general registers in the order in which instructions number them.
+/// The general registers, indexed by their numbers in instructions.
 const GENERAL: [c_int; 16] = [
     libc::REG_RAX,
     libc::REG_RCX,
@@ -135,13 +143,14 @@ const GENERAL: [c_int; 16] = [
     libc::REG_R15,
 ];
 
-/// Returns the registers, once the interrupted thread is sure to have a stack for the next signal.
+/// Returns the saved registers, after ensuring a stack for the next signal of the thread.
 ///
 /// # Safety
 ///
-/// `context` is the kernel's argument to a handler that has not returned.
+/// `context` is the argument that the kernel passed to a handler that has not returned.
 unsafe fn registers<'a>(context: *mut c_void) -> &'a mut Registers {
-    // SAFETY: by the caller, `context` is a handler's argument; with SA_SIGINFO it is a `ucontext_t`.
+    // SAFETY: by this function's contract, `context` is a handler's argument;
+    // with SA_SIGINFO it is a `ucontext_t`.
     let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
     let registers = &mut context.uc_mcontext.gregs;
     stack::enlarge_after(registers[RSP] as usize, &mut context.uc_stack);
@@ -150,17 +159,18 @@ unsafe fn registers<'a>(context: *mut c_void) -> &'a mut Registers {
 
 /// Answers a trapped system call: `ioperm(from, count, on)` or `ioctl(file, code, argument)`.
 unsafe extern "C" fn on_call(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: this is the handler, and `context` is its own argument.
+    // SAFETY: this function is the handler, and `context` is its own argument.
     stack::apart(|| answer_call(unsafe { registers(context) }));
 }
 
 fn answer_call(registers: &mut Registers) {
     let [first, second, third] = [RDI, RSI, RDX].map(|name| registers[name]);
-    // The kernel has restored the call's number before it raised the signal.
+    // The kernel has restored the system call's number before it raised the signal.
     let answer = if registers[RAX] == libc::SYS_ioperm {
         ports::ioperm(first, second, third)
     } else {
-        // SAFETY: it is the program's own system call, whose arguments had to be valid for the kernel, too.
+        // SAFETY: this is the program's own system call,
+        // whose arguments had to be valid for the kernel, too.
         unsafe { gpio::ioctl(first as c_int, second as u32, third) }
     };
     registers[RAX] = -i64::from(answer);
@@ -169,7 +179,7 @@ fn answer_call(registers: &mut Registers) {
 /// Executes a trapped port instruction.
 unsafe extern "C" fn on_port(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     const SI_KERNEL: c_int = 128;
-    // SAFETY: this is the handler, and both structures are its own arguments.
+    // SAFETY: this function is the handler, and both structures are its own arguments.
     let (code, executed) = unsafe {
         let code = (*info).si_code;
         (code, || execute_port_instruction(registers(context)))
@@ -179,13 +189,13 @@ unsafe extern "C" fn on_port(signal: c_int, info: *mut libc::siginfo_t, context:
     }
 }
 
-/// Executes the instruction if it accesses a port that this thread may use; returns true if so.
+/// Executes the port instruction if this thread may use the port; returns true if so.
 fn execute_port_instruction(registers: &mut Registers) -> bool {
     const GENERAL_PROTECTION: i64 = 13;
     if registers[libc::REG_TRAPNO as usize] != GENERAL_PROTECTION {
         return false;
     }
-    // SAFETY: the fault was raised by an instruction that was fetched, so its first byte is readable.
+    // SAFETY: the faulting instruction was fetched, so its first byte is readable.
     let opcode = unsafe { *(registers[RIP] as *const u8) };
     let Some(rax) = ports::execute(opcode, registers[RDX] as u16, registers[RAX]) else {
         return false;
@@ -197,9 +207,10 @@ fn execute_port_instruction(registers: &mut Registers) -> bool {
 
 /// Executes a trapped access to a register of the GPIO chip.
 unsafe extern "C" fn on_page(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    /// The address has no page.
+    /// The code of a SIGBUS whose address has no page.
     const BUS_ADRERR: c_int = 2;
-    // SAFETY: this is the handler, and both structures are its own arguments; a SIGBUS with this code has an address.
+    // SAFETY: this function is the handler, and both structures are its own arguments.
+    // A SIGBUS with this code has an address.
     let (code, executed) = unsafe {
         let address = (*info).si_addr() as usize;
         let executed = move || execute_access(address, registers(context));
@@ -210,13 +221,14 @@ unsafe extern "C" fn on_page(signal: c_int, info: *mut libc::siginfo_t, context:
     }
 }
 
-/// Executes the instruction if it accesses a register of the chip and `decode` knows it; returns true if so.
+/// Executes the instruction if it accesses a register of the chip and `decode` knows the
+/// instruction; returns true if so.
 fn execute_access(address: usize, registers: &mut Registers) -> bool {
     let Some(offset) = gpio::register_at(address) else {
         return false;
     };
-    // SAFETY: the instruction was fetched. The longest of the forms that `decode` knows has 12 bytes,
-    // and code of a program does not end with the last byte of its last page.
+    // SAFETY: the instruction was fetched. The longest form that `decode` knows has 12 bytes,
+    // and the code of a program does not end in the last bytes of its last page.
     let instruction =
         unsafe { core::slice::from_raw_parts(registers[RIP] as *const u8, decode::LONGEST) };
     let Some((access, length)) = decode::decode(instruction) else {
@@ -224,7 +236,7 @@ fn execute_access(address: usize, registers: &mut Registers) -> bool {
     };
     let general = |number: u8| GENERAL[usize::from(number)] as usize;
     match access {
-        // A load of 32 bits clears the upper half.
+        // A load of 32 bits clears the upper half of the register.
         Access::Load(to) => registers[general(to)] = i64::from(gpio::read(offset)),
         Access::Store(from) => gpio::write(offset, registers[general(from)] as u32),
         Access::StoreNumber(number) => gpio::write(offset, number),
@@ -241,10 +253,10 @@ fn execute_access(address: usize, registers: &mut Registers) -> bool {
     true
 }
 
-/// Restores the previous handler: the instruction is executed again and faults again.
+/// Restores the previous handler: the instruction is executed again, and faults again.
 fn give_up(signal: c_int) {
     if let Some(before) = before(signal).get() {
-        // SAFETY: `before` was filled by `sigaction`.
+        // SAFETY: `sigaction` has filled `before` with a valid action.
         unsafe { libc::sigaction(signal, before, core::ptr::null_mut()) };
     }
 }

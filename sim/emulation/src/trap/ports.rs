@@ -1,4 +1,4 @@
-//! `ioperm`, and `in` and `out`, emulated with the installed parallel ports.
+//! Emulation of `ioperm`, `in` and `out` with the installed parallel ports.
 
 use super::Rights;
 use crate::parallel::{ParallelPort, Register};
@@ -18,19 +18,19 @@ impl Drop for Plugged {
     }
 }
 
-/// The registers at a base address.
+/// The port whose registers are at a base address.
 type Shared = Arc<Mutex<ParallelPort>>;
 
 static PORTS: LazyLock<RwLock<HashMap<u16, Shared>>> = LazyLock::new(RwLock::default);
 
 thread_local! {
-    /// The error number that `ioperm` returns on this thread; 0 is success.
+    /// The error number that `ioperm` returns on this thread; 0 for success.
     static ANSWER: Cell<i32> = const { Cell::new(0) };
-    /// The ports that this thread may use: the first, and their number.
+    /// The I/O ports that this thread may use: the first port, and their number.
     static PERMITTED: Cell<(u16, u16)> = const { Cell::new((0, 0)) };
 }
 
-/// Installs a port at the I/O address `base`, or replaces the one there.
+/// Installs a port at the I/O address `base`, or replaces the port there.
 pub fn plug(base: u16, port: ParallelPort) -> Plugged {
     let port = Arc::new(Mutex::new(port));
     ports_mut(|ports| ports.insert(base, port));
@@ -39,7 +39,7 @@ pub fn plug(base: u16, port: ParallelPort) -> Plugged {
 
 /// Sets the result of `ioperm` on this thread.
 pub(super) fn answer(rights: Rights) {
-    // Initialised here and not in the handler.
+    // The table is initialised here, so that the signal handler never initialises it.
     LazyLock::force(&PORTS);
     ANSWER.set(match rights {
         Rights::Granted => 0,
@@ -63,9 +63,10 @@ pub(super) fn ioperm(from: i64, count: i64, on: i64) -> i32 {
     }
 }
 
-/// Executes the driver's two instructions, `in` and `out` of one byte with the port in DX and the value in AL.
+/// Executes `in` or `out` of one byte with the port in DX and the value in AL,
+/// as the driver uses them.
 ///
-/// Returns the new RAX, or `None` for other instructions and for ports that this thread may not use.
+/// Returns the new RAX, or `None` for other instructions and for ports without permission.
 pub(super) fn execute(opcode: u8, port: u16, rax: i64) -> Option<i64> {
     match opcode {
         0xec if permits(port) => Some(rax & !0xff | i64::from(input(port))),
@@ -92,7 +93,7 @@ fn output(port: u16, value: u8) {
     at(port, |device, register| device.write(register, value));
 }
 
-/// Runs `access` on the register at a port, if there is one.
+/// Runs `access` on the register at an I/O port; returns `None` if no port is installed there.
 fn at<T>(port: u16, access: impl FnOnce(&mut ParallelPort, Register) -> T) -> Option<T> {
     let (device, register) = {
         let ports = PORTS.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,30 +1,38 @@
-//! Stacks for the signal handlers that are large enough on every processor.
+//! Stacks for the emulator's signal handlers that are large enough on every processor.
 //!
 //! # The hazard
 //!
 //! For each signal the kernel pushes a frame with all registers of the processor:
 //! 1 kB with SSE, 3.4 kB with AVX-512, 11 kB with AMX (`AT_MINSIGSTKSZ` in the auxiliary vector).
-//! A program's own handler that accesses its port raises a second signal, and both frames are on the stack of that handler.
-//! Alternate signal stacks of programs and of Rust's runtime have 8 KiB. With a real port that is enough, since no access raises a signal.
+//! If a program's own handler accesses its port, the access raises a second signal,
+//! and both frames are on the stack of that handler.
+//! Alternate signal stacks of programs and of Rust's runtime have 8 KiB.
+//! With a real port that suffices, because no access raises a signal.
 //!
 //! # The solution
 //!
-//! 1. [`apart`] runs the emulation of an access on a separate stack, so an access needs only the kernel's frame on the interrupted stack.
-//! 2. [`enlarge`] replaces an alternate stack that is too small for the program's handler and a second frame.
-//!    `install` calls it, and each access outside of a handler: `sigreturn` installs the stack in the signal's context for the thread.
+//! 1. [`apart`] runs the emulation of an access on a separate stack, so an access needs only the
+//!    kernel's frame on the interrupted stack.
+//! 2. [`enlarge`] replaces an alternate stack that is too small for the program's handler and a
+//! second
+//!    frame.
+//!    `install` calls it, and each access outside of a handler: `sigreturn` makes the stack in the
+//!    signal's context the stack of the thread.
 //!
-//! `sigaltstack` then reports the larger stack. The program's own stack is restored when the thread ends.
-//! A thread whose very first access is in a handler on a small alternate stack still ends by SIGSEGV.
+//! `sigaltstack` then reports the larger stack. The program's own stack is restored when the thread
+//! ends.
+//! A thread whose first access is in a handler on a small alternate stack still ends by SIGSEGV.
 
 use core::cell::RefCell;
 use core::ptr;
 use corosensei::stack::{DefaultStack, Stack as _};
 
-/// Maximum stack use of the emulation of an access, with a margin: some 10 kB without optimisation.
+/// Maximum stack use of the emulation of an access in bytes, with a margin: about 10 kB without
+/// optimisation.
 const WORK: usize = 64 << 10;
-/// Stack use of the emulator's handlers below the kernel's frame, with a margin.
+/// Stack use of the emulator's handlers below the kernel's frame in bytes, with a margin.
 const ENTRY: usize = 8 << 10;
-/// An alternate stack with this size below two frames is not replaced.
+/// An alternate stack with this number of bytes below two frames is large enough.
 const AMPLE: usize = 64 << 10;
 /// The page size of x86-64.
 const PAGE: usize = 4096;
@@ -37,7 +45,7 @@ thread_local! {
 /// An alternate stack that has replaced the program's own.
 struct Larger {
     memory: DefaultStack,
-    /// Without the guard page.
+    /// Length of the stack in bytes without the guard page.
     length: usize,
     replaced: libc::stack_t,
 }
@@ -51,21 +59,22 @@ impl Larger {
 impl Drop for Larger {
     fn drop(&mut self) {
         if current().is_some_and(|stack| stack.ss_sp as usize == self.lowest()) {
-            // SAFETY: the program's own alternate stack, as it was passed to the kernel; this thread-local destructor does not run in a handler.
+            // SAFETY: this is the program's own alternate stack, as it was passed to the kernel.
+            // This thread-local destructor does not run in a handler.
             unsafe { libc::sigaltstack(&self.replaced, ptr::null_mut()) };
         }
     }
 }
 
-/// Returns the size of a signal frame on this processor.
+/// Returns the size in bytes of a signal frame on this processor.
 fn frame() -> usize {
     const AT_MINSIGSTKSZ: libc::c_ulong = 51;
-    // SAFETY: reads a number, or 0 if the kernel provides none.
+    // SAFETY: `getauxval` only reads a number, and returns 0 if the kernel provides none.
     let told = unsafe { libc::getauxval(AT_MINSIGSTKSZ) };
     usize::try_from(told).unwrap_or(0).max(libc::MINSIGSTKSZ)
 }
 
-/// Returns this thread's alternate stack.
+/// Returns this thread's alternate stack; `None` if it has none.
 fn current() -> Option<libc::stack_t> {
     // SAFETY: all-zero is a valid `stack_t`, and the out pointer is a live local.
     unsafe {
@@ -74,10 +83,11 @@ fn current() -> Option<libc::stack_t> {
     }
 }
 
-/// Runs `work` on this thread's separate stack; on the current stack if there is no memory for one, or if the thread is ending.
+/// Runs `work` on this thread's separate stack.
+/// Without memory for that stack, or in an ending thread, `work` runs on the current stack.
 ///
-/// All signals must be blocked: while `work` runs, the frame of the caller's signal may be on the alternate stack,
-/// and the kernel would regard that stack as unused.
+/// All signals must be blocked: while `work` runs, the frame of the caller's signal may be on the
+/// alternate stack, which the kernel would regard as unused.
 pub(super) fn apart<R>(work: impl FnOnce() -> R) -> R {
     let mut work = Some(work);
     let mut run = || work.take().map(|work| work());
@@ -90,23 +100,26 @@ pub(super) fn apart<R>(work: impl FnOnce() -> R) -> R {
     });
     match done.ok().flatten().or_else(run) {
         Some(result) => result,
-        // Exactly one of the two branches has run `work`.
+        // One of the two branches above has run `work`.
         None => unreachable!("the work has a result"),
     }
 }
 
-/// Enlarges the alternate stack of the calling thread, unless the thread is executing on it.
+/// Enlarges the alternate stack of the calling thread,
+/// unless the thread currently runs on that stack.
 pub(super) fn enlarge_now() {
     if let Some(mut stack) = current()
         && stack.ss_flags & libc::SS_ONSTACK == 0
         && enlarge(&mut stack)
     {
-        // SAFETY: the stack is memory of this thread that lives until the thread ends; `Larger` restores the previous one then.
+        // SAFETY: the stack is memory of this thread that lives until the thread ends,
+        // when `Larger` restores the previous stack.
         unsafe { libc::sigaltstack(&stack, ptr::null_mut()) };
     }
 }
 
-/// Enlarges the alternate stack of the interrupted thread, given its stack pointer; it becomes effective after the handler.
+/// Enlarges the alternate stack of the interrupted thread with stack pointer `pointer`.
+/// The new stack takes effect after the handler.
 pub(super) fn enlarge_after(pointer: usize, stack: &mut libc::stack_t) {
     let lowest = stack.ss_sp as usize;
     // The kernel does not change an alternate stack that is in use.
@@ -115,7 +128,7 @@ pub(super) fn enlarge_after(pointer: usize, stack: &mut libc::stack_t) {
     }
 }
 
-/// Replaces an alternate stack with too little space for a second frame. Returns true if it did.
+/// Replaces an alternate stack that is too small for a second frame; returns true if it did.
 fn enlarge(stack: &mut libc::stack_t) -> bool {
     if stack.ss_flags & libc::SS_DISABLE != 0 || stack.ss_size == 0 {
         return false;
@@ -135,7 +148,8 @@ fn enlarge(stack: &mut libc::stack_t) -> bool {
         match larger.as_mut() {
             Some(larger) => larger.replaced = replaced,
             None => {
-                // The same length for all replaced stacks, so that a thread's next one needs no new memory.
+                // All replaced stacks have the same length,
+                // so that a thread's next one needs no new memory.
                 let length = (AMPLE + 3 * frame() + ENTRY).next_multiple_of(PAGE);
                 let memory = DefaultStack::new(length).ok()?;
                 *larger = Some(Larger {

@@ -1,4 +1,5 @@
-//! Version 2 through parallel ports: `ports::open_channels`, the kernel's interface, and the channel model behind it.
+//! Tests of version 2 through parallel ports:
+//! `ports::open_channels`, the kernel's interface, and the channel model behind it.
 
 use crate::rigs::{can_mount, mounted};
 use barrier_driver::channels::{
@@ -15,10 +16,10 @@ use std::thread;
 use std::time::Duration;
 
 const NODES: usize = 9;
-/// Time limit that is reached only with a broken driver.
+/// Time limit that only a broken driver reaches.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A board and its ports, as files of ppdev.
+/// A version 2 board and its ports, as files of ppdev.
 struct Ported {
     board: ChannelBoard,
     files: Parports,
@@ -37,7 +38,8 @@ impl Ported {
 
     fn open(&self, node: usize) -> BoxedChannels {
         let text = format!("ppdev:{}", self.files.path(node).display());
-        // The kernel releases a closed file asynchronously, so the port may still be busy for a moment.
+        // The kernel releases a closed file asynchronously,
+        // so the port may still be busy for a short time.
         let opened = (0..1000).find_map(|_| match ports::open_channels(&text) {
             Err(ports::PortError::Busy { .. }) => {
                 thread::yield_now();
@@ -54,7 +56,7 @@ impl Ported {
     }
 }
 
-/// Channel `C` with all nodes but node 0.
+/// Channel `C`, whose members are all nodes except node 0.
 struct Channel<const C: usize>(Ported);
 
 impl<const C: usize> Rig for Channel<C> {
@@ -112,7 +114,8 @@ fn the_hardware_is_recognised_through_a_port() {
 
 #[test]
 fn a_session_that_a_dead_job_left_open_is_ended() {
-    // Select, clock and data of node 3 are high, so it has the receiver for longer than a driver retries.
+    // Select, clock and data of node 3 are high,
+    // so this node occupies the receiver for longer than a driver retries.
     let latch = |node| if node == 3 { 0b1110_0000 } else { 0 };
     let Some(ported) = Ported::with_latches(latch) else {
         return;
@@ -123,7 +126,7 @@ fn a_session_that_a_dead_job_left_open_is_ended() {
     assert!(other.programmer.identify().is_ok());
 }
 
-/// An arrival must not move while another line of the same data register carries bits.
+/// An arrival line must not change while other lines of the same data register carry serial bits.
 #[test]
 fn programming_moves_no_arrival() {
     let Some(ported) = Ported::with_latches(|_| 0) else {
@@ -192,7 +195,8 @@ fn two_communicators_with_a_common_node_pass_their_barriers_at_their_own_pace() 
                         barrier.enter().expect("out of the barrier");
                         barrier.wait(thread::yield_now, LONG).expect("all enter");
                     }
-                    // A member drops its port only after it has read the last release.
+                    // A member drops its port only after it has read the last release of its
+                    // channel.
                     barrier.into_toggle().close().expect("still");
                 });
             }
@@ -249,7 +253,8 @@ fn a_channel_that_another_job_has_is_refused_by_the_names_of_its_nodes() {
     );
 }
 
-/// With port instructions a serial bit is two traps, and with GPIO one line is one ioctl: the driver is the same.
+/// With port instructions a serial bit takes two traps, and with GPIO a line takes one ioctl.
+/// The driver is the same in both cases.
 #[test]
 fn port_instructions_reach_the_channels_too() {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");

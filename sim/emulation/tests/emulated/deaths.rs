@@ -1,6 +1,7 @@
-//! Programs that end while they are in a barrier, in every way, over every port: the levels that remain on the wire.
+//! Tests of the levels that remain on the wire when a program ends in a barrier,
+//! in every way and over every port.
 //!
-//! As in `processes`, this test program starts itself again.
+//! As in `processes`, this test program starts itself again as the ending program.
 
 use crate::processes::{BOARD, PORT, plug_if_told};
 use crate::rigs::{board_in, free_base, mounted, port, usual};
@@ -13,10 +14,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The way in which the program must end.
+/// Environment variable that selects the way in which the program ends.
 const END: &str = "EMULATED_END";
 
-/// Not a test but a program that enters a barrier and ends there; does nothing unless it was started as one.
+/// The program that enters a barrier and ends there; as a test it does nothing.
 #[test]
 fn dying_program() {
     let told = |what| std::env::var(what).ok();
@@ -31,7 +32,7 @@ fn dying_program() {
     barrier.enter().expect("out of the barrier");
     let arrived = barrier.wait(std::thread::yield_now, Duration::from_millis(5));
     assert!(arrived.is_err(), "no other node arrives");
-    // No value is dropped after this.
+    // No value is dropped after this point.
     match end.as_str() {
         "exit" => std::process::exit(0),
         "abort" => std::process::abort(),
@@ -43,7 +44,8 @@ fn dying_program() {
     std::thread::sleep(Duration::from_secs(60));
 }
 
-/// Returns the nodes that have arrived after a program has ended in this way over this port, and the way in which it ended.
+/// Runs a program that ends in this way over this port.
+/// Returns the mask of arrived nodes, and how the program ended.
 fn after(text: &str, end: &str, board: &Board<'_>, memory: Option<&Memory>) -> (u64, String) {
     let mut command = Command::new(std::env::current_exe().expect("this test program"));
     command
@@ -64,7 +66,7 @@ fn after(text: &str, end: &str, board: &Board<'_>, memory: Option<&Memory>) -> (
     (board.snapshot().arrived(), status)
 }
 
-/// Memory with a board that a program can access from its own process.
+/// Returns memory with a board that a program can access from its own process.
 fn shared() -> &'static Memory {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     Box::leak(Box::new(memory))
@@ -87,7 +89,9 @@ fn a_program_that_dies_in_the_barrier_puts_its_wire_back_and_ends_as_it_would_ha
     }
 }
 
-/// Without a signal to the process: its handler might run on a thread whose accesses are not emulated; a real machine has no such threads.
+/// This test sends no signal to the process:
+/// its handler might run on a thread whose accesses are not emulated.
+/// A real machine has no such threads.
 #[test]
 fn the_same_by_port_instructions() {
     for (end, status) in [EXIT, ABORT] {
@@ -114,7 +118,7 @@ fn the_same_by_both_ways_to_gpio_lines() {
     }
 }
 
-/// No code runs in a killed process; the next job's `open` overwrites the level.
+/// A killed process runs no more code; the next job's `open` overwrites the level.
 #[test]
 fn a_killed_program_leaves_its_arrival_and_the_next_one_takes_it_back() {
     let board = crate::rigs::board(2);

@@ -1,7 +1,9 @@
-//! Faults of wires and nodes, through the real driver at emulated ports:
-//! each hazard is refused with a message or tolerated, and no node ever leaves a barrier that another has not entered.
+//! Tests of faults of wires and nodes, with the real driver at emulated ports:
+//! each fault is refused with a message or tolerated,
+//! and no node leaves a barrier that another node has not entered.
 //!
-//! All nodes start as a job does: open, compare the idle levels, test the wires, pass some barriers.
+//! All nodes start as a job does: they open the ports, compare the idle levels,
+//! test the wires and pass some barriers.
 
 use crate::rigs::{board, free_base, usual};
 use barrier_board::live::{Board, Wires};
@@ -23,12 +25,13 @@ const NODES: usize = 4;
 const BAD: usize = 2;
 const BARRIERS: u32 = 10;
 
-/// Limit of waits that succeed; reached only with a broken driver.
+/// Time limit of waits that succeed; only a broken driver reaches it.
 const LONG: Duration = Duration::from_secs(30);
-/// Limit of waits that must fail. On a busy machine it could end a wait that would succeed, but no test uses it for such a wait.
+/// Time limit of waits that must fail. A busy machine could exceed it in a wait that would succeed,
+/// but no test uses it for such a wait.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Ports on one board.
+/// The ports of all nodes, on one board.
 struct Machine {
     board: Board<'static>,
     bases: Vec<u16>,
@@ -36,7 +39,8 @@ struct Machine {
 }
 
 impl Machine {
-    /// Connects node `n` as `plug(n)` to the board's wires `wires(n)`, with `latch(n)` in its data register.
+    /// Connects node `n` with `plug(n)` to the board's wires `wires(n)`, and `latch(n)` in its data
+    /// register.
     fn new(
         plug: impl Fn(usize) -> Plug,
         wires: impl Fn(usize) -> usize,
@@ -60,7 +64,7 @@ impl Machine {
         }
     }
 
-    /// Creates correct wires, except for one fault at node `BAD`.
+    /// Creates faultless wires, except for one fault at node `BAD`.
     fn with_fault(fault: impl Fn(&mut Plug)) -> Self {
         let plug = |node| {
             let mut plug = usual();
@@ -87,7 +91,9 @@ impl Machine {
         ToggleBarrier::open(out, input, || Ok::<_, Infallible>(())).expect("an idle barrier")
     }
 
-    /// Returns each node's result of a start in which the nodes are `late` in this order; no node may leave early.
+    /// Starts a job in which the nodes in `late` are late in this order;
+    /// returns each node's result.
+    /// No node may leave a barrier early.
     fn start(&self, late: &[usize], limit: Duration) -> Vec<Result<(), String>> {
         let job = Job {
             meet: Barrier::new(NODES),
@@ -100,7 +106,8 @@ impl Machine {
                 .map(|node| {
                     let job = &job;
                     scope.spawn(move || {
-                        // Called on each thread, because the result of `ioperm` is set per thread and not inherited.
+                        // Each thread calls this, because threads do not inherit the result of
+                        // `ioperm`.
                         trap::install(Rights::Granted).expect("seccomp filters are allowed");
                         let (out, input) = self.pins(node);
                         job.node(node, out, input, late, limit)
@@ -113,7 +120,7 @@ impl Machine {
     }
 }
 
-/// The state that the nodes of a job share besides the barrier's wires: a fence, an agreement, and counters.
+/// The state that the nodes of a job share besides the barrier's wires: fence, agreement, counters.
 struct Job {
     meet: Barrier,
     refused: AtomicBool,
@@ -165,7 +172,8 @@ impl Job {
         barrier.close().map_err(|e| e.to_string())
     }
 
-    /// Returns `mine` if all nodes succeed. Otherwise all nodes fail, and those that succeeded report that another node refuses.
+    /// Returns `mine` if all nodes succeed. Otherwise all nodes fail;
+    /// nodes that succeeded report that another node refuses.
     fn agreed<T>(&self, mine: Result<T, String>) -> Result<T, String> {
         self.refused.fetch_or(mine.is_err(), Ordering::SeqCst);
         self.meet.wait();
@@ -178,7 +186,7 @@ impl Job {
     }
 }
 
-/// Checks that all nodes refuse, and that at least one message contains these words.
+/// Checks that all nodes refuse, and that at least one message contains `words`.
 fn refused(said: &[Result<(), String>], words: &str) {
     let all: Vec<_> = said.iter().filter_map(|said| said.as_ref().err()).collect();
     assert_eq!(all.len(), NODES, "a node went on: {said:?}");
@@ -199,7 +207,7 @@ fn good_wires_start() {
 
 #[test]
 fn outputs_left_high_by_a_dead_job_are_no_arrivals() {
-    // All but one, so that the first node to enter would be released at once.
+    // All nodes except one have a leftover, so the first node to enter would be released at once.
     let machine = Machine::new(
         |_| usual(),
         |node| node,
@@ -214,7 +222,7 @@ fn a_job_that_died_in_the_barrier_is_followed_by_a_good_one() {
     let machine = Machine::good();
     for node in 0..NODES {
         let (mut out, _input) = machine.pins(node);
-        // Killed: the wire keeps its level and the port is free.
+        // The node was killed: its wire keeps the level, and its port is free.
         if node != BAD {
             out.set_high().expect("a write");
         }
@@ -230,7 +238,8 @@ fn a_floating_input_is_refused_by_the_name_of_its_node() {
 
 #[test]
 fn an_input_held_low_is_refused() {
-    // The wire is stuck at the idle level, so only the self-test can detect it: that node is never released.
+    // The wire is stuck at the idle level, so only the self-test detects it:
+    // that node is never released.
     let machine = Machine::with_fault(|plug| plug.in_cable = Cable::Open(PinState::Low));
     let said = machine.start(&[0], SHORT);
     refused(&said, STUCK);
@@ -278,18 +287,21 @@ fn a_wire_at_the_wrong_pin_of_the_connector_is_refused() {
 
 #[test]
 fn swapped_cables_make_no_difference() {
-    // Every node has another one's position at the board: all positions are equal.
+    // Every node has another node's position at the board, which is harmless:
+    // all positions are equal.
     let machine = Machine::new(|_| usual(), |node| NODES - 1 - node, |_| 0);
     assert_eq!(machine.start(&[0, 1, 2, 3], LONG), vec![Ok(()); NODES]);
 }
 
-/// Reboots a node: its program ends without closing the barrier, and its port is as after power-on.
+/// Reboots a node: its program ends without closing the barrier,
+/// and its port is in its power-on state.
 fn reboot<B>(machine: &mut Machine, node: usize, program: B) {
     forget(program);
     machine.plugged[node] = None;
     let Wires { out, input, .. } = machine.board.wires(node, |_| ()).expect("free wires");
     let port = ParallelPort::new(usual(), 0, (out, input));
-    // The dead program's claim persists, because the program ran in this process; after a reboot it would not.
+    // The dead program's claim persists, because that program ran in this process.
+    // After a real reboot it would not persist.
     machine.bases[node] = free_base();
     machine.plugged[node] = Some(trap::plug(machine.bases[node], port));
 }
@@ -316,7 +328,8 @@ fn a_reboot_in_the_barrier_on_the_way_up_holds_everyone() {
     }
 }
 
-/// A reboot would release the plain toggle barrier when the wires fall: `barrier-driver/tests/reboot.rs` shows that.
+/// A reboot would release the plain toggle barrier when the wires fall, as
+/// `barrier-driver/tests/reboot.rs` shows.
 #[test]
 fn a_reboot_on_the_way_down_releases_no_node_from_a_returning_barrier() {
     let mut machine = Machine::good();
@@ -328,7 +341,7 @@ fn a_reboot_on_the_way_down_releases_no_node_from_a_returning_barrier() {
     for node in &mut nodes {
         node.enter().expect("out");
     }
-    // All nodes but `BAD` leave, which lowers their wires; the wire of `BAD` falls by its reboot instead.
+    // All nodes except `BAD` leave, which lowers their wires; the reboot lowers the wire of `BAD`.
     for (node, barrier) in nodes.iter_mut().enumerate() {
         if node != BAD {
             let left = barrier.wait(thread::yield_now, LONG);
@@ -350,13 +363,15 @@ fn a_reboot_on_the_way_down_releases_no_node_from_a_returning_barrier() {
     assert!(after.releases - before <= 1, "only the way back");
 }
 
-/// The other nodes give up and close; then a job of all nodes, including the rebooted one, starts normally.
+/// The other nodes give up and close; then a job of all nodes, with the rebooted one,
+/// starts normally.
 #[test]
 fn a_node_that_has_rebooted_joins_the_next_job() {
     for rounds in [0, 1] {
         let mut machine = Machine::good();
         let mut nodes: Vec<_> = (0..NODES).map(|node| machine.open(node)).collect();
-        // The next arrival raises the wires if no barrier has passed, and lowers them after one.
+        // After an even number of barriers the next arrival raises the wires,
+        // after an odd number it lowers them.
         for _ in 0..rounds {
             for node in &mut nodes {
                 node.enter().expect("out");

@@ -1,4 +1,5 @@
-//! The real port drivers without the hardware: `barrier_emulation` answers their instructions and system calls.
+//! Tests of the real port drivers without hardware:
+//! `barrier_emulation` answers their instructions and system calls.
 //!
 //! * `rigs`: the emulated ports as rigs of the driver's suite.
 //! * `channels`: version 2, programmed and used through parallel ports.
@@ -8,7 +9,7 @@
 //! * `refusals`: the errors of `ports::open` without permission, without a device, or with another user.
 //! * `deaths`: the level that a program leaves on its wire when it ends in a barrier.
 //! * `stacks`: accesses by a program's own signal handler on a small alternate stack.
-//! * `hazards`: faults of wires and nodes at start, at the end and in the middle.
+//! * `hazards`: faults of wires and nodes at the start, during barriers and at the end.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod channels;

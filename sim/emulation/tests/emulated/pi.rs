@@ -1,4 +1,5 @@
-//! A Raspberry Pi whose header pins are wires of a board in this process: the real rppal and the real gpiocdev in front of it.
+//! Tests on an emulated Raspberry Pi whose header pins are wires of a board in this process,
+//! with the real crates rppal and gpiocdev.
 
 use crate::rigs::board;
 use barrier_board::live::{Board, Wires};
@@ -14,7 +15,7 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// Time limit that is reached only with a broken driver.
+/// Time limit that only a broken driver reaches.
 const LONG: Duration = Duration::from_secs(30);
 
 /// Puts this thread on an emulated Raspberry Pi; returns false if this machine does not allow mounting.
@@ -33,9 +34,9 @@ pub fn on_a_pi() -> bool {
     IS_ON.get()
 }
 
-/// One of the two interfaces to the lines.
+/// One of the two interfaces to the lines: registers or character device.
 pub trait Way: Sync {
-    /// The port's text before the lines.
+    /// The prefix of the port's text, before the lines.
     const PORT: &str;
 }
 
@@ -101,7 +102,7 @@ mod by_character_device {
     crate::rigs::claims_where!(super::on_a_pi => super::Header<super::ByCharacterDevice>);
 }
 
-/// Nodes of a version 2 board at one header: thirteen lines each, so there are four.
+/// Number of version 2 nodes at one header: each needs thirteen lines, so four nodes fit.
 const NODES: usize = 4;
 const EACH: usize = 13;
 
@@ -117,7 +118,7 @@ fn channels_chip(board: &ChannelBoard) -> GpioChip {
     let nodes = (0..NODES).flat_map(|node| (0..8).map(move |line| (node, line)));
     nodes.fold(GpioChip::default(), |chip, (node, line)| {
         let first = node * EACH;
-        // Clock, data and select have no inward line.
+        // The lines clock, data and select have no inward line of the same number.
         let back = if line < 5 {
             first + 8 + line
         } else {
@@ -127,7 +128,7 @@ fn channels_chip(board: &ChannelBoard) -> GpioChip {
     })
 }
 
-/// Two communicators with a common node, programmed and used by the real driver over GPIO lines.
+/// Two communicators with a common node; the real driver programs and uses them over GPIO lines.
 fn channels_work<W: Way>() {
     if !on_a_pi() {
         return;
@@ -197,14 +198,15 @@ fn said(text: &str) -> String {
     }
 }
 
-/// A floating wire is high, and so is this barrier; an output that starts low would be an arrival.
+/// A floating wire is high, and so is this barrier's level,
+/// so an output that starts low would be an arrival.
 fn becoming_an_output_does_not_move_the_wire<W: Way>() {
     if !on_a_pi() {
         return;
     }
     let board = board(2);
     let _chip = trap::plug_chip(chip(&board));
-    // Both wires float high, which is two arrivals.
+    // Both wires float high, which are two arrivals.
     let before = board.snapshot();
     assert_eq!(
         (before.inputs, before.outputs, before.releases),
@@ -252,7 +254,7 @@ fn an_inverted_line_reads_and_writes_the_opposite<W: Way>() {
     }
 }
 
-/// Instantiates each claim as a test of both interfaces.
+/// Declares each claim as a test of both interfaces.
 macro_rules! both_ways {
     ($($claim:ident)*) => {
         mod registers {

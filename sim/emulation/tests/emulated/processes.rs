@@ -1,6 +1,6 @@
-//! Sixty processes, each a node: this test program starts itself again, once per node.
+//! Test of sixty processes, each a node: this test program starts itself again, once per node.
 //!
-//! A node connects to its parent's socket, writes a byte per fence and waits for one back.
+//! For each fence a node writes a byte to its parent's socket and waits for a byte.
 
 use crate::rigs::{board_in, line, mounted, usual};
 use barrier_board::live::{Board, Memory, Wires};
@@ -18,12 +18,12 @@ use std::time::Duration;
 
 const NODES: usize = 60;
 const BARRIERS: u64 = 100;
-/// The self-test passes two barriers for each of two late nodes.
+/// Number of barriers in the self-test: two for each of two late nodes.
 const TESTED: u64 = 4;
-/// Time limit, far longer than a barrier may take on the busiest machine.
+/// Time limit, far longer than a barrier takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The lines of a node with a GPIO chip.
+/// The two lines of a node that has a GPIO chip.
 const OUT: u32 = 17;
 const IN: u32 = 27;
 
@@ -33,7 +33,7 @@ pub const PORT: &str = "EMULATED_PORT";
 pub const BOARD: &str = "EMULATED_BOARD";
 const SOCKET: &str = "EMULATED_SOCKET";
 
-/// Not a test but the program of a node; does nothing unless it was started as one.
+/// The program of a node; as a test it does nothing.
 #[test]
 fn node_program() {
     let told = |what| std::env::var(what).ok();
@@ -66,7 +66,8 @@ fn node_program() {
     barrier.close().expect("the wire is still");
 }
 
-/// If a node's accesses trap in its own process, installs its wires there; the result must live as long as they are used.
+/// Installs a node's wires in its own process, if that process's accesses trap.
+/// The result must live as long as the wires are used.
 pub fn plug_if_told(node: usize, text: &str) -> Option<Box<dyn Any>> {
     let fd = std::env::var(BOARD).ok()?;
     let file = std::fs::File::options()
@@ -77,7 +78,7 @@ pub fn plug_if_told(node: usize, text: &str) -> Option<Box<dyn Any>> {
     Some(plug(Box::leak(Box::new(memory)), node, text))
 }
 
-/// Installs this node's wires; the result must live as long as they are used.
+/// Installs this node's wires; the result must live as long as the wires are used.
 fn plug(memory: &'static Memory, node: usize, text: &str) -> Box<dyn Any> {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
     let board = memory.attach().expect("the parent has made it");
@@ -97,7 +98,7 @@ fn plug(memory: &'static Memory, node: usize, text: &str) -> Box<dyn Any> {
     ))
 }
 
-/// The nodes of a test, killed if it fails.
+/// The node processes of a test, which are killed if the test fails.
 struct Nodes(Vec<Child>);
 
 impl Drop for Nodes {
@@ -109,7 +110,7 @@ impl Drop for Nodes {
     }
 }
 
-/// Runs all nodes to their end; `prepare` passes a node its port.
+/// Runs all nodes until they end; `prepare` passes a port to a node's command.
 fn run(board: &Board<'_>, prepare: impl Fn(usize, &mut Command)) {
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("fence");
@@ -130,7 +131,7 @@ fn run(board: &Board<'_>, prepare: impl Fn(usize, &mut Command)) {
     let mut meeting: Vec<UnixStream> = (0..NODES)
         .map(|_| listener.accept().expect("a node").0)
         .collect();
-    // One fence to open, and two per barrier of the self-test.
+    // The nodes need one fence to open, and two fences per barrier of the self-test.
     for _fence in 0..1 + 2 * TESTED {
         for node in &mut meeting {
             node.set_read_timeout(Some(LIMIT)).expect("a limit");
@@ -160,7 +161,7 @@ fn sixty_processes_with_port_instructions_pass_exactly_the_barriers_they_make() 
     });
 }
 
-/// Runs sixty emulated Raspberry Pis, each a process with its own chip and `/dev`.
+/// Runs sixty emulated Raspberry Pis; each is a process with its own chip and `/dev`.
 fn sixty_pis(port: &str) {
     if !crate::pi::on_a_pi() {
         return;

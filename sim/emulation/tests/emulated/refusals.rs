@@ -1,4 +1,4 @@
-//! The errors of `ports::open` without permission, without a device, or with another user.
+//! Tests of the errors of `ports::open` without permission, without a device, or with another user.
 
 use crate::rigs::{board, free_base, mounted, port, usual};
 use barrier_driver::ports;
@@ -65,14 +65,14 @@ fn a_port_by_instructions_has_one_user_and_is_free_again_after_it() {
     ports::open(&parport(base)).expect("it has been given back");
 }
 
-/// A process that is being started has all open files of its parent until it executes its program.
+/// A process that is being started has all open files of its parent until its `execve`.
 #[test]
 fn a_port_by_instructions_is_free_again_although_a_process_was_started_while_it_was_in_use() {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
     let base = free_base();
     let _plugged = trap::plug(base, port(&board(1), 0, usual()));
     let first = ports::open(&parport(base)).expect("an emulated port");
-    // SAFETY: the child only sleeps and exits, by two functions that are async-signal-safe.
+    // SAFETY: the child only sleeps and exits, with two functions that are async-signal-safe.
     let child = unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -88,11 +88,11 @@ fn a_port_by_instructions_is_free_again_although_a_process_was_started_while_it_
     assert!(child > 0, "a child");
     drop(first);
     ports::open(&parport(base)).expect("it has been given back");
-    // SAFETY: the child was created above; a null pointer is allowed for the status, which is not needed.
+    // SAFETY: the child was created above; the status is not needed, and its pointer may be null.
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
 }
 
-/// Without the driver's per-thread record this would end the process by SIGSEGV.
+/// Without the driver's per-thread record, the access would end the process by SIGSEGV.
 #[test]
 fn pins_work_on_a_thread_that_never_asked_for_the_right() {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
@@ -111,7 +111,7 @@ fn pins_work_on_a_thread_that_never_asked_for_the_right() {
     assert_eq!(board.snapshot().inputs, 1);
 }
 
-/// The claim is the kernel's: it would also exclude a plain printer driver.
+/// The kernel manages the claim, so it would also exclude a plain printer driver.
 #[test]
 fn a_port_by_ppdev_has_one_user_and_says_who_it_may_be() {
     let Some(files) = mounted(vec![port(&board(1), 0, usual())]) else {

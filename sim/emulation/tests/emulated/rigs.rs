@@ -1,4 +1,4 @@
-//! A board in this process whose nodes access it through emulated parallel ports and the real drivers.
+//! Test rigs: a board in this process whose nodes use emulated parallel ports and the real drivers.
 
 use barrier_board::live::{Board, Memory, Wires};
 use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
@@ -17,12 +17,12 @@ pub fn line(lines: &[Line], name: &str) -> Line {
         .expect("a line of the port")
 }
 
-/// D0 and nACK, as the wiring notes recommend.
+/// Returns the plug that the wiring notes recommend: D0 and nACK.
 pub fn usual() -> Plug {
     Plug::straight(line(&OUTPUTS, "D0"), line(&INPUTS, "nACK"))
 }
 
-/// A board whose memory lives as long as the test program.
+/// Returns a board whose memory lives as long as the test program.
 pub fn board(nodes: usize) -> Board<'static> {
     let memory = Memory::create(Board::layout_size(nodes, 0)).expect("memory for a small board");
     board_in(Box::leak(Box::new(memory)), nodes)
@@ -41,15 +41,15 @@ pub fn port(board: &Board<'static>, node: usize, plug: Plug) -> ParallelPort {
     ParallelPort::new(plug, 0, (out, input))
 }
 
-/// An I/O address that no other test uses, in this process or, most likely, in another one.
+/// Returns an I/O address that no other test uses in this process and, most likely, in any other.
 pub fn free_base() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let place = std::process::id().wrapping_mul(512) + NEXT.fetch_add(1, Ordering::Relaxed);
-    // From 0x1000 up, eight addresses each as ports have them.
+    // The addresses start at 0x1000; each port has eight of them.
     0x1000 + (place % 7000) as u16 * 8
 }
 
-/// Instantiates the driver's suite for a rig, if this machine allows it; otherwise prints the reason.
+/// Runs the driver's suite for a rig if this machine allows it; otherwise prints the reason.
 macro_rules! claims_where {
     ($can:path => $rig:ty) => {
         crate::rigs::claims_where!(@ $can, $rig:
@@ -78,7 +78,8 @@ macro_rules! claims_where {
 }
 pub(crate) use claims_where;
 
-/// Ports accessed by `in` and `out`; node `n` has its wires at lines that depend on `n`, some of them inverted by the port.
+/// A rig of ports that are accessed by `in` and `out`.
+/// Node `n` has its wires at lines that depend on `n`; the port inverts some of them.
 pub struct Instructions {
     board: Board<'static>,
     places: Vec<(String, Plugged)>,
@@ -130,13 +131,13 @@ pub fn mounted(ports: Vec<ParallelPort>) -> Option<Parports> {
     }
 }
 
-/// Ports accessed by the ioctls of ppdev.
+/// A rig of ports that are accessed by the ioctls of ppdev.
 pub struct Ioctls {
     board: Board<'static>,
     files: Parports,
 }
 
-/// Returns true if `Ioctls` can be created here; else prints the reason.
+/// Returns true if this machine allows `Ioctls`; else prints the reason.
 pub fn can_mount() -> bool {
     mounted(Vec::new()).is_some()
 }
@@ -156,7 +157,8 @@ impl Rig for Ioctls {
     fn wires(&self, node: usize) -> (BoxedOut, BoxedIn) {
         let path = self.files.path(node);
         let text = format!("ppdev:{},out=D0,in=nACK", path.display());
-        // The kernel releases a closed file asynchronously, so the port may still be busy for a moment.
+        // The kernel releases a closed file asynchronously,
+        // so the port may still be busy for a short time.
         let opened = (0..1000).find_map(|_| match ports::open(&text) {
             Err(ports::PortError::Busy { .. }) => {
                 std::thread::yield_now();

@@ -1,4 +1,5 @@
-//! Tests of which lines wake a process that sleeps in the kernel; the wake-up by a release is a test of the driver's suite.
+//! Tests of the lines that wake a process that sleeps in the kernel.
+//! The driver's suite tests the wake-up by a release.
 
 use crate::pi::on_a_pi;
 use crate::rigs::{board, can_mount, free_base, line, mounted, port};
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time limit that is reached only with a broken driver.
+/// Time limit that only a broken driver reaches.
 const LONG: Duration = Duration::from_secs(30);
 
 fn opened(text: &str) -> ports::BoxedWires {
@@ -43,7 +44,8 @@ fn of_a_parallel_port_only_nack_by_ppdev_wakes_sleepers() {
     assert!(!wires.input.wakes_sleepers());
 }
 
-/// Calls `change` while another thread sleeps until the wire has the level `to`; fails if that does not wake the sleeper.
+/// Calls `change` while another thread sleeps until the wire has the level `to`.
+/// Fails if that does not wake the sleeper.
 fn wakes(mut input: BoxedIn, to: PinState, change: impl FnOnce()) {
     input.arm().expect("armed");
     let (asleep, awake) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -79,7 +81,7 @@ fn a_rise_of_nack_ends_a_sleep_and_one_before_arming_does_not() {
     let text = format!("ppdev:{},out=D0,in=nACK", files.path(0).display());
     let mut wires = opened(&text);
     for _ in 0..3 {
-        // A board of one node releases it at once, so its wire follows.
+        // A board of one node releases it at once, so the release wire follows the node's wire.
         wires.out.set_high().expect("a write");
         assert_eq!(wires.input.is_high(), Ok(true));
         wires.out.set_low().expect("a write");

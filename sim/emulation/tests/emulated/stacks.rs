@@ -1,7 +1,8 @@
-//! Programs with a signal handler that accesses the port, on an alternate stack that is little larger than one frame.
+//! Tests of programs whose signal handler accesses the port, on an alternate stack that is little
+//! larger than one signal frame.
 //!
-//! With a real port that stack is enough: an access raises no signal there.
-//! As in `processes`, this test program starts itself again.
+//! With a real port that stack suffices, because an access to the port raises no signal.
+//! As in `processes`, this test program starts itself again as the tested program.
 
 use crate::processes::{BOARD, PORT, plug_if_told};
 use crate::rigs::{board_in, free_base};
@@ -14,11 +15,11 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Environment variable that is set for a program that one of these tests starts.
+/// Environment variable that marks a program that one of these tests starts.
 const HANDLES: &str = "EMULATED_HANDLES";
-/// Stack use of the program's handler below the frame of its signal.
+/// Stack use of the program's handler in bytes, below the frame of its signal.
 const HANDLER: usize = 4 << 10;
-/// The wires of the program, for its handler.
+/// The wires of the program, which its handler uses.
 static WIRES: OnceLock<Resting> = OnceLock::new();
 
 extern "C" fn rest(_: c_int) {
@@ -27,18 +28,18 @@ extern "C" fn rest(_: c_int) {
     }
 }
 
-/// Gives this thread an alternate stack of one frame and [`HANDLER`], below which there is no memory.
+/// Gives this thread an alternate stack of one frame and [`HANDLER`] bytes, with no memory below.
 fn small_stack() {
     const PAGE: usize = 4096;
     const AT_MINSIGSTKSZ: c_ulong = 51;
-    // SAFETY: `getauxval` takes a number and returns a number; it accesses no memory of this program.
+    // SAFETY: `getauxval` takes and returns a number, and accesses no memory of this program.
     let told = unsafe { libc::getauxval(AT_MINSIGSTKSZ) };
     let frame = usize::try_from(told)
         .expect("a length")
         .max(libc::MINSIGSTKSZ);
     let length = (frame + HANDLER).next_multiple_of(PAGE);
     let (all, private) = (PAGE + length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: new memory, of which all but the first page is the stack; it is never unmapped.
+    // SAFETY: the stack is new memory without its first page, and the memory is never unmapped.
     unsafe {
         let memory = libc::mmap(std::ptr::null_mut(), all, libc::PROT_NONE, private, -1, 0);
         assert_ne!(memory, libc::MAP_FAILED);
@@ -54,7 +55,7 @@ fn small_stack() {
     }
 }
 
-/// Not a test but a program whose handler withdraws its arrival; does nothing unless it was started as one.
+/// The program whose handler withdraws its arrival; as a test it does nothing.
 #[test]
 fn handling_program() {
     let (Ok(text), true) = (std::env::var(PORT), std::env::var_os(HANDLES).is_some()) else {
@@ -66,7 +67,7 @@ fn handling_program() {
     let open = ToggleBarrier::open(wires.out, wires.input, || Ok::<_, io::Error>(()));
     let mut barrier = open.expect("all wires are idle");
     small_stack();
-    // SAFETY: all-zero is a valid `sigaction`, and the handler has the signature of one without SA_SIGINFO.
+    // SAFETY: all-zero is a valid `sigaction`, and the handler has the signature for no SA_SIGINFO.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = rest as extern "C" fn(c_int) as usize;
@@ -78,11 +79,11 @@ fn handling_program() {
         // SAFETY: the handler for SIGUSR1 was installed above, so the signal runs it on this thread.
         unsafe { libc::raise(libc::SIGUSR1) };
     }
-    // `exit` runs no destructor, so only the handler has restored the wire.
+    // `exit` runs no destructor, so only the handler can have restored the wire.
     std::process::exit(0);
 }
 
-/// Runs the program over this port; returns an error unless it succeeds and leaves its wire at rest.
+/// Runs the program over this port; fails unless it succeeds and leaves its wire at rest.
 fn handles(text: &str) -> Result<(), String> {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     let board = board_in(&memory, 2);

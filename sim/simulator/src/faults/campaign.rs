@@ -1,4 +1,5 @@
-//! A campaign: all faults at all places at all moments, each in a separate world.
+//! A fault campaign: all faults at all places at all moments,
+//! each case in a separate simulated world.
 
 use super::catalogue::{FaultSpace, Kind, Place, Sizes, catalogue};
 use super::judge::{Early, Judge};
@@ -17,24 +18,25 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The outcome of a case, best first.
+/// The outcome of a case, best outcome first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// Every node passed every barrier, and none left before all had entered.
     Safe,
-    /// No node left early, and a driver reported an error: the barrier is not used, or not left idle.
+    /// No node left early, and a driver reported an error:
+    /// the barrier is not used, or is not left idle.
     Detected,
-    /// No node left early; one waited until its limit, and its driver reported it.
+    /// No node left early; a node waited until its time limit, and its driver reported that.
     Hang,
     /// A node left before all had entered, or waits without a limit.
     Unsafe,
 }
 
 impl Class {
-    /// Best first.
+    /// All classes, best outcome first.
     pub const ALL: [Self; 4] = [Self::Safe, Self::Detected, Self::Hang, Self::Unsafe];
 
-    /// Returns the name in tables.
+    /// Returns the class's name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Safe => "safe",
@@ -54,49 +56,49 @@ impl fmt::Display for Class {
 /// One fault at one place at one moment, and its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// The kind of fault.
+    /// The kind of fault, as named in the catalogue.
     pub fault: String,
-    /// Its place.
+    /// The place of the fault.
     pub place: Place,
-    /// The state of the protocol when it strikes.
+    /// The state of the protocol when the fault strikes.
     pub moment: Moment,
-    /// The time at which it strikes.
+    /// The time at which the fault strikes.
     pub at: Time,
-    /// Its outcome.
+    /// The outcome's class.
     pub class: Class,
-    /// The driver's message, or the judge's finding; empty if all went well.
+    /// The driver's message, or the judge's finding; empty for a safe outcome.
     pub sentence: String,
     /// The reason, if the outcome is unsafe and on the documented list.
     pub known: Option<&'static str>,
 }
 
-/// The reason why there is no such case.
+/// The reason why a requested case does not exist or has no result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CaseError {
     /// There is no fault with this name.
     Fault {
-        /// The given name.
+        /// The fault's name, as given.
         fault: String,
         /// The names of all faults.
         names: Vec<String>,
     },
-    /// The fault does not exist at this place, or not at this moment.
+    /// The fault does not exist at this place, or does not strike at this moment.
     Place {
-        /// The fault.
+        /// The requested fault.
         fault: String,
-        /// The place.
+        /// The requested place.
         place: Place,
-        /// The moment.
+        /// The requested moment.
         moment: Moment,
     },
-    /// This moment never occurs for this place.
+    /// A node at this place never reaches this moment.
     Moment {
-        /// The place.
+        /// The requested place.
         place: Place,
-        /// The moment.
+        /// The requested moment.
         moment: Moment,
     },
-    /// The run fails.
+    /// The simulated run fails.
     Run(RunError),
 }
 
@@ -129,25 +131,25 @@ impl fmt::Display for CaseError {
 
 impl std::error::Error for CaseError {}
 
-/// One case with its recorded events.
+/// One case with the events recorded in its run.
 #[derive(Debug, Clone)]
 pub struct Examined {
-    /// The case.
+    /// The case, with its outcome.
     pub case: Case,
-    /// Its events.
+    /// The events of a board of version 1.
     pub record: Record,
-    /// The lines of a board of version 2.
+    /// The line changes of a board of version 2.
     pub lines: ChannelRecord,
-    /// The data for its waveform.
+    /// The data from which the case's waveform is written.
     pub trace: Trace,
 }
 
 /// The parameters of a campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
-    /// The hardware; its `barriers` and `arrivals` are the plan's.
+    /// The hardware; the plan overrides its `barriers` and `arrivals`.
     pub parameters: Parameters,
-    /// The program of each node.
+    /// The parameters of each node's program.
     pub plan: Plan,
     /// The durations and counts of the faults.
     pub sizes: Sizes,
@@ -174,7 +176,7 @@ impl Campaign {
             },
             sizes: Sizes {
                 seed,
-                // The self-test takes a time for each node, and the noise must last longer.
+                // The self-test takes 1 ms per node, and the noise must last longer.
                 noise: (Time::from_ns(1_000_000 * nodes as u64), Time::from_ns(700)),
                 ..Sizes::default()
             },
@@ -182,7 +184,8 @@ impl Campaign {
         }
     }
 
-    /// Takes the filter, reads, protocol, resistors, channels, boards, receivers, buffers and edges from these parameters.
+    /// Takes filter, reads, protocol, resistors, channels, boards, receivers,
+    /// buffers and edges from `cured`.
     pub fn cure(&mut self, cured: &Parameters) {
         let Parameters {
             filter,
@@ -215,7 +218,7 @@ impl Campaign {
         };
     }
 
-    /// Runs without faults, as the reference for the moments.
+    /// Runs the plan without faults; the resulting times define the moments.
     pub fn reference(&self) -> Result<Reference, RunError> {
         let setup = Setup::new(self.parameters.clone());
         let ((_, events), ..) =
@@ -247,7 +250,7 @@ impl Campaign {
         std::thread::scope(|scope| {
             for _ in 0..threads.max(1) {
                 scope.spawn(|| {
-                    // Relaxed: the counter only distributes work.
+                    // Relaxed suffices: the counter only distributes cases over threads.
                     while let Some((number, &(kind, place, moment, at))) = {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         todo.get(number).map(|case| (number, case))
@@ -263,7 +266,7 @@ impl Campaign {
         done.into_iter().flatten().collect()
     }
 
-    /// Returns the node that determines the moments of a place: for a place of a board, one of the board's nodes;
+    /// Returns the node that determines the moments of a place: for a board, one of its nodes;
     /// for the root, the last node.
     fn struck(&self, place: Place) -> usize {
         let Parameters { nodes, boards, .. } = self.parameters;
@@ -275,7 +278,7 @@ impl Campaign {
         }
     }
 
-    /// Runs the case of the first fault with this text in its name, and records its waveform.
+    /// Runs the first fault whose name contains this text, and records the waveform.
     pub fn examine(
         &self,
         known: &KnownUnsafe,
@@ -364,7 +367,7 @@ impl Campaign {
         Ok((case, observer))
     }
 
-    /// Runs all nodes in this world.
+    /// Runs all nodes' programs in this world, with an observer.
     fn observe<O: Observer>(
         &self,
         setup: Setup,
@@ -411,7 +414,8 @@ fn classify(judge: &Judge, end: &End, outcomes: &[Option<ProgramOutcome>]) -> (C
     (Class::Unsafe, afterwards)
 }
 
-/// Returns the first error that a driver reported; errors at start-up precede those of barriers and of the end.
+/// Returns the first error that a driver reported.
+/// Errors at start-up precede errors of barriers, and these precede errors of closing.
 fn complaint(outcomes: &[Option<ProgramOutcome>]) -> Option<(Class, String)> {
     let complaints = outcomes.iter().enumerate().filter_map(|(me, outcome)| {
         let (rank, class, node, sentence) = match outcome.as_ref()? {

@@ -1,7 +1,7 @@
-//! The catalogue of faults: where each can be, when it can strike, and what it changes.
+//! The catalogue of faults: where each fault can be, when it can strike, and what it changes.
 //!
-//! A fault changes the wiring, the latches, the clock or the incidents of a [`Setup`]; neither the driver nor the world has
-//! a branch for it.
+//! A fault changes the wiring, the latches, the clock or the incidents of a [`Setup`];
+//! neither the driver nor the simulated world has a branch for faults.
 
 use super::disturbances::{Bounce, Floating, Glitch, Inverted, Metastable, Stuck};
 use super::moments::Moment;
@@ -14,22 +14,23 @@ use std::str::FromStr;
 /// The place of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// On the wire from this node to the barrier.
+    /// The wire from this node to the barrier.
     ToBarrier(usize),
-    /// On the wire from the barrier to this node.
+    /// The wire from the barrier to this node.
     FromBarrier(usize),
-    /// At this node.
+    /// This node.
     Node(usize),
-    /// On a serial line of this node to a board of version 2: 0 is the clock, 1 the data, 2 the select.
+    /// A serial line of this node to a board of version 2:
+    /// 0 is the clock, 1 the data, 2 the select.
     Serial(usize, usize),
-    /// On the wire from this board to the one above it.
+    /// The wire from this board to the board above.
     Link(usize),
-    /// In the machine of this board.
+    /// The machine of this board.
     Board(usize),
 }
 
 impl Place {
-    /// Returns the name without the number.
+    /// Returns the kind of place as text, without the number of the node or board.
     pub fn kind(self) -> &'static str {
         match self {
             Self::ToBarrier(_) => "wire to the barrier",
@@ -52,7 +53,7 @@ impl Place {
         }
     }
 
-    /// Returns the sink of the wire.
+    /// Returns the sink of the wire at this place; `None` if the place is not a wire.
     fn sink(self) -> Option<Sink> {
         match self {
             Self::ToBarrier(node) => Some(Sink::pin(node)),
@@ -84,7 +85,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The text that names no place.
+/// The error for a text that names no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadPlace(String);
 
@@ -124,10 +125,10 @@ impl FromStr for Place {
     }
 }
 
-/// The serial lines, in the order of their numbers.
+/// Names of the serial lines; the index is the number of the line.
 const SERIAL: [&str; 3] = ["clock", "data", "select"];
 
-/// The properties of a world that determine the possible places.
+/// The size of a world, which determines the possible places of faults.
 #[derive(Debug, Clone)]
 pub struct FaultSpace {
     /// Number of nodes.
@@ -139,7 +140,7 @@ pub struct FaultSpace {
 }
 
 impl FaultSpace {
-    /// Returns the properties of the world with these parameters.
+    /// Returns the size of the world with these parameters.
     pub fn of(parameters: &Parameters) -> Self {
         Self {
             nodes: parameters.nodes,
@@ -163,7 +164,7 @@ enum Places {
 enum Onset {
     /// At any moment.
     Any,
-    /// From the beginning: a fault of the cabling.
+    /// Only from power-on: a fault of the cabling.
     Always,
 }
 
@@ -171,7 +172,7 @@ type Install = Box<dyn Fn(&mut Setup, Place, Time) + Send + Sync>;
 
 /// One kind of fault.
 pub struct Kind {
-    /// Its name in tables.
+    /// The name of the fault in tables.
     pub name: String,
     places: Places,
     onset: Onset,
@@ -236,22 +237,24 @@ pub struct Sizes {
     pub bounce: Time,
     /// Number of bounces.
     pub bounces: u64,
-    /// Factor by which a slow node's port is slower.
+    /// Factor by which a slow node's port accesses take longer.
     pub slowness: f64,
-    /// Duration of a clock pause, or of an FPGA configuration.
+    /// Duration of a clock pause, and of an FPGA configuration.
     pub outage: Time,
-    /// Duration of the noise of a floating wire, and of each of its levels.
+    /// Duration of the noise of a floating wire, and duration of each noise level.
     pub noise: (Time, Time),
-    /// Seed of the random faults.
+    /// Seed of the faults that are drawn at random.
     pub seed: u64,
 }
 
 impl Default for Sizes {
-    /// By default there are three glitches: one shorter than a clock period, one that an edge samples, and one that a port access sees.
+    /// The default has three glitches: one shorter than a clock period, one long enough for a clock
+    /// edge to sample, and one long enough for a port access to read.
     fn default() -> Self {
         Self {
             glitches: [20, 100, 5000].map(Time::from_ns).to_vec(),
-            // The pulses of an edge of a few nanoseconds, coupled along two and along twenty metres of cable.
+            // Duration of the pulses from an edge of a few nanoseconds,
+            // with 2 m and 20 m of coupled cable.
             crosstalk: [20, 200].map(Time::from_ns).to_vec(),
             bounce: Time::from_ns(300),
             bounces: 3,
@@ -263,7 +266,7 @@ impl Default for Sizes {
     }
 }
 
-/// Returns a fault that disturbs the wire of a place.
+/// Returns a fault that adds a disturbance to the wire of a place.
 fn on_wire<D: crate::virtual_time::Disturbance + 'static>(
     make: impl Fn(&Setup, Place, Time) -> D,
 ) -> impl Fn(&mut Setup, Place, Time) {
@@ -294,7 +297,7 @@ fn on_board(strike: impl Fn(&mut Setup, usize, Time)) -> impl Fn(&mut Setup, Pla
     }
 }
 
-/// Returns all kinds, those of wires first.
+/// Returns all kinds of fault; faults of wires come first.
 pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
     use {Onset::*, Places::*};
     let Sizes {
@@ -307,12 +310,13 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
         ..
     } = *sizes;
     let stuck = |high| on_wire(move |_, _, from| Stuck { from, high });
-    // The noise differs from place to place.
+    // Each node has different noise.
     let noise = move |place: Place| seed ^ place.node().unwrap_or(0) as u64;
     let mut kinds = vec![
         Kind::new("stuck at 0", Wires, Any, stuck(false)),
         Kind::new("stuck at 1", Wires, Any, stuck(true)),
-        // Inputs of most ports, and of a board by its pull-ups, read 1 if nothing is connected; resistors may pull more strongly.
+        // An unconnected input reads 1: most ports and the board have pull-ups.
+        // Stronger resistors may pull the input to another level.
         Kind::new(
             "open, pulled up",
             Wires,
@@ -325,7 +329,7 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
         Kind::new("open, floating", Wires, Any, move |setup, place, from| {
             let Some(sink) = place.sink() else { return };
             match setup.parameters.pull {
-                // With resistors no wire floats.
+                // With resistors no wire floats; an open wire has the level of the resistors.
                 Some(high) => setup.wiring.line(sink).disturb(Stuck { from, high }),
                 None => setup.wiring.line(sink).disturb(Floating {
                     from,
@@ -339,9 +343,11 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
     kinds.extend(sizes.crosstalk.iter().map(|&width| {
         let install = move |setup: &mut Setup, place: Place, since| {
             let Some(to) = place.sink() else { return };
-            // Nodes' cables run side by side, and the two wires of a pair are in one cable.
+            // The cables of neighbouring nodes run side by side,
+            // and a pair's two wires are in one cable.
             let from = match to {
-                // The lines of one port run side by side too: an arrival disturbs the serial lines.
+                // The lines of one port also run side by side:
+                // an arrival disturbs the serial lines.
                 Sink::Pin { node, line } if line > 0 => Sink::pin(node),
                 Sink::Pin { node, .. } => Sink::pin((node + 1) % setup.parameters.nodes),
                 Sink::Input { node, .. } => Sink::pin(node),
@@ -422,7 +428,8 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
         ),
         Kind::new("pair reversed", Nodes, Always, |setup, place, _| {
             if let Place::Node(node) = place {
-                // Outputs are connected to outputs, and inputs to inputs, which their pull-ups hold high.
+                // Outputs are connected to outputs, and inputs to inputs;
+                // pull-ups hold the inputs high.
                 let open = Source::Open { high: true };
                 setup.wiring.plug(Sink::pin(node), open);
                 setup.wiring.plug(Sink::input(node), open);
@@ -492,8 +499,8 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             Board,
             Any,
             on_board(move |setup, board, at| {
-                // Meanwhile its outputs float, high unless resistors pull them elsewhere, its clock stands still,
-                // and it restarts from its power-on state.
+                // Meanwhile the board's outputs float: high, unless resistors pull them low.
+                // The clock stands still, and the board restarts from its power-on state.
                 let high = setup.parameters.pull.unwrap_or(true);
                 setup.pauses.push((board, at, at + outage));
                 setup.incidents.extend([
@@ -508,7 +515,8 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             Board,
             Any,
             on_board(|setup, board, at| {
-                // The clamp diodes of a board without a supply hold all its wires low, unless resistors at the nodes pull them up.
+                // The clamp diodes of a board without a supply hold all its wires low,
+                // unless resistors at the nodes pull the wires up.
                 let high = setup.parameters.pull.unwrap_or(false);
                 setup.pauses.push((board, at, Time::from_ps(u64::MAX)));
                 setup
@@ -521,7 +529,8 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             Board,
             Any,
             on_board(move |setup, board, at| {
-                // The FPGA is configured again when the supply is back, and its outputs float meanwhile.
+                // When the supply is back, the FPGA is configured again,
+                // and its outputs float until then.
                 let [off, floating] = [false, true].map(|own| setup.parameters.pull.unwrap_or(own));
                 let back = at + outage;
                 let configured = back + outage;
@@ -560,7 +569,7 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
     kinds
 }
 
-/// Returns a node's arrival lines, all high.
+/// Returns a mask of a node's arrival lines, for a latch level with all arrivals high.
 fn arrivals(setup: &Setup) -> u8 {
     u8::MAX >> (u8::BITS as usize - setup.parameters.channels.max(1))
 }

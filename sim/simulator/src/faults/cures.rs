@@ -1,7 +1,8 @@
-//! Countermeasures (*cures*) against the unsafe outcomes of the plain barrier: campaigns with each of them, and its cost.
+//! Countermeasures (*cures*) against unsafe outcomes of the plain barrier: the campaigns with each
+//! cure, and the cost of each cure.
 //!
-//! A cure is one or more options of a run. It costs time, measured in virtual time, and cells of the FPGA, as counted by
-//! yosys: `hdl/toggle/filter-cells.txt`, which a test of crate `hdl` compares with yosys' results.
+//! A cure is one or more options of a run. Its cost is virtual time, and cells of the FPGA, as
+//! counted by yosys: `hdl/toggle/filter-cells.txt`, which a test of crate `hdl` verifies.
 
 use super::campaign::{Campaign, Case, Class};
 use super::known::KnownUnsafe;
@@ -9,10 +10,10 @@ use crate::virtual_time::{Parameters, Protocol, RunError, Time, run};
 use embedded_hal::digital::PinState;
 use std::fmt;
 
-/// Cells by number of samples, for 60 nodes.
+/// Number of FPGA cells of the barrier for 60 nodes, by number of filter samples.
 const CELLS: &str = include_str!("../../../../hdl/toggle/filter-cells.txt");
 
-/// Number of barriers for the median.
+/// Number of barriers of a run; the latency is the median over them.
 const BARRIERS: usize = 400;
 /// Number of nodes in the runs that measure a cure's cost.
 const NODES: usize = 60;
@@ -20,7 +21,7 @@ const NODES: usize = 60;
 /// A countermeasure: a combination of options that makes a run tolerate faults.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cure {
-    /// The options as text.
+    /// The options of this cure, as text.
     pub name: &'static str,
     filter: u16,
     reads: u8,
@@ -42,9 +43,10 @@ const HIGH: Protocol = Protocol::Returning {
     rest: PinState::High,
 };
 
-/// The plain barrier first, then each single cure, then combinations.
+/// All cures: the plain barrier first, then each single cure, then combinations.
 ///
-/// Seven samples suppress pulses of 200 ns, 128 those of 5 us; six reads of 1.2 us suppress those of 5 us.
+/// Seven samples suppress pulses of 200 ns, 128 samples pulses of 5 us;
+/// six reads of 1.2 us suppress pulses of 5 us.
 pub const CURES: [Cure; 9] = [
     PLAIN,
     Cure {
@@ -114,10 +116,10 @@ impl Cure {
     }
 }
 
-/// The cost of a cure: time until every node has left, median for 60 nodes, and cells.
+/// The cost of a cure for 60 nodes: median latency, and FPGA cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// The latency of the whole barrier.
+    /// The median time from the last entry until every node has left.
     pub latency: Time,
     /// Number of 4-input look-up tables.
     pub luts: u32,
@@ -125,12 +127,12 @@ pub struct Cost {
     pub flip_flops: u32,
 }
 
-/// The reason why a cost is unknown.
+/// The reason why a cure's cost cannot be determined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CostError {
-    /// The run fails.
+    /// The simulated run fails.
     Run(RunError),
-    /// The table of cells has no such filter.
+    /// The table of FPGA cells has no row for this filter.
     Cells {
         /// The filter's number of samples.
         samples: u16,
@@ -164,7 +166,7 @@ pub fn cost(cure: &Cure) -> Result<Cost, CostError> {
     })
 }
 
-/// Returns the LUTs and flip-flops of the barrier with this number of samples.
+/// Returns the numbers of LUTs and flip-flops of the barrier whose filter has `samples` samples.
 fn cells(samples: u16) -> Option<(u32, u32)> {
     let lines = CELLS.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -181,23 +183,24 @@ fn cells(samples: u16) -> Option<(u32, u32)> {
 /// One hazard of the plain barrier: a kind of fault at a kind of place that is unsafe at some moments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hazard {
-    /// The fault.
+    /// The kind of fault, as named in the catalogue.
     pub fault: String,
-    /// The kind of place.
+    /// The kind of place, without a number.
     pub place: &'static str,
     /// Number of unsafe cases of the hazard with each cure, in the order of [`CURES`].
     pub unsafe_cases: [usize; CURES.len()],
 }
 
 impl Hazard {
-    /// Returns the first cure without unsafe cases.
+    /// Returns the first cure with which this hazard has no unsafe case.
     pub fn cure(&self) -> Option<&'static Cure> {
         let found = self.unsafe_cases.iter().position(|&cases| cases == 0)?;
         CURES.get(found)
     }
 }
 
-/// Runs the campaign with each cure; returns a row for every hazard of the plain barrier or of a barrier with a cure.
+/// Runs the campaign with each cure.
+/// Returns one row per hazard of the plain barrier or of a barrier with a cure.
 pub fn compare(
     campaign: &Campaign,
     known: &KnownUnsafe,

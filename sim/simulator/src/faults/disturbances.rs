@@ -2,12 +2,13 @@
 
 use crate::virtual_time::{Disturbance, Random, Time};
 
-/// Holds a level from an instant on: a short to ground or supply, or an open wire with a pull-up or pull-down.
+/// A wire that is stuck at a level: a short to ground or supply, or an open wire with a pull-up or
+/// pull-down.
 #[derive(Debug, Clone, Copy)]
 pub struct Stuck {
-    /// Start time.
+    /// Time at which the wire becomes stuck.
     pub from: Time,
-    /// The level.
+    /// The level at which the wire is stuck.
     pub high: bool,
 }
 
@@ -21,7 +22,8 @@ impl Disturbance for Stuck {
     }
 }
 
-/// Inverts the level permanently, like a wire at the wrong pin (BUSY of a parallel port) or one inverting buffer too many.
+/// An inverted wire: a wire at the wrong pin (BUSY of a parallel port), or one inverting buffer too
+/// many.
 #[derive(Debug, Clone, Copy)]
 pub struct Inverted;
 
@@ -35,12 +37,12 @@ impl Disturbance for Inverted {
     }
 }
 
-/// The opposite level for a limited time.
+/// A glitch: the opposite level for a limited time.
 #[derive(Debug, Clone, Copy)]
 pub struct Glitch {
-    /// Start time.
+    /// Start time of the glitch.
     pub from: Time,
-    /// Duration.
+    /// Duration of the glitch.
     pub width: Time,
 }
 
@@ -54,14 +56,14 @@ impl Disturbance for Glitch {
     }
 }
 
-/// Contact bounce: from an instant on, each change alternates several times before it holds.
+/// Contact bounce: each change of the level alternates several times before the new level holds.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounce {
-    /// Start time.
+    /// Time from which changes bounce.
     pub from: Time,
-    /// Duration of each level.
+    /// Duration of each intermediate level.
     pub period: Time,
-    /// Number of returns of the old level.
+    /// Number of times that the old level returns.
     pub times: u64,
 }
 
@@ -71,7 +73,7 @@ impl Disturbance for Bounce {
             return input;
         }
         let part = (now - since).ps() / self.period.ps().max(1);
-        // The output is new, old, new, old ... and finally stays new.
+        // The output alternates new, old, new, old ..., and finally stays new.
         input != (part < 2 * self.times && part % 2 == 1)
     }
 
@@ -86,13 +88,13 @@ impl Disturbance for Bounce {
 /// An open wire without a pull-up: a random level in each `period`, for a limited time.
 #[derive(Debug, Clone, Copy)]
 pub struct Floating {
-    /// Start time.
+    /// Start time of the noise.
     pub from: Time,
     /// Duration of the noise.
     pub lasts: Time,
-    /// Duration of each level.
+    /// Duration of each noise level.
     pub period: Time,
-    /// Seed of the noise.
+    /// Seed of the noise levels.
     pub seed: u64,
 }
 
@@ -113,31 +115,35 @@ impl Disturbance for Floating {
     }
 }
 
-/// Metastability: each change arrives exactly at the clock edge that samples it, and a random bit decides whether that edge or the next sees it.
+/// Metastability: each change arrives exactly at the clock edge that samples it.
+/// A random bit decides whether that edge or the next edge sees the change.
 ///
-/// An edge inside the set-up window makes the first synchroniser stage resolve to the old or to the new level; the second
-/// stage prevents any other effect (Dike and Burton, IEEE JSSC 1999, measure how seldom that fails).
+/// An edge inside the set-up window makes the first synchroniser stage resolve to the old or to the
+/// new level. The second stage prevents any other effect
+/// (Dike and Burton, IEEE JSSC 1999, measure how seldom that fails).
 #[derive(Debug, Clone, Copy)]
 pub struct Metastable {
-    /// Start time.
+    /// Time from which changes are metastable.
     pub from: Time,
-    /// The machine's clock.
+    /// Frequency of the machine's clock, in hertz.
     pub clock_hz: u64,
     /// Seed of the random bits.
     pub seed: u64,
 }
 
 impl Metastable {
-    /// Returns the time at which a change at `since` takes effect: just before an edge, or just after it.
+    /// Returns the time at which a change at `since` takes effect:
+    /// just before or just after an edge.
     fn resolved(&self, since: Time) -> Time {
-        // The level of a wire since power-on is not a change.
+        // The level at power-on is not a change, so it is not delayed.
         if since < self.from || since == Time::ZERO {
             return since;
         }
         let edges = u128::from(since.ps()) * u128::from(self.clock_hz) / 1_000_000_000_000 + 1;
         let next = (edges * 1_000_000_000_000).div_ceil(u128::from(self.clock_hz)) as u64;
         match coin(self.seed, since.ps()) {
-            // A change one picosecond before the edge is sampled by it, a change one picosecond after it by the next edge.
+            // A change 1 ps before the edge is sampled by that edge,
+            // a change 1 ps after it by the next edge.
             true => Time::from_ps(next - 1),
             false => Time::from_ps(next + 1),
         }
@@ -166,7 +172,7 @@ mod tests {
         Time::from_ns(ns)
     }
 
-    /// Returns the output of a wire that goes high at 100 ns, sampled every 10 ns.
+    /// Returns the output of a wire that goes high at 100 ns, sampled every 10 ns, as text.
     fn trace(disturbance: &dyn Disturbance) -> String {
         let at = |t: u64| {
             let (input, since) = if t < 100 { (false, 0) } else { (true, 100) };

@@ -2,20 +2,20 @@
 
 use crate::virtual_time::{Observation, Observer, Time};
 
-/// A node that left a barrier which another had not entered.
+/// A node that left a barrier which another node had not entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Early {
-    /// The node that left.
+    /// The node that left early.
     pub node: usize,
-    /// The number of the barrier, counted from 1.
+    /// The index of the barrier, counted from 1.
     pub barrier: usize,
-    /// The node that had not entered it.
+    /// A node that had not entered the barrier.
     pub missing: usize,
-    /// The time.
+    /// The time at which the node left.
     pub at: Time,
 }
 
-/// Counts entries and exits.
+/// An observer that counts every node's entries and exits.
 #[derive(Debug, Clone)]
 pub struct Judge {
     entered: Vec<usize>,

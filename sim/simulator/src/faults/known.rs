@@ -1,35 +1,36 @@
 //! The documented list of unsafe outcomes: hazards that version 1 of the hardware cannot prevent, with reasons.
 //!
-//! The list is a data file in this folder; a line is `fault | place | moments | reason`, and `#` starts a comment.
-//! Moments are separated by `;` and `*` is all of them; a fault may end in `*`.
-//! A place may end in `, below` or in `, cured`: then the line applies only to cascaded boards, or to a barrier with a filter
-//! or a returning protocol.
+//! The list is a file in this folder; a line is `fault | place | moments | reason`,
+//! `#` is a comment.
+//! Moments are separated by `;`, and `*` matches all moments; a fault's name may end in `*`.
+//! A place may end in `, below` or in `, cured`. The line then applies only to cascaded boards,
+//! or only to a barrier with a filter or a returning protocol.
 
 use std::fmt;
 
 use crate::virtual_time::{Parameters, Protocol};
 
-/// The list of the repository.
+/// The text of the list in the repository.
 const SHIPPED: &str = include_str!("known-unsafe.txt");
 
 /// A documented unsafe outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownCase {
-    /// The kind of fault.
+    /// The kind of fault; a trailing `*` matches any ending.
     pub fault: &'static str,
-    /// The kind of place.
+    /// The kind of place, without a number.
     pub place: &'static str,
-    /// The moments, separated by `;`, or `*`.
+    /// The moments, separated by `;`, or `*` for all moments.
     pub moments: &'static str,
-    /// The reason why it cannot be prevented, and the remedy.
+    /// The reason why version 1 cannot prevent the outcome, and the remedy.
     pub reason: &'static str,
 }
 
-/// The documented list.
+/// The documented list of unsafe outcomes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownUnsafe(Vec<KnownCase>);
 
-/// The line that cannot be parsed.
+/// The error for a line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadList {
     line: usize,
@@ -53,7 +54,7 @@ impl KnownUnsafe {
         Self::parse(SHIPPED)
     }
 
-    /// Returns an empty list.
+    /// Returns a list that documents no outcome.
     pub fn none() -> Self {
         Self::default()
     }
@@ -80,14 +81,15 @@ impl KnownUnsafe {
             .map(Self)
     }
 
-    /// Returns every line.
+    /// Returns all lines of the list.
     pub fn listed(&self) -> &[KnownCase] {
         &self.0
     }
 
-    /// Returns the line that documents this outcome of this hardware.
+    /// Returns the line that documents this outcome of a world with this hardware.
     ///
-    /// If several channels are used in turn, the moment may belong to another channel than the disturbed one, so it is ignored.
+    /// With several channels in turn, the moment may belong to another channel than the disturbed
+    /// channel, so the moment is ignored.
     pub fn reason_with(
         &self,
         hardware: &Parameters,
@@ -123,7 +125,7 @@ impl KnownCase {
         self.is_of(fault, place) && moments.any(|m| m == "*" || m == moment)
     }
 
-    /// Returns true if this line is about this fault at this kind of place, at any moment.
+    /// Returns true if this line is for this fault at this kind of place, at any moment.
     fn is_of(&self, fault: &str, place: &str) -> bool {
         let same_fault = match self.fault.strip_suffix('*') {
             Some(start) => fault.starts_with(start),

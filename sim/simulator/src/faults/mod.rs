@@ -9,7 +9,7 @@
 //! * [`cures`]: countermeasures against the unsafe cases, and their cost;
 //! * [`known`]: the documented list of unsafe outcomes, a data file with a reason for each.
 //!
-//! "Detected" means that the driver reported an error, which the case shows.
+//! "Detected" means that the driver reported an error; the case contains the driver's message.
 
 pub mod campaign;
 pub mod catalogue;

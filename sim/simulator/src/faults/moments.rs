@@ -1,6 +1,6 @@
 //! The moments at which a fault strikes: instants of a run without faults, named by the state of the protocol.
 //!
-//! A run is deterministic, so up to that instant the run with the fault equals the run without.
+//! A run is deterministic, so until that instant the run with the fault equals the run without it.
 
 use crate::virtual_time::Time;
 use barrier_board::event::{Event, What};
@@ -10,30 +10,32 @@ use std::str::FromStr;
 /// The state of the protocol at the affected node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Moment {
-    /// The power has just come on.
+    /// The power has just been switched on.
     PowerOn,
     /// The nodes open and test their wires.
     StartUp,
-    /// No node is in a barrier, all wires are low, and this node will be the last of the next.
+    /// No node is in a barrier, all wires are low,
+    /// and this node will be the last to enter the next.
     IdleLow,
     /// As [`IdleLow`](Self::IdleLow), with all wires high.
     IdleHigh,
-    /// All others are in the barrier and wait for this node, wires go up.
+    /// All other nodes are in the barrier and wait for this node; in this barrier wires go high.
     AwaitedRising,
     /// As [`AwaitedRising`](Self::AwaitedRising), with falling wires.
     AwaitedFalling,
-    /// This node is in the barrier and waits for others, wires go up.
+    /// This node is in the barrier and waits for other nodes; in this barrier wires go high.
     WaitingRising,
     /// As [`WaitingRising`](Self::WaitingRising), with falling wires.
     WaitingFalling,
-    /// The barrier has released upwards, this node has not seen it yet and will be the last of the next.
+    /// The barrier has released with a rising level, which this node has not seen yet.
+    /// This node will be the last to enter the next barrier.
     ReleasedRising,
     /// As [`ReleasedRising`](Self::ReleasedRising), with falling wires.
     ReleasedFalling,
 }
 
 impl Moment {
-    /// In the order of a run.
+    /// All moments, in the order in which a run reaches them.
     pub const ALL: [Self; 10] = [
         Self::PowerOn,
         Self::StartUp,
@@ -47,7 +49,7 @@ impl Moment {
         Self::ReleasedFalling,
     ];
 
-    /// Returns the name in tables.
+    /// Returns the moment's name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::PowerOn => "power-on",
@@ -64,7 +66,7 @@ impl Moment {
     }
 }
 
-/// The text that names no moment.
+/// The error for a text that names no moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadMoment(String);
 
@@ -86,7 +88,7 @@ impl FromStr for Moment {
     }
 }
 
-/// The times of one barrier of the run without faults.
+/// The times of one barrier in the run without faults.
 #[derive(Debug, Clone, Default)]
 struct Passage {
     rising: bool,
@@ -96,7 +98,7 @@ struct Passage {
     left: Vec<Time>,
 }
 
-/// The passages under construction, from the events of a run.
+/// The passages through barriers, while they are built from the events of a run.
 struct Log {
     nodes: usize,
     passages: Vec<Passage>,
@@ -125,16 +127,18 @@ impl Log {
     }
 }
 
-/// The passages of a fault-free run, one entry per barrier.
+/// The times of all barriers of a run without faults, one passage per barrier.
 #[derive(Debug, Clone)]
 pub struct Reference {
     passages: Vec<Passage>,
 }
 
 impl Reference {
-    /// Builds the reference from the events of a run of `nodes` nodes; `returns` if the barriers return to the idle level.
+    /// Builds the reference from the events of a run of `nodes` nodes.
+    /// `returns` is true if the barriers return to the idle level.
     ///
-    /// The return to the idle level is treated as a separate barrier: a node enters it when it leaves the previous barrier,
+    /// The return to the idle level is treated as a separate barrier:
+    /// a node enters that barrier when it leaves the previous one,
     /// and leaves it when it enters the next one.
     pub fn new(nodes: usize, returns: bool, events: &[Event]) -> Self {
         let mut log = Log {
@@ -166,7 +170,7 @@ impl Reference {
                     }
                 }
                 What::Release { .. } => {
-                    // The latest barrier that all nodes have entered.
+                    // The release belongs to the latest barrier that all nodes have entered.
                     let mut passages = log.passages.iter_mut().rev();
                     let complete = |p: &&mut Passage| !p.at_pin.contains(&Time::ZERO);
                     if let Some(passage) = passages.find(complete) {
@@ -183,8 +187,9 @@ impl Reference {
 
     /// Returns the time of `moment` for `node`; `None` if that moment never occurs.
     ///
-    /// A fault is worst if it can be taken for the arrival of the node that all others wait for, so the idle and released
-    /// moments are those before a barrier in which `node` is the last.
+    /// A fault is most harmful if the machine can take it for the arrival of the node that all
+    /// others wait for. So the idle and released moments precede a barrier in which `node` is the
+    /// last to enter.
     pub fn time_of(&self, moment: Moment, node: usize) -> Option<Time> {
         let first = |times: &[Time]| times.iter().copied().min();
         let last = |times: &[Time]| times.iter().copied().max();
@@ -218,13 +223,13 @@ impl Reference {
 }
 
 impl Passage {
-    /// Returns true if all others had arrived before this node entered.
+    /// Returns true if all other nodes had arrived before `node` entered.
     fn is_last(&self, node: usize) -> bool {
         self.others_at_pin(node)
             .is_none_or(|others| others < self.entered[node])
     }
 
-    /// Returns the time at which the last of the others arrived.
+    /// Returns the time at which the last of the other nodes arrived at the board.
     fn others_at_pin(&self, node: usize) -> Option<Time> {
         let others = self.at_pin.iter().enumerate().filter(|&(n, _)| n != node);
         others.map(|(_, &at)| at).max()

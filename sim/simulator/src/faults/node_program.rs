@@ -1,8 +1,10 @@
-//! The program of a node in a campaign, with the driver as MPI uses it (crate `coll-hwbarr`).
+//! The program of a node in a campaign; it uses the driver as MPI does (crate `coll-hwbarr`).
 //!
-//! Open, agree, self-test, agree, barriers, agree, close.
-//! A node whose barrier is not released within the limit reports it, enters no further one and keeps its wire until all agree:
-//! a withdrawal by one node only could complete a barrier in which others wait.
+//! The sequence is: open, agree, self-test, agree, barriers, agree, close.
+//! A node whose barrier is not released within the limit reports that and enters no further
+//! barrier.
+//! It keeps its wire until all nodes agree:
+//! if only one node withdrew, this could complete a barrier in which other nodes wait.
 
 use crate::virtual_time::{Disagreement, Host, NodeBarriers, Parameters, Protocol, Random, Time};
 use barrier_driver::SelfTest;
@@ -17,40 +19,40 @@ pub struct Plan {
     pub compute: Time,
     /// Maximum additional random computing time.
     pub spread: Time,
-    /// Additional computing time when it is the node's turn to be the last.
+    /// Additional computing time of the node that must be last in a barrier.
     pub late: Time,
-    /// How long the self-test watches a barrier that must not release.
+    /// Time for which the self-test watches that an incomplete barrier does not release.
     pub hold: Time,
-    /// Time limit for a release.
+    /// Time limit for the release of a barrier.
     pub limit: Time,
-    /// Number of nodes, from the last, that are late in the self-test.
+    /// Number of nodes that are late once in the self-test; they have the highest numbers.
     pub late_nodes: usize,
-    /// Seed of the computing times.
+    /// Seed of the random computing times.
     pub seed: u64,
 }
 
-/// The end of a node's program.
+/// The result of a node's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramOutcome {
-    /// The program passed all barriers and closed them.
+    /// The program completed all barriers and closed the driver.
     Finished,
-    /// No node started, because this node reported an error.
+    /// No node started, because a node reported an error.
     Refused {
-        /// The node.
+        /// The node that reported the error.
         node: usize,
-        /// Its driver's message.
+        /// The message of that node's driver.
         sentence: String,
     },
-    /// A barrier was not released in time.
+    /// A barrier was not released within the limit.
     TimedOut {
-        /// The first node that reported it.
+        /// The first node that reported the timeout.
         node: usize,
-        /// Its driver's message.
+        /// The message of that node's driver.
         sentence: String,
     },
-    /// The wire could not be made idle.
+    /// The driver could not make the wire idle.
     NotClosed {
-        /// The driver's message.
+        /// The message of the driver.
         sentence: String,
     },
 }
@@ -61,7 +63,7 @@ impl ProgramOutcome {
     }
 }
 
-/// Runs the program of a node.
+/// Runs the program of a node; returns its result.
 pub fn run_program(host: &Host<'_>, plan: &Plan, parameters: &Parameters) -> ProgramOutcome {
     let mut node_barriers = match NodeBarriers::open(host, parameters) {
         Ok(node_barriers) => node_barriers,
@@ -86,7 +88,7 @@ pub fn run_program(host: &Host<'_>, plan: &Plan, parameters: &Parameters) -> Pro
     let mut random = Random::new(plan.seed, host.node());
     let mut passed = Ok(());
     for number in 0..plan.barriers {
-        // Each node in turn is the last of a rising and of a falling barrier.
+        // Each node in turn is the last in one rising and one falling barrier.
         let last = number > 0 && (number - 1) / 2 % host.nodes() == host.node();
         let late = if last { plan.late } else { Time::ZERO };
         host.compute(plan.compute + plan.spread.scaled(random.unit()) + late);

@@ -1,4 +1,4 @@
-//! The guarantees of a campaign, and the golden waveforms of faults.
+//! Tests of a campaign's guarantees, and golden waveforms of faults.
 
 use super::campaign::{Campaign, Case, Class};
 use super::catalogue::Place;
@@ -36,7 +36,7 @@ fn every_unsafe_outcome_is_documented_with_a_reason() {
     }
 }
 
-/// Returns campaigns of hardware that differs from the prototype's.
+/// Returns campaigns with hardware that differs from the prototype.
 fn of_other_hardware() -> Vec<Campaign> {
     let boards = |nodes, boards| Parameters {
         boards,
@@ -130,8 +130,9 @@ fn wiring_faults_never_get_past_the_start() {
     }
 }
 
-/// Crosstalk is unsafe if only the victim is missing and a clock edge samples the pulse. A port reads the wire from the barrier
-/// an access after its own edge, which is too late for that pulse.
+/// Crosstalk is unsafe if only the victim is missing and a clock edge samples the pulse.
+/// A port reads the wire from the barrier
+/// one access after its own edge, which is too late to read the pulse.
 #[test]
 fn crosstalk_hurts_wires_to_the_barrier_and_never_those_from_it() {
     let cases = only("crosstalk", Campaign::new(4, 1));
@@ -154,7 +155,8 @@ fn crosstalk_that_no_clock_edge_samples_is_safe() {
 
 #[test]
 fn without_the_self_test_an_inverted_wire_is_unsafe() {
-    // A campaign that classified everything as safe whatever the driver does would be worthless.
+    // The campaign must find unsafe outcomes of a faulty driver;
+    // otherwise a safe result is worthless.
     let mut campaign = Campaign::new(4, 1);
     campaign.plan.late_nodes = 0;
     let cases = only("inverted", campaign);
@@ -194,7 +196,7 @@ fn a_campaign_is_the_same_every_time() {
     assert_eq!(single, run(&campaign));
 }
 
-/// A campaign of three nodes that start without a self-test, so that a waveform fits a page.
+/// Returns a campaign of three nodes without a self-test, so that a waveform fits on a page.
 fn short() -> Campaign {
     let mut campaign = Campaign::new(3, 1);
     campaign.plan.late_nodes = 0;

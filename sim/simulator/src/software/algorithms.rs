@@ -1,18 +1,18 @@
-//! Software barrier algorithms, each as the operations of one node among `nodes`.
+//! Software barrier algorithms; each defines the operations of one node among `nodes` nodes.
 //!
 //! Hoefler, Mehlan, Mietke and Rehm, "A Survey of Barrier Algorithms for Coarse Grained Supercomputers"
-//! (Chemnitzer Informatik-Berichte CSR-04-03, 2004), describe and compare them.
+//! (Chemnitzer Informatik-Berichte CSR-04-03, 2004), describe and compare these algorithms.
 
 use super::schedule::{Act, BadSchedule, Schedule};
 
 /// A software barrier.
 #[derive(Debug, Clone, Copy)]
 pub struct Algorithm {
-    /// The name in tables.
+    /// The algorithm's name in tables.
     pub name: &'static str,
-    /// The publication.
+    /// The publication that describes the algorithm.
     pub source: &'static str,
-    /// A node's operations, from its number and the number of nodes.
+    /// Returns a node's operations; the arguments are the node's number and the number of nodes.
     acts: fn(usize, usize) -> Vec<Act>,
 }
 
@@ -23,7 +23,7 @@ impl Algorithm {
     }
 }
 
-/// All algorithms, the slowest growth first.
+/// All algorithms, those with the fastest growing latency first.
 pub const ALGORITHMS: &[Algorithm] = &[
     Algorithm {
         name: "central counter",
@@ -66,7 +66,8 @@ fn central_counter(node: usize, nodes: usize) -> Vec<Act> {
     acts
 }
 
-/// Returns the operations of a node of a tree barrier: arrivals go up one tree, the release goes down another.
+/// Returns the operations of a node of a tree barrier: arrivals go up one tree, the release goes
+/// down another tree.
 fn tree(
     parent: Option<usize>,
     arrive: Vec<usize>,
@@ -81,7 +82,8 @@ fn tree(
 }
 
 fn binomial_tree(node: usize, nodes: usize) -> Vec<Act> {
-    // The parent's number is the node's with its lowest set bit cleared; a child's has one more bit set, below that bit.
+    // The parent's number is the node's number with its lowest set bit cleared.
+    // A child's number has one more bit set, below that bit.
     let lowest = if node == 0 {
         nodes.next_power_of_two()
     } else {
@@ -94,7 +96,7 @@ fn binomial_tree(node: usize, nodes: usize) -> Vec<Act> {
         .filter(|&child| child < nodes)
         .collect();
     let parent = (node > 0).then_some(node - (node & node.wrapping_neg()));
-    // The largest subtree is woken first, because it has the longest path.
+    // The child with the largest subtree is woken first, because its path is the longest.
     let wake = children.iter().rev().copied().collect();
     tree(parent, children, parent, wake)
 }
@@ -126,12 +128,14 @@ fn butterfly(node: usize, nodes: usize) -> Vec<Act> {
     acts
 }
 
-/// In each round a node sends to `ways` nodes and receives from `ways` others, at distances that grow by the factor `ways + 1`.
+/// Returns the operations of a node of a dissemination barrier:
+/// in each round a node sends to `ways` nodes and receives from `ways` nodes;
+/// the distances grow by the factor `ways + 1` per round.
 fn dissemination(node: usize, nodes: usize, ways: usize) -> Vec<Act> {
     let mut acts = Vec::new();
     let mut distance = 1;
     while distance < nodes {
-        // The last round covers only the remaining distances, none twice.
+        // The last round covers only the remaining distances, and no distance twice.
         let distances: Vec<_> = (1..=ways)
             .map(|way| way * distance)
             .filter(|&far| far < nodes)

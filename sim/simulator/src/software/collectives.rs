@@ -1,21 +1,24 @@
 //! Durations of the library's software collectives under LogGP, message by message.
 //!
-//! One rule for each algorithm of the library, by the library's names; the papers are at the heads of their files in `mpi-core/coll/src/algo`.
-//! All ranks start together, combining costs nothing, and there is no contention: an optimistic estimate of software.
-//! The cost of a message is in `rule`, for these and for the schedules of [`ALGORITHMS`](super::ALGORITHMS).
-//! If all ranks do the same at the same time, one of them is simulated ([`alike`]); otherwise, all are.
-//! A test compares every rule with an event-driven simulation that shares no code with it.
+//! Each algorithm of the library has one rule under the library's name.
+//! The papers are cited at the heads of the files in `mpi-core/coll/src/algo`.
+//! All ranks start together, combining data costs nothing, and there is no contention, so the
+//! durations are optimistic estimates of software.
+//! Module `rule` has the cost of a message, also for the schedules of
+//! [`ALGORITHMS`](super::ALGORITHMS).
+//! If all ranks do the same at the same time, one rank is simulated ([`alike`]), else all ranks.
+//! A test compares every rule with an event-driven simulation that has no code in common with it.
 
 use super::Network;
 use super::rule::Rank;
 use crate::virtual_time::Time;
 
-/// A software collective of the library.
+/// A software collective of the library, with one algorithm.
 #[derive(Debug, Clone, Copy)]
 pub struct Collective {
     /// The operation, as the library names it.
     pub call: &'static str,
-    /// The algorithm.
+    /// The algorithm, as the library names it.
     pub algorithm: &'static str,
     time: fn(&Network, u64, u64) -> Time,
 }
@@ -24,9 +27,11 @@ impl Collective {
     /// Maximum number of ranks that are simulated.
     pub const MOST_RANKS: u64 = 1 << 20;
 
-    /// Returns the time from the start until the last rank is complete, for `ranks` ranks, with `bytes` of data (at each rank, or per pair of ranks).
+    /// Returns the time from the start until the last of `ranks` ranks has completed.
+    /// `bytes` is the data at each rank, or per pair of ranks.
     ///
-    /// A barrier's messages have the network's length. For more than [`MOST_RANKS`](Self::MOST_RANKS) ranks, returns the maximum `Time`.
+    /// A barrier's messages have the network's message length.
+    /// For more than [`MOST_RANKS`](Self::MOST_RANKS) ranks, returns the maximum `Time`.
     pub fn time(&self, network: Network, ranks: u64, bytes: u64) -> Time {
         match ranks {
             0 | 1 => Time::ZERO,
@@ -36,7 +41,7 @@ impl Collective {
     }
 }
 
-/// The barriers.
+/// The barrier algorithms of the library.
 pub const BARRIERS: &[Collective] = &[
     rule("barrier", "dissemination", |net, ranks, _| {
         alike(net, repeated(net.bytes, rounds(ranks)))
@@ -58,7 +63,7 @@ pub const BARRIERS: &[Collective] = &[
     }),
 ];
 
-/// The other collectives.
+/// The other collective algorithms of the library.
 pub const COLLECTIVES: &[Collective] = &[
     rule("bcast", "binomial", |net, ranks, bytes| {
         let mut all = Tree::new(net, ranks);
@@ -66,7 +71,7 @@ pub const COLLECTIVES: &[Collective] = &[
         all.last()
     }),
     rule("bcast", "chain", |net, ranks, bytes| {
-        // With the best segment size among the powers of two fractions of the whole.
+        // The segment size is the best among the message length divided by powers of two.
         let sizes = (0..=bytes.max(1).ilog2()).map(|bits| bytes.max(1) >> bits);
         sizes
             .map(|size| chain(net, ranks, bytes, size))
@@ -117,7 +122,7 @@ pub const COLLECTIVES: &[Collective] = &[
                 net,
                 std::iter::once(bytes).chain(repeated(2 * bytes, ranks / 2 - 1)),
             ),
-            // With an odd number of ranks one has no partner, so the library uses the ring.
+            // With an odd number of ranks one rank has no partner, so the library uses the ring.
             _ => alike(net, repeated(bytes, ranks - 1)),
         },
     ),
@@ -134,7 +139,9 @@ pub const COLLECTIVES: &[Collective] = &[
         alike(net, repeated(bytes, ranks - 1))
     }),
     rule("alltoall", "linear", |net, ranks, bytes| {
-        // All messages are sent first, then received; the others' messages arrive when this rank's own would.
+        // All messages are sent first and then received.
+        // All ranks do the same, so the messages of other ranks arrive when this rank's own
+        // messages would.
         let mut rank = Rank::default();
         let there: Vec<_> = (1..ranks).map(|_| rank.send(net, bytes)).collect();
         for there in there {
@@ -182,7 +189,7 @@ const fn rule(
 }
 
 /// Returns the time of rounds in which every rank sends and receives one message of these lengths.
-/// All ranks send at the same time, so one rank is simulated, which receives each message as if it had sent it itself.
+/// All ranks send at the same time, so one rank is simulated, which receives its own messages.
 fn alike(net: &Network, rounds: impl IntoIterator<Item = u64>) -> Time {
     let mut rank = Rank::default();
     for bytes in rounds {
@@ -195,8 +202,10 @@ fn alike(net: &Network, rounds: impl IntoIterator<Item = u64>) -> Time {
 /// Maximum number of ranks of a ring that is simulated message by message.
 const WHOLE_RING: usize = 1024;
 
-/// A ring among ranks that do not start together. With more ranks than [`WHOLE_RING`] all are assumed to start when the last one can:
-/// the block of that rank passes through the whole ring in any case, and in no known case do the ranks complete later.
+/// Returns the time of a ring among ranks that do not start together.
+/// With more than [`WHOLE_RING`] ranks, all are assumed to start when the last rank can start:
+/// the block of that rank passes through the whole ring in any case.
+/// In no known case does this assumption change the time.
 fn ring_after(net: &Network, ranks: &mut [Rank], bytes: u64) -> Time {
     let count = ranks.len();
     if count > WHOLE_RING {
@@ -216,8 +225,9 @@ fn repeated(bytes: u64, count: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |_| bytes)
 }
 
-/// Returns the time of `exchanges` (bit and bytes) among the largest power of two of the ranks; partners' numbers differ in that bit.
-/// The remaining ranks send `fold_in` to a partner before and receive `fold_out` from it after.
+/// Returns the time of `exchanges` (bit and bytes) among the largest power of two of the ranks.
+/// Partners' numbers differ in that bit. Each remaining rank sends `fold_in` bytes to a partner
+/// before the exchanges and receives `fold_out` bytes from it afterwards.
 fn folded(
     net: &Network,
     ranks: u64,
@@ -245,12 +255,12 @@ fn folded(
     last(&core).max(last(&beyond))
 }
 
-/// Returns the exchanges of recursive doubling.
+/// Returns the exchanges of recursive doubling as pairs of bit and bytes.
 fn doubling(ranks: u64, bytes: impl Fn(u32) -> u64) -> Vec<(u32, u64)> {
     (0..ranks.ilog2()).map(|bit| (bit, bytes(bit))).collect()
 }
 
-/// Returns the exchanges of recursive halving: half of the bytes, a quarter, and so on.
+/// Returns the exchanges of recursive halving: half of the bytes, then a quarter, and so on.
 fn halving(ranks: u64, bytes: u64) -> Vec<(u32, u64)> {
     doubling(ranks, |bit| bytes.div_ceil(2 << bit))
 }
@@ -265,8 +275,9 @@ fn linear(net: &Network, ranks: u64, bytes: u64) -> Time {
     root.now
 }
 
-/// Returns the time of a pipeline of segments from rank to rank; each rank receives a segment and forwards it before the next.
-/// All inner ranks do the same, so the spacing of segments is that of one such rank.
+/// Returns the time of a pipeline in which each rank receives a segment and forwards it before it
+/// receives the next one.
+/// All inner ranks do the same, so segments are spaced as one inner rank spaces them.
 fn chain(net: &Network, ranks: u64, bytes: u64, size: u64) -> Time {
     let segments = bytes.div_ceil(size).max(1);
     let hop = alike(net, [size]);
@@ -278,7 +289,7 @@ fn chain(net: &Network, ranks: u64, bytes: u64, size: u64) -> Time {
     times(hop, ranks - 1) + times(apart, segments - 1)
 }
 
-/// The ranks of a binomial tree: the parent of a rank is the rank with its lowest set bit cleared.
+/// The ranks of a binomial tree; a rank's parent is the rank with the lowest set bit cleared.
 struct Tree<'n> {
     net: &'n Network,
     ranks: Vec<Rank>,
@@ -292,7 +303,8 @@ impl<'n> Tree<'n> {
         }
     }
 
-    /// Returns the children of a rank, the smallest subtree first, each with the number of ranks in its subtree.
+    /// Returns the children of a rank, smallest subtree first,
+    /// each with its subtree's number of ranks.
     fn children(&self, rank: usize) -> impl DoubleEndedIterator<Item = (usize, u64)> + use<> {
         let all = self.ranks.len();
         let below = match rank {
@@ -309,7 +321,8 @@ impl<'n> Tree<'n> {
         })
     }
 
-    /// Every rank receives from its children, in order of arrival, and sends to its parent; `bytes` gives the length for a number of ranks.
+    /// Every rank receives from its children, in order of arrival, and sends to its parent.
+    /// `bytes` gives the message length for a number of ranks.
     fn up(&mut self, bytes: impl Fn(u64) -> u64) {
         let mut there = vec![Time::ZERO; self.ranks.len()];
         let mut coming = Vec::new();
@@ -333,7 +346,8 @@ impl<'n> Tree<'n> {
         }
     }
 
-    /// Every rank receives from its parent and sends to its children, the largest subtree first; `bytes` gives the length for a number of ranks.
+    /// Every rank receives from its parent and sends to its children, largest subtree first.
+    /// `bytes` gives the message length for a number of ranks.
     fn down(&mut self, bytes: impl Fn(u64) -> u64) {
         let mut there = vec![(Time::ZERO, 0); self.ranks.len()];
         for rank in 0..self.ranks.len() {
@@ -355,12 +369,12 @@ impl<'n> Tree<'n> {
     }
 }
 
-/// Returns the time at which the last rank is complete.
+/// Returns the time at which the last rank completes.
 fn last(ranks: &[Rank]) -> Time {
     ranks.iter().map(|rank| rank.now).max().unwrap_or_default()
 }
 
-/// ceil(log2 n).
+/// Returns ceil(log2 n), the number of rounds for `n` ranks.
 fn rounds(ranks: u64) -> u64 {
     ranks.next_power_of_two().ilog2().into()
 }

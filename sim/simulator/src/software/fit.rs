@@ -1,39 +1,42 @@
 //! Fit of a network's LogGP parameters to measurements of `mpi-bench`.
 //!
-//! Two measurements between two ranks are enough: `latency`, one way of a ping-pong by size, and `rate`, messages per second of a sender.
+//! Two measurements between two ranks are enough: `latency` (one way of a ping-pong, by size) and
+//! `rate` (messages per second of a sender, by size).
 //!
-//! * A ping-pong of m bytes takes `T(m) = L + 2 o + (m-1) G` one way. `G` is the slope and `T(1)` the value at one byte of the straight line
-//!   through the measured points with least squares of relative errors, so that short messages count as much as long ones.
-//! * A sender that only sends starts one message every `g`.
-//! * A ping-pong does not separate `L` and `o`. A sender is busy for `o` of each `g`, so `o <= g`, and the fit sets `o = g`;
-//!   the rest of `T(1)` is `L`.
+//! * A ping-pong of m bytes takes `T(m) = L + 2 o + (m-1) G` one way.
+//!   A straight line is fitted to the measured points by least squares of relative errors,
+//!   so that short messages count as much as long ones.
+//!   `G` is the slope of the line, and `T(1)` its value at one byte.
+//! * A rank that only sends starts one message every `g`.
+//! * A ping-pong does not separate `L` and `o`. A sender is busy for `o` of each `g`, so `o <= g`.
+//!   The fit sets `o = g`, and `L` to the remaining part of `T(1)`.
 
 use super::Network;
 use crate::virtual_time::Time;
 use std::fmt;
 
-/// A measurement at one size, in the benchmark's unit: microseconds, or thousands of messages per second.
+/// A measured value at one message size: microseconds, or thousands of messages per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// The message's bytes.
+    /// The message size in bytes.
     pub bytes: u64,
-    /// The measured value.
+    /// The measured time or rate.
     pub figure: f64,
 }
 
-/// The reason why nothing can be fitted.
+/// The reason why no network can be fitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadFit {
-    /// A straight line needs two sizes.
+    /// The points have fewer than two sizes, which a straight line needs.
     TooFewSizes {
-        /// The number of sizes given.
+        /// The number of distinct sizes given.
         sizes: usize,
     },
     /// No positive message rate was measured.
     NoRate,
-    /// A time or rate that is not positive.
+    /// A measured time or rate is not positive.
     NotPositive {
-        /// Its message size.
+        /// The message size of that measurement.
         bytes: u64,
     },
 }
@@ -56,7 +59,8 @@ impl fmt::Display for BadFit {
 
 impl std::error::Error for BadFit {}
 
-/// Returns the network with these ping-pong times and message rates; only the rate of the shortest messages is used.
+/// Fits a network to ping-pong times and message rates; only the rate of the shortest messages
+/// is used.
 pub fn fit(latency: &[Point], rate: &[Point]) -> Result<Network, BadFit> {
     if let Some(bad) = latency
         .iter()
@@ -81,7 +85,7 @@ pub fn fit(latency: &[Point], rate: &[Point]) -> Result<Network, BadFit> {
     })
 }
 
-/// Returns the value at one byte and the slope per further byte, weighted by relative errors.
+/// Returns the line's value at one byte and its slope per further byte, by relative errors.
 fn line(points: &[Point]) -> Result<(f64, f64), BadFit> {
     let mut sums = [0.0; 5];
     for point in points {
@@ -94,7 +98,7 @@ fn line(points: &[Point]) -> Result<(f64, f64), BadFit> {
     }
     let [w, x, xx, y, xy] = sums;
     let determinant = w * xx - x * x;
-    // For one size only, or none, the determinant is zero up to rounding.
+    // With fewer than two distinct sizes the determinant is zero up to rounding.
     if determinant <= 1e-9 * w * xx || !determinant.is_finite() {
         return Err(BadFit::TooFewSizes {
             sizes: points.len().min(1),

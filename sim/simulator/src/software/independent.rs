@@ -1,7 +1,9 @@
-//! An event-driven simulation of LogGP, and every collective as the messages of its ranks, against which the rules are tested.
+//! A second simulation of LogGP, against which the rules are tested: it is event-driven, and every
+//! collective is the list of its ranks' messages.
 //!
-//! It shares no code with `rule` or `collectives`: each event checks one rank's clocks and either performs its next operation or reschedules
-//! itself to when that is possible, as the main loop of LogGOPSim does.
+//! The simulation shares no code with `rule` or `collectives`. Each event checks one rank's clocks.
+//! It performs the rank's next operation, or reschedules itself to the time at which that is
+//! possible, like the main loop of LogGOPSim.
 
 use super::{ALGORITHMS, BARRIERS, COLLECTIVES, Collective, Network};
 use crate::virtual_time::Time;
@@ -11,12 +13,12 @@ use std::collections::BinaryHeap;
 #[derive(Clone)]
 enum Act {
     Send(usize, u64),
-    /// Receives from all of these, in order of arrival.
+    /// Receives one message from each of these ranks, in order of arrival.
     Receive(Vec<usize>),
 }
 use Act::{Receive, Send};
 
-/// Returns the time at which the last rank has completed its operations, in picoseconds.
+/// Returns the time in picoseconds at which the last rank has completed its operations.
 fn simulate(net: &Network, acts: &[Vec<Act>]) -> u64 {
     let [l, o, g, big_g] = [net.latency, net.overhead, net.gap, net.byte_gap].map(|time| time.ps());
     let train = |bytes: u64| big_g * bytes.saturating_sub(1);
@@ -53,7 +55,8 @@ fn simulate(net: &Network, acts: &[Vec<Act>]) -> u64 {
                     events.push(Reverse((now, rank)));
                     continue;
                 }
-                // The earliest message of an expected sender; messages of one sender in the order of sending.
+                // Takes the earliest message of an expected sender;
+                // messages of one sender stay in order.
                 let found = inbox[rank]
                     .iter()
                     .enumerate()
@@ -156,7 +159,7 @@ fn folded(rank: usize, ranks: usize, bytes: [u64; 2], exchanges: &[(usize, u64)]
     acts
 }
 
-/// Returns the operations of one rank.
+/// Returns the operations of one rank in this collective.
 fn acts(what: (&str, &str), rank: usize, ranks: usize, bytes: u64) -> Vec<Act> {
     let far = doublings(ranks);
     let exchanges = |bytes: &dyn Fn(usize) -> u64| -> Vec<_> {
@@ -246,7 +249,7 @@ fn acts(what: (&str, &str), rank: usize, ranks: usize, bytes: u64) -> Vec<Act> {
     }
 }
 
-/// A chain, with the best of its segment sizes.
+/// Returns the time of a chain with the best of its segment sizes.
 fn chain(net: &Network, ranks: usize, bytes: u64) -> u64 {
     let whole = bytes.max(1);
     let sizes = (0..=whole.ilog2()).map(|bits| whole >> bits);
@@ -268,7 +271,7 @@ fn chain(net: &Network, ranks: usize, bytes: u64) -> u64 {
 const NETWORKS: [Network; 3] = [
     Network::LOGGOPSIM,
     Network::HDR,
-    // A gap that is longer than everything else.
+    // A network whose gap is longer than all other times.
     Network {
         latency: Time::from_ns(300),
         overhead: Time::from_ns(50),
@@ -315,7 +318,7 @@ fn every_rule_takes_what_its_messages_take() {
     }
 }
 
-/// `hwbarr scale` and `hwbarr run` report the same for the same barrier.
+/// `hwbarr scale` and `hwbarr run` report the same time for the same barrier.
 #[test]
 fn a_barrier_takes_as_long_by_its_rule_as_by_its_schedule() {
     let pairs = [

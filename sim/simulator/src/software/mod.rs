@@ -9,10 +9,12 @@
 //! * LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995): each byte of a message after its first takes
 //!   a further `G` at the network interface.
 //!
-//! LogP is LogGP with `G = 0`, so there is one rule for both, in the form of the simulator LogGOPSim (module `rule`).
-//! The rule starts from the times at which the nodes enter, so that a comparison with a hardware run uses the same arrivals.
+//! LogP is LogGP with `G = 0`, so one rule covers both, in the form of the simulator LogGOPSim
+//! (module `rule`).
+//! The rule starts from the times at which the nodes enter,
+//! so a comparison with a hardware run uses the same arrivals.
 //!
-//! [`Collective`] does the same for the library's own algorithms, for larger numbers of ranks,
+//! [`Collective`] evaluates the library's own algorithms, for larger numbers of ranks,
 //! and [`fit()`] fits a network's parameters to measurements.
 //!
 //! The models are optimistic for software: no contention, no unexpected message, no operating system.
@@ -34,24 +36,26 @@ use crate::virtual_time::{Distribution, Time};
 use rule::Rank;
 use std::fmt;
 
-/// The cost of a message.
+/// The parameters of the LogGP model, and the message length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     /// `L`: latency, the time that a message is in flight.
     pub latency: Time,
     /// `o`: overhead, the time that a send or a receive occupies the processor.
     pub overhead: Time,
-    /// `g`: gap, the minimum interval between the starts of two sends of one processor, and of two receives.
+    /// `g`: gap, the minimum interval between the starts of two sends, or two receives,
+    /// of a processor.
     pub gap: Time,
-    /// `G`: gap per byte after the first.
+    /// `G`: gap per byte, the time for each byte after the first.
     pub byte_gap: Time,
-    /// Message length.
+    /// Length of a message in bytes.
     pub bytes: u64,
 }
 
 impl Network {
-    /// The default network of the simulator LogGOPSim (file `simulator.ggo` of spcl/LogGOPSim: L 2500, o 1500, g 1000 and
-    /// G 6 nanoseconds), with messages of 64 bytes, which is one cache line for the envelope.
+    /// The default network of the simulator LogGOPSim (file `simulator.ggo` of spcl/LogGOPSim):
+    /// L 2500, o 1500, g 1000 and G 6 nanoseconds.
+    /// Messages have 64 bytes, one cache line for the envelope.
     pub const LOGGOPSIM: Self = Self {
         latency: Time::from_ns(2500),
         overhead: Time::from_ns(1500),
@@ -60,8 +64,10 @@ impl Network {
         bytes: 64,
     };
 
-    /// A current cluster: InfiniBand HDR. L is the "sub 0.6 us" of the product brief of the ConnectX-6 adapter, G is its 200 Gb/s;
-    /// o and g of 0.2 us, five million messages per second of one process, are assumed, so that a message takes 1.0 us in all.
+    /// A current cluster with InfiniBand HDR. L is the "sub 0.6 us" of the product brief of the
+    /// ConnectX-6 adapter, and G is its 200 Gb/s.
+    /// The values o and g of 0.2 us (five million messages per second of one process) are assumed,
+    /// so a message takes 1.0 us in total.
     pub const HDR: Self = Self {
         latency: Time::from_ns(600),
         overhead: Time::from_ns(200),
@@ -70,7 +76,7 @@ impl Network {
         bytes: 64,
     };
 
-    /// The named networks, the current one first: name, description, parameters.
+    /// The named networks as name, description and parameters; the current network is first.
     pub const NAMED: [(&str, &str, Self); 2] = [
         ("hdr", "a cluster of today, InfiniBand HDR", Self::HDR),
         (
@@ -80,7 +86,7 @@ impl Network {
         ),
     ];
 
-    /// Returns the parameters alone, without a name.
+    /// Returns a printable form of the parameters, without a name.
     pub fn parameters(&self) -> impl fmt::Display + use<> {
         let Self {
             latency,
@@ -92,7 +98,7 @@ impl Network {
         format!("L {latency}, o {overhead}, g {gap}, G {byte_gap} for each byte after the first")
     }
 
-    /// Returns this network's name, if it has one, whatever its message length.
+    /// Returns the name of a network with these parameters; the message length may differ.
     pub fn name(&self) -> Option<&'static str> {
         let found = Self::NAMED.iter().find(|(.., named)| {
             Self {
@@ -103,7 +109,7 @@ impl Network {
         found.map(|(name, ..)| *name)
     }
 
-    /// Returns the network as a model sees it.
+    /// Returns the network as this model sees it; for LogP the gap per byte is zero.
     pub fn seen_by(self, model: Model) -> Self {
         match model {
             Model::LogP => Self {
@@ -114,7 +120,7 @@ impl Network {
         }
     }
 
-    /// Returns the time at which each node leaves, if each enters at its time of `entries`.
+    /// Returns the time at which each node leaves, if node `i` enters at `entries[i]`.
     pub fn leave_times(&self, schedule: &Schedule, entries: &[Time]) -> Vec<Time> {
         let mut ranks: Vec<_> = entries.iter().copied().map(Rank::starting).collect();
         let mut arrivals = vec![Time::ZERO; schedule.messages()];
@@ -125,7 +131,7 @@ impl Network {
                     arrivals[message] = ranks[node].send(self, self.bytes);
                 }
                 Operation::Receive(messages) => {
-                    // In order of arrival, from any node.
+                    // Messages are received in order of arrival, from any node.
                     waiting.clear();
                     waiting.extend(messages.iter().map(|&message| arrivals[message]));
                     waiting.sort_unstable();
@@ -138,7 +144,7 @@ impl Network {
         ranks.into_iter().map(|rank| rank.now).collect()
     }
 
-    /// Returns the times from the last entry of each barrier until every node has left.
+    /// Returns for each barrier the time from the last entry until every node has left.
     pub fn latencies(&self, schedule: &Schedule, barriers: &[Vec<Time>]) -> Distribution {
         let last = |times: &[Time]| times.iter().copied().max().unwrap_or_default();
         let latency =
@@ -170,12 +176,12 @@ impl fmt::Display for Network {
     }
 }
 
-/// A cost model.
+/// A cost model for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
-    /// Messages have no length.
+    /// The model in which the message length has no influence.
     LogP,
-    /// Messages have a length.
+    /// The model in which each byte of a message takes time.
     LogGP,
 }
 

@@ -1,6 +1,6 @@
-//! A barrier as a schedule of messages, in an order in which it can be evaluated in one pass.
+//! A barrier as a schedule of messages: operations in an order that can be evaluated in one pass.
 //!
-//! The dependencies between messages do not depend on their times, so the order is computed once for all arrivals.
+//! The dependencies between messages do not depend on times, so one order serves all arrivals.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -8,18 +8,18 @@ use std::fmt;
 /// A node's next operation, as an algorithm defines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Act {
-    /// Sends a message to this node.
+    /// Send a message to this node.
     Send(usize),
-    /// Receives a message from each of these nodes, in any order.
+    /// Receive one message from each of these nodes, in any order.
     Receive(Vec<usize>),
 }
 
-/// A node's next operation, with messages by number.
+/// A node's next operation, with messages identified by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation<'s> {
-    /// Sends this message.
+    /// Send the message with this number.
     Send(usize),
-    /// Receives these messages.
+    /// Receive the messages with these numbers.
     Receive(&'s [usize]),
 }
 
@@ -36,7 +36,7 @@ pub struct Schedule {
     messages: usize,
 }
 
-/// Nodes that wait for messages that no node will send.
+/// The error for a schedule in which nodes wait for messages that no node sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadSchedule {
     /// The waiting nodes.
@@ -59,7 +59,7 @@ impl Schedule {
     /// Numbers the messages and orders the operations; each node's own order is kept.
     pub(super) fn new(acts: Vec<Vec<Act>>) -> Result<Self, BadSchedule> {
         let mut acts: Vec<VecDeque<Act>> = acts.into_iter().map(VecDeque::from).collect();
-        // Messages between two nodes arrive in order.
+        // Messages between the same two nodes arrive in order.
         let mut sent: HashMap<(usize, usize), VecDeque<usize>> = HashMap::new();
         let (mut operations, mut messages) = (Vec::new(), 0);
         loop {
@@ -109,7 +109,7 @@ impl Schedule {
         self.messages
     }
 
-    /// Returns every operation with its node.
+    /// Returns every operation with the node that performs it, in the order of evaluation.
     pub fn in_order(&self) -> impl Iterator<Item = (usize, Operation<'_>)> {
         self.operations.iter().map(|(node, stored)| {
             let operation = match stored {

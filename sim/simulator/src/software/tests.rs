@@ -1,4 +1,4 @@
-//! The guarantees of the software barriers and of the cost models.
+//! Tests of the guarantees of the software barriers and of the cost models.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn schedule(name: &str, nodes: usize) -> Schedule {
     found.expect(name).schedule(nodes).expect("a schedule")
 }
 
-/// Returns the time until all nodes have left if all enter at once, in nanoseconds.
+/// Returns the time in nanoseconds until all nodes have left, if all enter at once.
 fn together(name: &str, nodes: usize, network: Network) -> u64 {
     let barrier = vec![Time::ZERO; nodes];
     network
@@ -45,14 +45,16 @@ fn dissemination_takes_a_latency_and_two_overheads_for_each_doubling() {
 #[test]
 fn the_butterfly_is_as_fast_for_powers_of_two_and_folds_the_rest_in() {
     assert_eq!(together("butterfly", 64, log_p()), 6 * 5500);
-    // One message in before and one out after the five rounds of 32 nodes.
+    // The 28 extra nodes add one message before and one after the five rounds of 32 nodes.
     assert_eq!(together("butterfly", 60, log_p()), 7 * 5500);
 }
 
 #[test]
 fn the_central_counter_costs_two_overheads_for_each_node() {
-    // The first message to the root takes o + L to arrive and o to receive, each further one o. Then the root sends to each node in turn,
-    // and the last of these messages takes L to arrive and o to receive.
+    // The first message to the root takes o + L to arrive and o to receive,
+    // each further message one o.
+    // Then the root sends to each node in turn.
+    // The last of these messages takes L to arrive and o to receive.
     for nodes in [2u64, 10, 60] {
         let expected = 1500 + 2500 + (nodes - 1) * 1500 * 2 + 2500 + 1500;
         assert_eq!(
@@ -104,7 +106,8 @@ proptest! {
         late in any::<prop::sample::Index>(),
     ) {
         let mut entries: Vec<_> = entries.into_iter().map(Time::from_ns).collect();
-        // So late that everything else is over: only messages that follow from its entry can hold the others back.
+        // The last node enters after all other messages have arrived,
+        // so only messages that follow from its entry can delay the other nodes.
         let last = Time::from_ns(10_000_000);
         *late.get_mut(&mut entries) = last;
         for algorithm in ALGORITHMS {

@@ -6,10 +6,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// How long a node computes before it enters the next barrier.
+/// The distribution of a node's computing time before the next barrier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrivals {
-    /// No computation: every node enters the next barrier immediately after it has left the last.
+    /// No computing time: a node enters the next barrier as soon as it has left the last one.
     Together,
     /// Uniformly distributed from 0 to this time.
     Uniform(Time),
@@ -17,16 +17,16 @@ pub enum Arrivals {
     Exponential(Time),
     /// Normally distributed, truncated at zero.
     Normal {
-        /// The mean.
+        /// The mean of the distribution.
         mean: Time,
-        /// Its standard deviation.
+        /// The standard deviation of the distribution.
         deviation: Time,
     },
-    /// The last node computes this long, the others not at all.
+    /// The last node computes for this time, all other nodes do not compute.
     OneLate(Time),
-    /// The first node does not compute, the others this long.
+    /// The first node does not compute, all other nodes compute for this time.
     OneEarly(Time),
-    /// From a table: a row per barrier and a column per node, both repeated as needed.
+    /// From a table with a row per barrier and a column per node; both are repeated if too few.
     Table(Table),
 }
 
@@ -38,7 +38,7 @@ pub struct Table {
 }
 
 impl Arrivals {
-    /// Returns how long `node` of `nodes` computes before barrier `barrier`.
+    /// Returns the computing time of `node` of `nodes` nodes before barrier `barrier`.
     pub(super) fn sample(
         &self,
         random: &mut Random,
@@ -49,7 +49,7 @@ impl Arrivals {
         match self {
             Self::Together => Time::ZERO,
             Self::Uniform(spread) => spread.scaled(random.unit()),
-            // The inverse of the distribution function; `1 - u` is never zero.
+            // The inverse of the distribution function; the argument `1 - u` is never zero.
             Self::Exponential(mean) => mean.scaled(-(1.0 - random.unit()).ln()),
             Self::Normal { mean, deviation } => mean.plus_scaled(*deviation, random.normal()),
             Self::OneLate(late) if node + 1 == nodes => *late,
@@ -61,7 +61,7 @@ impl Arrivals {
 }
 
 impl Table {
-    /// Parses the text of a file called `name`.
+    /// Parses the text of the file `name`.
     pub fn parse(name: &str, text: &str) -> Result<Self, BadArrivals> {
         let mut rows = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -117,21 +117,21 @@ pub enum BadArrivals {
     Word(String),
     /// The file cannot be read.
     File {
-        /// Its name.
+        /// The file's name.
         name: String,
-        /// The system's error.
+        /// The error that the system reported.
         reason: String,
     },
     /// A line of the file contains something other than times.
     Line {
         /// The file's name.
         name: String,
-        /// The line, counted from 1.
+        /// The line's number, counted from 1.
         line: usize,
-        /// The error.
+        /// The error in the line.
         reason: String,
     },
-    /// The file contains no time.
+    /// The file with this name contains no time.
     Empty(String),
 }
 

@@ -9,10 +9,10 @@ use std::str::FromStr;
 pub enum Protocol {
     /// Each barrier changes the level once.
     Toggle,
-    /// Each barrier goes from this idle level to the other and back
+    /// Each barrier goes from the idle level `rest` to the other level and back
     /// ([`ReturningBarrier`](barrier_driver::ReturningBarrier)).
     Returning {
-        /// The idle level.
+        /// The level of the idle wires.
         rest: PinState,
     },
 }
@@ -31,7 +31,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// The text that names no protocol.
+/// The error for a text that names no protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadProtocol(String);
 

@@ -1,9 +1,9 @@
 //! The simulated machine of a node, as the node's program sees it.
 //!
-//! The program is ordinary sequential code and runs the real driver.
-//! It is a coroutine: a port access, a fence or a computation suspends it, and the world resumes it when that
-//! virtual time has passed.
-//! So sixty nodes need one thread and no locks, and a run has only one order of events.
+//! The program is ordinary sequential code and uses the real driver.
+//! The program is a coroutine: a port access, a fence or a computation suspends the program,
+//! and the world resumes it when that virtual time has passed.
+//! So sixty nodes need one thread and no locks, and all events of a run have a fixed order.
 
 use super::Time;
 use corosensei::Yielder;
@@ -18,22 +18,22 @@ use std::time::Duration;
 /// A node's program.
 pub type Program = Box<dyn FnOnce(&Host<'_>)>;
 
-/// What a program waits for.
+/// A request of a program to the world; most requests suspend the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Request {
     /// A write access that drives this level at its end.
     Write { line: usize, high: bool },
     /// A read access that samples the level at its end.
     Read { line: usize },
-    /// This amount of time.
+    /// Compute for this time.
     Compute(Time),
-    /// A change at the input, or this time.
+    /// Wait for a change at the input, at most until this time.
     Watch { until: Option<Time> },
-    /// All other nodes.
+    /// Wait until all nodes have entered the fence.
     Fence,
-    /// Nothing: the program enters the barrier.
+    /// Report that the program enters the barrier; does not suspend.
     Enter,
-    /// Nothing: the program has left the barrier.
+    /// Report that the program has left the barrier; does not suspend.
     Leave,
 }
 
@@ -42,9 +42,9 @@ pub(super) enum Request {
 pub(super) enum Answer {
     /// The request is complete.
     Done,
-    /// The level that was sampled.
+    /// The level that the read sampled.
     Level(bool),
-    /// Not every node entered the fence.
+    /// The fence failed, because a node has not entered it and never will.
     FenceFailed,
 }
 
@@ -53,11 +53,11 @@ pub(super) enum Answer {
 pub(super) struct Shared {
     /// The time of the present event.
     pub now: Cell<Time>,
-    /// Nodes that have died.
+    /// The nodes that have died.
     pub dead: RefCell<BTreeSet<usize>>,
-    /// The world has ended, and the remaining programs are being unwound.
+    /// True once the world has ended and the remaining programs are being unwound.
     pub over: Cell<bool>,
-    /// The errors that nodes reported in each agreement so far, by number of the agreement.
+    /// The errors that nodes reported in each agreement, indexed by the agreement's number.
     complaints: RefCell<Vec<Vec<Disagreement>>>,
 }
 
@@ -96,33 +96,35 @@ impl<'y> Host<'y> {
         self.nodes
     }
 
-    /// Returns the virtual time.
+    /// Returns the present virtual time.
     pub fn now(&self) -> Time {
         self.shared.now.get()
     }
 
-    /// Returns the virtual time in the driver's type.
+    /// Returns the present virtual time in the driver's type.
     pub fn elapsed(&self) -> Duration {
         Duration::from_nanos(self.now().ns())
     }
 
-    /// Returns the two pins of the node's port, of version 1.
+    /// Returns the outward and the inward pin of a port of version 1.
     pub fn pins(&self) -> (Pin<'_>, Pin<'_>) {
         (self.pin(0), self.pin(0))
     }
 
-    /// Returns a line of the node's port, outward or inward by its use; for the numbers see `fpga_model::channels`.
+    /// Returns one line of the node's port; an outward and an inward line have the same number.
+    /// For the numbers see `fpga_model::channels`.
     pub fn pin(&self, line: usize) -> Pin<'_> {
         Pin { host: self, line }
     }
 
-    /// Computes for this time.
+    /// Suspends the program for this computing time.
     pub fn compute(&self, time: Time) {
         self.ask(Request::Compute(time));
     }
 
-    /// Between two polls: assumes reads without a gap between them, and skips those that would sample the same level as the last one,
-    /// until the level at the connector changes or for at most `limit`.
+    /// Polls the input: waits until the level at the connector changes, or for at most `limit`.
+    /// Reads are assumed to follow each other without gaps;
+    /// reads of an unchanged level are skipped.
     pub fn watch(&self, limit: Option<Time>) {
         let until = limit.map(|limit| self.now() + limit);
         self.ask(Request::Watch { until });
@@ -138,7 +140,7 @@ impl<'y> Host<'y> {
         self.ask(Request::Leave);
     }
 
-    /// A software barrier of all nodes.
+    /// Enters a software barrier of all nodes, and returns when all nodes have entered.
     pub fn fence(&self) -> Result<(), FenceFailed> {
         match self.ask(Request::Fence) {
             Some(Answer::FenceFailed) => Err(FenceFailed {
@@ -148,7 +150,8 @@ impl<'y> Host<'y> {
         }
     }
 
-    /// Returns `mine` if the step succeeded at every node; else all nodes return the message of the first node that reported an error.
+    /// Returns `mine` if the step succeeded at every node.
+    /// Otherwise all nodes return the message of the first node that reported an error.
     pub fn agree<T>(&self, mine: Result<T, String>) -> Result<T, Disagreement> {
         let number = self.agreements.get();
         self.agreements.set(number + 1);
@@ -177,23 +180,24 @@ impl<'y> Host<'y> {
         }
     }
 
-    /// Suspends the program; does nothing on a node that has died, whose program is being unwound.
+    /// Suspends the program until the world answers.
+    /// Does nothing on a node that has died, whose program is being unwound.
     fn ask(&self, request: Request) -> Option<Answer> {
         let gone = self.shared.over.get() || self.shared.dead.borrow().contains(&self.node);
         (!gone).then(|| self.yielder.suspend(request))
     }
 }
 
-/// The error of an agreement: at least one node reported an error.
+/// The error of an agreement in which at least one node reported an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disagreement {
-    /// The first node that reported one.
+    /// The first node that reported an error.
     pub node: usize,
-    /// Its message.
+    /// The message of that node.
     pub sentence: String,
 }
 
-/// Not every node entered a software fence.
+/// The error of a software fence that some node did not enter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FenceFailed {
     dead: Vec<usize>,
@@ -218,7 +222,7 @@ pub struct Pin<'h> {
     line: usize,
 }
 
-/// The port of a machine that has died.
+/// The error of an access to a port whose machine has died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Down;
 
@@ -263,7 +267,7 @@ impl InputPin for Pin<'_> {
     }
 }
 
-/// Pauses of the serial lines take virtual time.
+/// A delay in virtual time, for the pauses of the serial lines.
 pub struct Delay<'h>(pub &'h Host<'h>);
 
 impl DelayNs for Delay<'_> {

@@ -1,32 +1,36 @@
 //! The statistics of a run, computed by an observer.
 //!
-//! Barriers are distinguished by counting: the `k`th entry, arrival at a pin and return of a node belong to barrier `k`.
+//! Events belong to barriers by counting: the `k`th entry, arrival at a pin and return of each node
+//! belong to barrier `k`.
 
 use super::Time;
 use super::observe::{Observation, Observer};
 use super::stats::{Distribution, Phase, Summary};
 
-/// The times of the events that make up the latency of one barrier; zero until the event has happened.
+/// The times of the events that make up the latency of one barrier; zero before the event.
 #[derive(Debug, Clone, Default)]
 struct Passage {
     first_enter: Time,
     last_enter: Time,
-    /// The last arriver; below, the times at which its wire was seen idle, its level was at the connector, and its level was at its board.
+    /// The last node to enter. The next fields are times of this node:
+    /// wire seen idle, level at the connector, level at the board.
     last: usize,
     ready: Time,
     driven: Time,
     at_pin: Time,
-    /// The last arrival at the board that leads to the nodes.
+    /// Time of the last arrival at the root, whose output goes to the nodes.
     at_root: Time,
     released: Time,
-    /// Time between the release and the machine's previous edge.
+    /// Time between the release and the machine's previous clock edge.
     toggle: Time,
-    /// Time of the release at the last arriver's connector; below, of the read that sampled it, of that node's exit, and of the last node's exit.
+    /// Time of the release at the last arriver's connector.
+    /// The next fields are the times of the read that sampled it, of that node's exit,
+    /// and of the last node's exit.
     back: Time,
     read: Time,
     left: Time,
     last_left: Time,
-    /// The time at which each node has entered.
+    /// The time at which each node entered.
     entries: Vec<Time>,
 }
 
@@ -36,7 +40,7 @@ struct Count {
     left: usize,
 }
 
-/// Measures a run in which no fault disturbs the counting.
+/// An observer that measures latencies in a run in which no fault disturbs the counting.
 #[derive(Debug)]
 pub struct Meter {
     nodes: Vec<Count>,
@@ -70,10 +74,11 @@ impl Meter {
         passage.entries[node] = at;
     }
 
-    /// Returns the barrier that a node is in, if the node was the last to enter it.
+    /// Returns the barrier that `node` is in, if `node` was the last to enter that barrier.
     fn last(&mut self, node: usize) -> Option<&mut Passage> {
         let Count { entered, left } = self.nodes[node];
-        // Outside of barriers the driver opens or closes the wires; those accesses belong to no barrier.
+        // Accesses outside of barriers, in which the driver opens or closes the wires,
+        // are not counted.
         let passage = (entered > left).then(|| self.passages.get_mut(left))??;
         (passage.last == node).then_some(passage)
     }
@@ -128,7 +133,8 @@ impl Observer for Meter {
             Observation::Enter { node } => self.enter(at, node),
             Observation::Read { node } => {
                 if let Some(passage) = self.last(node) {
-                    // A read before the write checks that the wire is idle; after the release the last read is the one that sampled it.
+                    // A read before the write checks that the wire is idle.
+                    // After the release, the last read is the one that sampled the release.
                     if passage.driven == Time::ZERO {
                         passage.ready = at;
                     }
@@ -159,8 +165,8 @@ impl Observer for Meter {
                 }
             }
             Observation::Output { last_edge, .. } => {
-                // Only a barrier that a node is in can be released, and that is the latest one.
-                // A release before its last arrival is the return of the previous barrier.
+                // Only a barrier that a node is in can be released, which is the latest barrier.
+                // A release before the last arrival is the return of the previous barrier to idle.
                 if let Some(passage) = self.passages.last_mut()
                     && passage.at_pin != Time::ZERO
                     && passage.released == Time::ZERO

@@ -1,9 +1,9 @@
 //! Virtual time: a deterministic discrete-event simulation of nodes, ports, cables and the machine.
 //!
-//! Time is counted in picoseconds and moves from event to event, so a run depends only on its parameters
-//! and is the same on every machine, whatever its load.
-//! The driver is the real one ([`barrier_driver::ToggleBarrier`]) and the machine is the model;
-//! between them the simulation models when an access takes effect and how long a level travels.
+//! Time is counted in picoseconds and advances from event to event, so a run depends only on its
+//! parameters and is the same on every machine, whatever the load.
+//! The driver is the real driver ([`barrier_driver::ToggleBarrier`]), and the machine is the model.
+//! Between them the simulation models when an access takes effect and how long a level propagates.
 //!
 //! # A node's path through one barrier
 //!
@@ -13,8 +13,8 @@
 //! leave <--port read that samples the new level-- level at the connector <--pad, cable---------------+
 //! ```
 //!
-//! An access of the parallel port takes about a microsecond whatever the processor's speed, because it is a cycle of
-//! the ISA or LPC bus; a write takes effect, and a read samples, at its end.
+//! An access of the parallel port takes about a microsecond at any processor speed, because it is a
+//! cycle of the ISA or LPC bus. A write takes effect at the end of the access; a read samples then.
 //! The defaults are measured or documented values: port access 1.2 us (lirc's measurement and the Linux
 //! IO-Port-Programming mini-HOWTO give 1 to 1.56 us), 5 ns per metre of cable, 4.9 ns into and 4.3 ns out of the chip
 //! (nextpnr for iCE40 HX), 25.175 MHz.
@@ -63,29 +63,29 @@ pub struct Parameters {
     pub nodes: usize,
     /// Number of barriers of each node.
     pub barriers: usize,
-    /// How long the nodes compute between two barriers.
+    /// The distribution of the nodes' computing time between two barriers.
     pub arrivals: Arrivals,
-    /// Time until a written level appears at the connector.
+    /// Duration of a write access; the level is at the connector at its end.
     pub port_write: Time,
     /// Duration of a read access; the level is sampled at its end.
     pub port_read: Time,
-    /// Delay between the connector and the machine, one way.
+    /// Delay of the cable between the connector and the board, one way.
     pub cable: Time,
     /// Delay from the pin into the machine.
     pub pad_in: Time,
     /// Delay from the machine to the pin.
     pub pad_out: Time,
-    /// The machine's clock.
+    /// Frequency of the machine's clock, in hertz.
     pub clock_hz: u64,
-    /// Maximum additional duration of a port access, at random.
+    /// Maximum random extra duration of a port access.
     pub jitter: Time,
-    /// Duration of a software barrier, which the nodes need once, to open.
+    /// Duration of a software barrier, which the nodes need only when they open the barrier.
     pub fence: Time,
     /// Seed of the random numbers.
     pub seed: u64,
     /// Number of samples of a wire that must agree at the board, 1 to 256.
     pub filter: u16,
-    /// Number of reads of the port that must agree on a release.
+    /// Number of successive reads of the port that must agree on a release.
     pub reads: u8,
     /// The driver's barrier protocol.
     pub protocol: Protocol,
@@ -101,9 +101,11 @@ pub struct Parameters {
     pub fan_out: Time,
     /// Delay from the end of a node's cable through the receivers in front of the board's pads.
     pub receivers: Time,
-    /// Delay from driving a level onto a node's cable until its slow edge reaches the receiver's threshold, either way.
+    /// Delay of a slow edge, from driving a node's cable until the receiver's threshold,
+    /// either way.
     pub edge: Time,
-    /// As `edge`, from the board to a node; `None` if it is the same in both directions. It differs if the resistors at the two ends do.
+    /// As `edge`, but only from the board to a node; `None` if both directions have the same delay.
+    /// The directions differ if the resistors at the two ends do.
     pub edge_back: Option<Time>,
 }
 
@@ -111,7 +113,8 @@ impl Parameters {
     /// Delay per metre of cable.
     pub const CABLE_PER_METRE: Time = Time::from_ns(5);
 
-    /// The prototype's hardware with `nodes` nodes and 3 m of cable; without receivers and buffers, and with steep edges.
+    /// Returns the prototype's hardware with `nodes` nodes and 3 m of cable, without receivers and
+    /// buffers, and with steep edges.
     pub fn new(nodes: usize, barriers: usize) -> Self {
         Self {
             nodes,
@@ -140,7 +143,8 @@ impl Parameters {
         }
     }
 
-    /// Returns the parameters with the receivers, buffers and edges of the builders' circuit (`hdl/boards/WIRING.md`), for nodes of one board.
+    /// Returns the parameters with the receivers, buffers and edges of the circuit to be built
+    /// (`hdl/boards/WIRING.md`), for nodes of one board.
     pub fn in_circuit(self) -> Self {
         Self {
             receivers: Self::SCHMITT_INVERTERS,
@@ -150,12 +154,12 @@ impl Parameters {
         }
     }
 
-    /// Returns the delay of a slow edge on the way from the board to a node.
+    /// Returns the delay of a slow edge from the board to a node.
     pub fn edge_to_node(&self) -> Time {
         self.edge_back.unwrap_or(self.edge)
     }
 
-    /// Returns a node's numbers of lines to the board and from it.
+    /// Returns a node's numbers of lines: to the board, and from the board.
     pub fn lines(&self) -> [usize; 2] {
         match self.channels {
             0 => [1, 1],
@@ -163,18 +167,22 @@ impl Parameters {
         }
     }
 
-    /// Delay of a buffer that drives eight others, a 74LVC244A at 3.3 V: maximum by its data sheet.
+    /// Maximum delay of a buffer that drives eight others, by its data sheet: 74LVC244A at 3.3 V.
     pub const BUFFER: Time = Time::from_ns(6);
-    /// Delay of a buffer that drives eight cables, a 74HCT244 at 4.5 V: maximum by its data sheet.
+    /// Maximum delay of a buffer that drives eight cables, by its data sheet: 74HCT244 at 4.5 V.
     pub const CABLE_BUFFER: Time = Time::from_ns(22);
-    /// Delay of two Schmitt inverters in series, of a 74LVC14A at 3.3 V: at most 6.4 ns each, by its data sheet.
+    /// Delay of two Schmitt inverters in series, 74LVC14A at 3.3 V:
+    /// at most 6.4 ns each, by data sheet.
     pub const SCHMITT_INVERTERS: Time = Time::from_ps(12_800);
 
-    /// 0.69 RC of a series resistor of 47 ohms and a port's capacitor of 2.2 nF: half of the swing.
+    /// Delay until half of the swing, 0.69 RC, of a series resistor of 47 ohms with a capacitor of
+    /// 2.2 nF.
     pub const PORT_EDGE: Time = Time::from_ns(71);
 
-    /// Delay from one board's pin to the cables of its nodes: one buffer that drives eight, each of which drives eight cables.
-    /// With more nodes than one board has, their cables start after a trunk cable and the required number of buffer stages.
+    /// Delay from one board's pin to the cables of its nodes:
+    /// a buffer drives eight buffers, each of which drives eight cables.
+    /// With more nodes than one board has, the cables start after a trunk cable and the required
+    /// number of buffer stages.
     pub fn fan_out_to(nodes: usize, trunk: Time) -> Time {
         if nodes <= BOARD_PINS {
             return Self::BUFFER + Self::CABLE_BUFFER;
@@ -188,10 +196,10 @@ impl Parameters {
     }
 }
 
-/// The results of a run: its statistics, and if requested the record of every change at the machine's pins.
+/// The results of a run: its statistics, and the record of every pin change if requested.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Latencies, as a whole and by phase.
+    /// The latencies in total and by phase.
     pub summary: Summary,
     /// The waveform's events; empty if they were not recorded.
     pub record: Record,
@@ -208,7 +216,7 @@ pub enum RunError {
     Channels(BadSize),
     /// Cascaded boards were requested for version 2; they exist in version 1 only.
     ChannelsOnBoards,
-    /// A read takes no time, so no poll can be selected as the one that samples the release.
+    /// A read takes no time, so every number of polls would fit before a release.
     InstantRead,
     /// The machine has no clock.
     NoClock,
@@ -216,14 +224,14 @@ pub enum RunError {
     Stack(std::io::ErrorKind),
     /// A node's program failed.
     Node {
-        /// The node.
+        /// The node whose program failed.
         node: usize,
-        /// Its driver's message.
+        /// The message of that node's driver.
         sentence: String,
     },
-    /// The run exceeded the 64-bit picosecond counter, which is 213 days.
+    /// The run exceeded the 64-bit picosecond counter, which overflows after 213 days.
     TooLong {
-        /// Barriers that were complete by then.
+        /// Number of barriers completed before the overflow.
         completed: u64,
     },
 }
@@ -254,7 +262,7 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Runs the nodes through all barriers; `keep_record` records the events for a waveform.
+/// Runs the nodes through all barriers; with `keep_record`, records the events for a waveform.
 pub fn run(parameters: &Parameters, keep_record: bool) -> Result<Outcome, RunError> {
     let record = keep_record.then(Vec::<Event>::new);
     let lines = (keep_record && parameters.channels > 0).then(Vec::<LineChange>::new);
@@ -296,7 +304,7 @@ pub fn run_observed<O: Observer>(
     }
 }
 
-/// The program of each node: open, compute and pass barriers, close.
+/// The program of each node: it opens the barrier, computes and passes barriers, and closes.
 fn pass_barriers(host: &Host<'_>, parameters: &Parameters) -> Result<(), String> {
     let mut node_barriers = NodeBarriers::open(host, parameters).map_err(|said| said.sentence)?;
     node_barriers.begin(None)?;

@@ -1,6 +1,6 @@
 //! A node's barriers with the real driver, of the version and protocol that the run's parameters select.
 //!
-//! With channels, barrier `k` uses channel `k` modulo their number, and node 0 takes and frees the channels.
+//! With `n` channels, barrier `k` uses channel `k mod n`; node 0 takes and frees the channels.
 
 use super::host::{Delay, Disagreement, Host, Pin};
 use super::{Parameters, Protocol, Time};
@@ -15,18 +15,18 @@ use std::time::Duration;
 type Input<'h> = Confirmed<ReleaseLine<Pin<'h>>>;
 type PinProgrammer<'h> = Programmer<Pin<'h>, Pin<'h>, Delay<'h>>;
 
-/// A barrier of the selected version and protocol.
+/// A barrier driver of the selected version and protocol.
 enum BarrierKind<'h> {
     Toggle(ToggleBarrier<Pin<'h>, Input<'h>>),
     Returning(ReturningBarrier<Pin<'h>, Input<'h>>),
 }
 
-/// A node's barriers.
+/// The barrier drivers of a node: one, or one per channel.
 pub struct NodeBarriers<'h> {
     host: &'h Host<'h>,
     protocol: Protocol,
     barriers: Vec<BarrierKind<'h>>,
-    /// `Some` at the node that programs the channels.
+    /// The programmer of the channels; `Some` only at the node that programs them.
     programmer: Option<PinProgrammer<'h>>,
     channels: usize,
 }
@@ -40,7 +40,8 @@ fn duration(time: Time) -> Duration {
 }
 
 impl<'h> NodeBarriers<'h> {
-    /// Opens all barriers at this node; all nodes open each one together and agree on the result.
+    /// Opens all barriers at this node; the nodes open each barrier together and agree on the
+    /// result.
     pub fn open(host: &'h Host<'h>, parameters: &Parameters) -> Result<Self, Disagreement> {
         let Parameters {
             protocol,
@@ -102,7 +103,9 @@ impl<'h> NodeBarriers<'h> {
         Ok(node_barriers)
     }
 
-    /// Runs the driver's self-test of each barrier. After one has failed the others are still tested, because all nodes take part in the fences.
+    /// Runs the driver's self-test of each barrier.
+    /// After a failure the other barriers are still tested,
+    /// because all nodes take part in the fences.
     pub fn self_test(
         &mut self,
         test: SelfTest,
@@ -128,7 +131,8 @@ impl<'h> NodeBarriers<'h> {
         verdict
     }
 
-    /// Changes the barriers to returning barriers, if that is the protocol; `limit` is the time limit for each.
+    /// Converts the barriers to returning barriers if the protocol requires it.
+    /// `limit` is the time limit per barrier.
     pub fn begin(&mut self, limit: Option<Time>) -> Result<(), String> {
         let Protocol::Returning { rest } = self.protocol else {
             return Ok(());
@@ -189,7 +193,7 @@ impl<'h> NodeBarriers<'h> {
         }
     }
 
-    /// Makes all wires idle, and frees the channels.
+    /// Makes all wires idle and frees the channels.
     pub fn close(mut self) -> Result<(), String> {
         let mut closed = Ok(());
         for barrier in std::mem::take(&mut self.barriers) {

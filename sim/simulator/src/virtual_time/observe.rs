@@ -5,73 +5,73 @@
 use super::Time;
 use barrier_board::event::{Event, LineChange, What};
 
-/// An observable event.
+/// An event that the simulated world reports to an observer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observation {
     /// The program on this node entered the barrier.
     Enter {
-        /// The node.
+        /// The node whose program entered.
         node: usize,
     },
-    /// The node's write has ended: the level is at its connector.
+    /// The node's write access has ended, and the level is at the node's connector.
     Driven {
-        /// The node.
+        /// The node that wrote.
         node: usize,
-        /// The line.
+        /// The outward line that was written.
         line: usize,
-        /// The level.
+        /// The level that was written.
         high: bool,
     },
-    /// The level at a node's pin of the board changed.
+    /// The level of a node's line changed at the board's pin.
     Pin {
-        /// The node.
+        /// The node at this pin.
         node: usize,
-        /// The line.
+        /// The outward line.
         line: usize,
         /// The new level.
         high: bool,
     },
-    /// The output of a board arrived at the board above it.
+    /// A changed output of a lower board arrived at the board above.
     Link {
-        /// The lower board.
+        /// The board that drives the output.
         board: usize,
         /// The new level.
         high: bool,
     },
     /// The root's outputs changed.
     Output {
-        /// The new level; of several releases, whether any is high.
+        /// The new level; with several releases, true if any release is high.
         high: bool,
-        /// Time since the clock edge before the one that changed it.
+        /// Time since the clock edge before the one that changed the output.
         last_edge: Time,
     },
-    /// The level at a node's connector changed.
+    /// The level of an inward line changed at a node's connector.
     Back {
-        /// The node.
+        /// The node at this connector.
         node: usize,
-        /// The line.
+        /// The inward line.
         line: usize,
         /// The new level.
         high: bool,
     },
-    /// The node's read has ended.
+    /// The node's read access has ended.
     Read {
-        /// The node.
+        /// The node that read.
         node: usize,
     },
     /// The program on this node left the barrier.
     Leave {
-        /// The node.
+        /// The node whose program left.
         node: usize,
     },
     /// The node died.
     Down {
-        /// The node.
+        /// The node that died.
         node: usize,
     },
 }
 
-/// An observer.
+/// An observer of the events of a run.
 pub trait Observer {
     /// Receives an event at time `at`.
     fn observe(&mut self, at: Time, observation: Observation);

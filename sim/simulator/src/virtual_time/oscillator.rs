@@ -3,11 +3,11 @@
 use super::Time;
 use barrier_board::clock::Clock;
 
-/// The machine's clock, which may stop for a while or for good.
+/// The machine's clock, which may stop for a while or for the rest of the run.
 #[derive(Debug)]
 pub(super) struct Oscillator {
     clock: Clock,
-    /// Delay of its first edge beyond one period after power-on.
+    /// Time of the first edge, beyond one period after power-on.
     phase: Time,
     pauses: Vec<(Time, Time)>,
 }
@@ -24,7 +24,7 @@ impl Oscillator {
         }
     }
 
-    /// Returns the number of edges until `now`.
+    /// Returns the number of clock edges until `now`.
     pub fn edges_until(&self, now: Time) -> u64 {
         let paused = self.pauses.iter().fold(Time::ZERO, |sum, &(from, to)| {
             sum + (now.min(to) - now.min(from))
@@ -32,7 +32,8 @@ impl Oscillator {
         self.clock.edges_until((now - paused - self.phase).ps())
     }
 
-    /// Returns the time of an edge; `None` if the clock has stopped for good before.
+    /// Returns the time of edge `edge`; `None` if the clock stops before that edge and stays
+    /// stopped.
     pub fn time_of(&self, edge: u64) -> Option<Time> {
         let mut when = self.phase + Time::from_ps(self.clock.time_of(edge));
         for &(from, to) in &self.pauses {

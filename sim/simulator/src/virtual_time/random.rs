@@ -2,14 +2,15 @@
 
 use mpi_base::random::SplitMix64;
 
-/// One stream of numbers.
+/// A stream of random numbers.
 #[derive(Debug, Clone)]
 pub struct Random(SplitMix64);
 
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
-    /// Returns the stream of one node: streams of different nodes, or of different seeds, are independent.
+    /// Returns the stream of one node; streams of different nodes or different seeds are
+    /// independent.
     pub fn new(seed: u64, node: usize) -> Self {
         let mixed = |seed| SplitMix64(seed).next_u64();
         let start = mixed(seed) ^ (node as u64).wrapping_mul(GOLDEN_GAMMA);
@@ -22,7 +23,7 @@ impl Random {
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// Returns a number of at least 0 and less than 1, with 53 random bits.
+    /// Returns a uniformly distributed number in [0, 1), with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         self.0.unit()
     }

@@ -7,53 +7,53 @@ use barrier_board::tree::Tree;
 /// A fault injected into a node or a board at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Incident {
-    /// The node's processor stops for good; its port keeps the level it drives.
+    /// The node's processor stops for the rest of the run; its port keeps driving the last level.
     Die {
-        /// The node.
+        /// The node that dies.
         node: usize,
     },
-    /// All lines of the node's port are set by something other than the driver, such as a reset.
+    /// Something other than the driver, such as a reset, sets all lines of the node's port.
     Latch {
-        /// The node.
+        /// The node whose lines are set.
         node: usize,
-        /// The level.
+        /// The level to which the lines are set.
         high: bool,
     },
-    /// Every flip-flop of this board goes to its power-on level.
+    /// All flip-flops of this board go to their power-on levels.
     Reset {
-        /// The board.
+        /// The board that is reset.
         board: usize,
     },
     /// This board's outputs are not driven and float to this level, as during FPGA configuration.
     Undriven {
-        /// The board.
+        /// The board whose outputs float.
         board: usize,
-        /// The level.
+        /// The level to which the outputs float.
         high: bool,
     },
     /// This board's outputs are driven again.
     Driven {
-        /// The board.
+        /// The board whose outputs are driven again.
         board: usize,
     },
 }
 
-/// A world before power-on.
+/// A simulated world before power-on.
 #[derive(Debug)]
 pub struct Setup {
-    /// Times and numbers.
+    /// The parameters of the run: times and numbers.
     pub parameters: Parameters,
     /// The tree of boards.
     pub tree: Tree,
-    /// The cabling.
+    /// The wires between nodes and boards.
     pub wiring: Wiring,
     /// Levels of each node's outward lines before any program has run, one bit per line.
     pub latches: Vec<u8>,
-    /// Factor for the duration of a port access, per node.
+    /// Factor by which a node's port accesses are slower, per node.
     pub slowness: Vec<f64>,
-    /// Faults with their times.
+    /// Injected faults, with their times.
     pub incidents: Vec<(Time, Incident)>,
-    /// Pauses of a board's clock: board, start, end; in order.
+    /// Pauses of a board's clock, as board, start and end, in order of time.
     pub pauses: Vec<(usize, Time, Time)>,
 }
 
@@ -74,13 +74,13 @@ impl Setup {
     }
 }
 
-/// The final state of a world.
+/// The final state of a simulated world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     /// Time at which the last program ended.
     pub at: Time,
     /// Number of releases of the root.
     pub releases: u64,
-    /// Nodes whose program waits for an event that will never happen.
+    /// Nodes whose program waits for an event that never happens.
     pub stuck: Vec<usize>,
 }

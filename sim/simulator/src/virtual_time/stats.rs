@@ -1,32 +1,32 @@
-//! Latency statistics: exact quantiles by nearest rank, since all samples are kept.
+//! Latency statistics: exact quantiles by nearest rank, because all samples are kept.
 
 use super::Time;
 
 /// The phases of the last arriver's latency, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// From the node's entry until its wire has been seen idle; only a returning barrier checks that.
+    /// From the node's entry until its wire is seen idle; only a returning barrier checks that.
     Ready,
-    /// Until the node's level is at the connector.
+    /// From there until the node's level is at the connector.
     Write,
     /// From the connector to the node's board: the edge, the cable, the receivers.
     WireOut,
-    /// From the node's board until the last arrival is at the root: the boards below the root, if there are any.
+    /// From the node's board until the last arrival is at the root; zero with a single board.
     Below,
-    /// The wait for the first edge and two synchroniser stages.
+    /// The wait for the first clock edge, and the two synchroniser stages.
     Synchroniser,
-    /// The edge at which the state machine decides, which is also the output register.
+    /// The clock edge at which the state machine decides; its state is also the output register.
     Machine,
     /// From the machine to the connector: the buffers, the edge, the cable.
     WireBack,
     /// Until a read has sampled the release, and further reads have confirmed it if required.
     Poll,
-    /// Until the wire is on its way back to idle, in a returning barrier.
+    /// In a returning barrier, until the node drives its wire back to idle.
     Rest,
 }
 
 impl Phase {
-    /// In the order of time.
+    /// All phases, in order of time.
     pub const ALL: [Self; 9] = [
         Self::Ready,
         Self::Write,
@@ -39,7 +39,7 @@ impl Phase {
         Self::Rest,
     ];
 
-    /// Returns the name in tables.
+    /// Returns the phase's name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ready => "wire seen at rest",
@@ -60,7 +60,7 @@ impl Phase {
 pub struct Distribution(Vec<Time>);
 
 impl Distribution {
-    /// Sorts the samples.
+    /// Sorts the samples into a distribution.
     pub fn new(mut samples: Vec<Time>) -> Self {
         samples.sort_unstable();
         Self(samples)
@@ -71,7 +71,8 @@ impl Distribution {
         self.0.len()
     }
 
-    /// Returns the smallest sample that at least `percent` of the samples do not exceed; zero if there is none.
+    /// Returns the smallest sample that at least `percent` of the samples do not exceed.
+    /// Returns zero if there are no samples.
     pub fn percentile(&self, percent: f64) -> Time {
         let rank = (percent / 100.0 * self.0.len() as f64).ceil() as usize;
         self.0
@@ -85,7 +86,7 @@ impl Distribution {
         &self.0
     }
 
-    /// Returns the median: half of the samples are not larger.
+    /// Returns the median by nearest rank: at least half of the samples do not exceed it.
     pub fn median(&self) -> Time {
         self.percentile(50.0)
     }
@@ -96,7 +97,7 @@ impl Distribution {
     }
 }
 
-/// The latencies of a run.
+/// The latencies of a run, as distributions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Number of barriers that the machine released.
@@ -113,7 +114,8 @@ pub struct Summary {
     pub skew: Distribution,
     /// Virtual time from power-on to the end of the last barrier.
     pub duration: Time,
-    /// The time at which each node entered each barrier: the input of a comparison with other barriers.
+    /// The time at which each node entered each barrier;
+    /// other barriers are compared on these entries.
     pub entries: Vec<Vec<Time>>,
 }
 

@@ -1,4 +1,4 @@
-//! The guarantees of a virtual run.
+//! Tests of the guarantees of a virtual run.
 
 use super::*;
 use barrier_board::event::What;
@@ -39,7 +39,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 
 #[test]
 fn the_phases_add_up_to_the_latency_of_the_last_arriver() {
-    // The run has one barrier, so that the distribution of each phase has exactly one sample.
+    // The run has one barrier, so the distribution of each phase has exactly one sample.
     for seed in 0..20 {
         let Outcome { summary, .. } = outcome(&Parameters {
             seed,
@@ -62,7 +62,9 @@ fn the_machine_takes_two_to_three_periods_at_any_clock() {
         });
         let period = Time::from_ps(1_000_000_000_000 / clock_hz);
         let rounding = Time::from_ps(2);
-        // The synchroniser takes one period and the wait for the first edge, which is up to one period; the decision takes one more period.
+        // The synchroniser phase takes one period plus the wait for the first edge (up to one
+        // period);
+        // the decision takes one more period.
         let [synchroniser, machine] = [4, 5].map(|phase| &summary.phases[phase]);
         assert!(
             synchroniser.percentile(0.0) + rounding >= period,
@@ -81,7 +83,7 @@ fn the_machine_takes_two_to_three_periods_at_any_clock() {
 
 #[test]
 fn the_last_arriver_needs_one_write_and_one_read() {
-    // The machine and 3 m of cable answer within the read that follows the write.
+    // The machine and 3 m of cable react before the end of the read that follows the write.
     // TTL_PAPERS measured 2.5 us for its two port accesses, at about 1.25 us each.
     let Outcome { summary, .. } = outcome(&Parameters::new(60, 500));
     assert_eq!(summary.last_arriver.percentile(0.0), Time::from_ns(2400));

@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(u64);
 
-/// Units, largest first, in picoseconds.
+/// Units with their lengths in picoseconds, largest first.
 const UNITS: [(&str, u64); 5] = [
     ("s", 1_000_000_000_000),
     ("ms", 1_000_000_000),
@@ -17,7 +17,7 @@ const UNITS: [(&str, u64); 5] = [
     ("ps", 1),
 ];
 
-/// The micro sign and the Greek letter mu.
+/// The two Unicode characters for micro: the micro sign, and the Greek letter mu.
 const MICRO: [char; 2] = ['\u{b5}', '\u{3bc}'];
 
 impl Time {
@@ -34,27 +34,27 @@ impl Time {
         Self(ns.saturating_mul(1000))
     }
 
-    /// Returns picoseconds.
+    /// Returns the time in picoseconds.
     pub const fn ps(self) -> u64 {
         self.0
     }
 
-    /// Returns nanoseconds, rounded down.
+    /// Returns the time in nanoseconds, rounded down.
     pub const fn ns(self) -> u64 {
         self.0 / 1000
     }
 
-    /// Returns microseconds.
+    /// Returns the time in microseconds.
     pub fn us(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// Returns this plus `factor` times `other`; a negative sum is zero.
+    /// Returns `self + factor * other`; a negative sum becomes zero.
     pub fn plus_scaled(self, other: Self, factor: f64) -> Self {
         Self((self.0 as f64 + other.0 as f64 * factor).round() as u64)
     }
 
-    /// Returns this times `factor`, rounded to a picosecond.
+    /// Returns `factor * self`, rounded to a picosecond.
     pub fn scaled(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)
     }
@@ -63,7 +63,7 @@ impl Time {
 impl Add for Time {
     type Output = Self;
 
-    /// Saturates; the engine detects a saturated time and reports that the run is too long.
+    /// Adds with saturation; the engine reports a saturated time as a run that is too long.
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -83,7 +83,7 @@ impl fmt::Display for Time {
             .into_iter()
             .find(|&(_, size)| self.0 >= size)
             .unwrap_or(("s", UNITS[0].1));
-        // At most three decimals, enough for a table.
+        // Prints at most three decimals, which suffices for a table.
         let number = format!("{:.3}", self.0 as f64 / size as f64);
         let text = format!(
             "{}{unit}",
@@ -93,7 +93,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// The text that is no time.
+/// The error for a text that is not a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadTime(String);
 
@@ -114,7 +114,7 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Self, BadTime> {
         let bad = || BadTime(text.to_owned());
-        // Both signs for micro: Unicode has the micro sign and the Greek letter.
+        // Accepts both characters for micro: the micro sign and the Greek letter mu.
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || MICRO.contains(&c));
         let unit = text[digits.len()..].replace(MICRO, "u");
         let number = digits.parse::<f64>();

@@ -1,10 +1,11 @@
-//! The cabling: sources, sinks, and disturbances of levels on their way.
+//! The cabling of a simulated world: sources, sinks, and disturbances of levels between them.
 //!
-//! A wire is a [`Line`]: it carries a level from its source to its sink, and every [`Disturbance`] on it may change
-//! the level that arrives.
-//! A disturbance is a function of time, of the input level and of its age. It keeps no state, so the output
-//! at one instant does not depend on the number of reads.
-//! Wires of one cable may be [`Wiring::couple`]d: then each edge on one of them also causes a short pulse on the other.
+//! A wire is a [`Line`]: it carries a level from its source to its sink.
+//! Every [`Disturbance`] on the wire may change the level that arrives.
+//! A disturbance is a function of the time, of the input level and of that level's age. It has no
+//! state, so the output at one instant does not depend on the number of reads.
+//! Wires of one cable may be [`Wiring::couple`]d:
+//! each edge on one wire then causes a short pulse on the other.
 
 use super::Time;
 use barrier_board::tree::Tree;
@@ -15,21 +16,21 @@ use std::fmt;
 pub enum Source {
     /// An outward line of this node's port.
     Node {
-        /// The node.
+        /// The node that drives the wire.
         node: usize,
-        /// Its line; version 1 has one, 0.
+        /// The outward line; version 1 has only line 0.
         line: usize,
     },
     /// An output of this board.
     Board {
-        /// The board.
+        /// The board that drives the wire.
         board: usize,
-        /// The index of the release; version 1 has one, 0.
+        /// The index of the release output; version 1 has only output 0.
         line: usize,
     },
-    /// No source: the receiver's pull-up or pull-down determines the level.
+    /// No source: a pull-up or pull-down at the receiver determines the level.
     Open {
-        /// True for a pull-up.
+        /// True for a pull-up, false for a pull-down.
         high: bool,
     },
 }
@@ -39,27 +40,27 @@ pub enum Source {
 pub enum Sink {
     /// The board's pin for this node.
     Pin {
-        /// The node.
+        /// The node of this pin.
         node: usize,
-        /// Its line.
+        /// The outward line of the node.
         line: usize,
     },
     /// An inward line of this node's port.
     Input {
-        /// The node.
+        /// The node of this port.
         node: usize,
-        /// The line.
+        /// The inward line of the node.
         line: usize,
     },
-    /// The pin of the board above this one.
+    /// The pin of the board above, to which this board's output goes.
     Link {
-        /// The lower board, whose output it is.
+        /// The lower board, which drives the output.
         board: usize,
     },
 }
 
 impl Source {
-    /// Returns the first outward line of this node: the wire of version 1.
+    /// Returns the first outward line of this node, the only one in version 1.
     pub const fn node(node: usize) -> Self {
         Self::Node { node, line: 0 }
     }
@@ -77,9 +78,9 @@ impl Sink {
     }
 }
 
-/// A disturbance of a level on its way.
+/// A disturbance that changes the level of a wire between source and sink.
 pub trait Disturbance {
-    /// Returns the output at `now`, with the level `input` since `since`.
+    /// Returns the output level at `now`; the input has had level `input` since `since`.
     fn level(&self, now: Time, input: bool, since: Time) -> bool;
 
     /// Returns the instants at which the output may change with a constant input.
@@ -94,7 +95,7 @@ pub trait Disturbance {
     }
 }
 
-/// One wire.
+/// A wire with its disturbances.
 pub struct Line {
     source: Source,
     disturbances: Vec<Box<dyn Disturbance>>,
@@ -103,9 +104,9 @@ pub struct Line {
     since: Time,
     /// The last output level.
     output: bool,
-    /// The last level that was sent on the way to the wire.
+    /// The last level that was sent towards the wire.
     sent: bool,
-    /// The pulse that a neighbour's edge has caused: its end, and its level.
+    /// The end and the level of a pulse that a neighbour's edge has caused.
     struck: Option<(Time, bool)>,
 }
 
@@ -115,13 +116,13 @@ pub struct Line {
 /// and lasts about as long as the edge and its propagation along the other wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coupling {
-    /// The aggressor, by its sink.
+    /// The aggressor, identified by its sink.
     pub from: Sink,
-    /// The victim, by its sink.
+    /// The victim, identified by its sink.
     pub to: Sink,
-    /// Duration of a pulse.
+    /// Duration of each pulse.
     pub width: Time,
-    /// Start of the coupling.
+    /// Time from which the wires are coupled.
     pub since: Time,
 }
 
@@ -148,12 +149,12 @@ impl Line {
         }
     }
 
-    /// Adds a disturbance to the wire, after the present ones.
+    /// Adds a disturbance to the wire, after the existing ones.
     pub fn disturb(&mut self, disturbance: impl Disturbance + 'static) {
         self.disturbances.push(Box::new(disturbance));
     }
 
-    /// Changes the input; returns the instants at which the output must be evaluated again.
+    /// Changes the input level; returns the instants at which the output must be evaluated again.
     pub(super) fn feed(&mut self, now: Time, high: bool) -> Vec<Time> {
         if self.input != high {
             (self.input, self.since) = (high, now);
@@ -166,7 +167,7 @@ impl Line {
         Vec::new()
     }
 
-    /// Returns the output level, if it has changed.
+    /// Evaluates the output; returns the level if it has changed.
     pub(super) fn change(&mut self, now: Time) -> Option<bool> {
         let high = self
             .disturbances
@@ -181,7 +182,7 @@ impl Line {
         changed.then_some(high)
     }
 
-    /// Records the level as the last one sent; returns true if it differs from the previous one.
+    /// Records `high` as the last level sent; returns true if it differs from the previous level.
     pub(super) fn sends(&mut self, high: bool) -> bool {
         std::mem::replace(&mut self.sent, high) != high
     }
@@ -191,7 +192,7 @@ impl Line {
         self.input
     }
 
-    /// Applies the pulse of a neighbour's edge: this level on the wire until `until`.
+    /// Applies the pulse of a neighbour's edge: the wire has level `high` until `until`.
     pub(super) fn strike(&mut self, until: Time, high: bool) {
         self.struck = Some((until, high));
     }
@@ -201,7 +202,7 @@ impl Line {
         self.output
     }
 
-    /// Returns every instant at which the line changes by itself.
+    /// Returns every instant at which the output may change with a constant input.
     pub(super) fn instants(&self) -> Vec<Time> {
         self.disturbances
             .iter()
@@ -221,7 +222,8 @@ pub struct Wiring {
 }
 
 impl Wiring {
-    /// Connects every node to its own pin of these boards, with this number of outward and inward lines.
+    /// Connects every node to its own pin of these boards.
+    /// `lines` has a node's numbers of outward and inward lines.
     pub fn straight(tree: &Tree, nodes: usize, lines: [usize; 2]) -> Self {
         let [outward, inward] = lines;
         let each = |lines: usize| (0..nodes * lines).map(move |k| (k / lines, k % lines));
@@ -268,7 +270,7 @@ impl Wiring {
         self.plug(other, a);
     }
 
-    /// Couples two wires.
+    /// Couples two wires: edges on one cause pulses on the other.
     pub fn couple(&mut self, coupling: Coupling) {
         self.couplings.push(coupling);
     }
@@ -305,7 +307,7 @@ mod tests {
         Wiring::straight(&Tree::new(nodes, 1), nodes, [1, 1])
     }
 
-    /// Inverts the input for a while after each change.
+    /// A disturbance that inverts the input for a while after each change.
     struct Wobble(Time);
 
     impl Disturbance for Wobble {
@@ -326,7 +328,7 @@ mod tests {
         line.disturb(Wobble(ns(10)));
         line.disturb(Wobble(ns(20)));
         assert_eq!(line.feed(ns(100), true), [ns(110), ns(120)]);
-        // Inverted twice, then once, then not at all.
+        // The output is inverted twice, then once, then not at all.
         assert_eq!(line.change(ns(100)), Some(true));
         assert_eq!(line.change(ns(110)), Some(false));
         assert_eq!(line.change(ns(120)), Some(true));

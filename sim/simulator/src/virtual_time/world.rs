@@ -1,10 +1,12 @@
 //! The discrete-event engine: the event queue, and one function per kind of event.
 //!
-//! Events of the same instant are processed in the order in which they were scheduled, so a run has only one order.
+//! Events of the same instant are processed in the order of scheduling, so a run is deterministic.
 //!
-//! The path of a level: a node's latch, its wire ([`Line`](super::wiring::Line)) to a pin of a board, the board's clock edges,
-//! its output, a wire to the board above, and from the root a wire back to the node's connector.
-//! The world has no code for faults: they are other wiring, other latches, pauses of a clock and [`Incident`]s of a [`Setup`].
+//! The path of a level: a node's latch, a wire ([`Line`](super::wiring::Line)) to a pin of a board,
+//! the board's clock edges, the board's output, and a wire to the board above.
+//! From the root's output a wire leads back to the node's connector.
+//! The world has no code for faults: faults are other wiring, other latches, pauses of a clock, and
+//! [`Incident`]s of a [`Setup`].
 
 use super::board::Board;
 use super::host::{Answer, Host, Program, Request, Shared};
@@ -20,7 +22,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-/// Stack size of a node's program: the driver and its callers need a few kilobytes, formatting a message needs some more.
+/// Stack size of a node's program in bytes: the driver and its callers need a few kilobytes, and
+/// formatting a message needs more.
 const STACK_BYTES: usize = 128 * 1024;
 
 /// Powers the world on, runs a program on each node until all have ended, and returns the observer.
@@ -31,33 +34,37 @@ pub fn run_world<O: Observer>(
 ) -> Result<(End, O), RunError> {
     let mut world = World::new(setup, observer, program)?;
     let end = world.run();
-    // Remaining programs are unwound with the world, and their pins must not access it any more.
+    // Remaining programs are unwound with the world,
+    // and their pins must no longer access the world.
     world.shared.over.set(true);
     Ok((end?, world.observer))
 }
 
-/// An event; `Ord` is required by the queue, but variants are never compared, because the sequence number before them is unique.
+/// An event of the queue, which requires `Ord`.
+/// Variants are never compared, because the sequence number before them is unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// The program continues.
+    /// The program of a node continues.
     Go { node: usize },
-    /// The write access ends: the level is at the connector.
+    /// A write access ends: the level is at the node's connector.
     Written {
         node: usize,
         line: usize,
         high: bool,
     },
-    /// The read access ends: the level at the connector is sampled.
+    /// A read access ends: the level at the node's connector is sampled.
     Sampled { node: usize, line: usize },
-    /// A watch of the program's input ends, if it is still the current one.
+    /// A watch of the program's input ends, if it is still the node's current watch.
     Watched { node: usize, watch: u64 },
-    /// The fence ends: `complete` if every node is in it, otherwise because some node will never enter it.
+    /// A fence ends: `complete` is true if every node is in it,
+    /// and false if a node will never enter it.
     Fenced { complete: bool },
-    /// A level enters a wire.
+    /// A level enters a wire at its source.
     Feed { sink: Sink, high: bool },
-    /// The output of a wire may have changed.
+    /// The output of a wire may have changed and is evaluated.
     Look { sink: Sink },
-    /// The edge at which a board's outputs change, unless a wire has changed since the prediction.
+    /// A clock edge at which a board's outputs change,
+    /// unless an input changed after the prediction.
     Edge { board: usize, scheduled_change: u64 },
     /// A fault is injected.
     Inject { incident: Incident },
@@ -66,18 +73,18 @@ enum Step {
 type Task = Coroutine<Answer, Request, (), DefaultStack>;
 
 struct Node {
-    /// The program; `None` once it has ended or its node has died.
+    /// The node's program; `None` once the program has ended or the node has died.
     program: Option<Task>,
     random: Random,
     slowness: f64,
     /// The start and the number of the program's current watch of its input.
     watching: Option<(Time, u64)>,
-    /// Start of the read with which a watch ended.
+    /// Start of the read access with which a watch ended.
     reading_since: Option<Time>,
     fencing: bool,
 }
 
-/// The wires of each source.
+/// For each source the wires that it drives.
 struct Fans {
     outward: usize,
     nodes: Vec<Vec<Sink>>,
@@ -113,7 +120,7 @@ struct World<O> {
     queue: BinaryHeap<Reverse<(Time, u64, Step)>>,
     scheduled: u64,
     boards: Vec<Board>,
-    /// The last levels of the root's outputs.
+    /// The last levels of the root's release outputs.
     output: u64,
     watches: u64,
     nodes: Vec<Node>,
@@ -268,7 +275,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Runs the program until it requests something that takes time.
+    /// Runs the program until its next request takes time.
     fn resume(&mut self, now: Time, node: usize, mut answer: Answer) {
         loop {
             let Some(task) = &mut self.nodes[node].program else {
@@ -317,7 +324,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Returns the duration of an access.
+    /// Returns the duration of a port access, with jitter and the node's slowness.
     fn access(&mut self, node: usize, time: Time) -> Time {
         let Node {
             slowness, random, ..
@@ -360,7 +367,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Propagates the changed levels at a board's outputs to the connected wires.
+    /// Propagates the changed levels of a board's outputs to the connected wires.
     fn drive(&mut self, now: Time, board: usize) {
         let levels = self.boards[board].levels();
         if board == self.tree.root() && levels != self.output {
@@ -405,7 +412,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Feeds a level into a wire, and disturbs the coupled wires.
+    /// Feeds a level into a wire, and causes pulses on the coupled wires.
     fn feed(&mut self, now: Time, sink: Sink, high: bool) {
         let is_edge = self.wiring.line(sink).input() != high;
         for instant in self.wiring.line(sink).feed(now, high) {
@@ -421,7 +428,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Propagates the output of a wire.
+    /// Evaluates the output of a wire, and propagates the level if it changed.
     fn look(&mut self, now: Time, sink: Sink) {
         let Some(high) = self.wiring.line(sink).change(now) else {
             return;
@@ -450,18 +457,19 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Sets the level at a pin of a board.
+    /// Sets the level of a line at a pin of a board.
     fn arrive(&mut self, now: Time, board: usize, pin: usize, line: usize, high: bool) {
         let before = self.boards[board].outputs();
         self.boards[board].set(now, pin, line, high);
-        // An edge of the same instant may have been processed first.
+        // A clock edge of the same instant may have been processed before.
         if self.boards[board].outputs() != before {
             self.drive(now, board);
         }
         self.schedule_change(board);
     }
 
-    /// Ends a watch, during which reads are assumed to follow each other without a gap; the program continues with the read in progress.
+    /// Ends a watch; the program continues with the read access in progress.
+    /// During the watch, reads are assumed to follow each other without a gap.
     fn wake(&mut self, now: Time, node: usize) {
         let Some((since, _)) = self.nodes[node].watching.take() else {
             return;
@@ -477,7 +485,7 @@ impl<O: Observer> World<O> {
         self.resume(now, node, Answer::Done);
     }
 
-    /// Schedules the edge of a board's next change, assuming constant inputs.
+    /// Schedules the clock edge of a board's next output change, with constant inputs.
     fn schedule_change(&mut self, board: usize) {
         let scheduled_change = self.boards[board].changes;
         if let Some(when) = self.boards[board].next_change() {
@@ -492,11 +500,12 @@ impl<O: Observer> World<O> {
     }
 
     fn edge(&mut self, now: Time, board: usize, scheduled_change: u64) {
-        // A later change has scheduled its own edge, or none.
+        // If an input changed later, that change has scheduled its own edge, or none.
         if scheduled_change == self.boards[board].changes {
             self.boards[board].run_until(now);
             self.drive(now, board);
-            // A machine whose inputs all differ from its output again would toggle at each third edge.
+            // If all inputs still differ from the new output,
+            // the machine toggles again three edges later.
             self.schedule_change(board);
         }
     }
@@ -505,7 +514,7 @@ impl<O: Observer> World<O> {
         match incident {
             Incident::Die { node } => {
                 self.shared.dead.borrow_mut().insert(node);
-                // Unwinds the program, whose pins fail from now on.
+                // Unwinds the program; from now on its pins return errors.
                 self.nodes[node].program = None;
                 self.observer.observe(now, Observation::Down { node });
                 self.check_fence(now);
@@ -533,7 +542,8 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Releases the fence when all nodes are in it; fails it when all remaining nodes are.
+    /// Releases the fence when all nodes are in it.
+    /// If all remaining nodes are in it and others have ended, the fence fails.
     fn check_fence(&mut self, now: Time) {
         let mut left = self.nodes.iter().filter(|node| node.program.is_some());
         let count = left.clone().count();
@@ -550,7 +560,7 @@ impl<O: Observer> World<O> {
         } else {
             Answer::FenceFailed
         };
-        // All nodes are out of this fence before any can enter the next.
+        // All nodes leave this fence before any node can enter the next.
         let nodes = self.nodes.iter_mut().enumerate();
         let fencing: Vec<_> = nodes
             .filter_map(|(number, node)| std::mem::take(&mut node.fencing).then_some(number))

@@ -1,5 +1,6 @@
-//! A close-up of one release at the scale of the clock: the path of the last arrival through every flip-flop, from port to port;
-//! and, for a larger view, the same rows and those of some other nodes over the whole run.
+//! A close-up of one release at the scale of the clock: the path of the last arrival through every
+//! flip-flop, from port to port. For a larger view,
+//! the close-up also has the same rows and those of some other nodes over the whole run.
 
 use super::Trace;
 use super::draw::{self, Drawing};
@@ -7,43 +8,44 @@ use crate::virtual_time::{Observation, Time};
 use barrier_board::tree::Tree;
 use barrier_waveform::dump::Value;
 
-/// Margin before the write and after the read.
+/// Margin of the section before the write and after the read.
 const RIM: Time = Time::from_ns(40);
 
-/// A section of a waveform, one level per row.
+/// A section of a waveform, as rows of levels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closeup {
     /// The node that arrived last.
     pub node: usize,
-    /// Start of the section.
+    /// Start time of the section.
     pub from: Time,
-    /// End of the section.
+    /// End time of the section.
     pub until: Time,
-    /// The rows, in the order of the path, with all changes of the run.
+    /// The rows in the order of the path; each has all changes of the run.
     pub rows: Vec<Row>,
-    /// The wires of some other nodes, also with all changes.
+    /// The wires of some other nodes; each row has all changes of the run.
     pub others: Vec<Row>,
     /// The name of the row whose changes are the releases.
     pub level: String,
-    /// End of the rows: the end of the run, or earlier if a clock has too many edges to be kept.
+    /// End time of the rows: the end of the run,
+    /// or earlier if a clock has more than 20,000 changes.
     pub end: Time,
 }
 
-/// Number of other nodes with rows.
+/// Maximum number of other nodes that get rows.
 const OTHERS: usize = 7;
 /// Maximum number of changes of a clock that are kept.
 const MOST_CHANGES: usize = 20_000;
 
-/// A row.
+/// A row of a waveform: one signal of one bit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Its label.
+    /// The row's label.
     pub name: String,
-    /// Its changes, the first at the start of the run.
+    /// The changes of the level; the first is at the start of the run.
     pub levels: Vec<(Time, bool)>,
 }
 
-/// Returns the first release of a run; `None` if there was none.
+/// Returns the close-up of a run's first release; `None` if nothing was released.
 pub fn closeup(trace: &Trace) -> Option<Closeup> {
     let is_release =
         |(_, observation): &&(Time, Observation)| matches!(observation, Observation::Output { .. });
@@ -76,7 +78,7 @@ pub fn closeup(trace: &Trace) -> Option<Closeup> {
             format!("node {node} at the board"),
         ),
     ];
-    // Each board on the way to the root, with the pin at which the level arrives.
+    // The boards from the node's board to the root, each with the pin at which the level arrives.
     let way = std::iter::successors(Some(tree.place(node)), |(board, _)| tree.above(*board));
     for (board, pin) in way {
         let (scope, called) = draw::board_scope(&tree, board);
@@ -87,7 +89,8 @@ pub fn closeup(trace: &Trace) -> Option<Closeup> {
             ("seen", pin, "seen"),
             ("level", 0, "level"),
         ];
-        // Without a filter the machine's input is the second stage.
+        // Without a filter the machine's input equals the second synchroniser stage,
+        // so only one is shown.
         let shown = signals
             .into_iter()
             .filter(|(signal, ..)| *signal != "seen" || parameters.filter > 1);
@@ -127,7 +130,7 @@ pub fn closeup(trace: &Trace) -> Option<Closeup> {
     })
 }
 
-/// Returns the changes of one bit of a signal.
+/// Returns the changes of one bit of a signal as a row.
 fn row(drawing: &Drawing, scope: &str, signal: &str, bit: usize, name: String) -> Row {
     let number = drawing
         .signals

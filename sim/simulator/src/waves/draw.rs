@@ -1,4 +1,5 @@
-//! A trace as signals and their changes: the boards are simulated again, edge by edge where their state changes.
+//! A trace as signals and their changes: the boards are simulated again, with single edges where
+//! their state changes.
 
 use super::Trace;
 use crate::virtual_time::{Board, Incident, Observation, Parameters, Time};
@@ -6,9 +7,9 @@ use barrier_board::tree::Tree;
 use barrier_waveform::dump::{Kind, Value};
 use barrier_waveform::view::{Group, Show, View};
 
-/// Maximum number of clock edges of all boards up to which all clock edges are written.
+/// Maximum number of clock edges of all boards; with more, only some edges are written.
 const WHOLE_EDGES: u64 = 200_000;
-/// Number of edges that are written after the flip-flops are stable.
+/// Number of clock edges that are written after the flip-flops are stable.
 const CALM_EDGES: u64 = 3;
 
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(super) struct Change {
     pub value: Value,
 }
 
-/// Signals, and their changes in order of time.
+/// Signals, and their changes in the order of time.
 #[derive(Debug, Default)]
 pub(super) struct Drawing {
     pub signals: Vec<Signal>,
@@ -36,7 +37,7 @@ pub(super) struct Drawing {
     first_release: Option<Time>,
 }
 
-/// The signals of a board.
+/// The indices of a board's signals.
 struct BoardIds {
     clk: usize,
     stage1: usize,
@@ -47,7 +48,7 @@ struct BoardIds {
     above: Option<usize>,
 }
 
-/// The signals of a node.
+/// The indices of a node's signals.
 struct NodeIds {
     out: usize,
     pin: usize,
@@ -55,11 +56,11 @@ struct NodeIds {
     inside: usize,
 }
 
-/// A board that is simulated again.
+/// A board that is simulated again from its recorded inputs.
 struct Replay {
     board: Board,
     ids: BoardIds,
-    /// The time until which edges are written; after it the state is stable.
+    /// The time until which clock edges are written; afterwards the state is stable.
     drawn_until: Time,
 }
 
@@ -77,7 +78,8 @@ struct Artist {
     releases: (usize, u64),
     arrived: usize,
     fault: usize,
-    /// The levels at the pins of all nodes; `output` is the level of the root, for whose change they wait.
+    /// The levels at the pins of all nodes; `output` is the root's level,
+    /// for whose change nodes wait.
     pins: Vec<bool>,
     output: bool,
 }
@@ -157,7 +159,7 @@ impl Artist {
         let (fault, none) = (self.fault, Value::Text("-".to_owned()));
         self.drawing.change(zero, fault, none);
         if let Some((at, name)) = &trace.fault {
-            // Readers of the format treat a blank as the end of a text.
+            // Blanks are replaced: readers of the format take a blank as the end of a text.
             let name = Value::Text(name.replace(' ', "_"));
             self.drawing.change(*at, fault, name);
         }
@@ -176,7 +178,7 @@ impl Artist {
                 self.run(number, calm);
             }
         }
-        // Boards are simulated one after the other.
+        // Boards are simulated one after the other, so the changes must be sorted by time.
         self.drawing.changes.sort_by_key(|change| change.at);
         self.drawing
     }
@@ -259,14 +261,14 @@ impl Artist {
         self.drawing.change(at, signal, Value::Bits(waiting as u64));
     }
 
-    /// Sets the level at a pin of a board.
+    /// Sets the level at a pin of a board, after all edges until `at`.
     fn arrive(&mut self, at: Time, board: usize, pin: usize, high: bool) {
         self.run(board, at);
         self.boards[board].board.set(at, pin, 0, high);
         self.wake(at, board);
     }
 
-    /// Resumes writing, starting with the previous edge.
+    /// Resumes writing clock edges, starting with the previous edge.
     fn wake(&mut self, at: Time, board: usize) {
         let replay = &mut self.boards[board];
         let calm = CALM_EDGES + replay.board.latency_edges();
@@ -274,7 +276,7 @@ impl Artist {
         replay.drawn_until = replay.drawn_until.max(at + calm);
     }
 
-    /// Runs all edges until `until`, and writes those that matter.
+    /// Simulates all edges until `until`, and writes the edges near changes.
     fn run(&mut self, number: usize, until: Time) {
         loop {
             let replay = &mut self.boards[number];
@@ -302,7 +304,7 @@ impl Artist {
         }
     }
 
-    /// Writes the present flip-flops.
+    /// Writes the present values of the board's flip-flops.
     fn show(&mut self, at: Time, number: usize) {
         let Replay { board, ids, .. } = &self.boards[number];
         let Some(flip_flops) = board.flip_flops() else {
@@ -323,7 +325,7 @@ impl Artist {
     }
 }
 
-/// The scope of the root of cascaded boards, and its label.
+/// The name of the root's scope with cascaded boards, also its label.
 const ROOT: &str = "root";
 
 /// Returns a board's scope and its label.
@@ -345,7 +347,7 @@ impl Replay {
     ) -> Option<Self> {
         let own = trace.pauses.iter().filter(|(of, ..)| *of == number);
         let own = own.map(|&(_, from, to)| (from, to)).collect();
-        // A world with these parameters has run, so its boards can be created again.
+        // A world with these parameters has run, so creating its boards again cannot fail.
         let board = Board::new(parameters, tree, number, own).ok()?;
         let (scope, called) = board_scope(tree, number);
         let pins = tree.pins(number) as u32;
@@ -389,7 +391,7 @@ impl Drawing {
         self.changes.push(Change { at, signal, value });
     }
 
-    /// Returns the initial view.
+    /// Returns the initial view of the waveform.
     pub(super) fn view(&self) -> View {
         let mut after_power_on = None;
         let mut last: Vec<Option<&Value>> = vec![None; self.signals.len()];
@@ -409,9 +411,10 @@ impl Drawing {
         }
     }
 
-    /// Returns the signals in a viewer's groups: the whole, each board, then each kind of wire of all nodes.
+    /// Returns the signals in a viewer's groups:
+    /// totals, each board, then each kind of wire of all nodes.
     ///
-    /// Texts have `text_bits` bits, if the file format has no texts.
+    /// If the file format has no texts, a text signal has `text_bits` bits.
     pub(super) fn groups(&self, text_bits: Option<u32>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let kinds = [
@@ -443,7 +446,8 @@ impl Drawing {
                 }),
             }
         }
-        // The root's level is the barrier's, so its board is listed before those below it.
+        // The root's level is the barrier's output,
+        // so its group precedes those of the lower boards.
         let root = groups.iter().position(|group| group.title == ROOT);
         if let Some(root) = root {
             groups[1..=root].rotate_right(1);

@@ -1,4 +1,5 @@
-//! Waveforms of virtual time with a resolution of one picosecond, with all signals that a logic analyser and the FPGA's own probes would show.
+//! Waveforms of virtual time with a resolution of 1 ps, with all signals that a logic analyser and
+//! the FPGA's internal probes would show.
 //!
 //! ```text
 //! barrier
@@ -19,9 +20,10 @@
 //!     inside            high while the program is in the barrier; x once the node has died
 //! ```
 //!
-//! A [`Trace`] has an observer's events of a run and the injected faults; [`write()`] simulates the boards again, edge
-//! by edge, so the record stays small. In short runs all clock edges are written, otherwise those at which flip-flops change; elsewhere clocks
-//! are `z`.
+//! A [`Trace`] has the observed events of a run and the injected faults. [`write()`] simulates the
+//! boards again, edge by edge, so the record stays small.
+//! In short runs all clock edges are written.
+//! In long runs only edges near changes of flip-flops are written; elsewhere clocks are `z`.
 //! Version 2 has a different waveform, [`channel_vcd`](barrier_waveform::channel_vcd).
 
 mod closeup;
@@ -35,23 +37,23 @@ use crate::virtual_time::{Incident, Observation, Parameters, Setup, Time};
 use barrier_waveform::view::Written;
 use std::io;
 
-/// A run to be written.
+/// The data of a run from which its waveform is written.
 #[derive(Debug, Clone)]
 pub struct Trace {
-    /// The hardware.
+    /// The parameters of the run's hardware.
     pub parameters: Parameters,
     /// The injected faults, with their times.
     pub incidents: Vec<(Time, Incident)>,
     /// Pauses of a board's clock: board, start, end.
     pub pauses: Vec<(usize, Time, Time)>,
-    /// The fault's name and the moment it struck.
+    /// The time at which the fault strikes, and the fault's name.
     pub fault: Option<(Time, String)>,
     /// All observed events, oldest first.
     pub sights: Vec<(Time, Observation)>,
 }
 
 impl Trace {
-    /// Creates the trace of a world before power-on.
+    /// Creates the empty trace of a world before power-on.
     pub fn of(setup: &Setup) -> Self {
         Self {
             parameters: setup.parameters.clone(),
@@ -63,7 +65,7 @@ impl Trace {
     }
 }
 
-/// Writes the waveform.
+/// Writes the waveform of a trace in this file format.
 pub fn write<W: io::Write + io::Seek>(sink: W, trace: &Trace, form: Form) -> io::Result<Written> {
     let drawing = draw::draw(trace);
     let changes = drawing.write(sink, form)?;

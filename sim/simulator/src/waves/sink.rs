@@ -1,11 +1,11 @@
-//! Output of a drawing to a file.
+//! The writer of a drawing's signals and changes to a file.
 
 use super::draw::{Change, Drawing};
 use barrier_waveform::dump::{Dump, Form, FstDump, Unit, Value, VcdDump};
 use std::io;
 
 impl Drawing {
-    /// Writes the whole drawing; returns the number of changes.
+    /// Writes all signals and changes; returns the number of changes.
     pub fn write<W: io::Write + io::Seek>(&self, sink: W, form: Form) -> io::Result<usize> {
         let unit = Unit::Picosecond;
         match form {
@@ -44,7 +44,8 @@ impl Drawing {
         Ok(written)
     }
 
-    /// Calls `take` for every change of a signal's value, in order of time.
+    /// Calls `take` for every change of a signal, in the order of time;
+    /// repeated values are skipped.
     fn each<E>(&self, mut take: impl FnMut(&Change) -> Result<(), E>) -> Result<(), E> {
         let mut last: Vec<Option<&Value>> = vec![None; self.signals.len()];
         for change in &self.changes {
@@ -57,7 +58,7 @@ impl Drawing {
     }
 }
 
-/// Returns the number of scopes that are open already.
+/// Returns the number of leading scopes of `wanted` that are already open.
 fn common(open: &[&str], wanted: &[String]) -> usize {
     let pairs = open.iter().zip(wanted);
     pairs.take_while(|(open, wanted)| *open == wanted).count()

@@ -1,4 +1,4 @@
-//! The waveforms with a resolution of one picosecond, read back by another program.
+//! Tests of the waveforms with a resolution of 1 ps, read back by another parser.
 
 use super::*;
 use crate::faults::campaign::Campaign;
@@ -17,7 +17,7 @@ fn traced(parameters: Parameters) -> Trace {
     trace
 }
 
-/// The changes of each signal of a dump, by the signal's path: the time, and the value without leading zeros.
+/// For each signal's path its changes: the time, and the value without leading zeros.
 type Dump = HashMap<String, Vec<(u64, String)>>;
 
 fn read(text: &[u8]) -> Dump {
@@ -65,7 +65,7 @@ fn drawn(trace: &Trace) -> Dump {
     read(sink.get_ref())
 }
 
-/// Returns the value at an instant, including changes at that very instant if `included`.
+/// Returns the value of a signal at time `when`; `included` includes changes at exactly that time.
 fn at<'d>(dump: &'d Dump, signal: &str, when: u64, included: bool) -> &'d str {
     let changes = dump
         .get(signal)
@@ -124,7 +124,8 @@ fn both_ends_of_a_long_cable_are_seen() {
         let mut rises = changes.filter(|(_, value)| value == "1").map(|(at, _)| *at);
         rises.next().expect("a rise")
     };
-    // The cable and the pad into the chip; the pad out of it and the cable.
+    // A level takes the cable and the pad into the chip,
+    // and back the pad out of the chip and the cable.
     let there = rise("barrier.node00.pin") - rise("barrier.node00.out");
     let back = rise("barrier.node01.in") - rise("barrier.board.level");
     assert_eq!((there, back), (500_000 + 4900, 500_000 + 4300));
@@ -152,7 +153,8 @@ fn boards_below_a_board_have_their_own_clocks_and_announce_to_it() {
     let announced = (0..3).filter_map(|k| first(&format!("barrier.board{k:02}.above")));
     let last = announced.max().expect("boards announce");
     let released = first("barrier.root.level").expect("the root releases");
-    // Two stages and the decision of the root, whose clock has any phase.
+    // A release takes two synchroniser stages and one decision of the root,
+    // whose clock has any phase.
     let passed = released - last;
     assert!((79_000..=119_200).contains(&passed), "{passed} ps");
 }
@@ -190,7 +192,7 @@ fn a_fault_has_its_name_at_its_moment() {
         (when, name.as_str()),
         (examined.case.at.ps(), "FPGA_reset,_board")
     );
-    // The board's level falls at the moment of the reset, and not at an edge of the clock.
+    // The board's level falls at the moment of the reset, which is not an edge of the clock.
     assert_eq!(at(&dump, "barrier.board.level", when, false), "1");
     assert_eq!(at(&dump, "barrier.board.level", when, true), "0");
 }
@@ -213,7 +215,7 @@ fn a_closeup_shows_the_last_arrival_pass_every_flip_flop() {
             &format!("node {node} reads"),
         ]
     );
-    // Every row but the clock changes once, each after the one before.
+    // Every row except the clock changes once, each row after the previous one.
     let mut before = one.from;
     for row in one.rows.iter().filter(|row| row.name != "board clock") {
         let inside = |at: &Time| (one.from..=one.until).contains(at);
@@ -256,7 +258,7 @@ fn what_is_shown_first_begins_with_the_first_arrival() {
             .lines()
             .find_map(|line| line.strip_prefix("[timestart] "));
         let start: u64 = start.and_then(|at| at.parse().ok()).expect("a start");
-        // First all nodes open and pass a fence, which takes 40 us.
+        // First, all nodes open the barrier and pass a fence of 40 us.
         let first = trace
             .sights
             .iter()

@@ -1,23 +1,25 @@
-//! Waveform of a version 2 board from its line changes: a value change dump (IEEE 1364) or an FST, timescale 1 ps, changes only.
+//! Waveform of a version 2 board from its line changes: a value change dump (IEEE 1364) or an FST,
+//! timescale 1 ps, changes only.
 //!
-//! A record contains only the lines that the nodes drive; the model, stepped edge by edge over the same changes, computes all other signals.
+//! A record contains only the lines that nodes drive. The model computes all other signals: it is
+//! stepped edge by edge over the same changes.
 //! The tree of signals is
 //!
 //! ```text
 //! barrier
-//!   clk                the board's clock, written at the edges that change something, and z elsewhere
+//!   clk                the board's clock at edges that change a signal; z elsewhere
 //!   channel0
-//!     release          the level of its inward lines
+//!     release          the level of the channel's inward lines
 //!     arrived[6:0]     number of members that have entered and are not released
 //!     members[59:0]    the member nodes, one bit each (as wide as the number of nodes)
-//!     late[59:0]       the members that were missing when its time limit expired
+//!     late[59:0]       the members that were missing when the channel's time limit expired
 //!     releases[31:0]   number of releases
 //!   channel1 ... channel4
 //!   serial
 //!     node             the node that has the receiver, as text; "-" for none
-//!     phase            receive, execute, reply or over
+//!     phase            phase of the receiver: receive, execute, reply or over
 //!     request          the last request that was executed: operation, channel, argument
-//!     reply            its answer: status and value
+//!     reply            the answer to that request: status and value
 //!   node00
 //!     arrive0 ... arrive4, clock, data, select     the lines from the node to the board
 //!     release0 ... release4                        the lines from the board to the node; the last one also carries replies
@@ -51,7 +53,7 @@ const CLOCK: Clock = Clock {
 /// Half a period of the board's clock, in picoseconds.
 const HALF_PERIOD: u64 = CLOCK.units_per_s / fpga_model::CLOCK_HZ / 2;
 
-/// The properties of a waveform that its save file needs.
+/// The facts of a waveform that its save file needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     nodes: usize,
@@ -62,7 +64,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Returns the width of a text in bits, if the file format has no texts.
+    /// Returns the width of a text signal in bits; `None` if the file format has texts.
     pub(crate) fn text_bits(self) -> Option<u32> {
         self.form.text_bits()
     }
@@ -77,12 +79,13 @@ impl Shown {
     }
 }
 
-/// Writes the record as a value change dump; `sink` should be buffered. The record's number of nodes is that of a board, 1 to 60.
+/// Writes the record as a value change dump; `sink` should be buffered.
+/// The record must have 1 to 60 nodes, as a board has.
 pub fn write(sink: impl io::Write, record: &ChannelRecord) -> io::Result<Shown> {
     draw(VcdDump::new(sink, Unit::Picosecond)?, record, Form::Vcd)
 }
 
-/// Writes the record in this form; `sink` should be buffered.
+/// Writes the record in this file format; `sink` should be buffered.
 pub fn write_as(
     sink: impl io::Write + io::Seek,
     record: &ChannelRecord,
@@ -98,7 +101,7 @@ pub fn write_as(
     }
 }
 
-/// Returns the comment for a record that was full.
+/// Returns a comment with the number of changes that a full record has dropped.
 fn missing(dropped: u64) -> Option<String> {
     (dropped > 0).then(|| format!("the record was full: {dropped} later changes are missing"))
 }
@@ -120,7 +123,7 @@ fn draw(dump: impl Dump, record: &ChannelRecord, form: Form) -> io::Result<Shown
             begin = arrivals[channel];
         }
     }
-    // The effects of the last changes are shown too.
+    // The waveform extends until the last changes have taken effect.
     let end = drawing.edge + SETTLE_EDGES;
     drawing.run_to(end)?;
     drawing.draw_clock(CLOCK.time_of(end), end)?;
@@ -137,7 +140,7 @@ fn draw(dump: impl Dump, record: &ChannelRecord, form: Form) -> io::Result<Shown
     })
 }
 
-/// A declared signal, and its last written value.
+/// A declared signal, with its last written value.
 struct Signal<T> {
     id: dump::Signal,
     last: Option<T>,
@@ -148,7 +151,7 @@ impl<T: PartialEq + Clone> Signal<T> {
         Self { id, last: None }
     }
 
-    /// Returns the signal for writing `now`, if it differs from the last written value.
+    /// Returns the signal if `now` differs from the last written value.
     fn changed(&mut self, now: &T) -> Option<dump::Signal> {
         if self.last.as_ref() == Some(now) {
             return None;
@@ -163,12 +166,13 @@ struct ChannelIds {
     counts: [Signal<u64>; 4],
 }
 
-/// The state of the written clock.
+/// The part of the clock that is already written.
 struct Drawn {
     id: dump::Signal,
-    /// The last edge that was written.
+    /// The last clock edge that was written.
     edge: u64,
-    /// What follows: the time at which it falls, and whether the next edge follows.
+    /// The next part of the clock: the time of the falling edge,
+    /// and if the next rising edge follows.
     next: Next,
 }
 
@@ -188,7 +192,7 @@ struct Drawing<D> {
     pins: Pins,
     edge: u64,
     at_ps: u64,
-    /// The channel that released first, and the time.
+    /// The channel that released first, with the time of the release.
     first_release: Option<(usize, u64)>,
     /// The texts of the last request and reply.
     request: String,
@@ -272,7 +276,7 @@ impl<D: Dump> Drawing<D> {
                 self.reply = reply_text(self.machine.serial().shift);
             }
             if self.looks_like(&before) {
-                // Only counters change until the next visible change: those edges are skipped.
+                // Until the next visible change only counters change; those edges are skipped.
                 self.skip(due);
             } else {
                 self.draw_edge()?;
@@ -282,7 +286,7 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Writes the edge that was just computed.
+    /// Writes the clock edge that was just computed.
     fn draw_edge(&mut self) -> io::Result<()> {
         let at = CLOCK.time_of(self.edge);
         self.draw_clock(at, self.edge - 1)?;
@@ -293,7 +297,8 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Writes the clock between the last written edge and this time, before which `done` edges have passed.
+    /// Writes the clock from the last written edge to time `until`,
+    /// before which `done` edges have passed.
     fn draw_clock(&mut self, until: u64, done: u64) -> io::Result<()> {
         if let Next::Falls(at) = self.clock.next
             && at <= until
@@ -311,7 +316,7 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Advances the file to this time.
+    /// Advances the file to time `at_ps`.
     fn begin_at(&mut self, at_ps: u64) -> io::Result<()> {
         if at_ps > self.at_ps {
             self.at_ps = at_ps;
@@ -320,7 +325,7 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Skips to the last edge up to `due` before which no shown signal changes, found by bisection.
+    /// Skips edges up to the last one at which no shown signal has changed, found by bisection.
     fn skip(&mut self, due: u64) {
         let (mut low, mut high) = (0, due - self.edge);
         while low < high {
@@ -340,7 +345,7 @@ impl<D: Dump> Drawing<D> {
         same(before, &self.machine)
     }
 
-    /// Writes the changes since the last call, at `at_ps`.
+    /// Writes all changed signals at time `at_ps`.
     fn show(&mut self, at_ps: u64) -> io::Result<()> {
         self.draw_clock(at_ps, self.edge)?;
         let dump = &mut self.dump;
@@ -409,7 +414,7 @@ impl<D: Dump> Drawing<D> {
     }
 }
 
-/// Returns true if two states have the same shown signals.
+/// Returns true if two states have the same values of all shown signals.
 fn same(a: &ChannelMachine, b: &ChannelMachine) -> bool {
     let shown = |machine: &ChannelMachine, number| {
         let channel = machine.channel(number).copied().unwrap_or_default();
@@ -423,7 +428,8 @@ fn same(a: &ChannelMachine, b: &ChannelMachine) -> bool {
     };
     let serial = |machine: &ChannelMachine| {
         let serial = machine.serial();
-        // The whole state of the frame: each received bit is a change too, although only the reply's bits are visible.
+        // The whole state of the frame is compared:
+        // each received bit counts as a change, although only the reply's bits are visible.
         (serial.grant, serial.phase, serial.count, serial.shift)
     };
     serial(a) == serial(b)

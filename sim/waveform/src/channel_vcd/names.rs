@@ -1,12 +1,12 @@
-//! Names and widths of the waveform's signals.
+//! Names and widths of the signals in a version 2 waveform.
 
 use crate::vcd::{RELEASES_BITS, arrived_bits};
 use fpga_model::channels::MAX_CHANNELS;
 
-/// The name of the board's clock.
+/// The signal of the board's clock.
 pub(crate) const CLK: &str = "clk";
 
-/// The scope of the serial receiver, and its texts.
+/// The scope of the serial receiver, and the names of its text signals.
 pub(crate) const SERIAL: &str = "serial";
 pub(crate) const SERIAL_TEXTS: [&str; 4] = ["node", "phase", "request", "reply"];
 
@@ -34,7 +34,7 @@ pub(crate) fn channel_signals(nodes: usize) -> [(&'static str, u32, &'static str
     ]
 }
 
-/// Returns the signals of a node, outward ones first.
+/// Returns the names of a node's signals, outward lines first.
 pub(crate) fn node_signals() -> impl Iterator<Item = String> {
     let outward = (0..MAX_CHANNELS).map(|channel| format!("arrive{channel}"));
     let serial = SERIAL_LINES.into_iter().map(str::to_owned);
@@ -42,7 +42,7 @@ pub(crate) fn node_signals() -> impl Iterator<Item = String> {
     outward.chain(serial).chain(inward)
 }
 
-/// Returns the range that a viewer appends to the name of a vector.
+/// Returns the range, such as `[6:0]`, that a viewer appends to the name of a vector.
 pub(crate) fn range(width: u32) -> String {
     match width {
         1 => String::new(),

@@ -1,6 +1,7 @@
-//! Writer of FST, GTKWave's compressed form, by the crate `fst-writer`.
+//! Writer of FST, GTKWave's compressed format, with the crate `fst-writer`.
 //!
-//! FST has neither texts nor comments: a text is a vector of characters of fixed length, and the comment of a whole file is part of its version.
+//! FST has no texts and no comments: a text becomes a vector of characters of fixed length, and the
+//! comment on a whole file becomes part of the version text.
 
 use super::{Dump, Kind, Signal, TEXT_CHARACTERS, Unit, Value};
 use fst_writer::{
@@ -15,7 +16,7 @@ pub struct FstDump<W: io::Write + io::Seek> {
     signals: Vec<(FstSignalId, Kind)>,
 }
 
-/// The part of the file that is being written.
+/// The state of the file: its declarations or its changes are being written.
 enum WriterState<W: io::Write + io::Seek> {
     Header(FstHeaderWriter<W>),
     Body(FstBodyWriter<W>),
@@ -23,7 +24,8 @@ enum WriterState<W: io::Write + io::Seek> {
 }
 
 impl<W: io::Write + io::Seek> FstDump<W> {
-    /// Creates a writer; `sink` should be buffered, and `remark` is empty or a comment on the whole file.
+    /// Creates a writer; `sink` should be buffered.
+    /// `remark` is a comment on the whole file, or empty.
     pub fn new(sink: W, unit: Unit, remark: &str) -> io::Result<Self> {
         let info = FstInfo {
             start_time: 0,
@@ -35,7 +37,7 @@ impl<W: io::Write + io::Seek> FstDump<W> {
                 "" => "hwbarr".to_owned(),
                 remark => format!("hwbarr: {remark}"),
             },
-            // No date, so a run in virtual time gives the same file every day.
+            // The date stays empty, so a run in virtual time gives the same file every day.
             date: String::new(),
             file_type: FstFileType::Verilog,
         };
@@ -61,7 +63,7 @@ impl<W: io::Write + io::Seek> FstDump<W> {
     }
 }
 
-/// Returns the error of a change before the last declaration, or a declaration after it.
+/// Returns the error for a change before the last declaration, or a declaration after it.
 fn out_of_order() -> io::Error {
     io::Error::other("an FST has its declarations first, then its changes")
 }
@@ -143,7 +145,7 @@ fn width(kind: Kind) -> u32 {
     }
 }
 
-/// Returns a character per bit, the highest first.
+/// Returns one character per bit, the highest bit first.
 fn digits(value: &Value, kind: Kind) -> Vec<u8> {
     let bit = |high: bool| if high { b'1' } else { b'0' };
     match value {

@@ -1,6 +1,7 @@
-//! Writers of waveform files: value change dump (IEEE 1364) and FST, GTKWave's compressed form.
+//! Writers of waveform files: value change dump (IEEE 1364), and FST, GTKWave's compressed format.
 //!
-//! A waveform is drawn once, into any [`Dump`]: scopes and signals first, then initial values, then changes in the order of time.
+//! One function draws a waveform into any [`Dump`]: first scopes and signals, then initial values,
+//! then changes in the order of time.
 
 mod fst;
 mod value_change;
@@ -11,17 +12,17 @@ pub use value_change::VcdDump;
 use std::io;
 use std::path::Path;
 
-/// A file format.
+/// A file format for waveforms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Text that every tool reads.
+    /// Value change dump, a text format that every tool reads.
     Vcd,
-    /// Compressed: a small fraction of the size of a VCD.
+    /// FST, a compressed format; its files have a small fraction of the size of a VCD.
     Fst,
 }
 
 impl Form {
-    /// Returns the form for a file name: FST if it ends in `.fst`.
+    /// Returns the format for a file name: FST if the name ends in `.fst`, else VCD.
     pub fn of(file: &Path) -> Self {
         match file.extension() {
             Some(ending) if ending.eq_ignore_ascii_case("fst") => Self::Fst,
@@ -29,7 +30,7 @@ impl Form {
         }
     }
 
-    /// Returns the width of a text in bits, if this form has no text values.
+    /// Returns the width of a text in bits; `None` if the format has text values.
     pub fn text_bits(self) -> Option<u32> {
         match self {
             Self::Vcd => None,
@@ -38,22 +39,22 @@ impl Form {
     }
 }
 
-/// The length of a text in FST, whose values have fixed lengths.
+/// Length of a text in FST in characters, because its values have fixed lengths.
 const TEXT_CHARACTERS: usize = 48;
 
-/// A unit of time.
+/// The unit of time of a waveform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// 1 ns.
+    /// Nanosecond.
     Nanosecond,
-    /// 1 ps.
+    /// Picosecond.
     Picosecond,
 }
 
 /// The kind of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A vector of this width, shown as one number.
+    /// A vector of this number of bits, shown as one number.
     Bits(u32),
     /// A text, which a viewer prints.
     Text,
@@ -62,24 +63,24 @@ pub enum Kind {
 /// The value of a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A number.
+    /// The value of a vector.
     Bits(u64),
-    /// A text.
+    /// The value of a text signal.
     Text(String),
-    /// A clock that is not written here, or a number that does not exist.
+    /// The value of a clock that is not written here, or of a number that does not exist.
     NotDrawn,
-    /// A value that is no longer known.
+    /// The value of a signal that is no longer known.
     Dead,
 }
 
 impl Value {
-    /// Returns the value of one wire.
+    /// Returns the value of a wire with this level.
     pub fn bit(high: bool) -> Self {
         Self::Bits(u64::from(high))
     }
 }
 
-/// A declared signal.
+/// The handle of a declared signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signal(usize);
 
@@ -87,13 +88,14 @@ pub struct Signal(usize);
 pub trait Dump {
     /// Opens a scope for the signals and scopes that follow.
     fn scope(&mut self, name: &str) -> io::Result<()>;
-    /// Closes the scope.
+    /// Closes the present scope.
     fn up_scope(&mut self) -> io::Result<()>;
     /// Declares a signal in the present scope.
     fn signal(&mut self, name: &str, kind: Kind) -> io::Result<Signal>;
     /// Ends the declarations.
     fn declared(&mut self) -> io::Result<()>;
-    /// Starts the initial values, until the time changes or until [`initial_values_end`](Self::initial_values_end).
+    /// Starts the initial values.
+    /// They end when the time changes or with [`initial_values_end`](Self::initial_values_end).
     fn initial_values(&mut self) -> io::Result<()>;
     /// Ends the initial values.
     fn initial_values_end(&mut self) -> io::Result<()>;
@@ -101,9 +103,9 @@ pub trait Dump {
     fn time(&mut self, at: u64) -> io::Result<()>;
     /// Sets a signal to a value at the present time.
     fn change(&mut self, signal: Signal, value: &Value) -> io::Result<()>;
-    /// Writes a comment; ignored if the form has none.
+    /// Writes a comment; ignored if the format has no comments.
     fn comment(&mut self, words: &str) -> io::Result<()>;
-    /// Completes the file.
+    /// Completes the file; no further calls follow.
     fn finish(&mut self) -> io::Result<()>;
 }
 

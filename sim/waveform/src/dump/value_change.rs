@@ -110,7 +110,7 @@ fn scalar(value: &Value) -> vcd::Value {
     }
 }
 
-/// Returns the bits, most significant first, without leading zeros, which the format lets a reader restore.
+/// Returns the bits, most significant first, without leading zeros, which readers restore.
 fn bits(value: u64) -> impl Iterator<Item = vcd::Value> {
     let width = (u64::BITS - value.leading_zeros()).max(1);
     (0..width)

@@ -105,7 +105,8 @@ impl Guest for CounterComponent {
 
 pub const COUNTER: BuiltIn = BuiltIn::of::<CounterComponent>();
 
-/// Component in safe Rust that serves broadcasts, and reductions at rank 0 in the order of ranks.
+/// Component in safe Rust that serves broadcasts, and reductions;
+/// rank 0 combines the operands in the order of ranks.
 pub struct Adder(Comm);
 
 impl Adder {
@@ -253,7 +254,7 @@ impl Module for Eager {
     const OPERATIONS: &'static [abi::Operation] = &[
         nonblocking::<Eager>(abi::BCAST),
         nonblocking::<Eager>(abi::SCAN),
-        // What it begins is passed down.
+        // `begin` passes a gather down.
         nonblocking::<Eager>(abi::GATHER),
     ];
 
@@ -350,7 +351,7 @@ impl Guest for WavererComponent {
 
 pub const WAVERER: BuiltIn = BuiltIn::of::<WavererComponent>();
 
-/// Refuses every communicator.
+/// A component that refuses every communicator.
 pub struct Old;
 
 impl Guest for Old {

@@ -75,7 +75,7 @@ fn a_file_whose_manifest_is_refused_runs_no_code() {
         let reason = &catalogue.rejected[0].reason;
         assert!(matches!(reason, LoadError::Manifest(_)), "{reason}");
     }
-    // Neither does a file that is not newer than the component already selected.
+    // The code of a file that is not newer than the selected component does not run either.
     let old = ["-DNAME=\"old\"", "-DVERSION=\"1.9\"", ABORTS];
     let catalogue = Shelf::new().with("coll_old.so", &old).gather_preferring("");
     assert_eq!(catalogue.taken[0].origin, Origin::BuiltIn);
@@ -139,7 +139,8 @@ fn every_defect_of_a_table_has_its_own_sentence() {
 
 #[test]
 fn a_newer_and_larger_table_is_taken() {
-    // A plugin built against a later header of the same version has a larger table; fields beyond this library's table are not read.
+    // A plugin that was built against a later header of the same version has a larger table.
+    // The library does not read the additional fields.
     let catalogue = Shelf::new()
         .with("coll_linear.so", &["-DSIZE=4096"])
         .gather();

@@ -179,7 +179,8 @@ fn waverer(ranks: u32, nodes: u32) -> Job {
     job
 }
 
-/// The barrier started first is passed down first, although a later barrier could be passed down at once.
+/// The barrier that was started first is passed down first,
+/// although a later barrier could be passed down at once.
 #[test]
 fn barriers_that_are_handed_down_late_do_not_overtake_each_other() {
     for nodes in [1, 2] {

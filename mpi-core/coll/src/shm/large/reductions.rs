@@ -11,7 +11,8 @@ use std::ops::Range;
 /// The minimum size of a worker's piece, in bytes: with smaller pieces an additional worker's read costs more than it saves.
 const PIECE: i64 = 16 << 10;
 
-/// The minimum size of a worker's piece in a reduction to a root, to whose memory all pieces except its own must be copied in addition.
+/// Minimum size of a worker's piece in a reduction to a root,
+/// where pieces are also copied to the root.
 const ROOTS_PIECE: i64 = 256 << 10;
 
 /// The bytes copied at once before they are combined.
@@ -24,7 +25,8 @@ struct Job<'a> {
 }
 
 impl<W: Wait> LargeOp<'_, W> {
-    /// Reduces to `recv` at the root, or on all ranks if `root` is `None`; `recv` is `Some` where there is a result.
+    /// Reduces to `recv` at the root, or on all ranks if `root` is `None`;
+    /// `recv` is `Some` on ranks that get a result.
     pub(super) async fn reduce(
         &self,
         own: &SendBuf,
@@ -84,7 +86,7 @@ impl<W: Wait> LargeOp<'_, W> {
             if rank == self.me() {
                 continue;
             }
-            // The address also shows that the worker has read this rank's data.
+            // The published address also shows that the worker has read this rank's data.
             let at = self.address(results, rank).await?;
             let place = recv.slice(team.piece(own.count(), worker));
             outcome = outcome.and_then(|()| self.read(rank, at, &place));
@@ -123,7 +125,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let is_worker = |rank| team.worker(rank).is_some();
         self.end(inputs);
         match recv {
-            // A worker writes after it has combined, so no worker still reads.
+            // Each worker writes after it has combined, so no worker reads an operand any more.
             Some(_) => self.end_with(results, is_worker).await?,
             None => {
                 self.end(results);
@@ -265,12 +267,13 @@ impl<W: Wait> LargeOp<'_, W> {
             }
         };
         let Some(before) = self.before() else {
-            // The next rank reads data faster if another core has not just written them, so the operand is passed on before it is copied.
+            // The next rank reads data faster if no other core has just written them,
+            // so the operand is passed on before it is copied.
             return self.pass_on(own.ptr().addr() as u64, copy_own).await;
         };
         copy_own();
         let outcome = or_leave(self.invocation.comm(), self.prepend(before, recv, op).await)?;
-        // Pass on after a failure too, since the next rank waits.
+        // The prefix is passed on after a failure too, since the next rank waits for it.
         self.pass_on(recv.ptr().addr() as u64, || ()).await?;
         outcome
     }
@@ -299,7 +302,7 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// The previous rank.
+    /// Returns the previous rank, if there is one.
     fn before(&self) -> Option<u32> {
         self.me().checked_sub(1)
     }
@@ -369,7 +372,8 @@ impl<W: Wait> LargeOp<'_, W> {
     }
 
     /// Combines from the last rank to the first; `operands` has space for two blocks.
-    /// Calls `read` for each other rank, in that order, when nothing more will be read from that rank, unless an error occurs.
+    /// Calls `read` for each other rank, in that order, once all data of that rank have been read,
+    /// unless an error occurs.
     async fn combine(
         &self,
         own: &SendBuf,
@@ -382,7 +386,8 @@ impl<W: Wait> LargeOp<'_, W> {
         let last = self.size() - 1;
         let width = place.datatype().size().max(1);
         let each = operands.count() / 2;
-        // With MPI_IN_PLACE this rank's operand is in the result buffer, so the sum is computed elsewhere.
+        // With MPI_IN_PLACE this rank's operand is in the result buffer,
+        // so the sum is computed in another buffer.
         let shares_place = own.slice(start..start + place.count()).ptr() == place.ptr();
         let mut at = 0;
         while at < place.count() {
@@ -429,7 +434,8 @@ impl<W: Wait> LargeOp<'_, W> {
     }
 }
 
-/// `sum = left op own`, where `sum` must start as a copy of `own`: in steps, so that the copied data are in the nearest cache.
+/// `sum = left op own`, where `sum` starts as a copy of `own`;
+/// computed in steps, so that the copied data are in the nearest cache.
 fn copy_and_combine(own: &SendBuf, left: &SendBuf, sum: &RecvBuf, op: &Op) -> Result<(), Error> {
     let step = (STEP / own.datatype().size().max(1)).max(1);
     let mut at = 0;
@@ -481,8 +487,9 @@ impl Team {
 
     /// Returns the range of a worker's elements, of `count` in total.
     ///
-    /// A worker other than the root also writes its result to the root, which takes as long as reading and combining one more rank's data:
-    /// so the root's piece is longer.
+    /// A worker other than the root also writes its result to the root,
+    /// which takes as long as reading and combining one more rank's data.
+    /// So the root's piece is longer.
     fn piece(&self, count: i64, worker: u32) -> Range<i64> {
         if self.root.is_none() {
             return share(count, self.workers, worker);

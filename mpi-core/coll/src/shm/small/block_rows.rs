@@ -1,11 +1,15 @@
-//! Rows of blocks: when every rank has a block for every rank and a row of blocks is too long for one cell, it takes several cells.
+//! Rows of blocks: in calls in which every rank has a block for every rank,
+//! a row that is too long for one cell takes several cells.
 //!
-//! When oversubscribed, each rank is then switched in as often as for a short row, and touches each page once.
-//! The alternative, one row of pieces of all blocks per cell, needed more switches, and after a switch the first access to each page is expensive;
-//! with single copies, each rank makes one system call per rank.
+//! When oversubscribed, each rank is switched in as for a short row, and accesses each page once.
+//! The alternative, one row of pieces of all blocks per cell, needed more switches,
+//! and after a switch the first access to each page is expensive.
+//! With single copies, each rank makes one system call per other rank.
 //!
-//! Each cell holds as many whole blocks as fit. Every rank waits until all have shown their last cell, and takes its block from each.
-//! A row that is longer than the cells of one round takes several rounds, each of which transfers a part of every block.
+//! Each cell holds the whole blocks that fit.
+//! Every rank waits for the last cell of all ranks, and takes its block from each rank.
+//! A row that is longer than the cells of one round takes several rounds.
+//! Each round transfers a part of every block.
 
 use super::SmallOp;
 use super::cut::Cut;
@@ -46,14 +50,14 @@ pub fn goes_in_rows(call: CallId, occupancy: Occupancy) -> bool {
         && matches!(call, CallId::Alltoall | CallId::ReduceScatterBlock)
 }
 
-/// The maximum length of blocks that go whole, in cells of `space` bytes.
+/// Returns the maximum length of blocks that are transferred whole, in cells of `space` bytes.
 pub fn longest(space: usize, members: u32) -> usize {
     let in_a_cell = members.div_ceil(DEPTH as u32).max(1) as usize;
     space / in_a_cell
 }
 
 impl Rows {
-    /// The rows of blocks of `block` bytes in cells of `space` bytes.
+    /// Returns the rows for blocks of `block` bytes in cells of `space` bytes.
     pub fn of(block: u64, space: usize, members: u32) -> Rows {
         let longest = longest(space, members);
         let whole = block <= longest as u64;
@@ -72,19 +76,20 @@ impl Rows {
         }
     }
 
-    /// The bytes of each block that a round transfers.
+    /// Returns the byte range of each block that a round transfers.
     fn bytes(&self, round: u64) -> Range<usize> {
         let from = round as usize * self.part;
         from..from + self.part
     }
 
-    /// The position of a rank's block: the index of the cell, and of the block in it.
+    /// Returns the position of a rank's block:
+    /// the index of the cell, and the index of the block in the cell.
     fn of_rank(&self, rank: u32) -> (u64, usize) {
         let rank = rank as usize;
         ((rank / self.in_a_cell) as u64, rank % self.in_a_cell)
     }
 
-    /// The ranks whose blocks are in a cell.
+    /// Returns the ranks whose blocks are in a cell.
     fn in_cell(&self, cell: u64, members: u32) -> Range<u32> {
         let first = |cell: u64| (cell * self.in_a_cell as u64).min(members.into()) as u32;
         first(cell)..first(cell + 1)
@@ -98,7 +103,8 @@ impl<W: Wait> SmallOp<'_, W> {
         for round in 0..rows.rounds {
             let cell_op = self.behind(round * rows.cells);
             let part = rows.bytes(round);
-            // After an operator's failure the other rounds go on, since other ranks wait for them.
+            // After an operator's failure the other rounds are still executed,
+            // since other ranks wait for them.
             let of_this = cell_op.run_round(call, &rows, &part).await;
             let of_this = or_leave(self.comm, of_this)?;
             outcome = outcome.and(of_this);
@@ -124,7 +130,7 @@ impl<W: Wait> SmallOp<'_, W> {
         }
         self.meet_in_rows(rows).await?;
         let outcome = self.take_from_rows(call, rows, part);
-        // Other ranks may already need the cells for the next round.
+        // The cells are released now, since other ranks may already need them for the next round.
         for i in 0..rows.cells {
             self.cells.end(self.members, self.number + i);
         }

@@ -69,7 +69,7 @@ impl<W: Wait> SmallOp<'_, W> {
         };
         let joined = cell_op.meet(work).await? && joined;
         match joined {
-            // The result has the same layout as `recv`, so it is copied at once.
+            // The result has the same layout as `recv`, so one copy suffices.
             true if step == len => cell_op.take(CellOf::Result, 0, recv),
             _ => {
                 for rank in 0..members {

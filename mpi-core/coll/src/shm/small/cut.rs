@@ -23,7 +23,7 @@ impl<B: Buffer> Cut<B> {
         Cut::of_each(block, piece, 1)
     }
 
-    /// The same piece of each of `blocks` blocks, of which `first` is the first.
+    /// Returns the same piece of each of `blocks` blocks; `first` is the first block.
     pub fn of_each(first: &B, piece: &Range<usize>, blocks: u32) -> Cut<B> {
         let bytes = first.bytes() as usize;
         let (start, end) = (piece.start.min(bytes), piece.end.min(bytes));
@@ -46,7 +46,7 @@ impl<B: Buffer> Cut<B> {
         (0..self.blocks).map(move |block| (first + block * step) as i64)
     }
 
-    /// Some whole pieces, or some bytes of one piece.
+    /// Returns some whole pieces, or some bytes of one piece.
     fn cut(&self, at: usize, len: usize) -> Cut<B> {
         let piece = self.len.max(1);
         let (len, blocks) = match len <= self.len {

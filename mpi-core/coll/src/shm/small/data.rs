@@ -39,10 +39,12 @@ pub trait Combine<G, R> {
     /// `sum = given op sum`
     fn apply(&self, given: &G, sum: &R) -> Result<(), Error>;
 
-    /// As [`Combine::apply`], with packed data; `spare` is a buffer for operators for which the data must be unpacked first.
+    /// Applies the operator to packed data;
+    /// `spare` is a buffer for operators that need the data unpacked first.
     fn apply_packed(&self, data: &[u8], sum: &R, spare: &mut Option<R>) -> Result<(), Error>;
 
-    /// Returns the operator as a loop over dense elements of the type of `like`, if such a loop is equivalent; the same on all members.
+    /// Returns an equivalent loop over dense elements of the type of `like`, if there is one.
+    /// The result is the same on all members.
     fn dense(&self, like: &R) -> Option<DenseOp>;
 }
 

@@ -1,8 +1,11 @@
 //! Collectives of short data through [`Cells`]: every rank shows its data in a cell, and the others read what they need.
 //!
-//! With a core per rank, each rank reads and combines for itself: one cache line back and forth.
-//! When oversubscribed, the rank that arrives last does the work for all, so that a rank that is scheduled in finds the result,
-//! and a root polls one word until all have arrived. In oversubscribed scans each rank continues from its predecessor's prefix ([`scan_lookback`]).
+//! With a core per rank, each rank reads and combines the data itself,
+//! which takes one cache-line round trip.
+//! When oversubscribed, the rank that arrives last does the work for all ranks,
+//! so a rank that is scheduled in finds the result.
+//! A root then polls one word until all ranks have arrived.
+//! In oversubscribed scans each rank continues from its predecessor's prefix ([`scan_lookback`]).
 //!
 //! Operands are combined in the order of ranks, whichever rank combines them, so every member gets the same bits in every call.
 //!
@@ -53,11 +56,11 @@ pub struct Small {
 pub enum Shape {
     /// One cell per member.
     Whole,
-    /// Rows of blocks, in several cells.
+    /// Rows of blocks, which take several cells.
     Rows(Rows),
     /// In pieces, one after another; the field is the number of pieces.
     Pieces(u64),
-    /// One cell per member, a header that states where the data are: see [`counts`].
+    /// One cell per member with a header that states where the data are: see [`counts`].
     Counts,
 }
 
@@ -89,7 +92,7 @@ pub struct SmallOp<'a, W> {
     pub occupancy: Occupancy,
     pub members: &'a Members,
     pub engine: &'a Engine,
-    /// For error texts.
+    /// The communicator, for error texts.
     pub comm: &'a Comm,
     pub number: u64,
     pub wait: W,
@@ -159,7 +162,8 @@ impl Small {
         }
         let all = match self.cells.lane() {
             Lane::Blocking => self.pieces_up_to,
-            // No rank completes such a request before all ranks poll it, so waiting for free cells costs nothing more.
+            // No rank completes such a request before all ranks poll it,
+            // so waiting for free cells adds no cost.
             Lane::Nonblocking if pieces::go_both_ways(call) && members <= FEW => self.pieces_up_to,
             // Requests may be polled rarely, so the cells must hold all pieces at once.
             Lane::Nonblocking => self
@@ -172,7 +176,7 @@ impl Small {
         }
     }
 
-    /// The bytes per piece of a block; zero if it does not go in pieces.
+    /// Returns the bytes per piece of a block; zero if the block is not sent in pieces.
     fn piece(&self, call: CallId, members: u32) -> usize {
         let piece = pieces::of_cell(self.cells.piece(), call, members);
         match piece >= pieces::shortest(self.occupancy) {
@@ -186,7 +190,8 @@ impl Small {
     pub fn shape(&self, call: &Call, members: u32) -> Option<Shape> {
         let one = match call {
             Call::Bcast { buf, .. } => return self.cut(call.id(), buf.bytes(), members),
-            // Element size and count are equal on all members. Operands of user-defined datatypes are left to the next component.
+            // Element size and count are equal on all members.
+            // The next component serves operands of user-defined datatypes.
             Call::Allreduce { recv, .. } => {
                 return self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
             }
@@ -223,7 +228,7 @@ impl Small {
             }
             Call::ReduceScatterBlock { send, recv, .. } => {
                 let shape = self.cut_elements(call.id(), recv.count(), recv.datatype(), members)?;
-                // With MPI_IN_PLACE the result would overwrite data that are still to be shown.
+                // With MPI_IN_PLACE the result would overwrite data that have not been shown yet.
                 return match shape.is_one_part() || send.is_some() {
                     true => Some(shape),
                     false => self.whole(call.id(), recv.bytes() as u64, members),
@@ -254,7 +259,8 @@ impl Small {
             return Some(Shape::Rows(rows));
         }
         let piece = self.piece(call, members) as u64;
-        // At least two pieces, even if one is empty: one piece would mean one cell, which does not hold every rank's blocks here.
+        // There are at least two pieces, even if one is empty:
+        // one piece would mean one cell, which does not hold every rank's blocks here.
         Some(Shape::Pieces(bytes.div_ceil(piece).max(2)))
     }
 
@@ -263,7 +269,7 @@ impl Small {
         (bytes <= self.fits_a_cell(call, members)).then_some(Shape::Whole)
     }
 
-    /// The same for operands, which are cut between elements.
+    /// Returns the layout of operands, which are cut between elements.
     #[inline]
     fn cut_elements(
         &self,
@@ -318,7 +324,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         }
     }
 
-    /// The operation `numbers` after this one.
+    /// Returns the operation whose number is larger by `numbers`.
     fn behind(&self, numbers: u64) -> Self {
         SmallOp {
             number: self.number + numbers,
@@ -396,7 +402,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             Call::Exscan { send, recv, op } => {
                 return self.scan(send.as_ref(), recv, op, false).await;
             }
-            // Barriers do not use cells, and `shape` returns `None` for the rest.
+            // Barriers do not use cells, and `shape` returns `None` for all other calls.
             _ => {}
         }
         Ok(())
@@ -436,7 +442,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
                 let mine = at..at + recv.len();
                 return self.reduce_scatter(Some(send), recv, mine, op).await;
             }
-            // In one arm, so that the compiler inlines the call in one place.
+            // Both scans are in one arm, so that the compiler inlines the call in one place.
             FastCall::Scan { send, recv, op } | FastCall::Exscan { send, recv, op } => {
                 let with_own = matches!(call, FastCall::Scan { .. });
                 return self.scan(Some(send), recv, op, with_own).await;

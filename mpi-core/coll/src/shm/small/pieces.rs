@@ -1,10 +1,12 @@
-//! Pipelined pieces: longer data pass through successive cells, so that the sender copies the next pieces in while a receiver copies one out.
+//! Pipelined pieces: longer data pass through successive cells;
+//! the sender fills the next cells while a receiver empties one.
 //!
 //! Both sides copy at the same time, and the data stay in near caches;
-//! a single copy costs a system call, and a page lookup for each page.
+//! A single copy costs a system call, and a page lookup for each page.
 //! When oversubscribed, the sender is switched out and in once every few pieces, so pieces are longer there
-//! (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md);
-//! which of the two is faster is measured (docs/adr/0015-collectives-measure-their-way-too.md).
+//! (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md).
+//! The faster protocol is found
+//! by measurement (docs/adr/0015-collectives-measure-their-way-too.md).
 
 use super::block_rows::goes_in_rows;
 use super::counts::of_allgather;
@@ -22,7 +24,8 @@ use crate::{Call, CallId};
 use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
-/// The minimum length of a piece: shorter ones cost more than they save. It is longer when oversubscribed, as every few pieces cost a switch.
+/// The minimum length of a piece: shorter pieces cost more than they save.
+/// It is longer when oversubscribed, since every few pieces cost a context switch.
 pub fn shortest(occupancy: Occupancy) -> usize {
     match occupancy {
         Occupancy::Dedicated => 2 << 10,
@@ -30,7 +33,9 @@ pub fn shortest(occupancy: Occupancy) -> usize {
     }
 }
 
-/// Returns the maximum size of a call's block that is sent in pieces, for at most `up_to` bytes per rank in total; `None` if such blocks are not cut.
+/// Returns the maximum size of a call's block that is sent in pieces,
+/// with at most `up_to` bytes per rank in total.
+/// `None` if such blocks are not cut.
 pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) -> Option<u64> {
     match call {
         CallId::Bcast | CallId::Scatter | CallId::Scan | CallId::Exscan => Some(up_to),
@@ -42,7 +47,7 @@ pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) 
         | CallId::Allgather
         | CallId::Allgatherv
         | CallId::Alltoall => Some(up_to / u64::from(members.max(2) - 1)),
-        // The rank that arrives last works for all.
+        // The rank that arrives last combines the data of all ranks.
         CallId::Allreduce if occupancy == Occupancy::Oversubscribed => Some(up_to),
         // With more than two ranks, every rank would repeat the work of all.
         CallId::Allreduce | CallId::ReduceScatterBlock if members == 2 => Some(up_to),
@@ -62,7 +67,9 @@ pub fn go_both_ways(call: CallId) -> bool {
     )
 }
 
-/// Where every rank sends and receives: the number of pieces that a rank shows before it takes the first; less than the number of cells.
+/// In calls in which every rank sends and receives:
+/// the number of pieces that a rank shows before it takes the first one.
+/// It is less than the number of cells.
 const AHEAD: u64 = 2;
 
 /// The bytes of a block per piece, in cells of `space` bytes.
@@ -94,7 +101,8 @@ impl<W: Wait> SmallOp<'_, W> {
             let at = i as usize * piece;
             let bytes = at..at + piece;
             let cut_send = |send: &Option<SendBuf>| send.as_ref().map(|send| send.part(at, piece));
-            // After an operator's failure the other pieces go on, since other ranks wait for them.
+            // After an operator's failure the other pieces are still sent,
+            // since other ranks wait for them.
             let of_this = match call {
                 Call::Bcast { buf, root } => cell_op.bcast(&Cut::of(buf, &bytes), *root).await,
                 Call::Gather { send, recv, root } => {
@@ -147,7 +155,9 @@ impl<W: Wait> SmallOp<'_, W> {
         outcome
     }
 
-    /// Where every rank sends and receives, each shows [`AHEAD`] pieces more than it has taken, so that no rank waits for a piece being written.
+    /// In calls in which every rank sends and receives,
+    /// each rank shows [`AHEAD`] pieces more than it has taken.
+    /// So no rank waits for a piece that is being written.
     async fn run_both_ways(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let mut outcome = Ok(());
         let piece = of_cell(self.cells.piece(), call.id(), self.members.count());
@@ -157,7 +167,8 @@ impl<W: Wait> SmallOp<'_, W> {
                 self.behind(i).piece().show_piece(call, bytes(i)).await?;
             }
             if let Some(i) = i.checked_sub(AHEAD).filter(|i| *i < pieces) {
-                // After an operator's failure the other pieces go on, since other ranks wait for them.
+                // After an operator's failure the other pieces are still sent,
+                // since other ranks wait for them.
                 let of_this = self.behind(i).piece().take_piece(call, bytes(i)).await;
                 outcome = outcome.and(or_leave(self.comm, of_this)?);
                 self.cells.end(self.members, self.number + i);
@@ -168,7 +179,8 @@ impl<W: Wait> SmallOp<'_, W> {
 }
 
 impl<W: Wait> OpInCell<'_, '_, W> {
-    /// Scatters the bytes `piece` of every block: the root shows those of the other ranks side by side.
+    /// Scatters the byte range `piece` of every block:
+    /// the root shows the other ranks' pieces side by side.
     async fn scatter_piece(
         &self,
         send: Option<&Blocks<SendBuf>>,
@@ -192,7 +204,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Scans a piece from rank to rank, which is the least work in total: each rank combines its predecessor's result with its own operand.
+    /// Scans a piece from rank to rank, which needs the least work:
+    /// each rank combines its predecessor's result with its own operand.
     async fn scan_piece(
         &self,
         send: Option<&SendBuf>,
@@ -206,7 +219,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
             Some(before) => self.prepend(before, recv, op),
             None => Ok(()),
         };
-        // Pass on after a failure too, since the next rank waits.
+        // The result is passed on after a failure too, since the next rank waits for it.
         self.pass_on(recv).await?;
         outcome
     }

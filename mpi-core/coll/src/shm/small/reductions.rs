@@ -97,7 +97,7 @@ impl<W: Wait> SmallOp<'_, W> {
         }
         (me + 1..count).for_each(|rank| cell_op.members.ring(rank));
         let outcome = match (me, send) {
-            // Rank 0 combines nothing.
+            // Rank 0 has no predecessor and combines nothing.
             (0, Some(send)) => {
                 if with_own {
                     send.copy_to(recv);
@@ -161,7 +161,8 @@ impl<W: Wait> SmallOp<'_, W> {
         outcome
     }
 
-    /// Returns the operator if the rank that arrives last combines operands of `bytes` bytes for all ranks, which it may when oversubscribed:
+    /// Returns the operator if the rank that arrives last combines operands of `bytes` bytes
+    /// for all ranks, as it may when oversubscribed:
     /// a rank that is scheduled in then finds its result in one cell, which saves more time than the work of the last rank takes.
     #[inline(always)]
     fn for_all(&self, bytes: usize, op: impl FnOnce() -> Option<DenseOp>) -> Option<DenseOp> {
@@ -186,7 +187,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     }
 
     /// Combines the data of the first `ranks` ranks from byte `at` on into `recv`, from the last rank to the first;
-    /// `own` is this rank's operand unless that is in its cell.
+    /// `own` is this rank's operand, or `None` if the operand is in this rank's cell.
     #[inline]
     pub(super) fn fold<G: CopyTo<R>, R: Target>(
         &self,

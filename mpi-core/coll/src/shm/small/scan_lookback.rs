@@ -1,18 +1,23 @@
 //! Scans on oversubscribed ranks: each rank publishes the prefix up to itself, and the next rank continues from that.
 //!
-//! A rank that arrives after its predecessor reads one cell and writes one, whatever the number of ranks;
-//! and in a series of scans rank 0 may be as far ahead as there are cells.
+//! A rank that arrives after its predecessor reads one cell and writes one, for any group size.
+//! In a series of scans, rank 0 may be ahead by the number of cells.
 //!
 //! A rank that arrives before its predecessor's prefix is published does not wait for it: it offers its operand, and polls only its own cell.
-//! A rank that has finished checks whether the next rank has made an offer; if so it claims that, combines its prefix with the operand,
-//! publishes the result in the other's cell, and checks the rank after that.
-//! So a rank for which several wait does the work of all of them, and a rank that is scheduled in finds its result.
-//! A rank that, after its offer, finds its predecessor's prefix claims its own offer; one of the two ranks gets it.
+//! A rank that has finished checks whether the next rank has made an offer.
+//! If so, it claims the offer, combines its prefix with the operand,
+//! publishes the result in the next rank's cell, and checks the rank after that.
+//! So if several ranks wait for a rank, it does the work of all of them,
+//! and a rank that is scheduled in finds its result.
+//! A rank that finds its predecessor's prefix after its own offer claims that offer.
+//! Exactly one of the two ranks gets an offer.
 //!
-//! This is the look-back of D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA Technical Report NVR-2016-002,
-//! in the other direction: the finishing rank looks ahead, so that a waiting rank polls only one line.
+//! D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back",
+//! NVIDIA Technical Report NVR-2016-002, describes this look-back in the other direction.
+//! Here the finishing rank looks ahead, so that a waiting rank polls only one line.
 //!
-//! Operands are combined one after another from the first rank on, whichever rank combines them, so the result does not depend on timing.
+//! Operands are combined one after another from rank 0 on, whichever rank combines them,
+//! so the result does not depend on timing.
 
 use super::OpInCell;
 use super::data::{CopyTo, Target};
@@ -61,7 +66,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Offers this rank's operand. Returns true if the predecessor's prefix has appeared meanwhile and this rank has claimed its own offer.
+    /// Offers this rank's operand.
+    /// Returns true if this rank has found the predecessor's prefix and claimed its own offer.
     #[cold]
     fn comes_after_all(&self) -> bool {
         let (cells, me) = (self.cells, self.me());

@@ -10,7 +10,8 @@ use std::ops::Range;
 
 /// Waits until this rank may write its cell.
 ///
-/// It polls before it creates a future, which costs half as much as a short call, since the cell is nearly always free.
+/// The macro polls before it creates a future,
+/// since the cell is nearly always free and a future costs half as much as a short call.
 /// An async function that polls first is as expensive, because the compiler does not inline its poll where several calls share it.
 macro_rules! await_room {
     ($op:expr) => {
@@ -78,7 +79,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         self.publish_of(0);
     }
 
-    /// Publishes the header of another member's cell, which this rank writes.
+    /// Publishes the header of another member's cell that this rank has written.
     pub(super) fn publish_for(&self, cell: u32, bytes: usize) {
         self.cells.publish_of(cell, self.address, bytes);
         if self.occupancy == Occupancy::Dedicated {
@@ -140,7 +141,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         self.cells.seen(cell, self.address)
     }
 
-    /// Polls for a rank's data before a wait for them, with a delay where useful ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
+    /// Polls for a rank's data before a wait for these data, with a delay
+    /// where useful ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
     #[inline(always)]
     pub(super) fn is_shown_soon(&self, rank: u32) -> bool {
         self.cells.poll_delay().poll(|| self.seen(rank))
@@ -154,7 +156,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
 
     #[inline]
     pub(super) async fn await_cells(&self, ranks: impl Iterator<Item = u32>) -> Result<(), Error> {
-        // The ranks after the first have had time to arrive meanwhile, so they are polled without a delay.
+        // The ranks after the first one have had time to arrive during its poll,
+        // so they are polled without a delay.
         for (polled, rank) in ranks.enumerate() {
             let there = match polled {
                 0 => self.is_shown_soon(rank),
@@ -184,7 +187,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     }
 
     /// Waits until every rank has shown its data.
-    /// When oversubscribed, the last rank to arrive does the `work` for all and shows the result; returns true if the result has been shown.
+    /// When oversubscribed, the last rank to arrive does the `work` for all ranks
+    /// and shows the result; returns true if the result is shown.
     /// Returns the error of the `work`, or of a wait that cannot complete: see [`or_leave`](crate::shm::wait::or_leave).
     #[inline]
     pub(super) async fn meet(
@@ -200,7 +204,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         self.meet_having_arrived(is_last, work).await
     }
 
-    /// The same when oversubscribed, for a rank that has arrived.
+    /// As [`Self::meet`] when oversubscribed, for a rank that has already arrived.
     #[inline]
     pub(super) async fn meet_having_arrived(
         &self,

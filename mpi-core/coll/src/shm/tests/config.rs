@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 fn a_sender_does_not_wait_for_its_receivers() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
     let calls = [&[CallId::Gather][..], &reductions].concat();
-    // Data of one cell, and data of as many pieces as there are cells; also oversubscribed, where the last rank to arrive works for the waiting ranks.
+    // Data of one cell, and data of one piece per cell;
+    // also oversubscribed, where the last rank to arrive works for all.
     let lengths = [
         (Occupancy::Dedicated, 8),
         (Occupancy::Dedicated, 128 << 10),
@@ -112,7 +113,8 @@ fn give(world: &Comm, call: CallId, count: i64, word: u64) -> Vec<u8> {
     to.send(0..count).to_vec()
 }
 
-/// The sender is as many calls ahead as there are cells, each call with different data; long calls in between use other cells.
+/// The sender is ahead by one call per cell, each call with different data;
+/// long calls in between use other cells.
 #[test]
 fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
     let moves = [

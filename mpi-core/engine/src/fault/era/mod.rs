@@ -1,9 +1,11 @@
 //! Early returning agreement (ERA) among processes that may fail meanwhile, with messages along a tree.
 //!
 //! After T. Herault et al., "Practical scalable consensus for pseudo-synchronous distributed systems", SC'15 (ERA).
-//! This module is the algorithm only, a state machine without a clock or a transport: its input is events, its output messages.
+//! This module is only the algorithm:
+//! a state machine without a clock or a transport, with events as input and messages as output.
 //!
-//! The members that no earlier agreement has found dead are numbered, in the same order at all of them; such a number is a *place*.
+//! Members that no earlier agreement has found dead are numbered, equally at all members.
+//! Such a number is a *place*.
 //! The tree is a binary heap of places. A place that is known to be dead is skipped, and its children belong to its nearest living ancestor.
 //!
 //! ```text
@@ -18,11 +20,15 @@
 //! * A place whose parent dies before the decision has arrived sends its contribution to its next parent, or to the root;
 //!   a place that has the decision replies with it.
 //!
-//! Promise: all members that live to the end decide the same, provided that every process considered dead is dead,
+//! Guarantee: all members that live to the end decide the same value,
+//! if every process considered dead is dead,
 //! and that every death is eventually reported to all members.
-//! Proof sketch: two roots never live at once, since a root considers all places before it dead, and they are dead.
-//! A place that has replied to a root accepts no decision of an earlier root afterwards ([`Era::takes`]), even if that decision is already in transfer.
-//! So the replies to a root are final: if no living place knows a decision then, no living place ever returns a decision of an earlier root.
+//! Proof sketch: two roots never live at once,
+//! because a root considers all places before it dead, and these are dead.
+//! A place that has replied to a root no longer accepts a decision
+//! of an earlier root ([`Era::takes`]), even one already in transfer.
+//! So the replies to a root are final:
+//! if no living place knows a decision then, none will return an earlier root's decision.
 
 mod value;
 
@@ -31,9 +37,9 @@ pub use value::Value;
 /// A message between places about one agreement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Say {
-    /// The contributions of the sender and of its subtree; `answers` is true in the reply to an ASK.
+    /// The contributions of the sender and its subtree; `answers` is true in a reply to an ASK.
     Up { value: Value, answers: bool },
-    /// The decision that the root at place `root` made; `answers` is true in the reply to an ASK.
+    /// The decision of the root at place `root`; `answers` is true in a reply to an ASK.
     Down {
         root: u32,
         value: Value,
@@ -46,9 +52,9 @@ pub enum Say {
 /// The next step of a place in an agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Waits for the contributions of its children.
+    /// The place waits for the contributions of its children.
     Gathering,
-    /// Has sent its contribution to its parent, or to a root that has requested it.
+    /// The place has sent its contribution to its parent, or to a root that has requested it.
     Told(u32),
 }
 
@@ -58,14 +64,14 @@ pub struct Era {
     places: u32,
     /// The member at each place: values refer to members.
     members: Vec<u32>,
-    /// The merged contributions so far; once decided, the decision.
+    /// The merged contributions so far; after the decision, the decided value.
     value: Value,
     phase: Phase,
-    /// By place: whether it has sent UP.
+    /// By place: true if the place has sent UP.
     heard: Vec<bool>,
     /// The last root that has sent this place a request.
     asked_by: Option<u32>,
-    /// At the root: by place, whether it has replied to this root's ASK.
+    /// At the root, by place: true if the place has replied to this root's ASK.
     answered: Option<Vec<bool>>,
     /// The places to which this place has sent the decision.
     told: Vec<u32>,
@@ -127,7 +133,7 @@ impl Era {
             },
             Say::Ask => match self.decided_by {
                 Some(root) => out.push((from, self.down(root, true))),
-                // An outdated request of an earlier root, which has died since.
+                // An outdated request of an earlier root that has died.
                 None if self.asked_by.is_some_and(|other| other > from) => {}
                 None => {
                     self.asked_by = Some(from);
@@ -150,8 +156,9 @@ impl Era {
         self.advance(dead, out);
     }
 
-    /// Returns true if the decision of `root` is acceptable: this place has none yet, and it has not replied to a later root;
-    /// at a root, the decision in a reply is always acceptable.
+    /// Returns true if this place accepts the decision of `root`:
+    /// it has no decision and has not replied to a later root.
+    /// A root always accepts the decision in a reply.
     fn takes(&self, root: u32, answers: bool) -> bool {
         let replaced = self.asked_by.is_some_and(|asked| root < asked);
         let asked = answers && self.answered.is_some();
@@ -230,7 +237,8 @@ impl Era {
     /// Records a decision and sends it on.
     fn decide(&mut self, root: u32, value: Value, dead: &[bool], out: &mut Out) {
         self.value = value;
-        // A decision that a root learns from a reply is labelled with that root's place, so that all places that have replied to the root accept it.
+        // A decision from a reply is labelled with this root's place,
+        // so that all places that replied to this root accept it.
         let leads = self.answered.is_some();
         let root = if leads { self.me } else { root };
         self.decided_by = Some(root);
@@ -250,7 +258,8 @@ impl Era {
         out.extend(to.into_iter().map(|place| (place, say.clone())));
     }
 
-    /// Sends the decision again, labelled as that of a later root: places that have replied to that root, or to an earlier one, accept it now.
+    /// Sends the decision again with the label of a later root;
+    /// places that replied to that root, or to an earlier one, accept it.
     fn tell_again(&mut self, root: u32, out: &mut Out) {
         if self.decided_by.is_some_and(|before| before < root) {
             self.decided_by = Some(root);
@@ -265,8 +274,9 @@ impl Era {
         (0..self.places).filter(lives).collect()
     }
 
-    /// Returns the place to which this place sends its contribution: its nearest living ancestor; or the root, if it has no living ancestor
-    /// or has received an ASK, since then only a root's decision is certain to be accepted.
+    /// Returns the place that gets this place's contribution: the nearest living ancestor.
+    /// It is the root if there is no living ancestor
+    /// or an ASK has arrived, because then only a root's decision is certain to be accepted.
     fn parent(&self, dead: &[bool]) -> Option<u32> {
         let above = |place: u32| place.checked_sub(1).map(|before| before / 2);
         let lives = |place: &u32| !dead[*place as usize];
@@ -276,7 +286,7 @@ impl Era {
             .or_else(|| (0..self.me).find(lives))
     }
 
-    /// Returns the nearest living descendants.
+    /// Returns the nearest living descendants of this place.
     fn children(&self, dead: &[bool]) -> Vec<u32> {
         let mut found = Vec::new();
         let mut open = vec![self.me];

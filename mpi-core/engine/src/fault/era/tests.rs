@@ -284,6 +284,6 @@ fn without_a_death_each_place_but_the_root_says_one_thing_and_hears_one() {
     let mut network = Network::new(size, &[], 7);
     network.check("no process dies");
     let messages: u32 = network.made.iter().sum::<u32>() - size as u32;
-    // UP and DOWN over each edge of the tree; each counts as a step of its sender and of its receiver.
+    // Each edge carries UP and DOWN; each message is a step of its sender and of its receiver.
     assert_eq!(messages, 4 * (size as u32 - 1));
 }

@@ -3,13 +3,13 @@
 /// The contribution of a member, or the merged contributions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Value {
-    /// Merged by bitwise AND.
+    /// The members' flags, merged by bitwise AND.
     pub flag: u32,
-    /// Merged by maximum.
+    /// The members' numbers, merged by maximum.
     pub number: u64,
     /// The address of the shared memory for later agreements of members on one node (see [`super::super::node_agreement`]); merged by maximum.
     pub memory: u64,
-    /// The members that any member considers dead.
+    /// The members that at least one member considers dead.
     pub dead: Vec<bool>,
     /// The members whose deaths every member has acknowledged.
     pub acknowledged: Vec<bool>,
@@ -38,7 +38,7 @@ impl Value {
         }
     }
 
-    /// Returns true if a member is dead whose death some living member has not acknowledged.
+    /// Returns true if some living member has not acknowledged the death of a dead member.
     pub fn has_news(&self) -> bool {
         let mut both = self.dead.iter().zip(&self.acknowledged);
         both.any(|(dead, acknowledged)| *dead && !acknowledged)

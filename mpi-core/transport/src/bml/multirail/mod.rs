@@ -6,25 +6,28 @@
 //!
 //! **Sharing.** Messages that may overtake each other ([`OVERTAKES`](crate::btl::OVERTAKES)), the fragments of large messages, go to the link that
 //! is expected to deliver them first: the one with the smallest `(outstanding + length) / speed` ([`speed`]).
-//! All other messages use the first live link, which keeps their order.
+//! All other messages use the first live link, so they keep their order.
 //!
 //! **Loss of a link loses no message.** Every message has a sequence number and is remembered until the peer has acknowledged it.
-//! When a link dies, the messages sent over it and not acknowledged are retransmitted over the remaining links.
-//! For this, ordered messages are copied.
+//! When a link dies, its unacknowledged messages are retransmitted over the remaining links.
+//! The bond copies ordered messages for such a retransmission.
 //! Overtaking messages are sent from their sender's memory without a copy: the bond asks the sender for their data again ([`Sink::again`]),
 //! and sends a [`VOID`] in place of a message that its sender no longer has, so that the sequence has no gap.
 //! The receiver drops duplicates and delivers ordered messages by number, whichever link they arrived on.
 //! The peer is lost only when its last link has died; the error text then quotes the reason of every link.
 //! The death of a link is printed only after a later message has proved that the peer is alive, because a peer's death also ends all of its links.
 //!
-//! **Wire format.** A message over a link is an [`IN_ORDER`] or a [`FREELY`] with header `[number, its own number | link << 8]`
-//! and a payload that begins with [`PREFIX`] bytes: its own header, and the two cumulative acknowledgements of the other direction.
+//! **Wire format.** A message over a link is an [`IN_ORDER`] or a [`FREELY`] with the header
+//! `[sequence number, upper layer's handler number | link << 8]`.
+//! Its payload begins with [`PREFIX`] bytes: the upper layer's header, then two cumulative
+//! acknowledgements, which cover the messages of the opposite direction.
 //! Ordered and overtaking messages have separate sequences, both from 1.
 //! An [`ACK`] carries the acknowledgements, and for each of the peer's links the number of bytes of overtaking messages that have arrived over it.
-//! It is sent when enough bytes or messages have arrived, and before a process sleeps.
+//! The receiver sends an [`ACK`] after enough bytes or messages, and before the process sleeps.
 //!
-//! The handler numbers of a bond's messages are its own, so a link carries them together with messages of peers that only this link reaches,
-//! and the two ends may use different links.
+//! The bond has its own handler numbers,
+//! so one link can carry bonded messages and messages of peers without a bond.
+//! The two ends of a bond may send over different links.
 
 mod repair;
 mod side;
@@ -43,7 +46,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use through::Through;
 
-/// A message of the ordered sequence.
+/// A message of the sequence that keeps its order.
 pub const IN_ORDER: Am = Family::Multirail.am(12);
 /// A message of the sequence in which messages may overtake others.
 pub const FREELY: Am = Family::Multirail.am(13) | OVERTAKES;
@@ -62,7 +65,8 @@ const WINDOW: usize = 8 << 20;
 /// The receiver sends an acknowledgement at the latest after this number of bytes or messages.
 const SOON_BYTES: usize = WINDOW / 32;
 const SOON_MESSAGES: u32 = 64;
-/// Number of fragments per link into which a message is cut if all links are equally fast; several, so that the links' shares can follow their speeds.
+/// Number of fragments per link into which a message is cut if all links are equally fast.
+/// There are several, so that each link's share can follow its speed.
 const PIECES: u64 = 8;
 /// Minimum length of a fragment, since each costs a few system calls.
 const SHORTEST: usize = 32 << 10;
@@ -89,7 +93,7 @@ pub struct Multirail<L> {
     printed: Cell<u32>,
 }
 
-/// How messages to a peer are sent.
+/// The route of messages to a peer.
 pub enum Reached {
     /// Over one link, without the bond's prefix.
     Alone(usize, Endpoint),
@@ -144,7 +148,8 @@ where
         (reached, self.rejections(ways))
     }
 
-    /// Returns why kinds of links do not reach a peer; each reason once, and none for a kind that has a live link.
+    /// Returns why kinds of links do not reach a peer:
+    /// each reason once, and no reason for a kind with a live link.
     fn rejections(&self, ways: &[Way]) -> Vec<Rejection> {
         let mut all: Vec<Rejection> = Vec::new();
         let each = || self.links.iter().zip(ways);
@@ -165,7 +170,8 @@ where
         all
     }
 
-    /// Returns the names of the links to a peer, with their numbers, for explanations.
+    /// Returns the names of the links to a peer,
+    /// each with the number of its links, for explanations.
     pub fn names(&self, peer: ProcId) -> String {
         let ways = self.side(peer).map_or(&[][..], |side| self.ways(side));
         let mut names: Vec<(&str, u32)> = Vec::new();
@@ -241,7 +247,7 @@ where
         let mut result = Err(SendError::PeerGone);
         let mut limit = u64::MAX;
         for (way, cost) in self.order(side, which, len) {
-            // A slow link would deliver it later than the fast one that has no space now.
+            // A slower link would deliver the message later than the fast link that is full now.
             if cost > limit {
                 break;
             }
@@ -249,7 +255,8 @@ where
                 Ok(()) => return Ok(way),
                 Err(SendError::WouldBlock) => {
                     result = Err(SendError::WouldBlock);
-                    // The next link would take it, too, but the receiver would have to buffer this message.
+                    // The next link would accept the message, too,
+                    // but the receiver would have to buffer it.
                     if which == ORDERED {
                         break;
                     }
@@ -260,7 +267,8 @@ where
             }
         }
         match result {
-            // The caller tries another link once that poll has recorded the death: the other link may have no connection yet.
+            // The caller tries another link once that poll has recorded the death,
+            // because the other link may have no connection yet.
             Err(SendError::PeerGone) if self.has_idle(side) => Err(SendError::WouldBlock),
             other => other,
         }
@@ -272,7 +280,7 @@ where
         ways.any(|way| way.is_live() && way.stage.get() != Stage::Open)
     }
 
-    /// Starts the connections of the links that have none.
+    /// Starts the connections of the live links that have no connection.
     fn open_idle(&self, side: &Side) {
         for (link, way) in self.links.iter().zip(self.ways(side)) {
             if way.is_live() && way.stage.get() != Stage::Open {
@@ -315,7 +323,7 @@ where
         if !(0..all.len()).any(|way| is_open(&way))
             && let Some(next) = all.iter().find(|way| way.is_live())
         {
-            // The message waits for the connection.
+            // The link has no connection yet, so the message waits for the connection.
             next.stage.set(Stage::Open);
         }
         let mut ways = [(usize::MAX, u64::MAX); MOST];
@@ -345,7 +353,7 @@ where
         each.filter_map(|link| link.capabilities().connections)
     }
 
-    /// Returns the links to a peer that are in use.
+    /// Returns the links that carry messages to a peer.
     fn used(&self, to: Endpoint) -> impl Iterator<Item = (&L, &Way)> {
         let ways = self.side(to.0).and_then(|side| side.ways.get());
         let each = self.links.iter().zip(ways.into_iter().flatten());
@@ -484,7 +492,7 @@ where
             return Err(SendError::TooLong { len, max });
         }
         let side = self.side(to.0).ok_or(SendError::PeerGone)?;
-        // Retransmissions go first; otherwise the peer would have to buffer everything after them.
+        // Retransmissions precede new messages; else the peer would have to buffer the new ones.
         if !side.again.borrow().is_empty() {
             return Err(SendError::WouldBlock);
         }
@@ -555,7 +563,7 @@ where
     L::Target: Btl,
 {
     fn is_connected(&self, to: Endpoint) -> bool {
-        // A link that was never used counts as connected, so all links must be checked: one that is connected does not imply that another is.
+        // A link that was never used counts as connected, so all links must be checked.
         let mut each = self.used(to);
         each.all(|(link, way)| link.capabilities().is_connected(way.endpoint))
     }

@@ -60,7 +60,8 @@ where
         ways.collect::<Vec<_>>().into_iter().find(offer)
     }
 
-    /// Records the deaths that the links have reported. Must run outside of the links' polls, because this process may have to ask which links reach the peer.
+    /// Records the deaths that the links have reported. Must run outside of the links' polls,
+    /// because this process may have to query which links reach the peer.
     #[cold]
     pub(super) fn record_deaths(&self, sink: &dyn Sink) {
         for (peer, way, why) in self.deaths.take() {
@@ -71,7 +72,7 @@ where
         }
     }
 
-    /// Records the death of a link, and reports the peer as lost if it was the last one.
+    /// Records the death of a link, and reports the peer as lost if no live link is left.
     fn record_link_death(&self, side: &Side, way: usize, why: &str, sink: &dyn Sink) {
         let ways = self.ways(side);
         if !ways[way].is_live() {
@@ -124,12 +125,13 @@ where
         side.has_unsaid.set(true);
     }
 
-    /// Prints the texts about links that have died, because a message has proved that the peer is alive.
-    /// The lower rank of the two prints one for each of its links, so that a network that fails under many ranks does not fill the screen.
+    /// Prints the texts about dead links, because a message has proved that the peer is alive.
+    /// Only the lower rank of the two prints,
+    /// so that a network that fails under many ranks does not fill the screen.
     #[cold]
     pub(super) fn print_unsaid(&self, side: &Side, over: usize, sink: &dyn Sink) {
         let is_live = |ways: &Vec<Way>| ways.get(over).is_some_and(Way::is_live);
-        // A message that arrived over the dead link before its end proves nothing.
+        // A message that arrived over the dead link earlier does not prove that the peer is alive.
         if !side.ways.get().is_some_and(is_live) {
             return;
         }
@@ -144,7 +146,7 @@ where
         }
     }
 
-    /// Sends the peer an acknowledgement of everything.
+    /// Sends the peer an acknowledgement of all messages that have arrived from it.
     pub(super) fn acknowledge(&self, side: &Side) {
         let report = side.report();
         let way = self.order(side, ORDERED, 0).next();

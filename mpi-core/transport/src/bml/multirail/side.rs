@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// The state of one peer.
 pub(super) struct Side {
     pub(super) peer: ProcId,
-    /// The state of each link of the bond to this peer, once this process has asked which of them reach it.
+    /// The state of each link of the bond to this peer;
+    /// set once this process has queried which links reach the peer.
     pub(super) ways: OnceCell<Vec<Way>>,
     pub(super) sent: [RefCell<Sent>; 2],
     pub(super) kept_bytes: Cell<usize>,
@@ -35,7 +36,7 @@ pub(super) struct Side {
 /// One link to one peer.
 pub(super) struct Way {
     pub(super) endpoint: Endpoint,
-    /// The link does not reach the peer, or may not be used for it.
+    /// True if the link does not reach the peer or must not be used for it.
     is_unused: Cell<bool>,
     /// Why the link is unusable; `None` while it is alive.
     pub(super) dead: RefCell<Option<String>>,
@@ -43,7 +44,7 @@ pub(super) struct Way {
     pub(super) speed: Speed,
 }
 
-/// How far a link to a peer is in use.
+/// The connection state of a link to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// No connection exists.
@@ -88,7 +89,8 @@ impl Way {
     }
 }
 
-/// The message whose payload is being received in place: its own handler number and prefix, and the sender's link.
+/// The message whose payload is being received in place:
+/// the upper layer's handler number and prefix, and the sender's link.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Landing {
     pub(super) am: Am,
@@ -108,14 +110,14 @@ pub(super) fn sequence(am: Am) -> usize {
 /// The unacknowledged messages of one sequence.
 #[derive(Default)]
 pub(super) struct Sent {
-    /// All numbers up to this one are acknowledged; `kept` begins with the next.
+    /// The highest cumulatively acknowledged number; `kept` begins with the next number.
     pub(super) acked: u64,
     pub(super) kept: VecDeque<Kept>,
 }
 
 pub(super) struct Kept {
     pub(super) am: Am,
-    /// The link it was sent over.
+    /// The link over which the message was sent.
     pub(super) way: usize,
     pub(super) what: What,
 }
@@ -141,9 +143,11 @@ impl Kept {
 /// Receive state of one sequence.
 #[derive(Default)]
 pub(super) struct Received {
-    /// All numbers up to this one have arrived.
+    /// All numbers up to and including this one have arrived.
     pub(super) upto: u64,
-    /// Numbers that arrived after a gap. Ordered messages are buffered here; of overtaking ones only the number is kept.
+    /// Numbers that arrived after a gap.
+    /// The payload is buffered for ordered messages;
+    /// for overtaking messages only the number is kept.
     pub(super) beyond: BTreeMap<u64, Option<(Am, Vec<u8>)>>,
 }
 
@@ -195,7 +199,8 @@ impl Side {
         Some((kept.am, what))
     }
 
-    /// Puts back the data that [`Side::take`] has taken, and records the link that retransmitted them, if one did.
+    /// Puts back the data that [`Side::take`] has taken,
+    /// and records the link of the retransmission, if there was one.
     pub(super) fn put_back(&self, which: usize, number: u64, way: Option<usize>, what: What) {
         if let Some(kept) = self.sent[which].borrow_mut().get(number) {
             kept.what = what;
@@ -224,7 +229,8 @@ impl Side {
     }
 
     /// Returns the divisor of the fragment length: the number of links if they are equally fast, and more if they differ,
-    /// because a fragment on the slowest link takes longest. `None` until all links in use have been measured.
+    /// because a fragment on the slowest link takes longest.
+    /// `None` until all open links have been measured.
     pub(super) fn spread(&self) -> Option<u64> {
         let ways = self.ways.get()?;
         let used = ways
@@ -239,7 +245,8 @@ impl Side {
         Some(2 * parts - rates.len() as u64)
     }
 
-    /// Counts a received message for the next acknowledgement; `link` is the sender's link of an overtaking message.
+    /// Counts a received message for the next acknowledgement;
+    /// `link` is the sender's link if the message may overtake others.
     pub(super) fn has_news(&self, bytes: usize, link: Option<usize>) {
         if let Some(carried) = link.and_then(|link| self.carried.get(link)) {
             carried.set(carried.get() + bytes as u64);
@@ -256,7 +263,7 @@ impl Side {
         self.has_unreported.set(false);
     }
 
-    /// Resets the same counters after a message whose prefix acknowledges everything has been sent.
+    /// Resets these counters after a message whose prefix acknowledges all arrivals was sent.
     pub(super) fn told_by_prefix(&self) {
         if !self.has_unreported.get() {
             self.told();

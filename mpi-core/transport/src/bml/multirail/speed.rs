@@ -1,13 +1,15 @@
-//! The measured speed of a link to a peer, from which the links' shares follow.
+//! The measured speed of a link to a peer, which determines the link's share of the data.
 //!
 //! The peer reports the number of bytes that have arrived over each link.
 //! A measurement is the number of bytes that arrive during [`ENOUGH`] of busy time of the link; the speed is a running mean of measurements.
-//! Before the first measurement the link is assumed to be as fast as its interface claims, and only a small amount of data is sent over it.
+//! Before the first measurement, the bond assumes the speed that the interface claims.
+//! It sends only little data over such a link.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Minimum duration of one measurement; longer than the time in which a queue in the network can deliver faster than the network itself.
+/// Minimum duration of one measurement.
+/// It exceeds the time in which a network queue delivers faster than the network itself.
 const ENOUGH: Duration = Duration::from_millis(4);
 /// The number of bytes after which a link without a measurement is avoided until the peer has reported.
 const UNMEASURED: u64 = 512 << 10;
@@ -16,14 +18,15 @@ const AVOIDED: u64 = 1 << 50;
 
 #[derive(Default)]
 pub(super) struct Speed {
-    /// Bytes sent. `arrived`: those of them whose arrival the peer has reported.
+    /// Bytes sent over the link.
+    /// `arrived`: the number of these bytes that the peer has reported as arrived.
     sent: Cell<u64>,
     arrived: Cell<u64>,
     /// Bytes per millisecond; 0 if nothing has been measured.
     rate: Cell<u64>,
     /// Start of the current busy period; `None` while the link is idle.
     since: Cell<Option<Instant>>,
-    /// The current measurement: bytes arrived. `busy`: busy time of the link.
+    /// The current measurement: bytes that have arrived. `busy`: busy time of the link.
     bytes: Cell<u64>,
     busy: Cell<Duration>,
 }

@@ -1,4 +1,4 @@
-//! The sink of one link. It passes on the messages of peers without a bond;
+//! The sink of one link: delivers the messages of peers without a bond unchanged;
 //! for bonded peers it processes acknowledgements, drops duplicates and restores the order.
 
 use super::side::{FREE, Landing, ORDERED, Side};
@@ -22,7 +22,8 @@ fn is_bonded(am: Am) -> bool {
     matches!(am, IN_ORDER | FREELY | VOID | ACK)
 }
 
-/// Returns a message's own handler number and the sender's link from the second word of its header; `None` if no bond wrote that word.
+/// Returns the upper layer's handler number and the sender's link, from a header's second word.
+/// `None` if that word was not written by a bond.
 fn own(am: Am, word: u64) -> Option<(Am, usize)> {
     let own = Am::try_from(word & 0xff).ok()?;
     let fits = match am {
@@ -139,7 +140,8 @@ where
         }
     }
 
-    /// Receives an overtaking message in place. An ordered one is buffered, since it may have to wait for a retransmission before it.
+    /// Receives an overtaking message in place.
+    /// An ordered message is buffered, since an earlier message may have to be retransmitted first.
     ///
     /// If the link dies before the message is complete, the same bytes arrive at the same address over another link.
     fn begin(&self, from: ProcId, am: Am, header: Header, len: usize, begun: &[u8]) -> bool {
@@ -155,7 +157,7 @@ where
         let [Some(first), Some(second), Some(ordered), Some(free)] = words else {
             return false;
         };
-        // The message may have arrived before, over a link that has died since.
+        // The message may already have arrived over a link that is dead now.
         let side = self.bond.side(from);
         if side.is_none_or(|side| side.received[FREE].borrow().knows(header[0])) {
             return false;
@@ -262,8 +264,9 @@ mod tests {
     }
 
     proptest! {
-        /// Arbitrary input is delivered as a message or dropped; each number is delivered at most once, and acknowledgements of messages never sent
-        /// free nothing.
+        /// Arbitrary input is delivered as a message or dropped,
+        /// and each number is delivered at most once.
+        /// Acknowledgements of messages that were never sent release nothing.
         #[test]
         fn what_no_bond_has_written_does_no_harm(
             messages in prop::collection::vec(
@@ -276,7 +279,7 @@ mod tests {
             let sink = Keep::default();
             let through = Through { bond: &bond, way: 0, sink: &sink, delivered: Cell::new(0) };
             for (am, wild, near, is_near, bytes) in &messages {
-                // Numbers near the expected ones reach more of the code.
+                // Numbers near the expected number reach more of the code.
                 let header = if *is_near { [*near, wild % 1000] } else { [*wild; 2] };
                 let am = &[ACK, VOID, FREELY, IN_ORDER][usize::from(*am) % 4];
                 let len = bytes.len() + 100;

@@ -1,4 +1,5 @@
-//! Arrivals: restores the order of each peer's messages, and delivers them to the sink or keeps them until a sink polls.
+//! Arrivals: restores the order of each peer's messages.
+//! A message is delivered to the sink, or kept until a poll has a sink.
 
 use super::frame::{Frame, Kind};
 use super::peer::{Early, Peer, State};
@@ -8,7 +9,7 @@ use super::{Chore, Fabric, order};
 use crate::btl::{Am, Header, OVERTAKES, ProcId, Sink};
 use std::cell::Cell;
 
-/// An arrival that waits for a sink.
+/// An arrival that is kept until a poll has a sink.
 pub(super) enum Held {
     Message {
         from: ProcId,
@@ -41,7 +42,7 @@ impl<'a, P: Port> Turn<'a, P> {
         self.delivered.get()
     }
 
-    /// Passes the arrivals that have waited to the sink, if one is given.
+    /// Passes the kept arrivals to the sink, if this poll has one.
     #[inline]
     pub fn deliver_held(&self) {
         if self.sink.is_some() && !self.fabric.held.borrow().is_empty() {
@@ -119,7 +120,7 @@ impl<'a, P: Port> Turn<'a, P> {
         self.fabric.chores.borrow_mut().push(lose);
     }
 
-    /// Records the first message on a connection.
+    /// Records the first message that has arrived on a connection.
     #[cold]
     fn meet(&self, peer: &Peer) {
         peer.is_made.set(true);

@@ -4,8 +4,9 @@
 //! "PF" | version u8 | fabric u8 | process u32 | key u64 | longest message u32 | length u16 | address | CRC-32 u32
 //! ```
 //!
-//! Libraries may crash on a damaged address, so an address is used only from a card whose process, length and checksum are correct.
-//! [`Card::decode`] is total.
+//! A network library may crash on a damaged address.
+//! So the process, length and checksum of a card are checked before its address is used.
+//! [`Card::decode`] accepts any input without a panic.
 
 use crate::btl::ProcId;
 
@@ -16,7 +17,7 @@ pub const MOST_ADDRESS: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// The number of the library that understands the address.
+    /// The number of the network library whose address format the card uses.
     pub fabric: u8,
     pub proc: ProcId,
     pub key: u64,

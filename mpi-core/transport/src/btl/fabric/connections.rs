@@ -10,9 +10,10 @@ use crate::btl::{Am, Connections, Endpoint, Header, OVERTAKES, ProcId, SendError
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// How long a process that leaves waits until its last messages are sent, and then for its peers' disconnect messages.
+/// How long a leaving process waits until its last messages are sent,
+/// and then again for its peers' disconnect messages.
 const SHUTDOWN: Duration = Duration::from_secs(2);
-/// How long a transport that is dropped without a shutdown tries to send what it has accepted.
+/// How long a transport that is dropped without a shutdown tries to send its accepted messages.
 const DROPPED: Duration = Duration::from_millis(20);
 
 impl<P: Port> Fabric<P> {
@@ -48,7 +49,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Connects to a peer that has sent a message, so that its loss is noticed.
+    /// Connects to a peer that has sent a message, so that the library reports a loss of the peer.
     fn connect_back(&self, proc: ProcId) {
         if let Some(peer) = self.peer(proc)
             && peer.state.get() == State::Fresh
@@ -93,7 +94,7 @@ impl<P: Port> Fabric<P> {
         }
         self.port.close(proc, how);
         self.drop_refused(peer);
-        // A peer that has left in order, or that this process does not wait for any more, is not lost.
+        // A peer is not lost if it has left in order, or if this process no longer waits for it.
         if peer.has_left.get() {
             return peer.reset();
         }
@@ -115,7 +116,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Loses the peers whose connection could not be made in time.
+    /// Reports the peers whose connection could not be made in time as lost.
     #[cold]
     pub(super) fn check_deadlines(&self, sink: Option<&dyn Sink>) {
         let now = Instant::now();
@@ -154,7 +155,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Returns true if the library has not finished a message to a peer that can be reached.
+    /// Returns true if the library has not finished sending a message to a connected peer.
     fn is_sending(&self) -> bool {
         self.known()
             .any(|peer| peer.unsent.get() > 0 && peer.state.get() == State::Up)
@@ -172,7 +173,7 @@ impl<P: Port> Fabric<P> {
         let begin = Instant::now();
         let deadline = begin + limit;
         let sink: Option<&dyn Sink> = Some(&Discard);
-        // A dead peer that was not reported must not use up the time of the disconnect messages to the others.
+        // A dead peer that was not reported must not use up the time of the other peers.
         self.wait_while(begin + limit / 2, sink, || self.is_sending());
         for peer in self.known().filter(|peer| peer.expects_disconnect()) {
             let said = Cell::new(self.say(peer, Kind::Disconnect));
@@ -206,7 +207,7 @@ impl<P: Port> Fabric<P> {
         self.is_leaving.set(false);
     }
 
-    /// Ends a transport that is dropped: its peers may not poll any more.
+    /// Ends a transport that is dropped. Its peers may no longer poll, so the time limit is short.
     pub(super) fn end_now(&self) {
         self.end(DROPPED, false);
     }
@@ -227,7 +228,7 @@ impl<P: Port> Connections for Fabric<P> {
         if peer.state.get() != State::Up {
             return;
         }
-        // If there is no buffer for it, the peer notices the end of the connection.
+        // If no buffer is free for this message, the peer detects the end of the connection.
         let _ = self.say(peer, Kind::Cut);
         let why = "this process has given it up".to_owned();
         let lose = Chore::Lose(peer.proc, why, Close::InOrder);

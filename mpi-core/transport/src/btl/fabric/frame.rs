@@ -4,14 +4,15 @@
 //! header 2 x u64 | sender u32 | number u16 | active message u8 | version and kind u8 | key u64
 //! ```
 //!
-//! The key is that of the receiver's card, so a process that has not read the card of this job is ignored.
-//! [`Frame::decode`] is total.
+//! The key is that of the receiver's card,
+//! so messages of a process that has not read the card of this job are ignored.
+//! [`Frame::decode`] accepts any input without a panic.
 
 use crate::btl::{Am, Header, ProcId};
 
 /// Length of a header.
 pub const HEADER: usize = 32;
-/// The upper half of the last byte before the key.
+/// Version of the format, in the upper half of the last byte before the key.
 const VERSION: u8 = 0x10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub struct Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Message,
-    /// The sender leaves; this is its last message on this connection.
+    /// The sender leaves; a disconnect message is its last message on this connection.
     Disconnect,
     /// The sender has given up the connection.
     Cut,

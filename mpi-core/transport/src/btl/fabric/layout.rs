@@ -1,7 +1,7 @@
 //! C structures that are accessed by the offsets of their fields.
 //!
-//! The structures of both libraries grow at their ends, and a mask or a size says which fields are set.
-//! A block is longer than any version of its structure and zero where no field is set.
+//! The structures of both libraries grow at their ends; a mask or a size marks the fields in use.
+//! A block is longer than any version of its structure; bytes that no field sets are zero.
 
 /// A structure of at most `8 * WORDS` bytes.
 #[repr(C, align(8))]

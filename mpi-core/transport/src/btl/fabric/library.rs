@@ -11,31 +11,32 @@ use mpi_base::privilege;
 use std::fmt;
 use std::path::Path;
 
-/// A library of a fabric: its file, and how a user gets it.
+/// A library of a fabric: its file, and the package that a user installs.
 pub struct Named {
     /// The name of the library in sentences.
     pub title: &'static str,
     /// The file that the system's loader finds.
     pub soname: &'static str,
-    /// Debian's package.
+    /// The Debian package that contains the library.
     pub package: &'static str,
-    /// The oldest version with all functions.
+    /// The oldest version that has all required functions.
     pub oldest: &'static str,
-    /// Environment variables that are set, unless the user has set them, before the library reads them, with the reasons.
+    /// Environment variables with reasons.
+    /// A variable that the user has not set is set before the library reads it.
     pub variables: &'static [(&'static str, &'static str)],
 }
 
 /// Why a library cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LibraryError {
-    /// The loader's reason.
+    /// The loader could not load the library, for this reason.
     NotLoaded {
         title: &'static str,
         file: String,
         package: &'static str,
         reason: String,
     },
-    /// It lacks a function.
+    /// The library has no function of this name.
     Lacks {
         title: &'static str,
         file: String,
@@ -43,13 +44,13 @@ pub enum LibraryError {
         oldest: &'static str,
         function: String,
     },
-    /// It was loaded and its initialization failed.
+    /// The library was loaded, but its initialization failed.
     Failed {
         title: &'static str,
         doing: &'static str,
         reason: String,
     },
-    /// The program has more rights than its user.
+    /// The program has raised privileges.
     Raised { title: &'static str },
 }
 
@@ -165,7 +166,7 @@ macro_rules! functions {
         }
 
         impl $table {
-            /// Finds all functions in an open library.
+            /// Looks up all functions of the table in an open library.
             pub fn find(library: &$crate::btl::fabric::library::Opened) -> Result<$table, $crate::btl::fabric::library::LibraryError> {
                 Ok($table {
                     // SAFETY: the types in this table are those of the library's header.

@@ -4,11 +4,13 @@
 //! A connection is made when a peer is first needed; an address from an incomplete or damaged card is not used.
 //!
 //! **Sending** copies a message into a buffer of a bounded pool ([`pool`]); while all are in use, `send` returns `WouldBlock`.
-//! **Receiving** delivers a message straight from the library's memory, if it is its turn ([`order`]).
+//! **Receiving** delivers a message straight from the library's memory,
+//! if the message is next in order ([`order`]).
 //! Before a process sleeps, the library is polled without a sink; messages that arrive then are kept for the next `progress`.
 //!
-//! **Ends.** A process that leaves sends a disconnect message after its last message and waits, for a bounded time, for those of its peers.
-//! A peer whose connection fails otherwise, or cannot be made in time, is lost.
+//! **Ends.** A leaving process sends a disconnect message after its last message.
+//! Then it waits, for a bounded time, for those of its peers.
+//! A peer is lost if its connection fails without a disconnect message or cannot be made in time.
 //!
 //! A component is a [`Port`] with its parameters; [`seen`] detects the hardware, and [`library`] loads the library.
 
@@ -55,7 +57,7 @@ pub struct Fabric<P: Port> {
     /// The library's name in texts for the user.
     title: String,
     info: Info,
-    /// The number of the library in cards. `card_key`: the modex key of its cards.
+    /// The number of the library in cards. `card_key`: the modex key of the transport's cards.
     kind: u8,
     card_key: &'static str,
     /// The key of the messages to this process.
@@ -77,7 +79,7 @@ pub struct Fabric<P: Port> {
     connecting: RefCell<Vec<ProcId>>,
     /// True while a poll is running.
     busy: Cell<bool>,
-    /// True once this process is leaving and has sent its disconnect message or is about to.
+    /// True once this process is leaving: it has sent its disconnect messages or is about to.
     is_leaving: Cell<bool>,
     /// `wants_space`: a send was refused since this process last slept. `has_space`: a buffer was freed since then.
     wants_space: Cell<bool>,
@@ -92,9 +94,9 @@ pub struct Fabric<P: Port> {
 
 /// A deferred change of a connection: the libraries do not allow it within their callbacks.
 enum Chore {
-    /// A message has arrived from a peer without a connection: connect to it.
+    /// A message has arrived from a peer without a connection, so this process connects to it.
     Connect(ProcId),
-    /// A peer has left: answer its disconnect message.
+    /// A peer has left, so this process answers the peer's disconnect message.
     Answer(ProcId),
     Lose(ProcId, String, port::Close),
 }
@@ -218,7 +220,7 @@ impl<P: Port> Fabric<P> {
         self.starts_waiting(peer);
     }
 
-    /// Starts the time limit of a connection with the first message that waits for it.
+    /// Starts the time limit of a connection when the first message waits for that connection.
     fn starts_waiting(&self, peer: &Peer) {
         if !peer.is_made.get() && peer.waits_since.get().is_none() {
             peer.waits_since.set(Some(Instant::now()));
@@ -226,7 +228,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Polls once, with the busy mark set; without a sink, arrivals are kept.
+    /// Polls once, with `busy` set; without a sink, arrivals are kept.
     fn turn(&self, sink: Option<&dyn Sink>) -> usize {
         let turn = Turn::new(self, sink);
         turn.deliver_held();
@@ -267,7 +269,8 @@ impl<P: Port> Btl for Fabric<P> {
         };
         match peer.state.get() {
             State::Up | State::Lost => Reach::Yes(Endpoint(proc)),
-            // The library reports already here, and not at the first message, that it has no path to the peer, so that another transport can be used.
+            // The library reports a missing path to the peer here, before the first message,
+            // so that another transport can be used.
             State::Fresh => match self.connect(peer) {
                 Ok(()) => Reach::Yes(Endpoint(proc)),
                 Err(why) => Reach::No(why),
@@ -309,7 +312,7 @@ impl<P: Port> Btl for Fabric<P> {
 
     #[inline]
     fn progress(&self, sink: &dyn Sink) -> usize {
-        // Called by the sink of a running `progress`, which continues after this call.
+        // The sink of a running `progress` has called this; the running call delivers the rest.
         if self.busy.replace(true) {
             return 0;
         }

@@ -1,4 +1,5 @@
-//! Opening of a fabric transport: decides whether it is needed, selected or has hardware, and publishes its card.
+//! Opening of a fabric transport:
+//! checks whether the transport is needed, selected and has hardware, and publishes its card.
 
 use super::card::{Card, MOST_ADDRESS};
 use super::library::LibraryError;
@@ -22,20 +23,21 @@ pub struct Fabrics<P: Port> {
     pub name: &'static str,
     /// The number of the component's library in cards.
     pub kind: u8,
-    /// The modex key of its cards.
+    /// The modex key of the component's cards.
     pub card_key: &'static str,
     pub exclusivity: u32,
     pub knobs: &'static Knobs,
-    /// Finds the devices that its library serves.
+    /// Returns the devices of this machine that the component's library supports.
     pub seen: fn(&Path) -> Vec<String>,
-    /// The name of such devices in texts.
+    /// The name of such devices in texts for the user.
     pub devices: &'static str,
     /// Loads the library and opens the port.
     pub open: OpenPort<P>,
 }
 
 impl<P: Port + Send + 'static> Fabrics<P> {
-    /// Opens the transport. Loads nothing unless the user has named the component or this machine has its hardware.
+    /// Opens the transport. The library is loaded only
+    /// if the user has named the component or this machine has its hardware.
     pub fn transports(&self, context: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
         if !context.needs_network().map_err(OpenError::Param)? {
             return Err(OpenError::NotNeeded);
@@ -85,7 +87,7 @@ impl<P: Port + Send + 'static> Fabrics<P> {
 /// The names of a fabric transport.
 pub struct Names {
     pub name: &'static str,
-    /// The number of its library in cards.
+    /// The number of the transport's library in cards.
     pub kind: u8,
     pub card_key: &'static str,
     pub exclusivity: u32,
@@ -94,7 +96,7 @@ pub struct Names {
     pub title: String,
 }
 
-/// Returns the modex; fails without one, because then no address can be published.
+/// Returns the modex. Without a modex no address can be published, so the result is an error.
 pub fn modex_of(context: &OpenContext<'_>) -> Result<Arc<dyn Modex>, OpenError> {
     context.modex.clone().ok_or_else(|| OpenError::NoModex {
         reason: "there is no launcher".into(),

@@ -1,4 +1,5 @@
-//! Operations on peers' registered memory: the numbers of those that are active, and their outcomes.
+//! Operations on peers' registered memory:
+//! the numbers of active operations, and the outcomes of ended ones.
 
 #![allow(unsafe_code)]
 
@@ -10,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// How long giving up an operation waits for its end.
+/// Maximum time that `give_up` waits for the end of an operation.
 const GIVEN_UP: Duration = Duration::from_secs(2);
 /// Maximum number of operations that the library has not finished, so that its memory is bounded.
 const MOST: usize = 64;
@@ -38,7 +39,7 @@ impl Operations {
         Some(number)
     }
 
-    /// Records the end of an operation; one that was given up is forgotten.
+    /// Records the end of an operation; an operation that was given up is forgotten.
     pub fn end(&self, number: u64, succeeded: bool) {
         if let Some(outcome @ None) = self.all.borrow_mut().get_mut(&number) {
             *outcome = Some(succeeded);
@@ -55,7 +56,8 @@ impl Operations {
         matches!(self.all.borrow().get(&number), Some(None))
     }
 
-    /// Forgets an operation, whether it has ended or not. Returns false if it was forgotten before.
+    /// Forgets an operation, whether it has ended or not.
+    /// Returns false if the operation was already forgotten.
     fn forget(&self, number: u64) -> bool {
         match self.all.borrow_mut().remove(&number) {
             None => return false,
@@ -142,7 +144,8 @@ impl<P: Port> RemoteMemory for Fabric<P> {
 
     fn give_up(&self, access: u64) {
         let deadline = Instant::now() + GIVEN_UP;
-        // Within a poll, the running call continues; the library has stopped its operations with a peer that is lost.
+        // Within a poll, the running call makes the progress;
+        // the library has stopped all operations with a lost peer.
         while self.operations.is_active(access) && !self.busy.replace(true) {
             self.turn(None);
             self.busy.set(false);

@@ -1,25 +1,27 @@
 //! The order of one peer's messages.
 //!
-//! Libraries deliver active messages of one endpoint in order today, but no manual promises it.
-//! So each ordered message has a number, and one that arrives before its predecessors is kept until they have arrived.
+//! The libraries deliver active messages of one endpoint in order today,
+//! but no manual guarantees that order.
+//! So each ordered message has a number, and a message that arrives before its predecessors is kept
+//! until they have arrived.
 
 use std::collections::HashMap;
 
 /// Maximum number of messages that are kept for one peer.
 const MOST: u16 = 4096;
 
-/// What to do with an ordered message that has arrived.
+/// The action for an ordered message that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Deliver it, then call [`Order::advance`].
+    /// Deliver the message, then call [`Order::advance`].
     Now,
-    /// Keep it.
+    /// Keep the message until its predecessors have arrived.
     Later,
     /// The message is a duplicate, or too many messages before it are missing: the connection is broken.
     Broken,
 }
 
-/// The number of the next message, and the messages that have arrived before it.
+/// The next expected number, and the messages that have arrived before their predecessors.
 pub struct Order<T> {
     next: u16,
     early: HashMap<u16, T>,
@@ -66,7 +68,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the order of arrival within the window, all messages are delivered in the order of their numbers, across the wrap of the numbers.
+        /// Whatever the order of arrival within the window,
+        /// messages are delivered in the order of their numbers, also when the numbers wrap.
         #[test]
         fn messages_in_any_order_are_delivered_in_theirs(keys in prop::collection::vec(0u32..2000, 100..3000), first in any::<u16>()) {
             let mut arrivals: Vec<(u32, u16)> = keys.iter().enumerate()

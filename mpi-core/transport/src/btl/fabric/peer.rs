@@ -12,18 +12,18 @@ pub(super) struct Peer {
     pub state: Cell<State>,
     /// The key of the peer's card, which each message to it carries.
     pub key: Cell<u64>,
-    /// The number of the next ordered message to it.
+    /// The number of the next ordered message to the peer.
     pub next: Cell<u16>,
     pub order: RefCell<Order<Early>>,
     /// Messages that the library has refused.
     pub refused: RefCell<VecDeque<Slot>>,
-    /// Number of messages to it that the library has not finished.
+    /// Number of messages to the peer that the library has not finished.
     pub unsent: Cell<u32>,
-    /// True if, on this connection, a message was handed over to the library or has arrived.
+    /// True if the library has taken a message on this connection, or a message has arrived on it.
     pub is_made: Cell<bool>,
     /// When the first message began to wait for the connection.
     pub waits_since: Cell<Option<Instant>>,
-    /// True if something was sent to the peer or has arrived from it, so that it must be notified when the connection ends.
+    /// True if a message was sent or has arrived, so the peer is notified of the connection's end.
     pub has_spoken: Cell<bool>,
     /// True if the peer's last message on this connection has arrived.
     pub has_left: Cell<bool>,
@@ -36,7 +36,7 @@ pub(super) enum State {
     Lost,
 }
 
-/// A message that has arrived before its turn.
+/// A message that has arrived before its predecessors.
 pub(super) struct Early {
     pub am: Am,
     pub header: Header,

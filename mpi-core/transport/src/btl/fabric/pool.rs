@@ -1,6 +1,7 @@
 //! A bounded pool of send buffers.
 //!
-//! A library that does not send at once refers to the message until it has sent it; the pool bounds the memory of such messages.
+//! A library that does not send at once refers to the message until it is sent.
+//! The pool bounds the memory of such messages.
 //! Short buffers are numerous, so that small messages do not wait for long ones. Buffers are allocated only when they are needed.
 
 use super::frame::HEADER;
@@ -22,7 +23,7 @@ pub struct Buffer {
     context: [u64; 8],
     bytes: Box<[u8]>,
     len: usize,
-    /// The peer to which it is sent.
+    /// The peer to which the message is sent.
     pub peer: ProcId,
     /// A value that the port stores while it owns the slot.
     pub tag: usize,
@@ -70,7 +71,8 @@ impl Buffer {
     }
 }
 
-/// The free buffers of a transport, and the number of buffers that may still be allocated, for short and long ones.
+/// The free buffers of a transport, short and long ones,
+/// and the number of buffers that may still be allocated.
 pub struct Pool {
     /// Length of a long buffer.
     long: usize,

@@ -15,7 +15,8 @@ pub trait Port {
     /// Returns the address that the peers need to connect to this process.
     fn address(&self) -> &[u8];
 
-    /// Starts a connection to a peer whose card has this address; returns why it cannot be made.
+    /// Starts a connection to a peer whose card has this address;
+    /// returns the reason if no connection can be made.
     fn connect(&self, peer: ProcId, address: &[u8]) -> Result<(), String>;
 
     /// Ends the connection to a peer, if there is one.
@@ -33,18 +34,21 @@ pub trait Port {
     /// Returns true if the last [`Port::flush`] is complete, and no connection is being closed.
     fn is_quiet(&self) -> bool;
 
-    /// Returns true if the descriptor will become readable at the next event, false if [`Port::progress`] must be called first.
+    /// Returns true if the next event will make the descriptor readable, false
+    /// if [`Port::progress`] must be called first.
     fn may_sleep(&self) -> bool;
 
     /// The descriptor that becomes readable at an event.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Returns the interface to registered memory, if the library reads and writes that of peers.
+    /// Returns the interface to registered memory,
+    /// if the library can read and write registered memory of peers.
     fn memory(&self) -> Option<&dyn Memory> {
         None
     }
 
-    /// The longest sleep on the descriptor, if it may miss events; without a descriptor, the time between two polls.
+    /// The longest sleep on a descriptor that may miss events;
+    /// without a descriptor, the time between two polls.
     fn longest_sleep(&self) -> Option<Duration> {
         None
     }
@@ -55,11 +59,11 @@ pub trait Port {
 pub enum Operation<'a> {
     Read(Span<'a>),
     Write(Span<'a>),
-    /// Ends when the data of all writes to the peer that have ended are in its memory.
+    /// A flush ends when the data of all ended writes to the peer are in the peer's memory.
     Flush,
 }
 
-/// Registered memory of this process, and operations on that of peers.
+/// Registered memory of this process, and operations on registered memory of peers.
 pub trait Memory {
     /// Registers memory; `None` if that is not possible.
     ///

@@ -123,14 +123,15 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Decides whether memory is read: without a device a library copies the data as often as messages do.
+    /// Sets [`Reading::Auto`] to `Yes` if there is a device:
+    /// without one, a library copies the data as often as messages do.
     pub fn look_at(&mut self, devices: &[String]) {
         if self.read == Reading::Auto && !devices.is_empty() {
             self.read = Reading::Yes;
         }
     }
 
-    /// Returns true if the library is asked for reads of remote memory.
+    /// Returns true if the library must support reads of remote memory.
     pub fn reads(&self) -> bool {
         self.read == Reading::Yes
     }
@@ -139,7 +140,7 @@ impl Settings {
 /// Whether long messages are read from registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// If there is a device.
+    /// Long messages are read if this machine has a device.
     Auto,
     Yes,
     No,

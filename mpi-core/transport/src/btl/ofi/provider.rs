@@ -1,6 +1,8 @@
 //! Choice of a provider among those that libfabric offers.
 
-/// Providers that are used only if the user names them: they serve one host only, are deprecated or slow, or take interfaces that are not theirs.
+/// Providers that are used only if the user names them:
+/// they serve one host only, are deprecated or slow,
+/// or use interfaces that belong to other providers.
 const ONLY_NAMED: [&str; 7] = ["shm", "sm2", "sockets", "udp", "psm3", "lnx", "usnic"];
 /// Providers over plain Ethernet, the best first; any other provider is better.
 const ETHERNET: [&str; 3] = ["tcp;ofi_rxm", "tcp", "net"];

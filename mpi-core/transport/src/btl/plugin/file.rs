@@ -62,7 +62,7 @@ impl fmt::Display for FileError {
 }
 
 impl FileError {
-    /// The reason, without the path in front of it.
+    /// Returns the reason without the path in front of it.
     pub fn reason(&self) -> String {
         match self {
             FileError::Missing => self.to_string(),
@@ -104,9 +104,9 @@ pub fn list(params: &Params) -> Vec<Found> {
     all
 }
 
-/// Loads the first file of this name in the search order.
+/// Loads the first plugin file of this name in the search order.
 ///
-/// The state page names the file while it starts.
+/// While the file starts, the state page contains its name.
 pub fn load(name: &str, params: &Params, page: Option<&StatePage>) -> Result<Plugin, FileError> {
     let search = Search::of_this_process();
     let mut files = search.files(params).into_iter();

@@ -17,7 +17,7 @@ pub struct JobFacts {
     pub values: BTreeMap<CString, CString>,
 }
 
-/// The lowest level of a line that is printed.
+/// The lowest level at which a log line is printed.
 const WARNING: c_int = 1;
 
 const LIBRARY: &CStr = match CStr::from_bytes_with_nul(

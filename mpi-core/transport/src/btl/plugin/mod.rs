@@ -2,7 +2,7 @@
 //!
 //! A file `btl_NAME.so` is opened only if the parameter `btl` names it, so that all processes of a job agree on it before they communicate.
 //! [`mpi_base::plugin_file`] decides which folders are searched and which files are trusted; the package `portcullis-plugin` defines the tables.
-//! `dgram` is part of the library; its table, the checks of it and its port are the same as for a file.
+//! `dgram` is part of the library; its table, checks and port are the same as for a plugin file.
 //! A published address begins with the transport's version, so a peer with another version is not reached, and the reason names both versions.
 
 mod events;
@@ -25,10 +25,11 @@ use mpi_base::param::About;
 use mpi_base::state::StatePage;
 use port::PluginPort;
 
-/// The number of all plugins in cards; their modex keys differ.
+/// The number of all plugins in cards; each plugin has its own modex key.
 const KIND: u8 = 255;
 
-/// The library's own transports that use the plugin table; a file of the same name replaces one.
+/// The library's own transports that use the plugin table;
+/// a plugin file of the same name replaces the built-in transport.
 const BUILT_IN: &[(&str, BuiltIn)] = &[("dgram", file::built_in::<Dgram>)];
 
 type BuiltIn = fn() -> Result<Plugin, FileError>;
@@ -58,7 +59,7 @@ impl Component {
             (Err(FileError::Missing), Some((_, built_in))) => built_in(),
             (loaded, _) => loaded,
         }?;
-        // Listings need static texts, and a file is never unloaded.
+        // Listings need static texts, and a file is never unloaded, so these texts are leaked.
         let defaults = Defaults {
             eager: plugin.eager.to_string().leak(),
             max_send: plugin.longest.to_string().leak(),
@@ -70,12 +71,12 @@ impl Component {
         })
     }
 
-    /// Returns its name in the parameter `btl`.
+    /// Returns the transport's name in the parameter `btl`.
     pub fn name(&self) -> &'static str {
         self.plugin.name
     }
 
-    /// Returns its parameters, for listings.
+    /// Returns the transport's parameters, for listings.
     pub fn params(&self) -> Vec<&'static About> {
         let own = self.plugin.params.iter();
         self.knobs.about().into_iter().chain(own).collect()

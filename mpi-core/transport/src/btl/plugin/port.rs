@@ -49,7 +49,7 @@ impl Owner for PluginPort {
     }
 }
 
-/// Room for the version in front of an address.
+/// Maximum length of the transport's own address; the rest of a card's address is for the version.
 const MOST_OWN: usize = MOST_ADDRESS - 64;
 
 impl PluginPort {
@@ -103,7 +103,7 @@ impl PluginPort {
         &self.plugin.table
     }
 
-    /// Calls a function of the plugin; no exception may leave that function.
+    /// Calls a function of the plugin; ends the process if the function throws.
     pub(super) fn guarded<R>(&self, function: &'static str, call: impl FnOnce() -> R) -> R {
         guarded(self, function, call)
     }
@@ -189,7 +189,8 @@ impl Port for PluginPort {
         };
         let number = self.last.get() + 1;
         self.last.set(number);
-        // The header forbids the plugin to report the message as sent before `send` returns; even then the memory is safe, since it is boxed.
+        // The header forbids the plugin to report the message as sent before `send` returns.
+        // Even if the plugin does so, the memory is safe, since it is boxed.
         let (data, bytes) = (slot.message().as_ptr(), slot.message().len());
         let mut kept = self.why.try_borrow_mut();
         let mut own;

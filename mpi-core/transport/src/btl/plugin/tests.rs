@@ -8,7 +8,7 @@ use mpi_base::param::{Params, Source};
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
-// Linked, so that cargo makes the plugin first.
+// Linked, so that cargo builds the plugin first.
 use udp_plugin as _;
 
 /// A folder with the plugin that cargo has put beside the test executables.
@@ -83,7 +83,7 @@ fn net_of(name: &str, folder: &TempDir, size: u32, pairs: &[(&str, &str)]) -> Ne
     let params = params(folder.path(), pairs);
     let opened = |me| open_named(name, me, size, &params, &modex).expect("a transport");
     let all = (0..size).flat_map(opened);
-    // The higher rank sends.
+    // The process with the higher rank sends.
     let btls: Vec<Box<dyn Btl + Send>> = all.collect();
     Net {
         btls: btls.into_iter().rev().collect(),

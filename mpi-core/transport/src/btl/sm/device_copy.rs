@@ -1,8 +1,9 @@
 //! Copies of long messages between the devices of one node that bypass host memory.
 //!
 //! The memory that the engine sends or receives may represent device memory ([`twins`]).
-//! The sender announces the message with a handle of its allocation, and the receiver opens the handle and starts a copy to its own device, or to its host memory.
-//! Where there is no handle, or it cannot be opened, the message is sent in fragments.
+//! The sender announces the message with a handle of its allocation.
+//! The receiver opens the handle and starts a copy to its own device or host memory.
+//! If there is no handle, or it cannot be opened, the message is sent in fragments.
 
 #![allow(unsafe_code)]
 
@@ -12,7 +13,7 @@ use mpi_base::accelerator::{self, Accelerator, Export, Flight};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// The copies of this process that may not have ended.
+/// The copies of this process that may still be active.
 #[derive(Default)]
 pub(super) struct DeviceCopies {
     number: Cell<u64>,
@@ -29,7 +30,8 @@ struct Active {
 }
 
 impl DeviceCopies {
-    /// Returns true if a copy may not have ended. The end of a copy rings no doorbell, so the process must poll for it.
+    /// Returns true if a copy may still be active.
+    /// The end of a copy rings no doorbell, so the process must poll for it.
     #[inline]
     pub fn are_active(&self) -> bool {
         self.active.try_borrow().is_ok_and(|all| !all.is_empty())

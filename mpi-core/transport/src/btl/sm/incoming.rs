@@ -14,12 +14,16 @@ use super::span::Spans;
 
 /// Maximum number of messages taken from one ring before the next one is polled and a waiting thread checks its condition.
 const TURN: usize = 32;
-/// Maximum number of bytes taken from one ring in one turn, for the same reason.
+/// Maximum number of bytes taken from one ring in one turn,
+/// so that the next ring is polled and a waiting thread checks its condition.
 ///
-/// With data in both directions, the space is released and reused sooner, while it is in the cache.
-/// Also, unexpected data are copied once more: without this bound, a peer that had answered and continued with the next window of 64 messages of 16 KiB
-/// had a third of them buffered, because they were taken together with the answer that its partner waited for.
-/// Both directions, two cores that share a cache, without a bound and with 128, 64 and 32 KiB: 16 KiB 35.8, 41.8, 45.6 and 45.9 GB/s, 32 KiB 38.0, 52.1, 52.8 and 51.2;
+/// With data in both directions, the sender gets space back sooner, while it is in the cache.
+/// Also, unexpected data are copied once more:
+/// without this bound, a third of the messages were unexpected in a test
+/// in which both peers sent windows of 64 messages of 16 KiB,
+/// because one turn took the answer to a window together with the next window.
+/// GB/s on two cores that share a cache, without a bound and with 128, 64 and 32 KiB:
+/// both directions, 16 KiB: 35.8, 41.8, 45.6 and 45.9; 32 KiB: 38.0, 52.1, 52.8 and 51.2;
 /// one direction, 32 KiB: 57.8, 56.9, 54.5 and 53.1.
 pub(super) const TURN_BYTES: usize = 128 << 10;
 
@@ -36,11 +40,12 @@ pub(super) struct Incoming {
     rings: Vec<Ring>,
     /// Index in `rings` by local rank.
     place: Vec<Option<u32>>,
-    /// Marks of the rings to poll, by local rank, once this process has asked senders for marks; until then `None`.
+    /// Marks of the rings to poll, by local rank;
+    /// `None` until this process has requested marks from the senders.
     marks: Option<Vec<u64>>,
     /// Local ranks whose rings have had invalid contents since the last call of [`Incoming::take_condemned`].
     condemned: Vec<u32>,
-    /// True if some ring has a cell that can never be read.
+    /// True if some ring has a cell that can never become readable.
     odd: Cell<bool>,
 }
 
@@ -145,7 +150,7 @@ impl Incoming {
         }
     }
 
-    /// Returns true if `progress` would do anything: deliver messages, release space, admit senders or drop one.
+    /// Returns true if `progress` would deliver messages, release space, or admit or drop senders.
     #[inline]
     pub fn has_work(&self) -> bool {
         let is_due = |ring: &Ring| ring.consumer.is_ready() || ring.consumer.owes_space();
@@ -160,7 +165,8 @@ impl Incoming {
             }
     }
 
-    /// Returns true if a message has arrived, or a sender has made a request. Called before the process sleeps, so it also finds cells that can never be read.
+    /// Returns true if a message has arrived, or a sender has made a request.
+    /// Called before the process sleeps, so it also detects cells that can never become readable.
     pub fn has_news(&self) -> bool {
         if self.rings.iter().any(|ring| ring.consumer.is_odd()) {
             self.odd.set(true);
@@ -234,7 +240,8 @@ impl Incoming {
 impl Ring {
     /// Delivers up to [`TURN`] messages or [`TURN_BYTES`]; the flag is true if there may be more.
     ///
-    /// Consumed space is released in a later turn that finds nothing, so that the release does not delay the thread that waits for a message.
+    /// Consumed space is released in a later turn without messages,
+    /// so that the release does not delay the thread that waits for a message.
     #[inline]
     fn turn(&mut self, node: &Node, sink: &dyn Sink) -> (usize, bool) {
         let (from, proc) = (self.from, self.proc);

@@ -1,11 +1,14 @@
 //! Shared-memory transport between the processes of one node, over the rings of [`mpi_base::node`].
 //!
-//! A small payload travels inside a ring's cell, a medium one in the ring's byte area, a longer one in a pooled fragment;
-//! the same ring carries the notices of all three, so they keep their order.
+//! A small payload travels inside a ring's cell, a medium one in the ring's byte area,
+//! a longer one in a pooled fragment.
+//! All three kinds of payload have a cell in the same ring, so they keep their order.
 //! The fast path has no system call and no lock: a send is a store to the receiver's ring, and a receive polls it.
-//! Up to [`SCAN`] senders are polled one by one; beyond that, the receiver asks senders to set marks and polls only marked rings.
+//! Up to [`SCAN`] senders are polled one by one.
+//! Above that, the receiver requests marks and polls only marked rings.
 //!
-//! A sender without space requests a doorbell only when it is about to sleep ([`Btl::pending`]), because only then it needs one.
+//! A sender without space requests a doorbell only when it is about to sleep ([`Btl::pending`]),
+//! because an awake sender polls.
 //! The protocols are in `mpi_base::ring`, `doorbell`, `bitmap` and `inbox`; this module adds no shared state.
 //!
 //! Processes of other jobs on the same node share a two-process segment with this one ([`other_jobs`]).
@@ -53,7 +56,7 @@ static MAX_SEND_SIZE: Param<usize> = Param::new(
     "Maximum fragment size of a message through shared memory, from 64 to 64k; less if a node has many ranks",
 );
 
-/// Lower bound of `max_send_size`: the library's own messages must fit.
+/// Lower bound of `max_send_size`, so that the library's own messages fit.
 const SHORTEST_PIECE: usize = 64;
 
 static FOLLOW_MAX: Param<usize> = Param::new(
@@ -79,7 +82,8 @@ pub fn may_copy_once(params: &Params) -> Result<bool, ParamError> {
     params.get(&SINGLE_COPY)
 }
 
-/// Higher than that of any other transport: shared memory is always preferred for a peer that it reaches.
+/// The exclusivity is higher than that of any other transport:
+/// shared memory is preferred for every peer that it reaches.
 const EXCLUSIVITY: u32 = 1 << 10;
 
 /// Maximum number of senders that are polled one by one. A poll costs 0.7 ns (measured); marks cost an atomic operation per message.
@@ -91,8 +95,9 @@ const IDLE: u32 = 256;
 /// Fragment length of contiguous data.
 const FRAGMENT: RangeInclusive<usize> = 16 << 10..=32 << 10;
 const LONG_FRAGMENT: RangeInclusive<usize> = 32 << 10..=64 << 10;
-/// Fragment length of a lone contiguous message between cores that share only their last cache: sender and receiver work one fragment apart, and
-/// there each side takes long for each line.
+/// Fragment length of a lone contiguous message between cores that share only their last cache:
+/// sender and receiver work one fragment apart,
+/// and each access to a line of the other core is slow there.
 const SHORT_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
 const PACKED_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
 
@@ -136,7 +141,7 @@ struct Sm {
     outgoing: Vec<RefCell<Outgoing>>,
     frags: RefCell<FragPool>,
     incoming: RefCell<Incoming>,
-    /// True if some entry of `outgoing` may have refused a send since this process was last idle.
+    /// True if some entry of `outgoing` may have refused a send since this process last slept.
     wants_space: Cell<bool>,
     single_copy: Option<Cma>,
     device_copies: DeviceCopies,
@@ -171,13 +176,19 @@ fn part(limits: Limits, bytes: u64, parts: u64, lens: RangeInclusive<usize>) -> 
 ///
 /// Sender and receiver work at the same time, one fragment apart.
 ///
-/// Packed data use shorter fragments, a quarter of the message, because only one side works on the first and the last one
-/// (runs of 64 bytes, 16 KiB in all, in fragments of 2, 4 and 8 KiB: 1.89, 1.54 and 1.31 us).
-/// Contiguous data use longer ones, because there a fragment's notice costs as much as its copy:
+/// Packed data use shorter fragments, a quarter of the message,
+/// because only one side works on the first and on the last fragment.
+/// Measured with runs of 64 bytes, 16 KiB in all, in fragments of 2, 4 and 8 KiB:
+/// 1.89, 1.54 and 1.31 us.
+/// Contiguous data use longer fragments,
+/// because the notice of a short fragment costs as much as its copy:
 /// streams of 1 MiB reached 36 GB/s with fragments of 8 KiB and 48 with 32 KiB, where both cores share a cache.
-/// The longest ones are for streams, and for messages so long that the first and the last fragment do not matter:
-/// streams of 4 MiB one way and both ways, GB/s, with at most 32 and 64 KiB: 51.3 and 51.7, 51.8 and 54.2; on a slow day of the machine 30.6 and 32.2, 31.1 and 32.6.
-/// 128 KiB were no faster.
+/// The longest fragments are for streams, and for messages
+/// so long that the first and the last fragment do not matter.
+/// Streams of 4 MiB, GB/s with at most 32 and 64 KiB:
+/// one way 51.3 and 51.7, both ways 51.8 and 54.2;
+/// on a slow day of the machine, one way 30.6 and 32.2, both ways 31.1 and 32.6.
+/// Fragments of 128 KiB were no faster.
 fn fragment(limits: Limits, bytes: u64, packed: bool, alone: bool) -> usize {
     match (packed, alone) {
         (true, _) => part(limits, bytes, 4, PACKED_FRAGMENT),
@@ -239,7 +250,8 @@ impl Sm {
         })
     }
 
-    /// A send was refused: records the receiver if it has written an invalid position into the ring.
+    /// Called after a refused send:
+    /// records the receiver if it has written an invalid position into the ring.
     #[cold]
     fn note_broken(&self, to: Endpoint) {
         let out = self.outgoing.get(to.0 as usize).map(RefCell::try_borrow);
@@ -278,7 +290,7 @@ impl Sm {
         }
     }
 
-    /// Populates the next pages of one ring that is in use.
+    /// Populates the next pages of one of the rings in use.
     #[cold]
     fn populate_ahead(&self) {
         let ahead = |out: &RefCell<Outgoing>| {
@@ -359,7 +371,7 @@ impl Btl for Sm {
         self.looks.set(self.looks.get().wrapping_add(1));
         let (delivered, has_condemned) = match self.incoming.try_borrow_mut() {
             Ok(mut incoming) => (incoming.progress(sink), incoming.has_condemned()),
-            // The sink called this function; the running call continues after it.
+            // The sink has called this function; the running call delivers the rest.
             Err(_) => return 0,
         };
         if has_condemned || self.broken.get().is_some() {
@@ -389,7 +401,8 @@ impl Btl for Sm {
         if !self.wants_space.get() {
             return false;
         }
-        // The process is about to sleep: a full receiver must ring its doorbell when there is space; poll once more for space that is already there.
+        // The process is about to sleep: a full receiver must ring its doorbell
+        // when there is space. Poll once more for space that is already free.
         let mut wants_space = false;
         let mut room = false;
         for out in &self.outgoing {
@@ -426,9 +439,11 @@ impl Pipeline for Sm {
         fragment(self.info.limits, bytes, packed, alone)
     }
 
-    /// A single message arrives sooner in four fragments than in two, since less of the two copies is outside of their overlap
-    /// (see [`fragment`]): 64 KiB 1.62 and 1.48 us.
-    /// Streams use longer ones: with a buffer for each message, messages of 64 KiB reached 42 GB/s in two fragments and 39 in four.
+    /// A single message arrives sooner in four fragments than in two,
+    /// because the copies of sender and receiver overlap more
+    /// (see [`fragment`]): 64 KiB took 1.48 us in four and 1.62 us in two fragments.
+    /// Streams use longer fragments: with one buffer per message,
+    /// messages of 64 KiB reached 42 GB/s in two fragments and 39 in four.
     fn eager_fragment(&self, to: Endpoint, bytes: u64, packed: bool) -> Option<usize> {
         if bytes > self.follow_max as u64 {
             return None;
@@ -449,7 +464,8 @@ impl Pipeline for Sm {
 }
 
 impl Connections for Sm {
-    /// Neither receives from the peer nor sends to it again. The peer is not notified, since its shared memory cannot be trusted.
+    /// Stops receiving from the peer and sending to it.
+    /// The peer is not notified, since its shared memory cannot be trusted.
     fn cut(&self, to: Endpoint) {
         if let Ok(mut incoming) = self.incoming.try_borrow_mut() {
             incoming.condemn(to.0);

@@ -17,9 +17,8 @@ pub(super) enum Refused {
     Gone,
 }
 
-/// A payload that fits the ring goes into the ring, and only a longer one into a pooled fragment:
-/// a ring that is read as fast as it is written reuses the same few pages, and only a few messages are in flight,
-/// so they stay in the caches.
+/// The sender of one ring. A payload that fits goes into the ring, a longer one into a fragment.
+/// A ring that is read as fast as it is written reuses a few pages, which stay in the caches.
 /// Streams of 16 and 32 KiB reached 50 GB/s in the ring and 35 in pooled fragments, where both cores share a cache.
 pub(super) struct Outgoing {
     producer: Producer,
@@ -29,7 +28,9 @@ pub(super) struct Outgoing {
     to: u32,
     /// True if the receiver has been notified of this ring.
     announced: bool,
-    /// True in the common case: the ring is announced, and the receiver can execute this process's memory fences (`membarrier`). One test on the fast path.
+    /// True in the common case: the ring is announced,
+    /// and the receiver can execute this process's memory fences (`membarrier`).
+    /// The fast path tests only this flag.
     usual: bool,
     /// Length of the payload that was refused last, until one is accepted.
     wants_space: Option<usize>,
@@ -135,7 +136,8 @@ impl Outgoing {
         looks == self.looks
     }
 
-    /// Records a send after `looks` polls. A second send without a poll in between announces a stream, so the next cell is prefetched.
+    /// Records a send after `looks` polls.
+    /// Two sends without a poll in between indicate a stream, so the next cell is prefetched.
     #[inline(always)]
     pub fn go_on(&mut self, looks: u32) {
         if self.goes_on(looks) {
@@ -144,7 +146,7 @@ impl Outgoing {
         self.looks = looks;
     }
 
-    /// Notifies the receiver if it may not know this ring, or cannot execute this process's fences.
+    /// Notifies the receiver if the ring is new to it or it cannot execute this process's fences.
     #[cold]
     fn notify_first(&mut self) -> bool {
         if !self.announced {
@@ -202,7 +204,8 @@ impl Outgoing {
         self.call();
         let in_ring = len <= self.producer.longest();
         if !in_ring && let Some(slowest) = frags.slowest() {
-            // The fragment may be held by another receiver; this entry itself is borrowed mutably and has been called above.
+            // Another receiver may hold the fragment;
+            // this entry itself is borrowed mutably and has been called above.
             if let Some(Ok(holder)) = all.get(slowest as usize).map(RefCell::try_borrow) {
                 holder.call();
             }

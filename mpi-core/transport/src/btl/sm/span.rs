@@ -1,17 +1,20 @@
-//! Adaptive span of a ring: how much of it the sender uses, first by the node's caches, then measured and chosen by the receiver.
+//! Adaptive span of a ring: the number of bytes that the sender uses.
+//! The node's caches determine it first, later the receiver chooses it by measurement.
 //!
 //! A short span stays in the caches together with the data copied through it, so its memory traffic is the lowest.
-//! But where the two cores share only the last-level cache, what one core has just written or read is in a cache that the other reaches slowly,
-//! and a span so long that its lines have left that cache again is up to twice as fast (`docs/performance.md`).
+//! But if the two cores share only the last-level cache,
+//! data that one core has just written or read are in a cache that the other core reaches slowly.
+//! A span whose lines have left that cache again is up to twice as fast (`docs/performance.md`).
 //! The creator of the node's memory knows the caches and chooses the span at the start ([`mpi_base::node::Sizes::for_caches`]).
-//! The better one also depends on where the ranks run, on what else is copied, and on whether a virtual machine reports its caches truthfully,
-//! so both are measured at run time ([`crate::trial`]).
+//! The better span also depends on the cores of the ranks, on other copies,
+//! and on whether a virtual machine reports its caches truthfully,
+//! so both spans are measured at run time ([`crate::trial`]).
 //!
 //! A sample is the best of a few stretches of long data that arrived one after the other,
-//! so that a stretch during which the program computed, or the other direction was active, does not count.
+//! so a stretch in which the program computed or the other direction was active does not count.
 //! Messages below [`super::incoming::LONG`] are not counted.
 //! A ring that began with the short span is sampled only after much data: the first try of the long span allocates its memory (ADR 24).
-//! One that began with the long span has that memory, so sampling starts as soon as the span has been used a few times.
+//! A ring that began with the long span has that memory, so sampling starts after a few uses.
 
 use crate::trial::{Either, FREE, Known};
 use mpi_base::ring::NEAR;
@@ -19,7 +22,7 @@ use std::time::Instant;
 
 /// The short span in bytes.
 ///
-/// It must fit the nearest caches of both cores together with the data copied through it; they have 1 MiB where this was measured.
+/// The span and the data copied through it must fit both cores' nearest caches (here 1 MiB).
 /// With 64 KiB, streams of 8 KiB messages wait for space all the time, at half the bandwidth.
 /// Streams one way and both ways, GB/s, medians of five, with spans of 192, 384, 512 and 768 KiB:
 /// 8 KiB both ways 44.5, 49.6, 51.0 and 51.9, 256 KiB one way 53.8, 54.2, 54.3 and 55.0;

@@ -47,7 +47,8 @@ pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
     assert_eq!(result, Err(GetError::BadAddress));
 }
 
-/// The sender helps late, in time or not at all; where the system forbids the copy, the receiver gets an error.
+/// The sender helps late, in time or never.
+/// If the system forbids the copy, the receiver gets an error.
 pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
     let copy = net.from().capabilities().single_copy;
     if copy.is_none_or(|copy| copy.together().is_none()) {

@@ -37,7 +37,7 @@ pub fn courses() -> impl Strategy<Value = Course> {
 struct Side {
     btl: Box<dyn Btl>,
     universe: Arc<Universe>,
-    /// The other process, while a communicator contains it.
+    /// The number of the other process, while a communicator contains that process.
     other: Option<ProcId>,
     sent: u64,
     came: Came,

@@ -2,8 +2,8 @@
 //!
 //! Interfaces that are up are listed with their address, network and speed; `btl_tcp_if_include` and `btl_tcp_if_exclude` name
 //! interfaces (`eth0`), networks (`10.1.0.0/16`, `fd00::/8`) or families (`ipv4`, `ipv6`) to use exclusively or to leave out.
-//! Reachability is never derived from an address, it is tested by connecting ([`super::rendezvous_points`]). The order only decides which address is
-//! tried first:
+//! Reachability is tested by connecting, not by address ([`super::rendezvous_points`]).
+//! The order only decides which address is tried first:
 //! the loopback address on the same machine, then networks of both ends, then the rest, each by speed.
 //!
 //! Two machines have a network in common if an address of each is in it ([`in_common`]). Both ends compute the same list from their records.

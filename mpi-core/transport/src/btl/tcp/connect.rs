@@ -104,7 +104,8 @@ impl Tcp {
     }
 
     /// Returns how long a peer that refuses connections is tried again; `None`: without a limit.
-    /// If processes leave MPI and start a session again, a peer may stay away for an unlimited time,
+    /// If processes leave MPI and start a session again,
+    /// a peer may not listen for an unlimited time,
     /// and the launcher ends the job if it has died.
     /// Otherwise a refusal can also come from a firewall, and then no process may wait without a limit.
     fn patience(&self, peer: &Peer) -> Option<Duration> {

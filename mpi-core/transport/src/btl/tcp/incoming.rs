@@ -48,7 +48,7 @@ enum Place {
     /// The payload is read to the destination that the sink gives.
     Landing,
     Spare,
-    /// The receiver has given the message up.
+    /// The sink has abandoned the message, so the payload is dropped.
     Nowhere,
 }
 

@@ -2,9 +2,10 @@
 //!
 //! A frame is written to the socket at once, header and payload in one call, if the queue is empty;
 //! a short payload is copied behind its header first, since one run of bytes is faster than two in the kernel.
-//! The part that the socket does not take is copied to a queue, so that the caller may reuse its memory; the queue is bounded and is written before
-//! anything else.
-//! Only a lent frame is not copied: its sender keeps what the socket has not taken and offers it again; until then other frames wait in the queue.
+//! The rest that the socket does not take is copied to a queue; the caller may reuse its memory.
+//! The queue is bounded, and is written before any other frame.
+//! Only a lent frame is not copied.
+//! Its sender keeps the bytes that the socket has not taken, and offers them again.
 //! After a full socket the next write waits for EPOLLOUT, which Linux reports when a third of the buffer is free,
 //! so few frames of a stream of long ones are copied.
 

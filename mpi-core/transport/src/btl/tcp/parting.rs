@@ -103,7 +103,7 @@ impl Tcp {
         self.up.borrow_mut().retain(|&proc| proc != peer.proc());
         let (outgoing, incoming) = (peer.outgoing.take(), peer.incoming.take());
         let met = peer.socket.take();
-        // The connection itself goes on, so [`Names`](crate::btl::Names) is not notified.
+        // The connection itself stays open, so [`Names`](crate::btl::Names) is not notified.
         peer.fate.set(Fate::Fresh);
         peer.has_spoken.set(false);
         peer.is_second.set(false);

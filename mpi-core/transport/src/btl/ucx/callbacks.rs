@@ -1,7 +1,10 @@
 //! The functions that UCX calls: a message, the end of a send, the failure of a peer.
 //!
-//! They only record events, which the worker handles when UCX is no longer on the stack, so that the handling of a message may call UCX again.
-//! UCX calls them only from within its own functions, on the thread that has called those; a worker is used by one thread at a time.
+//! The callbacks only record events.
+//! The worker handles the events when no UCX function is on the stack,
+//! so the handling of a message may call UCX again.
+//! UCX calls them only from its own functions, on the thread that called UCX.
+//! One thread at a time uses a worker.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +20,7 @@ const COPIED: usize = 2 << 10;
 /// Maximum number of buffers kept for reuse.
 const SPARE: usize = 64;
 
-/// What the callbacks of one worker share with it; boxed, so that its address does not change.
+/// The state that the callbacks share with their worker; boxed, so its address does not change.
 pub struct Shared {
     /// `ucp_request_free`.
     free: unsafe extern "C" fn(Pointer),
@@ -33,7 +36,7 @@ pub struct Shared {
 
 /// A message that has arrived.
 pub struct Arrival {
-    /// The header, then the data if they were copied.
+    /// The header, followed by the data if they were copied.
     pub bytes: Vec<u8>,
     pub head_len: usize,
     /// Data in UCX's memory, which must be released.
@@ -99,7 +102,8 @@ pub unsafe extern "C" fn on_message(
 ) -> Status {
     // SAFETY: the argument is the worker's `Shared`, which outlives the worker; the parameters are valid during the call.
     let (shared, parameters) = unsafe { (&*argument.cast::<Shared>(), &*parameters) };
-    // All processes of a job send eagerly; a process that does not is not of this library, and UCX drops its message.
+    // All processes of a job send eagerly.
+    // Any other message is not from this library, and UCX drops it.
     if parameters.attributes & abi::RENDEZVOUS != 0 {
         return abi::OK;
     }
@@ -139,7 +143,8 @@ pub unsafe extern "C" fn on_sent(request: Pointer, status: Status, argument: Poi
 
 /// Records the end of an operation on registered memory, and frees its request.
 pub unsafe extern "C" fn on_end(request: Pointer, status: Status, argument: Pointer) {
-    // SAFETY: the argument is a note that `RegisteredMemory::begin` has given up with `Box::into_raw` for this call, which UCX makes once.
+    // SAFETY: the argument is a note that `RegisteredMemory::start` has given up
+    // with `Box::into_raw` for this call, which UCX makes once.
     let note = unsafe { Box::from_raw(argument.cast::<Note>()) };
     // SAFETY: the worker's `Shared` outlives the worker.
     let shared = unsafe { &*note.shared };

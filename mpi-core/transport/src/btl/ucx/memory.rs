@@ -1,6 +1,7 @@
-//! Registered memory of UCX, and operations on that of peers.
+//! Registered memory of UCX, and operations on registered memory of peers.
 //!
-//! A key consists of the address of the memory and UCX's packed key. It is used only if it came in a message with this job's key.
+//! A key consists of the address of the memory and UCX's packed key.
+//! A key is used only if its message has this job's key.
 
 #![allow(unsafe_code)]
 
@@ -93,7 +94,8 @@ impl RegisteredMemory {
         all.into_iter().for_each(|number| self.unregister(number));
     }
 
-    /// Starts an operation over an endpoint; returns true if it has ended, and else its end is noted in `shared`.
+    /// Starts an operation over an endpoint.
+    /// Returns true if the operation has ended; otherwise `shared` records its end.
     ///
     /// # Safety
     /// The endpoint is valid, and the local memory is as [`Memory::start`](crate::btl::fabric::port::Memory::start) requires.
@@ -168,7 +170,8 @@ impl RegisteredMemory {
         Ok((key, u64::from_le_bytes(*base).wrapping_add(span.offset)))
     }
 
-    /// Frees the key of an operation that has ended, if it has one; must not be called within a callback of UCX.
+    /// Frees the key of an ended operation, if the operation has a key;
+    /// must not be called within a callback of UCX.
     pub fn forget_key(&self, key: Pointer) {
         if !key.is_null() {
             // SAFETY: a key that `ucp_ep_rkey_unpack` has made and whose operation has ended; each operation frees its own key once.

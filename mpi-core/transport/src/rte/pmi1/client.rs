@@ -24,11 +24,11 @@ pub struct Client {
     socket: OwnedFd,
     lines: Lines,
     kvsname: String,
-    /// True if the server was asked to report deaths.
+    /// True if this client has requested death notices from the server.
     hears_deaths: bool,
     /// True if the server accepts hexadecimal values in a spawn request.
     takes_hex: bool,
-    /// Notices that have been received and not been returned to the caller.
+    /// Notices that have been received and not yet returned to the caller.
     deaths: Vec<Death>,
     failed_spawns: Vec<FailedSpawn>,
     checkpoints: Vec<Notice>,
@@ -49,7 +49,7 @@ impl Client {
         }
     }
 
-    /// Connects to a server, which then sends rank and size.
+    /// Connects to a server; the server then sends rank and size.
     pub fn connect(address: &str, id: &str) -> Result<(Client, u32, u32), RteError> {
         let doing = format!("connecting to the launcher at {address} (PMI_PORT)");
         let stream = TcpStream::connect(address)

@@ -1,10 +1,13 @@
 //! `pmi1`: the PMI-1 wire protocol, which most clusters' launchers and our own mpirun support.
 //!
-//! Found by `PMI_FD`, an inherited socket, with `PMI_RANK` and `PMI_SIZE`; or by `PMI_PORT`, an address to connect to, with `PMI_ID`.
-//! In a child of a rank, `PMI_FD` is not a connected socket; then this component is unavailable.
+//! The launcher is found by `PMI_FD`, an inherited socket, with `PMI_RANK` and `PMI_SIZE`,
+//! or by `PMI_PORT`, an address, with `PMI_ID`.
+//! In a child of a rank, `PMI_FD` is not a connected socket,
+//! so this component is unavailable there.
 //!
-//! Our own mpirun also provides in the environment the values that must be requested from other launchers (`PORTCULLIS_*`), and passes the node's memory,
-//! so that a start on one host costs a single request.
+//! Other launchers send some values only on request;
+//! our own mpirun provides these values in the environment (`PORTCULLIS_*`).
+//! It also passes the node's memory, so startup on one host costs a single request.
 //!
 //! Values are sent as hexadecimal digits, in pieces that every server accepts; see [`client`].
 
@@ -49,7 +52,8 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
             None => return Ok(Offer::NotHere("neither PMI_FD nor PMI_PORT is set".into())),
         },
     };
-    // Checked before any message is sent: a second process with the same socket would receive the replies to the first one.
+    // Checked before any message is sent,
+    // because a second process with the same socket would receive the first one's replies.
     let inherited = Inherited::find(env, rank, size)?;
     let is_served = |name| env.get(name) == Some("1");
     let takes_checkpoints = is_served(checkpoints::SERVED);
@@ -100,7 +104,8 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
     })
 }
 
-/// This process's claimed rank in the node's memory, passed by our own mpirun.
+/// The rank in the node's memory that this process has claimed.
+/// Our own mpirun has passed that memory.
 struct Inherited {
     place: Claim,
     local_ranks: Vec<u32>,
@@ -123,7 +128,8 @@ impl Inherited {
                     .collect::<Vec<_>>()
             }),
             None if local_size == size => Some((0..size).collect()),
-            // Several nodes, and the launcher does not report their ranks: cards are used instead.
+            // The job has several nodes and the launcher does not report their ranks,
+            // so cards are used instead.
             None => None,
         };
         let Some(local_ranks) = local_ranks.filter(|ranks| ranks.len() == local_size as usize)
@@ -169,7 +175,8 @@ pub(super) struct Pmi1 {
 }
 
 impl Pmi1 {
-    /// Creates the component for a singleton, which knows its identity, with the launcher that it has started.
+    /// Creates the component for a singleton, whose identity is known,
+    /// with the launcher that the singleton has started.
     pub(super) fn adopted(socket: OwnedFd, identity: Identity) -> Result<Pmi1, RteError> {
         let mut client = Client::new(socket);
         client.init(false, false)?;
@@ -237,7 +244,7 @@ impl Rte for Pmi1 {
             Some(inherited) => Ok(NodeMembership {
                 place: inherited.place,
                 local_ranks: inherited.local_ranks,
-                // Our mpirun passes the number of sharers in the environment instead.
+                // Our mpirun passes this number in an environment variable instead.
                 sharers: None,
             }),
             None => cards::meet(self, self.patience),
@@ -320,8 +327,9 @@ impl Rte for Pmi1 {
     }
 
     fn abort(&self, code: i32, message: &str) -> ! {
-        // Another thread may hold the client's lock in a fence that will never end, so this call does not take it.
-        // A line that is sent between two of that thread's lines is still a valid line.
+        // Another thread may hold the client's lock in a fence that never ends,
+        // so `abort` does not take the lock.
+        // A line between two lines of that thread is still a valid line.
         if let Some(socket) = &self.socket {
             client::send_abort(socket, code, message);
         }

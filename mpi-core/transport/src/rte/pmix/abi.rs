@@ -3,7 +3,7 @@
 //! Source: `include/pmix.h` and `include/pmix_common.h.in` of openpmix, where the sizes, offsets and numbers below have been the same
 //! since version 3.1; the standard (PMIx 4.1, chapter 3) names the structures and their fields but not their numbers.
 //! The header's macros that create and free structures are functions of the library in newer versions and do not exist in older ones,
-//! so only plain memory is used: a zeroed structure is a valid empty one.
+//! so this module uses only plain memory: a zeroed structure is a valid empty one.
 
 #![allow(unsafe_code)]
 
@@ -21,14 +21,13 @@ pub const LOST_CONNECTION: Status = -61;
 pub const LOST_CONNECTION_TO_SERVER: Status = -101;
 pub const EVENT_ACTION_COMPLETE: Status = -334;
 
-/// Events that report the death of a process of the job: aborted, asked to abort, ended without finalizing, killed by command
-/// or by a signal.
+/// Events that report the death of a process: aborted, asked to abort, not finalized, killed.
 pub const DEATHS: [Status; 5] = [-7, -8, -200, -400, -402];
 
 /// `pmix_scope_t`: which processes can read a value.
 pub const GLOBAL: u8 = 3;
 
-/// All processes of a namespace, or the namespace as a whole.
+/// The rank that denotes all processes of a namespace, or the namespace as a whole.
 pub const WILDCARD: u32 = 0xffff_fffe;
 
 /// `pmix_data_type_t`.
@@ -67,7 +66,8 @@ pub struct Bytes {
     pub size: usize,
 }
 
-/// The members of `pmix_value_t` that this component uses; the last one has the size of the largest.
+/// The members of `pmix_value_t` that this component uses;
+/// the last member has the size of the largest member.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union Data {
@@ -226,7 +226,7 @@ pub fn text(field: &[c_char]) -> String {
 }
 
 impl Proc {
-    /// Returns the name of another process of the same namespace, or of all of its processes.
+    /// Returns the identifier of another process, or of all processes, of the same namespace.
     pub fn peer(&self, rank: u32) -> Proc {
         Proc { rank, ..*self }
     }
@@ -250,7 +250,7 @@ impl Value {
         value
     }
 
-    /// Returns the number that the value holds, of whichever type the server chose.
+    /// Returns the value as a number, whichever integer type the server chose.
     pub fn number(&self) -> Option<u64> {
         // SAFETY: `kind` names the member that was written; all of these are plain integers, for which every bit pattern is valid.
         unsafe {

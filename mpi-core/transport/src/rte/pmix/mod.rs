@@ -1,18 +1,26 @@
 //! `pmix`: the run-time environment of PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`, through libpmix.
 //!
-//! Found by `PMIX_NAMESPACE` and `PMIX_RANK`; libpmix is loaded only then ([`library`], [`abi`]).
-//! Every program uses nine of its functions, all of which exist since version 3.1; four more are used by programs with dynamic processes ([`spawn`], [`names`]).
+//! The launcher is found by `PMIX_NAMESPACE` and `PMIX_RANK`;
+//! libpmix is loaded only then ([`library`], [`abi`]).
+//! Every program uses nine functions of libpmix, which exist since version 3.1;
+//! programs with dynamic processes use four more ([`spawn`], [`names`]).
 //!
-//! A child of a rank inherits these variables, too, and the server would mistake it for the rank itself.
-//! So a rank records its process id in the environment ([`RANK`]), from which a child recognises that it is not the rank.
+//! A child of a rank also inherits these variables, and the server would take it for the rank.
+//! So a rank records its process id in the environment ([`RANK`]),
+//! and a child finds there that it is not the rank.
 //!
-//! Only the rank, the size of the job, the program's number and the universe size are requested from the server,
-//! which every tested server provides; the ranks of a node are found by cards, as under any launcher.
-//! Keys have this library's own prefix. Values are committed by the next fence, which collects those of all ranks,
-//! so that later lookups are local to the node.
+//! This component requests only the rank, the job size,
+//! the program's number and the universe size from the server,
+//! values that every tested server provides;
+//! the ranks of a node are found by cards, as under any launcher.
+//! Keys have this library's own prefix.
+//! The next fence commits the values and collects those of all ranks,
+//! so later lookups are local to the node.
 //!
-//! The end of the launcher and, where the launcher lets a job continue, the death of a rank arrive as events in the library's own thread;
-//! they are recorded, and a waiting thread polls them from time to time ([`Rte::lost`]).
+//! libpmix's own thread receives the end of the launcher as an event, and the death of a rank
+//! where the launcher lets a job continue.
+//! The event handler records them,
+//! and a waiting thread polls the record from time to time ([`Rte::lost`]).
 
 mod abi;
 mod library;
@@ -174,7 +182,8 @@ struct Pmix {
 }
 
 impl Pmix {
-    /// Evaluates a call that not every launcher supports: it is missing in the library or returns `NOT_SUPPORTED`.
+    /// Evaluates a call that some launchers do not support:
+    /// the function is missing in the library or returns `NOT_SUPPORTED`.
     fn done<T>(
         &self,
         doing: &str,

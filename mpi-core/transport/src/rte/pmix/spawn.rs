@@ -1,7 +1,8 @@
 //! Spawn through a PMIx launcher: `PMIx_Spawn` (PMIx 4.1, section 11.1).
 //!
 //! Values that a parent leaves for its children are passed in their environment, under the names of [`left`].
-//! Of the reserved info keys the launcher supports working directory and hosts; it searches for the program in the working directory.
+//! The launcher supports the reserved info keys for working directory and hosts;
+//! it searches for the program in the working directory.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +12,7 @@ use crate::rte::{RteError, SpawnRequest, SpawnedApp};
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Returns the variable that contains the value which a parent has left under a key.
+/// Returns the environment variable with the value that a parent has left under a key.
 pub(super) fn left(key: &str) -> String {
     format!("PORTCULLIS_LEFT_{key}")
 }

@@ -1,8 +1,9 @@
 //! The launcher that a singleton starts on its first spawn: the `mpirun` installed with the library.
 //!
 //! `mpirun --adopt NAME` takes this process as rank 0 of a job of that name, and serves PMI-1 to it over its standard input.
-//! From then on the two behave as any launcher and its rank, except that this mpirun sends no signals to a process it has not started:
-//! if a job ends by a failure, the socket closes, and this process ends when it notices that.
+//! From then on the two behave as any launcher and its rank.
+//! One difference: this mpirun sends no signals to a process that it has not started.
+//! If a job fails, the socket closes, and this process ends when it detects the closed socket.
 
 use super::super::pmi1::Pmi1;
 use super::super::{Identity, RteError, universe_of};
@@ -39,19 +40,22 @@ pub(super) fn adopt(identity: &Identity) -> Result<Pmi1, RteError> {
         .stdin(Stdio::from(theirs));
     // The program forks a copy of itself and exits at once, so that the application never has an unexpected child.
     let mut child = command.spawn().map_err(|error| failed(starting(), error))?;
-    // Closes this process's copy of the other end, so that it sees the hang-up.
+    // Closes this process's copy of mpirun's end of the socket;
+    // otherwise this process would not detect the hang-up.
     drop(command);
     match child.wait() {
         Ok(status) if !status.success() => {
             let why = io::Error::other(format!("it ended with {status}"));
             Err(failed(starting(), why))
         }
-        // A program that ignores SIGCHLD does not get the status; then the PMI-1 handshake detects the failure.
+        // A program that ignores SIGCHLD does not get the exit status.
+        // The PMI-1 handshake then detects the failure.
         _ => Pmi1::adopted(ours, identity.clone()),
     }
 }
 
-/// Returns the number of processes that the launcher to be started has slots for, this one included; `None` if it is not installed.
+/// Returns the universe size of the launcher that a spawn would start, this process included;
+/// `None` if no launcher is installed.
 pub(super) fn universe_size() -> Option<u32> {
     mpirun().ok()?;
     u32::try_from(universe_of(Cores::of_this_process().usable, 1)).ok()

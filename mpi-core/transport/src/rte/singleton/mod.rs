@@ -1,8 +1,10 @@
 //! `singleton`: a process without a launcher, rank 0 of 1.
 //!
-//! On its first spawn it starts a launcher, which serves it as usual ([`adoption`]).
+//! On the first spawn, the process starts a launcher,
+//! which then serves it as any launcher does ([`adoption`]).
 //!
-//! It refuses if the environment shows that a launcher has started several processes without wire-up, as plain `srun` does.
+//! This component refuses if the environment shows
+//! that a launcher has started several processes without wire-up, as plain `srun` does.
 
 mod adoption;
 
@@ -54,7 +56,7 @@ const SILENT: &[Silent] = &[
 ];
 
 fn open(env: &Env, _: &Params) -> Result<Offer, RteError> {
-    // A child of a rank inherits the variables but not the connection; it is correctly a singleton.
+    // A child of a rank inherits the variables but not the connection, so it is a singleton.
     let is_child_of_a_rank = ["PMI_FD", "PMI_PORT", pmix::RANK]
         .into_iter()
         .any(|name| env.has(name));
@@ -188,7 +190,7 @@ impl Rte for Singleton {
     }
 
     fn abort(&self, code: i32, message: &str) -> ! {
-        // If another thread is starting the launcher, it has no job to end yet.
+        // If another thread is starting the launcher, the launcher has no job to end yet.
         if let Ok(launcher) = self.launcher.try_lock()
             && let Some(launcher) = &*launcher
         {

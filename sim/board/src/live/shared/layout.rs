@@ -4,15 +4,16 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use fpga_model::MAX_NODES;
 use std::ptr::NonNull;
 
-/// Handles of one node: the wire to the barrier, the wire from it, the marks, and the recorder of its wire to the eureka line.
+/// Number of handles of one node: the wire to the barrier, the wire from the barrier, the marks,
+/// and the recorder of the node's wire to the eureka line.
 pub(in crate::live) const HANDS: usize = 4;
 /// Maximum number of handles whose slots the head word can index.
 pub(in crate::live) const MOST_HANDS: usize = (1 << (SLOT_BITS - 1)) - 1;
 
-/// The required alignment of the memory; every page satisfies it.
+/// The required alignment of the memory; every page is aligned to it.
 pub(super) const ALIGN: usize = align_of::<Header>();
 
-/// A slot, aligned to a pair of cache lines, because the prefetcher fetches lines in pairs.
+/// A slot, aligned to two cache lines, because the prefetcher fetches lines in pairs.
 #[repr(C, align(128))]
 struct Slot<const WORDS: usize>([AtomicU64; WORDS]);
 
@@ -33,7 +34,7 @@ pub(super) struct Header {
     capacity: AtomicU64,
     origin_ns: AtomicU64,
     writers: AtomicU64,
-    /// See [`Geometry::tree`].
+    /// The position in a tree; see [`Geometry::tree`].
     tree: [AtomicU64; 2],
     /// Version in the upper 48 bits, index of the current slot in the lower 16.
     head: Head,
@@ -61,11 +62,14 @@ impl HeadWord {
 #[derive(Clone, Copy)]
 pub(in crate::live) struct Geometry {
     pub nodes: usize,
-    /// Number of handles that may commit: [`HANDS`] per node; a board that is not a leaf of its tree has one for each node of the tree.
+    /// Number of handles that may commit: [`HANDS`] per node.
+    /// A tree's board that is not a leaf has one handle for each node of the tree.
     pub writers: usize,
     pub capacity: usize,
     pub origin_ns: u64,
-    /// The tree's number of nodes, and in its first board the number of leaf boards; 0 where not applicable.
+    /// Word 0 is the tree's number of nodes; word 1 is the number of leaf boards,
+    /// in the first board.
+    /// Both are 0 where they do not apply.
     pub tree: [usize; 2],
 }
 
@@ -90,7 +94,7 @@ impl Geometry {
     }
 }
 
-/// A board's memory as references; the state has `WORDS` words.
+/// References to the parts of a board's memory; a state has `WORDS` words.
 #[derive(Clone, Copy)]
 pub(in crate::live) struct Shared<'m, const WORDS: usize> {
     header: &'m Header,
@@ -99,7 +103,7 @@ pub(in crate::live) struct Shared<'m, const WORDS: usize> {
 }
 
 impl<'m, const WORDS: usize> Shared<'m, WORDS> {
-    /// Initialises a board with this magic number in memory that contains none, or one that no process uses any more.
+    /// Initialises a board with this magic number, in memory that contains no board in use.
     ///
     /// # Safety
     /// `base` is aligned to [`ALIGN`] and valid for reads and writes of `Geometry::size` bytes for `'m`,
@@ -142,10 +146,11 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         shared
     }
 
-    /// Attaches to the board that another process has initialised; `None` if there is none (yet) in these `len` bytes.
+    /// Attaches to a board that another process has initialised in these `len` bytes.
+    /// Returns `None` if there is no board yet.
     ///
     /// # Safety
-    /// As for [`init`](Self::init), with `len` bytes.
+    /// The contract of [`init`](Self::init), with `len` bytes.
     pub(in crate::live) unsafe fn attach(
         base: NonNull<u8>,
         len: usize,
@@ -154,9 +159,11 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         if len < size_of::<Header>() {
             return None;
         }
-        // SAFETY: the caller promises `len` valid bytes, which are enough for a header; every bit pattern is one.
+        // SAFETY: `base` is valid for `len` bytes by this function's contract,
+        // and `len` covers a header;
+        // every bit pattern is a valid header.
         let header: &'m Header = unsafe { base.cast().as_ref() };
-        // Pairs with the Release in `init`.
+        // Pairs with the Release store of the magic number in `init`.
         if header.magic.load(Ordering::Acquire) != magic {
             return None;
         }
@@ -168,11 +175,12 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
             .tree
             .each_ref()
             .map(|count| count.load(Ordering::Relaxed) as usize);
-        // Another process may have written invalid sizes, so they are checked.
+        // The sizes are checked, because another process may have written invalid ones.
         if nodes == 0 || nodes > MAX_NODES || Geometry::size::<WORDS>(writers, capacity)? > len {
             return None;
         }
-        // SAFETY: the condition above has checked that a board of this geometry fits in the `len` bytes.
+        // SAFETY: the condition above ensures that a board of this geometry fits in the `len`
+        // bytes.
         let shared = unsafe { Self::views(base, writers, capacity) };
         Some((
             shared,
@@ -187,12 +195,15 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
     }
 
     /// # Safety
-    /// As for [`init`](Self::init).
+    /// The contract of [`init`](Self::init).
     unsafe fn views(base: NonNull<u8>, writers: usize, capacity: usize) -> Self {
         let slots = Geometry::slots(writers);
-        // SAFETY: the three parts follow each other within the size that the caller guarantees; the header's size is
-        // a multiple of the slots' alignment and the slots' size of the entries'; all fields are atomics, so shared
-        // references to memory that other processes change are sound, and every bit pattern is a value.
+        // SAFETY: header, slots and entries follow each other within the size that the caller
+        // guarantees.
+        // The header's size is a multiple of the slots' alignment,
+        // and the slots' size of the entries'.
+        // All fields are atomics, so shared references to memory that other processes change are
+        // sound, and every bit pattern is a value.
         unsafe {
             let first_slot = base.add(size_of::<Header>()).cast::<Slot<WORDS>>();
             let first_entry = first_slot.add(slots).cast::<Entry>();
@@ -214,13 +225,13 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
     #[inline]
     pub(in crate::live) fn read<const FIRST: usize>(&self) -> (HeadWord, [u64; FIRST]) {
         loop {
-            // Pairs with the Release half of `commit`: the words of the current slot are visible.
+            // Pairs with the Release of `commit`, so the words of the current slot are visible.
             let head = HeadWord(self.header.head.0.load(Ordering::Acquire));
-            // Only a process that violates the protocol could write a head with a nonexistent slot.
+            // Only a process that violates the protocol can write a head with a nonexistent slot.
             let Slot(words) = self.slots.get(head.slot()).unwrap_or(&self.slots[0]);
             let copy = std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
-            // Pairs with the fence in `fill`: if a word came from a later use of the slot,
-            // then the head that made the slot free is seen below and the copy is discarded.
+            // Pairs with the fence in `fill`. If a word came from a later use of the slot,
+            // the second load sees the newer head, and the copy is discarded.
             fence(Ordering::Acquire);
             if self.header.head.0.load(Ordering::Relaxed) == head.0 {
                 return (head, copy);
@@ -228,25 +239,27 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         }
     }
 
-    /// Writes a slot that is not current.
+    /// Writes a state into a slot that is not current.
     pub(in crate::live) fn fill(&self, slot: usize, words: &[u64; WORDS]) {
-        // Pairs with the fence in `read`; this handle has seen a head with another slot.
+        // Pairs with the fence in `read`; this handle has seen a head that names another slot.
         fence(Ordering::Release);
         for (place, word) in self.slots[slot].0.iter().zip(words) {
             place.store(*word, Ordering::Relaxed);
         }
     }
 
-    /// Makes `slot` the current one, if the head is still `seen`.
+    /// Makes `slot` the current slot if the head is still `seen`; returns true on success.
     pub(in crate::live) fn commit(&self, seen: HeadWord, slot: usize) -> bool {
         let next = seen.successor(slot);
         let head = &self.header.head.0;
-        // Release publishes the slot and the entries written before; Acquire orders the next `fill` after this.
+        // Release publishes the slot and the entries written before; Acquire orders the next `fill`
+        // after this exchange.
         head.compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
     }
 
-    /// Stores an event in the record; an event beyond its end is not stored, only counted by the caller's state.
+    /// Stores an event in the record.
+    /// An event beyond the record's end is not stored; the caller's state counts it.
     pub(in crate::live) fn write_entry(&self, place: u64, at_ns: u64, what: u64) {
         if let Some(entry) = usize::try_from(place)
             .ok()
@@ -257,7 +270,8 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         }
     }
 
-    /// Returns the first `count` entries; all of them were written before the commit that the caller has read.
+    /// Returns the first `count` entries, which were written before the commit that the caller
+    /// read.
     pub(in crate::live) fn entries(
         &self,
         count: u64,

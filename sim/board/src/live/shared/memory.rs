@@ -9,9 +9,10 @@ use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-/// Memory for a board, shared by the processes that have the descriptor: an anonymous memfd, which is freed with its last user.
+/// Memory for a board: an anonymous memfd, shared by the processes that have the descriptor.
+/// The kernel frees the memory with its last user.
 ///
-/// A program that has shared memory of its own uses [`Board::init`](super::Board::init) there instead.
+/// A program that already has shared memory uses [`Board::init`](super::Board::init) there.
 #[derive(Debug)]
 pub struct Memory {
     fd: OwnedFd,
@@ -19,9 +20,9 @@ pub struct Memory {
     len: usize,
 }
 
-// SAFETY: the mapping is not tied to a thread, and what it holds is accessed as atomics only.
+// SAFETY: the mapping is not tied to a thread, and its contents are accessed as atomics only.
 unsafe impl Send for Memory {}
-// SAFETY: what the mapping contains is accessed as atomics only.
+// SAFETY: the contents of the mapping are accessed as atomics only.
 unsafe impl Sync for Memory {}
 
 /// The reason why memory for a board cannot be created or mapped.
@@ -29,12 +30,12 @@ unsafe impl Sync for Memory {}
 pub enum MemoryError {
     /// The kernel refused this step.
     System {
-        /// The step.
+        /// The operation that the kernel refused.
         step: &'static str,
         /// The kernel's error.
         errno: Errno,
     },
-    /// The descriptor is not one that [`Memory::create`] made: its memory could shrink during use.
+    /// [`Memory::create`] did not make this descriptor, so its memory could shrink during use.
     NotSealed,
 }
 
@@ -64,7 +65,7 @@ impl Memory {
         let fd = rustix::fs::memfd_create("hwbarr", MemfdFlags::ALLOW_SEALING)
             .map_err(system("create"))?;
         rustix::fs::ftruncate(&fd, len as u64).map_err(system("size"))?;
-        // No process can remove pages, so none can cause SIGBUS here.
+        // The seals prevent a later change of the size, which would cause SIGBUS here.
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&fd, seals).map_err(system("seal"))?;
         Self::map(fd)
@@ -91,8 +92,8 @@ impl Memory {
 
     /// Creates a board in this memory; see [`Board::init`].
     pub fn init(&self, nodes: usize, record: usize) -> Result<Board<'_>, InitError> {
-        // SAFETY: the memory is mapped while `self` lives, which the board borrows,
-        // and it is accessed only through boards.
+        // SAFETY: the memory is mapped while `self` lives, and the board borrows `self`;
+        // the memory is accessed only through boards.
         unsafe { Board::init(self.base, self.len, nodes, record) }
     }
 
@@ -102,25 +103,29 @@ impl Memory {
         nodes: usize,
         record: usize,
     ) -> Result<ChannelBoard<'_>, InitError> {
-        // SAFETY: the memory is mapped while `self` lives, which the board borrows, and it is accessed only through version 2 boards.
+        // SAFETY: the memory is mapped while `self` lives, and the board borrows `self`;
+        // the memory is accessed only through version 2 boards.
         unsafe { ChannelBoard::init(self.base, self.len, nodes, record) }
     }
 
     /// Creates the boards of a tree in this memory; see [`Boards::init`].
     pub fn init_boards(&self, tree: &Tree, record: usize) -> Result<Boards<'_>, InitError> {
-        // SAFETY: the memory is mapped while `self` lives, which the boards borrow, and it is accessed only through these boards.
+        // SAFETY: the memory is mapped while `self` lives, and the boards borrow `self`;
+        // the memory is accessed only through these boards.
         unsafe { Boards::init(self.base, self.len, tree, record) }
     }
 
     /// Attaches to the boards of a tree in this memory; see [`Boards::attach`].
     pub fn attach_boards(&self, tree: &Tree, record: usize) -> Result<Boards<'_>, AttachError> {
-        // SAFETY: the memory is mapped while `self` lives, which the boards borrow, and it is accessed only through these boards.
+        // SAFETY: the memory is mapped while `self` lives, and the boards borrow `self`;
+        // the memory is accessed only through these boards.
         unsafe { Boards::attach(self.base, self.len, tree, record) }
     }
 
     /// Attaches to the board in this memory; see [`Board::attach`].
     pub fn attach(&self) -> Result<Board<'_>, AttachError> {
-        // SAFETY: the memory is mapped while `self` lives, which the board borrows, and it is accessed only through boards.
+        // SAFETY: the memory is mapped while `self` lives, and the board borrows `self`;
+        // the memory is accessed only through boards.
         unsafe { Board::attach(self.base, self.len) }
     }
 }
@@ -133,8 +138,9 @@ impl AsFd for Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: `base` and `len` are those of the mapping, and every board borrows `self`, so none exists any more.
-        // Unmapping can only fail for arguments that are not a mapping.
+        // SAFETY: `base` and `len` describe the mapping;
+        // every board borrows `self`, so no board exists.
+        // The call can fail only for arguments that are not a mapping.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }

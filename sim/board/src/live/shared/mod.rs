@@ -1,6 +1,6 @@
-//! The board's memory as atomics: the only `unsafe` of this crate.
+//! The board's memory as atomics; this module has the only `unsafe` code of this crate.
 //!
-//! The guarantee to the safe code around it: whatever other processes do, every access is in bounds and atomic,
+//! The guarantee for safe code: whatever other processes do, every access is in bounds and atomic,
 //! so the worst effect of a faulty process is a wrong level.
 //! The head of [`live`](super) defines which process may write which word and when.
 #![allow(unsafe_code)]
@@ -25,7 +25,7 @@ impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
     /// Initialises slots with the state after power-on.
     ///
     /// # Safety
-    /// As for [`Board::init`].
+    /// The contract of [`Board::init`].
     unsafe fn init(base: NonNull<u8>, len: usize, geometry: Geometry) -> Result<Self, InitError> {
         let blank = S::blank(geometry.nodes).map_err(InitError::Nodes)?;
         let need = Geometry::size::<WORDS>(geometry.writers, geometry.capacity);
@@ -39,7 +39,8 @@ impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
             });
         }
         let words = S::power_on(blank).to_words();
-        // SAFETY: the caller guarantees the memory; size and alignment have been checked above.
+        // SAFETY: the caller guarantees the memory;
+        // the size and the alignment have been checked above.
         let shared = unsafe { Shared::init(base, S::MAGIC, geometry, &words) };
         Ok(Self::new(shared, geometry, blank))
     }
@@ -47,7 +48,7 @@ impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
     /// Attaches to the slots that another process has initialised in this memory.
     ///
     /// # Safety
-    /// As for [`Board::init`].
+    /// The contract of [`Board::init`].
     unsafe fn attach(base: NonNull<u8>, len: usize) -> Result<Self, AttachError> {
         if !base.cast::<layout::Header>().is_aligned() {
             return Err(AttachError::Misaligned {
@@ -63,7 +64,7 @@ impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
     }
 }
 
-/// Returns the geometry of a board of this number of nodes that is not in a tree, created now.
+/// Returns the geometry of a board that is not in a tree and is created now.
 fn single(nodes: usize, record: usize) -> Geometry {
     Geometry {
         nodes,
@@ -75,9 +76,10 @@ fn single(nodes: usize, record: usize) -> Geometry {
 }
 
 impl<'m> Board<'m> {
-    /// Creates a board of `nodes` nodes, as after power-on, that records the first `record` events.
+    /// Creates a board of `nodes` nodes in its state after power-on.
+    /// The board records the first `record` events.
     ///
-    /// One process does this; the others [`attach`](Self::attach) afterwards.
+    /// One process creates the board; the others then call [`attach`](Self::attach).
     ///
     /// # Safety
     /// `base` is valid for reads and writes of `len` initialised bytes for `'m`,
@@ -98,7 +100,7 @@ impl<'m> Board<'m> {
         let line = Geometry {
             writers: nodes,
             capacity: 0,
-            // The line uses the board's clock.
+            // The line uses the board's clock, so its own origin stays unused.
             origin_ns: 0,
             ..board
         };
@@ -113,7 +115,7 @@ impl<'m> Board<'m> {
     /// Attaches to the board that another process has created in this memory.
     ///
     /// # Safety
-    /// As for [`init`](Self::init).
+    /// The contract of [`init`](Self::init).
     pub unsafe fn attach(base: NonNull<u8>, len: usize) -> Result<Self, AttachError> {
         // SAFETY: the caller's contract is the same as that of `Slots::attach`.
         let slots: Slots<'m, State, SLOT_WORDS> = unsafe { Slots::attach(base, len) }?;
@@ -135,11 +137,12 @@ impl<'m> Board<'m> {
 }
 
 impl<'m> Boards<'m> {
-    /// Creates the boards of this tree, as after power-on, which record about `record` events in total; the others
-    /// [`attach`](Self::attach) afterwards.
+    /// Creates the boards of this tree in their state after power-on.
+    /// They record about `record` events in total.
+    /// Other processes then call [`attach`](Self::attach).
     ///
     /// # Safety
-    /// As for [`Board::init`], with `Boards`.
+    /// The contract of [`Board::init`], with `Boards`.
     pub unsafe fn init(
         base: NonNull<u8>,
         len: usize,
@@ -169,7 +172,7 @@ impl<'m> Boards<'m> {
     /// Attaches to the boards of this tree that another process has created in this memory, with the same `record`.
     ///
     /// # Safety
-    /// As for [`init`](Self::init).
+    /// The contract of [`init`](Self::init).
     pub unsafe fn attach(
         base: NonNull<u8>,
         len: usize,
@@ -194,10 +197,11 @@ impl<'m> Boards<'m> {
 }
 
 impl<'m> ChannelBoard<'m> {
-    /// Creates a version 2 board of `nodes` nodes that records `record` line changes, as after power-on; the others [`attach`](Self::attach) afterwards.
+    /// Creates a version 2 board of `nodes` nodes in its state after power-on.
+    /// The board records `record` line changes. Other processes then call [`attach`](Self::attach).
     ///
     /// # Safety
-    /// As for [`Board::init`], with version 2 boards.
+    /// The contract of [`Board::init`], with version 2 boards.
     pub unsafe fn init(
         base: NonNull<u8>,
         len: usize,
@@ -211,7 +215,7 @@ impl<'m> ChannelBoard<'m> {
     /// Attaches to the version 2 board that another process has created in this memory.
     ///
     /// # Safety
-    /// As for [`init`](Self::init).
+    /// The contract of [`init`](Self::init).
     pub unsafe fn attach(base: NonNull<u8>, len: usize) -> Result<Self, AttachError> {
         // SAFETY: the caller's contract is the same as that of `Slots::attach`.
         unsafe { Slots::attach(base, len) }.map(Self::new)

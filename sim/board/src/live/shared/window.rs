@@ -1,7 +1,7 @@
 //! Read-only observation of a board, or of the boards of a tree, that other processes use.
 //!
 //! The memory is mapped read-only, so an observer cannot disturb the board.
-//! The memory around the board may contain anything, as in the memory of an MPI job.
+//! The board may be anywhere in the memory, as in the shared memory of an MPI job.
 
 use super::layout::ALIGN;
 use crate::live::board::TreeRole;
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Window {
     pane: Pane,
-    /// The board's offset in the mapping.
+    /// The board's offset in the mapping, in bytes.
     at: usize,
 }
 
@@ -32,7 +32,7 @@ struct Pane {
     len: usize,
 }
 
-// SAFETY: the mapping is not tied to a thread, and what it holds is read as atomics only.
+// SAFETY: the mapping is not tied to a thread, and its contents are read as atomics only.
 unsafe impl Send for Pane {}
 
 impl Window {
@@ -54,10 +54,10 @@ impl Window {
         Ok(None)
     }
 
-    /// Returns the present state; `None` if there is no board any more.
+    /// Returns the present state; `None` if the board no longer exists.
     pub fn look(&self) -> Option<Look> {
         let seen = self.pane.look(self.at)?;
-        // If the memory was reused meanwhile, the state is meaningless.
+        // The state is meaningless if the memory was reused during the read.
         let is_there = self.pane.board(self.at).is_some() || self.pane.channels(self.at).is_some();
         is_there.then_some(seen)
     }
@@ -75,38 +75,45 @@ impl Pane {
         Ok(Self { base, len })
     }
 
-    /// Attaches to the board of version 1 at this offset, for reading; the caller does not expose it.
+    /// Attaches to the board of version 1 at this offset, for reading only.
+    /// The caller does not pass the board on.
     fn board(&self, at: usize) -> Option<Board<'_>> {
         let (place, len) = self.place(at, State::MAGIC)?;
-        // SAFETY: the mapping stays while `self` is borrowed; through the board it is only read, as atomics,
-        // so whatever other processes write there becomes at worst a number without meaning.
+        // SAFETY: the mapping exists while `self` is borrowed. The board is only read, as atomics,
+        // so an invalid value of another process becomes at worst a meaningless number.
         unsafe { Board::attach(place, len) }.ok()
     }
 
-    /// Attaches to the board of version 2 at this offset, in the same way.
+    /// Attaches to the board of version 2 at this offset, for reading only.
     fn channels(&self, at: usize) -> Option<ChannelBoard<'_>> {
         let (place, len) = self.place(at, channels::State::MAGIC)?;
-        // SAFETY: the mapping stays while `self` is borrowed, so it outlives the board, through which it is only read, as atomics.
+        // SAFETY: the mapping exists while `self` is borrowed, so it outlives the board,
+        // and the board is only read, as atomics.
         unsafe { ChannelBoard::attach(place, len) }.ok()
     }
 
-    /// Returns the address of this offset and the bytes from there to the end, if the magic number is there.
+    /// Returns the address of this offset and the number of bytes from there to the end.
+    /// Returns `None` if the magic number is not there.
     fn place(&self, at: usize, magic: u64) -> Option<(NonNull<u8>, usize)> {
         let len = self.len.checked_sub(at)?;
         if len < size_of::<u64>() || !at.is_multiple_of(ALIGN) {
             return None;
         }
-        // SAFETY: `at` is inside the mapping, by the line above.
+        // SAFETY: the range check above ensures that `at` is inside the mapping.
         let place = unsafe { self.base.add(at) };
-        // SAFETY: eight bytes of the mapping, aligned because a mapping begins at a page; every bit pattern is a number.
+        // SAFETY: the eight bytes are inside the mapping,
+        // and aligned because a mapping begins at a page;
+        // every bit pattern is a number.
         let found = unsafe { place.cast::<AtomicU64>().as_ref() };
-        // Only the magic number is read first: most offsets hold no board, and the rest of a header may be in a hole.
+        // Only the magic number is read first: most offsets have no board,
+        // and the remaining header may be in a hole.
         (found.load(Ordering::Relaxed) == magic).then_some((place, len))
     }
 }
 
 impl Pane {
-    /// Returns the state of the board at this offset or, once all its boards exist, of the tree that begins there.
+    /// Returns the state of the board at this offset.
+    /// If a tree begins there and all its boards exist, returns the state of the tree.
     fn look(&self, at: usize) -> Option<Look> {
         if let Some(channels) = self.channels(at) {
             return Some(channels.look());
@@ -128,26 +135,30 @@ impl Pane {
     /// Returns the boards of the tree that begins at this offset; the record of each board has `each` entries.
     fn boards(&self, at: usize, nodes: usize, lowest: usize, each: usize) -> Option<Boards<'_>> {
         let len = self.len.checked_sub(at)?;
-        // What another process wrote is not trusted: the boards must fit into the rest of the memory, and the nodes on the boards.
+        // Another process wrote these numbers, so they are checked: the boards must fit into the
+        // remaining memory, and the nodes on the boards.
         if lowest > len / size_of::<super::layout::Header>() || nodes > lowest * MAX_NODES {
             return None;
         }
         let tree = Tree::new(nodes, lowest);
         let record = each.checked_mul(tree.boards())?;
-        // SAFETY: `len` bytes from `at` are inside the mapping, which stays while `self` is borrowed; the boards are only read, as atomics.
+        // SAFETY: `len` bytes from `at` are inside the mapping,
+        // which exists while `self` is borrowed;
+        // the boards are only read, as atomics.
         unsafe { Boards::attach(self.base.add(at), len, &tree, record) }.ok()
     }
 }
 
 impl Drop for Pane {
     fn drop(&mut self) {
-        // SAFETY: `base` and `len` are those of the mapping that `map` created, and every board borrows `self`, so none exists any more.
-        // Unmapping can only fail for arguments that are not a mapping.
+        // SAFETY: `base` and `len` describe the mapping that `map` created;
+        // every board borrows `self`, so no board exists.
+        // The call can fail only for arguments that are not a mapping.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
 
-/// Returns the offset at which the next data, or the next hole, begins; `None` after the last.
+/// Returns the offset at which the next data or the next hole begins; `None` after the last one.
 fn extent(file: &File, from: u64, kind: fn(u64) -> SeekFrom) -> Result<Option<u64>, Errno> {
     match seek(file, kind(from)) {
         Ok(at) => Ok(Some(at)),

@@ -1,4 +1,4 @@
-//! Cascaded boards in one process: the port suite's claims, and the propagation of levels.
+//! Tests of cascaded boards in one process: the port suite's claims, and the propagation of levels.
 
 use super::*;
 use crate::tree::Tree;
@@ -13,7 +13,7 @@ impl Below {
         let memory = Memory::create(Boards::layout_size(&tree, record)).expect("memory");
         let memory: &'static Memory = Box::leak(Box::new(memory));
         memory.init_boards(&tree, record).expect("it fits");
-        // Attached as another process would.
+        // Attaches to the boards as another process would.
         Self(memory.attach_boards(&tree, record).expect("they are there"))
     }
 
@@ -45,7 +45,7 @@ barrier_driver::port_suite!(Below);
 
 #[test]
 fn the_last_arrival_is_forwarded_to_the_root_although_no_other_node_polls() {
-    // In this order: full boards, boards of one node, and one board that is the root.
+    // The cases are: full boards, boards of one node, and one board that is the root.
     for (nodes, boards) in [(120, 2), (7, 7), (7, 1)] {
         let below = Below::new(nodes, boards, 0);
         let mut wires: Vec<_> = (0..nodes).map(|node| below.node(node)).collect();
@@ -84,7 +84,7 @@ fn a_polling_node_completes_the_steps_of_one_that_died_on_the_way_up() {
     for node in [2, 3] {
         wires[node].out.set_high().expect("infallible");
     }
-    // The state after a process that was killed after it had driven its own board's wire.
+    // Simulates nodes that were killed after they had driven the wires to their own board.
     for node in [0, 1] {
         below.0.own_board_only(node, true);
     }

@@ -6,7 +6,7 @@ use std::task::Poll;
 
 type Line = Eureka<RaiseWire<'static, fn(usize)>, EurekaInput<'static>>;
 
-/// No node sleeps here.
+/// A `ring` that does nothing, because no node sleeps in these tests.
 fn quiet(_: usize) {}
 
 fn wires(
@@ -43,7 +43,7 @@ fn all_nodes_read_what_one_has_found_until_the_barrier_releases() {
         }
         level = !level;
         for (entered, wires) in wires.iter_mut().enumerate() {
-            // A node that polls late, in the barrier, sees the high line, too.
+            // A node that polls late, when it is in the barrier, also sees the high line.
             assert!(lines[2].poll().expect("infallible").is_ready(), "{entered}");
             wires.out.set_state(level.into()).expect("infallible");
         }
@@ -63,7 +63,7 @@ fn a_node_that_comes_later_is_not_first_and_a_wire_that_stays_high_speaks_again(
     for node in [0, 1] {
         live.wires(node).out.set_high().expect("infallible");
     }
-    // The first node has entered without lowering its wire.
+    // The first node has entered the barrier without lowering its wire to the line.
     while b.poll() == Ok(Poll::Pending) {}
     assert_eq!(a.poll(), Ok(Poll::Ready(Found { first: true })));
 }
@@ -83,7 +83,7 @@ fn the_wires_of_the_line_belong_to_one_owner_at_a_time() {
     );
     drop(held);
     assert!(wires(&board, 1).is_ok());
-    // The others refuse, with a reason, the level that a killed node has left on its wire.
+    // The other nodes report the level that a killed node has left on its wire as an error.
     let mut killed = wires(&board, 0).expect("free");
     killed.out.set_high().expect("infallible");
     drop(killed);
@@ -94,7 +94,7 @@ fn the_wires_of_the_line_belong_to_one_owner_at_a_time() {
 fn exactly_one_of_many_threads_is_first_in_each_round() {
     let (nodes, rounds) = (4, 300);
     let board = Live::new(nodes, 0).0;
-    // No node raises its wire before all have found the line low.
+    // No node raises its wire before all nodes have found the line low.
     let lines: Vec<_> = (0..nodes).map(|node| line(&board, node)).collect();
     let threads: Vec<_> = (0..)
         .zip(lines)
@@ -106,7 +106,7 @@ fn exactly_one_of_many_threads_is_first_in_each_round() {
             thread::spawn(move || {
                 let mut first_in = Vec::new();
                 for round in 0..rounds {
-                    // Up to three of them raise it at about the same time.
+                    // Up to three nodes raise the line at about the same time.
                     if (node + round) % 4 < 1 + round % 3 {
                         line.announce().expect("infallible");
                     }

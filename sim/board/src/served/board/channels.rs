@@ -1,6 +1,6 @@
-//! Version 2: five channels, with leases and time limits.
+//! The served board of version 2: five channels, with leases and time limits.
 //!
-//! The board's clock follows the hub's; a write also advances it at once by the edges that the write needs.
+//! The board's clock follows the hub's clock; a write also steps the board by the edges it needs.
 
 use super::super::frame::{CHANNELS_VERSION, Request};
 use super::{Board, Rested, Written, nanoseconds};
@@ -21,7 +21,7 @@ pub(in crate::served) struct Channels {
     nodes: usize,
     machine: ChannelMachine,
     pins: Pins,
-    /// Edges since power-on.
+    /// Number of clock edges since power-on.
     edges: u64,
 }
 
@@ -48,7 +48,8 @@ impl Channels {
         self.edges = self.edges.saturating_add(edges);
     }
 
-    /// Returns the low [`COUNTER`] bits of each channel's number of releases: enough to detect a release since the client's last view.
+    /// Returns the low [`COUNTER`] bits of each channel's number of releases.
+    /// They suffice to detect a release since the client's last view.
     fn counters(&self) -> u64 {
         let channels = (0..MAX_CHANNELS).rev();
         channels.fold(0, |all, number| {
@@ -57,7 +58,7 @@ impl Channels {
         })
     }
 
-    /// Returns a node's outward lines, and in the higher bits its inward ones.
+    /// Returns a node's outward lines in the low bits and its inward lines in the higher bits.
     fn levels(&self, node: usize) -> u64 {
         let outward = self.outward().into_iter().enumerate();
         let outward = outward.fold(0, |all, (line, wires)| all | (wires >> node & 1) << line);
@@ -81,8 +82,9 @@ impl Channels {
         all
     }
 
-    /// Sets a node's lines, except the arrivals of channels that have released since the counters were `seen`:
-    /// that release has consumed the arrival, so a level that was meant to withdraw it would be the next arrival.
+    /// Sets a node's lines. An arrival line stays if its channel has released since the counters
+    /// were `seen`: that release has consumed the arrival, so a level that should withdraw it
+    /// would be the next arrival.
     fn drive(&mut self, node: usize, levels: u8, seen: u64) {
         let used = self.counters() ^ seen;
         let is_used =

@@ -1,4 +1,4 @@
-//! The boards that a hub can serve, with the operations of the protocol: a file for each version.
+//! The boards that a hub can serve, with the operations of the protocol: one file per version.
 
 mod channels;
 mod toggle;
@@ -18,7 +18,8 @@ pub(super) trait Board: Debug + Send {
 
     fn nodes(&self) -> usize;
 
-    /// Returns the present state of the board, as this node or (`None`) an observer sees it; see [`frame`](super::frame) for the meaning of the words.
+    /// Returns the present state of the board, as this node or (`None`) an observer sees it.
+    /// The meaning of the words is in [`frame`](super::frame).
     fn snapshot(&mut self, node: Option<usize>, now: Duration) -> Snapshot;
 
     fn releases(&self) -> u64;
@@ -26,15 +27,16 @@ pub(super) trait Board: Debug + Send {
     /// Performs a node's write.
     fn write(&mut self, node: usize, request: Request, now: Duration) -> Written;
 
-    /// Makes a dead node's lines idle: this releases no node, because a line that equals its barrier's level is no arrival.
+    /// Makes a dead node's lines idle.
+    /// This releases no node, because a line that equals its barrier's level is no arrival.
     fn rest(&mut self, node: usize, now: Duration) -> Rested;
 
-    /// Returns the eureka line now, if there is one.
+    /// Returns the present state of the eureka line; `None` if the board has no such line.
     fn eureka(&self) -> Option<Eureka> {
         None
     }
 
-    /// Returns a channel now; `None` for a board of version 1, which has no channels.
+    /// Returns the present state of a channel; `None` for version 1, which has no channels.
     fn channel(&mut self, _channel: usize, _now: Duration) -> Option<ChannelLook> {
         None
     }
@@ -51,15 +53,15 @@ pub(super) trait Board: Debug + Send {
 /// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
-    /// The wires have their levels; `released` is true if that has released a node.
+    /// The wires have their new levels; `released` is true if the write released the nodes.
     Done { released: bool },
-    /// Another node is sending; the write has to wait until it has ended.
+    /// Another node is sending over its serial lines; the write waits until that session has ended.
     NotYet,
-    /// The request is not for this kind of board.
+    /// The request is for a board of the other version.
     Foreign,
 }
 
-/// The state of a dead node when its lines were made idle.
+/// The state of a dead node after its lines were made idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rested {
     /// True if the node had entered a barrier that was not yet released.
@@ -68,7 +70,7 @@ pub(super) struct Rested {
     pub level: Option<bool>,
 }
 
-/// Returns the time as the board's nanoseconds.
+/// Converts a time to the board's nanoseconds.
 fn nanoseconds(now: Duration) -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
-//! Version 1: the barrier and its eureka line.
+//! The served board of version 1: the barrier and its eureka line.
 //!
 //! Only writes step the board: with constant wires the barrier is stable after [`LATENCY_EDGES`] edges,
-//! and the eureka line one edge later.
+//! and the eureka line is stable one edge later.
 
 use super::super::frame::{Eureka, Request, VERSION};
 use super::{Board, Rested, Written, nanoseconds};
@@ -17,7 +17,7 @@ pub(in crate::served) struct Toggle {
     /// Levels of the wires to the barrier.
     inputs: u64,
     line: EurekaLine,
-    /// Levels of the wires to the line.
+    /// Levels of the wires to the eureka line.
     says: u64,
 }
 
@@ -34,9 +34,9 @@ impl Toggle {
         })
     }
 
-    /// Runs barrier and line until they are stable.
+    /// Steps barrier and eureka line until they are stable.
     fn settle(&mut self) {
-        // The line sees a release one edge after it.
+        // The eureka line sees a release one edge later, hence the extra edge.
         for _ in 0..=LATENCY_EDGES {
             let level = self.machine.outputs() != 0;
             self.line.step(self.says, level);
@@ -106,7 +106,7 @@ impl Board for Toggle {
     }
 }
 
-/// Drives a node's wire among `wires`.
+/// Sets the level of a node's wire in the mask `wires`.
 fn set(wires: &mut u64, node: usize, high: bool) {
     *wires = *wires & !(1 << node) | u64::from(high) << node;
 }

@@ -1,4 +1,4 @@
-//! The hub, with a simulated network and clock.
+//! Tests of the hub with a simulated network and clock.
 
 use super::super::board::{Channels, Toggle};
 use super::super::frame::{
@@ -91,7 +91,7 @@ fn what_a_dead_node_has_found_stays_found_until_the_release_and_its_wire_falls()
     for id in [next, other] {
         hub.receive(id, &Request::Write { high: true }.encode(), NOW);
     }
-    // With the wire still high the line would rise again.
+    // If the wire were still high, the line would rise again.
     assert_eq!(eureka(&mut hub, other, Request::Hear), Eureka::default());
 }
 
@@ -203,12 +203,12 @@ fn a_flood_drops_no_client_that_has_time_left_for_its_hello() {
         .map(|_| hub.arrive(peer(), NOW))
         .collect();
     assert!(!hub.can_accept(NOW), "newcomers wait");
-    // A leaving client is dropped first.
+    // A leaving client is dropped before all others.
     hub.receive(crowd[9], b"GET / HT", NOW);
     assert!(hub.can_accept(NOW));
     hub.arrive(peer(), NOW);
     assert!(!hub.has(crowd[9]) && hub.has(node) && !hub.can_accept(NOW));
-    // After the grace period the oldest silent client is dropped, but not a node.
+    // After the grace period the oldest client without a hello is dropped, but never a node.
     let late = NOW + GRACE;
     hub.receive(node, &hello(Role::Node(0)), late);
     hub.arrive(peer(), late);
@@ -217,7 +217,7 @@ fn a_flood_drops_no_client_that_has_time_left_for_its_hello() {
     assert!(hub.has(node) && !hub.has(crowd[0]));
 }
 
-/// An event of a server.
+/// An input of a server in the property test.
 #[derive(Debug, Clone)]
 enum Act {
     Arrive,
@@ -284,7 +284,7 @@ proptest! {
             ids.retain(|id| hub.has(*id));
             let board = hub.view(None, now).board;
             if board.releases != last.releases {
-                // One request changes one wire, so the two others were in the barrier before it.
+                // One request changes one wire, so the two other nodes were already in the barrier.
                 prop_assert_eq!(board.releases, last.releases + 1);
                 prop_assert!((last.inputs ^ last.outputs).count_ones() >= 2, "left before all had entered");
                 prop_assert_eq!(board.inputs, board.outputs);
@@ -341,7 +341,7 @@ fn channels(nodes: u8) -> (Hub, Vec<Speaker>) {
     (hub, speakers)
 }
 
-/// After power-on all nodes are members of channel 0, whose release is the first line inward.
+/// The bit of channel 0's release, the first inward line; all nodes are members after power-on.
 const RELEASE: u64 = 1 << 8;
 
 #[test]
@@ -361,7 +361,7 @@ fn an_arrival_that_was_used_is_not_withdrawn() {
     nodes[0].drives(&mut hub, 1, NOW);
     assert_eq!(nodes[0].hears(&mut hub), 1);
     nodes[1].drives(&mut hub, 1, NOW);
-    // Node 0 gives up before it has received the release: low would be its next arrival.
+    // Node 0 withdraws before it has received the release: low would be its next arrival.
     nodes[0].drives(&mut hub, 0, NOW);
     let signal = replies(&mut hub, nodes[0].id);
     let [Reply::Released(_), Reply::Answer(view)] = signal[..] else {

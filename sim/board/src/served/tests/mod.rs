@@ -1,4 +1,5 @@
-//! The served board: the hub without sockets, the sockets on the loopback address, and the port suite over both.
+//! Tests of the served board: the hub without sockets, sockets on the loopback address,
+//! and the port suite over both.
 
 mod hub;
 mod peers;
@@ -60,7 +61,7 @@ impl Served {
         notices.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits for this notice; fails the test after a while if the server is broken.
+    /// Waits for a notice that satisfies `what`; fails the test after a while if none arrives.
     fn noted(&self, what: impl Fn(&Notice) -> bool) -> Notice {
         for _ in 0..3000 {
             if let Some(notice) = self.notices().into_iter().find(&what) {
@@ -71,11 +72,11 @@ impl Served {
         panic!("not among {:?}", self.notices());
     }
 
-    /// Stops serving: every connection ends.
+    /// Stops the server: every connection ends.
     fn end(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // If the server has failed, it has printed its error.
+            // A server that failed has printed its error.
             let _ = thread.join();
         }
     }

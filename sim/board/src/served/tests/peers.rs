@@ -1,4 +1,4 @@
-//! Misbehaving peers, over real sockets.
+//! Tests of misbehaving peers, over real sockets.
 
 use super::super::frame::{Greeting, REPLY, Reply, Request, VERSION};
 use super::super::line::{Line, Wanted};
@@ -42,7 +42,7 @@ fn reply(stream: &mut TcpStream) -> Reply {
     Reply::decode(&bytes).expect("of this version")
 }
 
-/// A hand-written server: sends these bytes to all that connect, and reads until they disconnect.
+/// A hand-written server that sends these bytes to every client and reads until the client leaves.
 fn says(bytes: &'static [u8]) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound").into();
@@ -98,7 +98,7 @@ fn a_peer_that_is_no_server_of_this_version_is_named() {
             limit
         })
     );
-    // The port is free again: no process listens there.
+    // No process listens at the freed port.
     let address = Address::from(
         TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
@@ -113,7 +113,7 @@ fn a_peer_that_is_no_server_of_this_version_is_named() {
 
 #[test]
 fn a_server_that_stops_making_sense_is_named() {
-    // A welcome to a board of one node, and then garbage.
+    // The server sends a welcome to a board of one node, and then garbage.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = Address::from(listener.local_addr().expect("bound"));
     let server = std::thread::spawn(move || {
@@ -153,7 +153,8 @@ fn the_wire_of_a_node_that_dies_returns_to_idle_and_its_arrival_with_it() {
             ),
         "{said}"
     );
-    // The other node waits as if the dead one had never connected, until another process is node 0.
+    // The other node waits as if the dead node had never connected,
+    // until another process is node 0.
     let mut waiting = by_hand(&served.address, 1);
     waiting.write_all(&request).expect("it reads");
     assert!(matches!(reply(&mut waiting), Reply::Answer(view) if view.board.outputs == 0));
@@ -171,7 +172,7 @@ fn many_silent_clients_keep_no_node_out() {
         let node = Wires::connect(&served.address, 0, 1, silent).expect("it said hello");
         assert_eq!(node.reader.look().expect("connected").connected, 1);
     }
-    // The server has dropped the first of these clients for later ones.
+    // The server has dropped the first of these clients in favour of later ones.
     let mut first = &crowd[0];
     let mut heard = Vec::new();
     let _ = first.read_to_end(&mut heard);
@@ -184,7 +185,7 @@ fn rubbish_and_floods_leave_the_nodes_alone() {
     let served = Served::new(2);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Stops the flood also if a node fails; otherwise the scope would wait for it indefinitely.
+        // Ends the flood also if a node fails; otherwise the scope would wait for it indefinitely.
         let _over = SetAtEnd(&stop);
         for kind in 0..3u8 {
             let (address, stop) = (&served.address, &stop);
@@ -193,15 +194,16 @@ fn rubbish_and_floods_leave_the_nodes_alone() {
                 while !stop.load(Ordering::Relaxed) {
                     let mut stream = socket(address);
                     let _ = match kind {
-                        // Not even a greeting.
+                        // The client does not even send a valid greeting.
                         0 => stream.write_all(&rubbish),
-                        // An observer that sends requests without reading, until it is disconnected.
+                        // The client is an observer that sends requests without reading,
+                        // until it is disconnected.
                         1 => {
                             let mut bytes = b"HWBARR\x01\xff".to_vec();
                             bytes.extend(Request::Look.encode().repeat(2000));
                             stream.write_all(&bytes)
                         }
-                        // An observer that sends writes.
+                        // The client is an observer that sends writes.
                         _ => {
                             let mut bytes = b"HWBARR\x01\xff".to_vec();
                             bytes.extend(Request::Write { high: true }.encode());

@@ -1,4 +1,5 @@
-//! Tests of a node's wires: the port suite, sixty nodes, and that a node that gives up does not enter the next barrier.
+//! Tests of a node's wires: the port suite, sixty nodes,
+//! and withdrawals that must not become arrivals.
 
 use super::*;
 use barrier_driver::{Eureka, Found, ToggleBarrier};
@@ -12,7 +13,7 @@ type Silent = fn();
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A board and its number of nodes, which every client has to send.
+/// A served board, and its number of nodes, which every client has to send.
 struct Rig(Served, usize);
 
 impl Rig {
@@ -80,7 +81,7 @@ fn giving_up_after_the_release_is_no_arrival_at_the_next_barrier() {
     first.out.set_low().expect("connected");
     assert_eq!(first.input.is_high(), Ok(true));
     assert_eq!(rig.0.view().board.inputs, 0b11, "the wire is idle as it is");
-    // The same write by a node that has received the release is an arrival.
+    // The same write by a node that has received the release is an arrival in the next barrier.
     first.out.set_low().expect("connected");
     assert_eq!(rig.0.view().board.inputs, 0b10);
 }
@@ -101,7 +102,7 @@ fn a_handle_that_receives_a_release_rings() {
     second.out.set_high().expect("connected");
     assert_eq!(second.input.is_high(), Ok(true));
     assert_eq!(rung.load(Ordering::Relaxed), 1);
-    // The reply to a request for the board may carry a release that no later read will report: `look` must ring, too.
+    // The reply to `look` may carry a release that no later read reports, so `look` must ring, too.
     assert_eq!(first.input.is_high(), Ok(true));
     second.out.set_low().expect("connected");
     first.out.set_low().expect("connected");
@@ -110,7 +111,7 @@ fn a_handle_that_receives_a_release_rings() {
     assert_eq!(rung.load(Ordering::Relaxed), 2);
 }
 
-/// Polls a waiting node until its wire is not low any more.
+/// Polls a waiting node until its input wire is no longer low.
 fn polled(input: &mut InWire<Silent>) -> Result<bool, LineError> {
     let begin = std::time::Instant::now();
     while begin.elapsed() < LIMIT {
@@ -229,7 +230,7 @@ fn one_client_finds_it_and_the_others_read_so_until_the_release() {
         for line in &mut lines {
             assert_eq!(line.poll(), Ok(Poll::Pending));
         }
-        // A node that raises its wire later is not first, even with a lower number.
+        // A node that raises the line later is not first, even if it has a lower number.
         for announcing in [finder, (finder + 1) % 3] {
             lines[announcing].announce().expect("connected");
         }

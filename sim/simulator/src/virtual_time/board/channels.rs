@@ -1,4 +1,4 @@
-//! Version 2: five channels.
+//! The simulated machine of version 2, with five channels.
 
 use super::Machine;
 use fpga_model::LATENCY_EDGES;
@@ -7,12 +7,12 @@ use fpga_model::channels::{BadSize, ChannelMachine, MAX_CHANNELS, Pins, SETTLE_E
 #[derive(Debug)]
 pub(super) struct Channels {
     machine: ChannelMachine,
-    /// Levels at the pins.
+    /// Levels at the board's pins.
     pins: Pins,
 }
 
 impl Channels {
-    /// Returns a board of this number of pins, with at least `channels` channels.
+    /// Returns a machine with this number of pins and with at least `channels` channels.
     pub(super) fn new(pins: usize, channels: usize) -> Result<Self, BadSize> {
         let machine = ChannelMachine::new(pins, MAX_CHANNELS.max(channels))?;
         let pins = Pins::default();
@@ -33,7 +33,8 @@ impl Machine for Channels {
         let mut ahead = self.machine;
         let outputs = |m: &ChannelMachine| (m.releases(), m.last_line());
         let now = outputs(&ahead);
-        // All effects of a change at the pins have happened by then; only the lease takes longer.
+        // Within this number of edges all effects of a pin change have happened,
+        // except the end of a lease.
         (1..=SETTLE_EDGES + LATENCY_EDGES).find(|_| {
             ahead.step(&self.pins);
             outputs(&ahead) != now

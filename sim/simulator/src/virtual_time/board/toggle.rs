@@ -1,4 +1,4 @@
-//! Version 1, with the filter of its wires.
+//! The simulated machine of version 1, with the filter of its wires.
 
 use super::{FlipFlops, Machine};
 use fpga_model::filter::{BadFilter, FilteredMachine};
@@ -6,7 +6,7 @@ use fpga_model::filter::{BadFilter, FilteredMachine};
 #[derive(Debug)]
 pub(super) struct Toggle {
     machine: FilteredMachine,
-    /// Levels at the pins.
+    /// Levels at the board's pins.
     inputs: u64,
 }
 

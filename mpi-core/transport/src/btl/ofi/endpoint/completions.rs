@@ -83,12 +83,12 @@ impl Endpoint {
         self.receives.give_back(index);
     }
 
-    /// Returns the number of the operation on registered memory that has ended with this context, if the context belongs to one.
+    /// Returns the number of the operation on registered memory with this context, if there is one.
     fn operation_of(&self, context: Pointer) -> Option<u64> {
         self.remote.as_ref()?.ended(context)
     }
 
-    /// Returns the slot of a send that has ended.
+    /// Returns the slot of an ended send to its owner.
     fn sent(&self, context: Pointer, why: Option<String>, events: &dyn Events) {
         if context.is_null() {
             return;

@@ -213,7 +213,8 @@ impl Memory for Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // The endpoint is closed before the memory of its operations is unregistered or freed. Slots of unfinished sends stay: their provider may be writing to them.
+        // The endpoint is closed before the memory of its operations is unregistered or freed.
+        // Slots of unfinished sends are leaked: the provider may still be using them.
         self.objects.close_last(self.endpoint);
         self.memory.unregister();
         if let Some(remote) = &self.remote {

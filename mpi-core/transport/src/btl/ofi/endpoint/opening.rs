@@ -102,7 +102,8 @@ fn choose(objects: &mut Objects, wanted: &str, capabilities: u64) -> Result<Chos
     }
 }
 
-/// Chooses a provider that can read remote memory, if that is wanted, otherwise one that cannot.
+/// Chooses a provider that can read remote memory, if `settings` require it,
+/// otherwise one that cannot.
 fn offer(
     functions: Functions,
     settings: &Settings,

@@ -3,7 +3,8 @@
 use super::super::abi::Pointer;
 use std::cell::RefCell;
 
-/// Number of receive buffers, each for one message. Buffers for many messages (`FI_MULTI_RECV`) are not used:
+/// Number of receive buffers, one message each.
+/// Buffers for several messages (`FI_MULTI_RECV`) are not used:
 /// the provider `ofi_rxm` returns such a buffer before the longer ones of its messages are complete.
 const RECEIVES: usize = 64;
 

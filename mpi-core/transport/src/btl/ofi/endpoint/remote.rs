@@ -14,7 +14,8 @@ use std::ptr::null_mut;
 /// The offset of the key in a registration (`fid_mr`), and that of the local descriptor.
 const KEY: usize = 32;
 const LOCAL_DESCRIPTOR: usize = 24;
-/// Lower bound of the keys that this process requests for registrations; lower ones are free, but easy to confuse with other numbers.
+/// Lower bound of the keys that this process requests for registrations;
+/// smaller keys are easy to confuse with other numbers.
 const FIRST: u64 = 1 << 20;
 
 /// The provider's requirements for registrations.

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 const WITH_DESCRIPTOR: Duration = Duration::from_millis(5);
 /// Length of a sleep if the provider has no descriptor, or one that is always readable.
 const WITHOUT: Duration = Duration::from_micros(100);
-/// A sleep that ends sooner without an event is a false wake-up; after [`FALSE_WAKES`] of them in a row the descriptor is no longer used.
+/// A sleep that ends sooner without an event is a false wake-up.
+/// After [`FALSE_WAKES`] false wake-ups in a row, the descriptor is no longer used.
 const FALSE_WAKE: Duration = Duration::from_micros(50);
 const FALSE_WAKES: u32 = 64;
 

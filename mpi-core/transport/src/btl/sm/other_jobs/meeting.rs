@@ -9,7 +9,9 @@
 //! The caller does not wait: its greeting fits the socket's buffer, and messages may be in the segment before the greeting is read.
 //! The socket stays open until both processes have sent their disconnect message. If it ends without a disconnect message, the process at its other end has died.
 //!
-//! Only processes of the same user that know the secret are accepted. A silent caller occupies a slot for at most [`PATIENCE`] and blocks no other caller.
+//! Only processes of the same user that know the secret are accepted.
+//! A silent caller occupies a queue slot for at most [`PATIENCE`].
+//! It blocks no other caller.
 //! Any user can see the socket's name and fill its queue; processes of other users are rejected at the owner's next poll, and a caller waits behind them.
 
 use mpi_base::fdpass::{self, Key};
@@ -29,7 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Maximum number of callers whose first message has not arrived; beyond it the oldest one is dropped.
 const GUESTS: usize = 64;
 const BACKLOG: i32 = 128;
-/// Maximum number of connections accepted or rejected per poll, so that a flood does not block the owner.
+/// Maximum number of connections accepted or rejected per poll,
+/// so that a flood of connections does not block this process.
 const ACCEPTED: usize = 2 * BACKLOG as usize;
 /// How long a caller waits for a slot in a full queue; it makes no other progress meanwhile.
 const QUEUE: Duration = Duration::from_secs(2);
@@ -141,9 +144,10 @@ pub(super) struct Caller {
 /// How the process at the other end of a socket has ended its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The process writes no more into this segment, and still reads it.
+    /// The process at the other end writes no more into this segment, and still reads it.
     Goodbye,
-    /// It has closed its end: it has left MPI if it has sent its disconnect message before, otherwise it has died.
+    /// The process has closed its end.
+    /// It has left MPI if its disconnect message came before, otherwise it has died.
     Closed,
 }
 
@@ -157,7 +161,8 @@ pub(super) fn end(socket: BorrowedFd<'_>) -> Option<End> {
     }
 }
 
-/// Announces that this process writes no more into the segment; it reads on until the other one has done the same.
+/// Announces that this process writes no more into the segment.
+/// It reads on until the other process has announced the same.
 pub(super) fn say_goodbye(socket: BorrowedFd<'_>) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     let _ = send(socket, &[GOODBYE], flags);
@@ -185,7 +190,7 @@ impl Meeting {
         self.entry
     }
 
-    /// Listens; also after [`Meeting::close`], under the same name.
+    /// Listens under the name on the card; also used to listen again after [`Meeting::close`].
     pub fn listen(&mut self, epoll: BorrowedFd<'_>) -> io::Result<()> {
         let listener = socket()?;
         bind(&listener, &self.entry.address()?)?;

@@ -1,7 +1,9 @@
 //! Shared memory with processes of other jobs on the same node.
 //!
-//! Two processes of different jobs have no common segment. The process that first sends creates a two-process segment,
-//! passes its descriptor to the other one's socket ([`meeting`]), and writes at once; the other one finds it when it polls its sockets.
+//! Two processes of different jobs have no common segment.
+//! The process that first sends creates a two-process segment.
+//! The creator passes the descriptor to the other process's socket ([`meeting`]) and writes
+//! at once; the other process finds the segment when it polls its sockets.
 //! If both begin at the same time, two such segments exist.
 //!
 //! A process polls its segments on each call, and its sockets once in [`ASK`] calls and before it sleeps.
@@ -9,21 +11,31 @@
 //!
 //! # Disconnecting and connecting again
 //!
-//! A disconnect message ends one direction of one segment: its sender writes no more into *that* segment. It does not affect other segments of the
-//! same two processes.
+//! A disconnect message ends one direction of one segment:
+//! its sender writes no more into *that* segment.
+//! Other segments of the same two processes are not affected.
 //! So one process may have disconnected and connected again while the slower one is still in the first disconnect:
-//! the new connection brings a new segment, and the late disconnect message goes to the old one.
+//! The new connection has a new segment, and the late disconnect message is in the old segment.
 //!
-//! * A process sends through one segment, its outlet: one that it has created, or one that the other process created, provided that this process has sent
-//!   a disconnect message in no segment that is still open: what it wrote there is read first.
-//! * When the last communicator that contains the other process is freed, it sends its disconnect message in its outlet only.
-//!   A segment that was brought and never written by this process is left open: it may belong to the next connection.
-//! * A received disconnect message is answered with one, and the segment is closed, unless it is this process's outlet and the other process is still in use;
-//!   then this process writes on, and the other one reads on, until this process disconnects.
-//! * A segment is closed when both have sent their disconnect message, so neither writes into a segment that the other does not read.
+//! * A process sends through one segment, its outlet.
+//!   It has created the outlet itself, or the other process has created it.
+//!   A segment of the other process becomes the outlet only if no segment is open in
+//!   which this process has sent a
+//!   disconnect message, because the data in such a segment must be read first.
+//! * When the last communicator that contains the other process is freed,
+//!   this process sends its disconnect message in its outlet only.
+//!   A segment that the other process has created and this one never wrote stays open:
+//!   it may belong to the next connection.
+//! * A received disconnect message is answered with one, and the segment is closed.
+//!   The exception is this process's outlet while the other process is in use:
+//!   then this process continues to write, and the other one to read,
+//!   until this process disconnects.
+//! * A segment is closed when both have sent their disconnect message,
+//!   so no data are left unread in it.
 //! * The number of the other process is kept while any segment of the two is open ([`Universe`](crate::universe::Universe)),
-//!   so a connection that arrives before the slower side has disconnected has the number that the next communicator gives it.
-//! * A segment whose other end closes without a disconnect message means a death, which is reported after everything that was written has been delivered.
+//!   so a connection that arrives before the slower side's disconnect gets the next number.
+//! * If the other end of a segment closes without a disconnect message, the process has died.
+//!   The death is reported after all data in the segment have been delivered.
 
 mod link;
 mod meeting;
@@ -50,8 +62,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Number of polls of the segments for each poll of the sockets, since polling the sockets is a system call;
-/// small enough for a program that calls MPI rarely.
+/// Number of polls of the segments per poll of the sockets, since the latter is a system call.
+/// The number is small enough for a program that calls MPI rarely.
 const ASK: u32 = 32;
 
 /// The card's key for the address of a process's socket.
@@ -78,7 +90,7 @@ struct OtherJobs {
     looks: Cell<u32>,
     /// True while the sink is running.
     busy: Cell<bool>,
-    /// True while this process has left MPI and has not started a session again.
+    /// True while this process has left MPI and not yet started a new session.
     away: Cell<bool>,
 }
 
@@ -147,7 +159,8 @@ impl OtherJobs {
         let mut delivered = 0;
         let callers = self.meeting.borrow_mut().callers(self.epoll.as_fd());
         for caller in callers {
-            // A name that may not connect, or an invalid segment: the socket is closed, and the caller reports a loss.
+            // The name may not connect, or the segment is invalid:
+            // the socket is closed, and the caller reports a loss.
             let known = self.universe.may_call(caller.name);
             let Some(proc) = known.then(|| self.universe.admit(caller.name)).flatten() else {
                 continue;

@@ -1,6 +1,8 @@
 //! A process of another job on this node, and the segments shared with it.
 //!
-//! Each process sends through one segment, its *outlet*, until it sends its disconnect message there, so messages keep their order; it reads all segments.
+//! Each process sends through one segment, its *outlet*,
+//! until it sends its disconnect message there, so messages keep their order.
+//! It reads all segments.
 
 use super::link::Link;
 use super::meeting::End;
@@ -83,19 +85,20 @@ impl Peer {
         }
     }
 
-    /// Stores a segment that this process has created, and makes it the outlet.
+    /// Stores a segment that this process has created, as the new outlet.
     pub fn set_made(&self, link: Link) {
         self.outlet.set(Some(self.keep(link)));
     }
 
-    /// Stores a segment that the peer has brought, after delivering what the peer wrote into earlier ones.
+    /// Stores a segment that the peer has created, after delivering all earlier messages.
     pub fn set_brought(&self, link: Link, sink: &dyn Sink) -> usize {
         let delivered = self.each(|before| before.drain(sink)).sum();
         self.keep(link);
         delivered
     }
 
-    /// Returns true if there is an outlet. If there is none, a segment that the peer has brought becomes the outlet,
+    /// Returns true if there is an outlet.
+    /// If there is none, a segment that the peer has created becomes the outlet,
     /// provided that no segment in which this process has sent its disconnect message is still open.
     pub fn has_outlet(&self) -> bool {
         if self.outlet.get().is_none() && !self.each(Link::has_said).any(|said| said) {
@@ -111,7 +114,7 @@ impl Peer {
         slot.borrow().as_ref().map(what)
     }
 
-    /// Returns the number of open segments of the two.
+    /// Returns the number of open segments shared with the peer.
     pub fn links(&self) -> usize {
         self.each(|_| ()).count()
     }
@@ -143,7 +146,8 @@ impl Peer {
 
     /// Disconnects from the process; returns the number of closed segments.
     ///
-    /// A segment through which nothing was sent stays open: the process may have brought it for its next messages.
+    /// A segment through which nothing was sent stays open,
+    /// because the peer may have created it for its next messages.
     pub fn part(&self) -> usize {
         let Some(slot) = self.outlet.take().and_then(|at| self.slots.get(at)) else {
             return 0;
@@ -152,7 +156,8 @@ impl Peer {
             link.say_goodbye();
             link.has_heard()
         });
-        // While the sink runs the segment stays in use; the other process closes its end, and a later poll finds that.
+        // While the sink runs, the segment stays in use.
+        // The peer closes its end, which a later poll detects.
         let taken = slot.try_borrow_mut().ok().filter(|_| is_over);
         taken.is_some_and(|mut slot| slot.take().is_some()).into()
     }

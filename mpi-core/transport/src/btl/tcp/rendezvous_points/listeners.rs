@@ -10,7 +10,8 @@ use rustix::net::sockopt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// How often another port is tried because the one that the system chose for the first address is in use on another.
+/// Maximum number of ports that are tried,
+/// since a port that is free on the first address may be in use on another.
 const TRIES: u32 = 20;
 
 /// Where to listen.

@@ -9,7 +9,8 @@
 //! so an address that refuses is tried again, for the time given to [`Connector::call`].
 //!
 //! **Simultaneous connections.** Two processes that connect to each other keep one connection: that of the process with the lower name, within a job the lower rank.
-//! The other process drops its own attempt when the lower one's incoming connection has been authenticated.
+//! The other process drops its own attempt
+//! when the connection from the process with the lower name is authenticated.
 //! The lower process keeps an authenticated incoming connection in reserve until its own attempt has ended, since possibly only one direction works.
 //!
 //! **A connected peer that connects again** either has closed the old connection, whose disconnect message this process has not read yet,
@@ -40,7 +41,8 @@ use std::time::{Duration, Instant};
 
 /// How long an address may be silent before the next one joins the race.
 const STAGGER: Duration = Duration::from_millis(50);
-/// The same limit for an address that has accepted the connection: a process listens there, and it may be computing.
+/// The response time limit for an address that has accepted the connection:
+/// the process may be computing.
 const GREETED: Duration = Duration::from_millis(500);
 /// Delay after a refusal before the same address is tried again.
 const REFUSED_PAUSE: Duration = Duration::from_millis(10);
@@ -81,9 +83,9 @@ pub enum News {
 /// The state of a peer, as the owner of the connector knows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
-    /// There is a connection.
+    /// The peer is connected.
     Connected,
-    /// There is no connection, and one may be made.
+    /// The peer is not connected, and a connection may be made.
     No,
     /// The peer is lost or unknown.
     Never,

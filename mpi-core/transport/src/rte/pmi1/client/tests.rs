@@ -106,7 +106,7 @@ fn death(job: &str, rank: u32) -> Death {
     }
 }
 
-/// A client that has asked for death notices, and the server's end of its socket.
+/// A client that has requested death notices, and the server's end of its socket.
 fn listening() -> (Client, OwnedFd) {
     let (mut client, theirs) = pair();
     let answer = b"cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n";
