@@ -3,7 +3,7 @@
 //! The barrier protocol is version 1's, implemented by [`ToggleBarrier`].
 //! A channel adds two steps: it is taken when all members are at rest, and freed when they are at rest again.
 
-use super::{ChannelCloseError, ChannelOpenError, ProgramError, Programmer};
+use super::{ChannelCloseError, ChannelOpenError, ProgramError, Programmer, ReplyLine};
 use crate::{EnterError, PinFault, ToggleBarrier, WaitError};
 use core::task::Poll;
 use core::time::Duration;
@@ -41,7 +41,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ) -> Result<Self, ChannelOpenError<O::Error, F>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         let Membership { channel, members } = membership;
@@ -85,6 +85,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     }
 
     /// As [`ToggleBarrier::wait`]; after a timeout, [`missing`](Self::missing) returns the nodes that have not arrived.
+    #[cfg(feature = "std")]
     pub fn wait(
         &mut self,
         progress: impl FnMut(),
@@ -110,7 +111,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ) -> Result<u64, ProgramError<O::Error>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         if !self.toggle.is_entered() {
@@ -136,7 +137,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ) -> Result<(), ProgramError<O::Error>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         if let Some(programmer) = programmer {
@@ -162,7 +163,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ) -> Result<(), ChannelCloseError<O::Error, F>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         self.membership.members &= !gone;
@@ -190,7 +191,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ) -> Result<(), ChannelCloseError<O::Error, F>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         let rested = self.toggle.close().map_err(ChannelCloseError::Wires);

@@ -4,7 +4,7 @@
 //! A node that is stopped for longer than the limit counts as dead to the others, and they free the channel; when it runs again, it learns
 //! that it is no member any more.
 
-use super::{ChannelBarrier, ProgramError, Programmer};
+use super::{ChannelBarrier, ProgramError, Programmer, ReplyLine};
 use core::time::Duration;
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{InputPin, OutputPin};
@@ -66,7 +66,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
     ) -> Result<Pulse, ProgramError<O::Error>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         let passed = self.since.map(|since| now.saturating_sub(since));

@@ -3,7 +3,9 @@
 //! The thread that polls the channel and the one that uses the programmer may differ.
 //! A lock gives the line to one of them at a time: a session holds it from before select rises until after it has fallen,
 //! so no poll reads a bit of a reply as a release.
+//! Where both are on one thread, as on a microcontroller, [`LocalLine`](super::LocalLine) needs no lock.
 
+use super::ReplyLine;
 use crate::InputEvents;
 use core::time::Duration;
 use embedded_hal::digital::{ErrorType, InputPin, PinState};
@@ -20,7 +22,7 @@ impl<I> LastLine<I> {
     }
 
     /// Locks the line, so that polls wait until the guard is dropped.
-    pub(super) fn hold(&self) -> MutexGuard<'_, I> {
+    fn lock(&self) -> MutexGuard<'_, I> {
         // A pin has no state that a panic could have left inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -38,11 +40,19 @@ impl<I: ErrorType> ErrorType for LastLine<I> {
 
 impl<I: InputPin> InputPin for LastLine<I> {
     fn is_high(&mut self) -> Result<bool, I::Error> {
-        self.hold().is_high()
+        self.lock().is_high()
     }
 
     fn is_low(&mut self) -> Result<bool, I::Error> {
-        self.hold().is_low()
+        self.lock().is_low()
+    }
+}
+
+impl<I: InputPin> ReplyLine for LastLine<I> {
+    type Pin = I;
+
+    fn hold<T>(&self, session: impl FnOnce(&mut I) -> T) -> T {
+        session(&mut self.lock())
     }
 }
 

@@ -6,11 +6,12 @@
 use crate::{Failure, say};
 use barrier_board::served::{Address, ChannelLines, SCHEME};
 use barrier_driver::channels::{
-    ChannelBarrier, Heartbeat, Membership, ProgramError, Programmer, Pulse, ReleaseLine, Rhythm,
-    Status,
+    ChannelBarrier, Heartbeat, Membership, ProgramError, Pulse, ReleaseLine, Rhythm, Status,
 };
 use barrier_driver::last_resort;
-use barrier_driver::ports::{self, BoxedChannel, BoxedChannels, BoxedIn, BoxedOut, Lines, Pause};
+use barrier_driver::ports::{
+    self, BoxedChannel, BoxedChannels, BoxedIn, BoxedOut, BoxedProgrammer, Lines,
+};
 use barrier_simulator::virtual_time::Time;
 use barrier_waveform::words::counted;
 use clap::{Args, Subcommand, ValueEnum};
@@ -155,8 +156,6 @@ fn open(port: &str) -> Result<BoxedChannels, Failure> {
     let lines = ChannelLines::connect(&address, node, ANSWER)?;
     Ok(ports::channels_over(Remote(lines), port)?)
 }
-
-type BoxedProgrammer = Programmer<BoxedOut, BoxedIn, Pause>;
 
 /// Takes the lines of a channel.
 fn line_of(channels: &BoxedChannels, channel: u8) -> Result<BoxedChannel, Failure> {
