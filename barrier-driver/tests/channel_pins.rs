@@ -105,7 +105,6 @@ on_both! {
     a_request_that_noise_has_spoilt_is_sent_again
     broken_serial_lines_are_told_apart
     replies_are_not_releases
-    one_thread_shares_the_last_line_without_a_lock
 }
 
 fn met() -> Result<(), Infallible> {
@@ -552,7 +551,9 @@ fn replies_are_not_releases<M: Machine>() {
 }
 
 /// As on a microcontroller: the pin is in a cell on the stack, and the same thread programs and polls.
-fn one_thread_shares_the_last_line_without_a_lock<M: Machine>() {
+#[test]
+fn one_thread_shares_the_last_line_without_a_lock() {
+    type M = ChannelMachine;
     let board = Board::<M>::power_on();
     let membership = Membership {
         channel: 4,
