@@ -27,7 +27,7 @@ use barrier_driver::channels::{
     ChannelBarrier, ChannelOpenError, Membership, ProgramError, Status,
 };
 use barrier_driver::last_resort::Watch;
-use barrier_driver::ports::{BoxedChannel, BoxedIn, BoxedOut, BoxedProgrammer, Resting, WireError};
+use barrier_driver::ports::{BoxedChannel, BoxedProgrammer, Resting, WireError};
 use mpi_base::yield_now::Backoff;
 use mpi_core::plugin::guest::Comm;
 use std::cell::{Cell, RefCell};
