@@ -59,8 +59,8 @@
 //!
 //! # Microcontrollers
 //!
-//! Without the feature `std` the crate is only the protocol: [`ToggleBarrier`], [`ReturningBarrier`], [`Confirmed`] and
-//! [`self_test_by`], without allocation and without a clock of its own: the caller provides the time.
+//! Without the feature `std` the crate is only the protocol: [`ToggleBarrier`], [`ReturningBarrier`], [`Confirmed`],
+//! [`self_test_by`] and [`channels`], without allocation and without a clock of its own: the caller provides the time.
 //! [`RingFence`] is the fence for nodes that have only a serial line to a neighbour.
 //! Pins with different error types are wrapped in [`KindOfError`]; with the feature `defmt` all errors have `defmt::Format`.
 //! With the feature `async` a node sleeps until its pin's interrupt: `ToggleBarrier::released`.
@@ -86,7 +86,6 @@
 mod agree;
 #[cfg(feature = "std")]
 pub mod bring_up;
-#[cfg(feature = "std")]
 pub mod channels;
 mod confirmed;
 mod error;

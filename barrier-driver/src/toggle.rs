@@ -54,6 +54,14 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         input: I,
         fence: impl FnOnce() -> Result<(), F>,
     ) -> Result<Self, OpenError<O::Error, F>> {
+        let barrier = Self::idle(out, input)?;
+        fence().map_err(OpenError::Fence)?;
+        // From here on an error drops `barrier`, which makes the wire idle again.
+        barrier.after_fence()
+    }
+
+    /// The part of opening before the fence: makes the wire idle.
+    pub(crate) fn idle(out: O, input: I) -> Result<Self, PinFault<O::Error>> {
         let mut barrier = Self {
             out,
             input,
@@ -64,12 +72,17 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         let idle = barrier.read()?;
         barrier.write(idle)?;
         barrier.level = idle;
-        fence().map_err(OpenError::Fence)?;
-        // From here on an error drops `barrier`, which makes the wire idle again.
-        if barrier.read()? != idle {
-            return Err(OpenError::InputMoved { idle });
-        }
         Ok(barrier)
+    }
+
+    /// The part of opening after the fence: checks that the barrier's wire has not changed.
+    pub(crate) fn after_fence<F>(mut self) -> Result<Self, OpenError<O::Error, F>> {
+        let idle = self.level;
+        if self.is_still()? {
+            Ok(self)
+        } else {
+            Err(OpenError::InputMoved { idle })
+        }
     }
 
     /// Announces the arrival of this node: one write, no read.
@@ -190,7 +203,6 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     }
 
     /// Returns true if the barrier's wire still has the remembered level; called outside of barriers.
-    #[cfg(feature = "std")]
     pub(crate) fn is_still(&mut self) -> Result<bool, PinFault<O::Error>> {
         Ok(self.read()? == self.level)
     }

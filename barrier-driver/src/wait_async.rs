@@ -1,8 +1,24 @@
 //! Asynchronous waits that sleep until the pin's interrupt, for executors on microcontrollers.
 
-use crate::{PinFault, ToggleBarrier};
+use crate::{OpenError, PinFault, ToggleBarrier};
+use core::future::Future;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
 use embedded_hal_async::digital::Wait;
+
+impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
+    /// As [`open`](Self::open), with a fence that does not block the other tasks of the executor.
+    ///
+    /// If the future is dropped before the fence is complete, the wire is left idle.
+    pub async fn open_async<F>(
+        out: O,
+        input: I,
+        fence: impl Future<Output = Result<(), F>>,
+    ) -> Result<Self, OpenError<O::Error, F>> {
+        let barrier = Self::idle(out, input)?;
+        fence.await.map_err(OpenError::Fence)?;
+        barrier.after_fence()
+    }
+}
 
 impl<O: OutputPin, I: InputPin<Error = O::Error> + Wait> ToggleBarrier<O, I> {
     /// Waits for the release of the barrier that this node is in, asleep between interrupts; returns at once if it is in none.
@@ -28,7 +44,7 @@ mod tests {
     use super::*;
     use core::cell::{Cell, RefCell};
     use core::convert::Infallible;
-    use core::future::{Future, poll_fn};
+    use core::future::{pending, poll_fn};
     use core::pin::pin;
     use core::task::{Context, Poll, Waker};
     use embedded_hal::digital::ErrorType;
@@ -157,6 +173,48 @@ mod tests {
             assert_eq!(board.reads.get() - before, 2, "before and after the sleep");
             assert_eq!(second.poll(), Ok(Poll::Ready(())));
         }
+    }
+
+    #[test]
+    fn an_opening_that_is_given_up_leaves_the_wire_idle() {
+        let (board, [mut first, mut second]) = two();
+        for node in [&mut first, &mut second] {
+            node.enter().expect("it is out");
+        }
+        board.run();
+        for mut node in [first, second] {
+            assert_eq!(node.poll(), Ok(Poll::Ready(())));
+        }
+        // Node 0 has another level than the barrier, as after a dead job.
+        board.wires.set(0b10);
+        let mut context = Context::from_waker(Waker::noop());
+        {
+            let (out, input) = (Pin(board.clone(), 0), Pin(board.clone(), 0));
+            let fence = pending::<Result<(), Infallible>>();
+            let mut opening = pin!(ToggleBarrier::open_async(out, input, fence));
+            assert!(opening.as_mut().poll(&mut context).is_pending());
+            assert_eq!(board.wires.get(), 0b11, "idle before the fence");
+            board.wires.set(0b10);
+        }
+        assert_eq!(board.wires.get(), 0b11, "idle after the future was dropped");
+    }
+
+    #[test]
+    fn an_opening_whose_level_moves_in_the_fence_is_refused() {
+        let (board, _) = two();
+        let (out, input) = (Pin(board.clone(), 0), Pin(board.clone(), 0));
+        let fence = async {
+            board.wires.set(0b11);
+            board.run();
+            Ok::<_, Infallible>(())
+        };
+        let mut context = Context::from_waker(Waker::noop());
+        let mut opening = pin!(ToggleBarrier::open_async(out, input, fence));
+        let Poll::Ready(opened) = opening.as_mut().poll(&mut context) else {
+            panic!("the fence is complete");
+        };
+        let idle = PinState::Low;
+        assert_eq!(opened.map(drop), Err(OpenError::InputMoved { idle }));
     }
 
     #[test]

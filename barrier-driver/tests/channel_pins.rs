@@ -4,15 +4,17 @@ mod channel_board;
 
 use barrier_driver::ToggleBarrier;
 use barrier_driver::channels::{
-    ChannelBarrier, ChannelOpenError, Counts, Heartbeat, Identity, Membership, ProgramError,
-    Programmer, Pulse, ReleaseLine, Rhythm, Status,
+    ChannelBarrier, ChannelOpenError, Counts, Heartbeat, Identity, LastLine, LocalLine, Membership,
+    ProgramError, Programmer, Pulse, ReleaseLine, Rhythm, Status,
 };
 use barrier_driver::suite::Rig;
 use channel_board::rtl::{self, Rtl};
 use channel_board::{Board, Clock, Fault, Machine, NODES, Sample, Wire};
 use embedded_hal::digital::PinState;
 use fpga_model::channels::ChannelMachine;
+use std::cell::RefCell;
 use std::convert::Infallible;
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -109,7 +111,7 @@ fn met() -> Result<(), Infallible> {
     Ok(())
 }
 
-type Leader<M> = Programmer<Wire<M>, Wire<M>, Clock<M>>;
+type Leader<M> = Programmer<Wire<M>, LastLine<Wire<M>>, Clock<M>>;
 type Member<M> = ChannelBarrier<Wire<M>, ReleaseLine<Wire<M>>>;
 
 /// Opens all members of a channel from one thread, which needs no other fence; the lowest-numbered takes the channel.
@@ -546,4 +548,42 @@ fn replies_are_not_releases<M: Machine>() {
         ChannelBarrier::open(out, input, membership, no_programmer, met).expect("resting");
     late.enter().expect("out of the barrier");
     assert!(ready(&mut member) && ready(&mut late));
+}
+
+/// As on a microcontroller: the pin is in a cell on the stack, and the same thread programs and polls.
+#[test]
+fn one_thread_shares_the_last_line_without_a_lock() {
+    type M = ChannelMachine;
+    let board = Board::<M>::power_on();
+    let membership = Membership {
+        channel: 4,
+        members: 0b11,
+    };
+    let pins = [0, 1].map(|node| RefCell::new(board.node(node).last_pin()));
+    let lines = [0, 1].map(|node: usize| LocalLine::new(&pins[node]));
+    let mut leader = board.node(0).programmer_over(lines[0].clone());
+    let mut leaders = Some(&mut leader);
+    let mut members = [0, 1].map(|node: usize| {
+        let (out, _) = board.node(node).channel(4);
+        let input = lines[node].clone();
+        ChannelBarrier::open(out, input, membership, leaders.take(), met).expect("a free channel")
+    });
+    for round in 1..=4 {
+        members[0].enter().expect("out of the barrier");
+        assert_eq!(members[0].poll(), Ok(Poll::Pending));
+        assert_eq!(members[0].missing(&mut leader), Ok(0b10));
+        assert_eq!(members[0].poll(), Ok(Poll::Pending), "a reply's last bit");
+        members[1].enter().expect("out of the barrier");
+        assert!(members.iter_mut().all(|m| m.poll() == Ok(Poll::Ready(()))));
+        assert_eq!(board.releases(4), round);
+    }
+    let [first, second] = members;
+    second
+        .close(
+            None::<&mut Programmer<Wire<M>, LocalLine<Wire<M>>, Clock<M>>>,
+            met,
+        )
+        .expect("a wire that is still");
+    first.close(Some(&mut leader), met).expect("all rest");
+    assert_eq!(leader.members(4), Ok(0));
 }

@@ -6,6 +6,10 @@
 
 import ctypes
 import os
+import time
+
+# Seconds of one call into the library: between two calls Python handles signals, so Ctrl-C ends a wait.
+_SLICE = 0.1
 
 
 class Error(Exception):
@@ -24,20 +28,27 @@ def _place():
 
 
 def _load():
-    library = ctypes.CDLL(_place())
+    place = _place()
+    try:
+        library = ctypes.CDLL(place)
+    except OSError as problem:
+        raise Error(f"the library {place} cannot be loaded, HWBARR_LIBRARY names another: {problem}") from None
     library.hwbarr_open.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]
+    library.hwbarr_wait.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
     for name in ("enter", "poll", "close"):
         getattr(library, f"hwbarr_{name}").argtypes = [ctypes.c_void_p]
-    for name in ("wait", "barrier"):
-        getattr(library, f"hwbarr_{name}").argtypes = [ctypes.c_void_p, ctypes.c_uint64]
     library.hwbarr_error.restype = ctypes.c_char_p
     return library
 
 
 class Node:
+    """A node at a port, such as "uio:/dev/uio0,node=3"; `hwbarr port list` has the texts of all ports."""
+
     def __init__(self, port):
-        self._library = _load()
         self._node = ctypes.c_void_p()
+        if not isinstance(port, str):
+            raise TypeError('a port is a str, such as "uio:/dev/uio0,node=3"')
+        self._library = _load()
         self._check(self._library.hwbarr_open(port.encode(), ctypes.byref(self._node)))
 
     def _check(self, status):
@@ -45,25 +56,33 @@ class Node:
             raise Error(self._library.hwbarr_error().decode(errors="replace"))
         return status
 
-    def _in_time(self, status):
-        if self._check(status) == 1:
-            raise TimedOut("not all nodes have arrived in time")
+    def _open(self):
+        if not self._node:
+            raise Error("the node is closed")
+        return self._node
 
     def enter(self):
         """Announces that this node has arrived."""
-        self._check(self._library.hwbarr_enter(self._node))
+        self._check(self._library.hwbarr_enter(self._open()))
 
     def poll(self):
         """Whether all nodes have arrived, or this node is in no barrier."""
-        return self._check(self._library.hwbarr_poll(self._node)) == 1
+        return self._check(self._library.hwbarr_poll(self._open())) == 1
 
     def wait(self, seconds=None):
         """Waits until all nodes have arrived; without a number of seconds there is no limit."""
-        self._in_time(self._library.hwbarr_wait(self._node, _nanoseconds(seconds)))
+        end = None if seconds is None else time.monotonic() + seconds
+        while True:
+            left = _SLICE if end is None else min(_SLICE, end - time.monotonic())
+            if self._check(self._library.hwbarr_wait(self._open(), max(1, round(left * 1e9)))) == 0:
+                return
+            if left < _SLICE:
+                raise TimedOut("not all nodes have arrived in time")
 
     def barrier(self, seconds=None):
         """Enters and waits."""
-        self._in_time(self._library.hwbarr_barrier(self._node, _nanoseconds(seconds)))
+        self.enter()
+        self.wait(seconds)
 
     def close(self):
         """Withdraws an arrival that has not been released, and releases the port."""
@@ -77,6 +96,8 @@ class Node:
     def __exit__(self, *_):
         self.close()
 
-
-def _nanoseconds(seconds):
-    return 0 if seconds is None else max(1, round(seconds * 1e9))
+    def __del__(self):
+        try:
+            self.close()
+        except Error:
+            pass  # A node that nobody holds has nobody to report to.

@@ -48,7 +48,7 @@ int main(int count, char **arguments)
 "#;
 
 const SCRIPT: &str = r#"
-import sys, threading
+import _thread, os, sys, threading
 import hwbarr
 
 def port(node):
@@ -64,7 +64,37 @@ def alone():
             return
         raise AssertionError("released alone")
 
+def interrupted():
+    with hwbarr.Node(port(0)) as node:
+        threading.Timer(0.2, _thread.interrupt_main).start()
+        try:
+            node.barrier()
+        except KeyboardInterrupt:
+            return
+    raise AssertionError("released alone")
+
+def refuses(kind, sentence, act):
+    try:
+        act()
+    except kind as error:
+        assert sentence in str(error), error
+        return
+    raise AssertionError(sentence)
+
 alone()
+interrupted()
+node = hwbarr.Node(port(0))
+node.close()
+refuses(hwbarr.Error, "the node is closed", node.enter)
+refuses(TypeError, "a port is a str", lambda: hwbarr.Node(3))
+forgotten = hwbarr.Node(port(0))
+del forgotten
+kept = os.environ.get("HWBARR_LIBRARY")
+os.environ["HWBARR_LIBRARY"] = "/nowhere/libhwbarr.so"
+refuses(hwbarr.Error, "HWBARR_LIBRARY names another", lambda: hwbarr.Node(port(0)))
+del os.environ["HWBARR_LIBRARY"]
+if kept:
+    os.environ["HWBARR_LIBRARY"] = kept
 both = threading.Barrier(2)
 def passes(number):
     with hwbarr.Node(port(number)) as node:

@@ -4,7 +4,7 @@
 //! A channel adds two steps: the channel is taken when all members are at rest,
 //! and it is freed when they are at rest again.
 
-use super::{ChannelCloseError, ChannelOpenError, ProgramError, Programmer};
+use super::{ChannelCloseError, ChannelOpenError, ProgramError, Programmer, ReplyLine};
 use crate::{EnterError, PinFault, ToggleBarrier, WaitError};
 use core::task::Poll;
 use core::time::Duration;
@@ -43,7 +43,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ) -> Result<Self, ChannelOpenError<O::Error, F>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         let Membership { channel, members } = membership;
@@ -88,6 +88,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     }
 
     /// As [`ToggleBarrier::wait`]; after a timeout, [`missing`](Self::missing) returns the nodes that have not arrived.
+    #[cfg(feature = "std")]
     pub fn wait(
         &mut self,
         progress: impl FnMut(),
@@ -114,7 +115,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ) -> Result<u64, ProgramError<O::Error>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         if !self.toggle.is_entered() {
@@ -143,7 +144,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ) -> Result<(), ProgramError<O::Error>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         if let Some(programmer) = programmer {
@@ -175,7 +176,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ) -> Result<(), ChannelCloseError<O::Error, F>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         self.membership.members &= !gone;
@@ -205,7 +206,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ) -> Result<(), ChannelCloseError<O::Error, F>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         let rested = self.toggle.close().map_err(ChannelCloseError::Wires);

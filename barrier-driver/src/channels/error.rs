@@ -7,6 +7,7 @@ use fpga_model::channels::frame::Status;
 
 /// The reason why a request was not executed, as far as the driver knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ProgramError<E> {
     /// The port refused an access.
     Pin(PinFault<E>),
@@ -26,7 +27,8 @@ pub enum ProgramError<E> {
     Refused {
         /// The channel of the request.
         channel: u8,
-        /// The reason of the refusal.
+        /// Why.
+        #[cfg_attr(feature = "defmt", defmt(Debug2Format))]
         status: Status,
         /// The nodes or bits that caused the refusal; see [`Status`].
         value: u64,
@@ -35,6 +37,7 @@ pub enum ProgramError<E> {
 
 /// The reason why [`ChannelBarrier::open`](super::ChannelBarrier::open) failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ChannelOpenError<E, F> {
     /// The node's own pair of wires cannot be used.
     Wires(OpenError<E, F>),
@@ -51,6 +54,7 @@ pub enum ChannelOpenError<E, F> {
 
 /// The reason why [`ChannelBarrier::close`](super::ChannelBarrier::close) failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ChannelCloseError<E, F> {
     /// The wire could not be left idle.
     Wires(CloseError<E>),
@@ -60,16 +64,23 @@ pub enum ChannelCloseError<E, F> {
     Program(ProgramError<E>),
 }
 
-/// Formats the nodes of a mask for a message.
-pub(super) fn nodes(mask: u64) -> String {
-    let names: Vec<_> = (0..64)
-        .filter(|node| mask >> node & 1 == 1)
-        .map(|node: u32| node.to_string())
-        .collect();
-    match names.as_slice() {
-        [] => "no node".to_owned(),
-        [one] => format!("node {one}"),
-        _ => format!("nodes {}", names.join(", ")),
+/// The nodes of a mask, formatted for a message.
+struct Nodes(u64);
+
+impl fmt::Display for Nodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.count_ones() {
+            0 => f.write_str("no node"),
+            1 => write!(f, "node {}", self.0.trailing_zeros()),
+            _ => {
+                let mut separator = "nodes ";
+                for node in (0..64).filter(|node| self.0 >> node & 1 == 1) {
+                    write!(f, "{separator}{node}")?;
+                    separator = ", ";
+                }
+                Ok(())
+            }
+        }
     }
 }
 
@@ -109,25 +120,25 @@ impl<E: fmt::Debug> fmt::Display for ProgramError<E> {
                 Status::NotMember => write!(
                     f,
                     "channel {channel}: this node would have to be a member; its members are {}",
-                    nodes(*value)
+                    Nodes(*value)
                 ),
                 Status::Taken => {
-                    write!(f, "channel {channel} is taken, by {}", nodes(*value))
+                    write!(f, "channel {channel} is taken, by {}", Nodes(*value))
                 }
                 Status::NotLate => write!(
                     f,
                     "channel {channel}: those are not all the members that a barrier waits for whose time limit has run out; {} have arrived",
-                    nodes(*value)
+                    Nodes(*value)
                 ),
                 Status::Minority => write!(
                     f,
                     "channel {channel}: members are dropped by more than half of all, and only {} have arrived",
-                    nodes(*value)
+                    Nodes(*value)
                 ),
                 Status::NotIdle => write!(
                     f,
                     "channel {channel} is not idle: the lines of {} are not at rest",
-                    nodes(*value)
+                    Nodes(*value)
                 ),
             },
         }

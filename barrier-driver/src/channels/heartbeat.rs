@@ -6,7 +6,7 @@
 //! and they free the channel. When that node runs again, it learns
 //! that it is no longer a member.
 
-use super::{ChannelBarrier, ProgramError, Programmer};
+use super::{ChannelBarrier, ProgramError, Programmer, ReplyLine};
 use core::time::Duration;
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{InputPin, OutputPin};
@@ -69,7 +69,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
     ) -> Result<Pulse, ProgramError<O::Error>>
     where
         P: OutputPin<Error = O::Error>,
-        Q: InputPin<Error = O::Error>,
+        Q: ReplyLine<Error = O::Error>,
         D: DelayNs,
     {
         let passed = self.since.map(|since| now.saturating_sub(since));

@@ -5,7 +5,9 @@
 //! A lock gives the line to one of them at a time.
 //! A session holds the lock from before select rises until after select has fallen,
 //! so no poll reads a bit of a reply as a release.
+//! Where both are on one thread, as on a microcontroller, [`LocalLine`](super::LocalLine) needs no lock.
 
+use super::ReplyLine;
 use crate::InputEvents;
 use core::time::Duration;
 use embedded_hal::digital::{ErrorType, InputPin, PinState};
@@ -22,7 +24,7 @@ impl<I> LastLine<I> {
     }
 
     /// Locks the line, so that polls wait until the guard is dropped.
-    pub(super) fn hold(&self) -> MutexGuard<'_, I> {
+    fn lock(&self) -> MutexGuard<'_, I> {
         // A pin has no state that a panic could have left inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -40,11 +42,19 @@ impl<I: ErrorType> ErrorType for LastLine<I> {
 
 impl<I: InputPin> InputPin for LastLine<I> {
     fn is_high(&mut self) -> Result<bool, I::Error> {
-        self.hold().is_high()
+        self.lock().is_high()
     }
 
     fn is_low(&mut self) -> Result<bool, I::Error> {
-        self.hold().is_low()
+        self.lock().is_low()
+    }
+}
+
+impl<I: InputPin> ReplyLine for LastLine<I> {
+    type Pin = I;
+
+    fn hold<T>(&self, session: impl FnOnce(&mut I) -> T) -> T {
+        session(&mut self.lock())
     }
 }
 

@@ -6,7 +6,8 @@
 //!   the arrived and the late ones. A frame that is truncated, noisy or refused programs nothing.
 //! * [`ChannelBarrier`] is a node's end of one channel, with the interface of [`ToggleBarrier`](crate::ToggleBarrier),
 //!   which it wraps: for its members, a channel *is* a toggle barrier.
-//! * [`LastLine`] is the status line that carries both the fifth channel's release and the replies.
+//! * [`ReplyLine`] is the status line that carries both the fifth channel's release and the replies: `LastLine` between threads
+//!   (feature `std`), [`LocalLine`] on one thread.
 //!
 //! # The life of a channel
 //!
@@ -39,12 +40,16 @@
 mod barrier;
 mod error;
 mod heartbeat;
+#[cfg(feature = "std")]
 mod last_line;
 mod programmer;
+mod reply_line;
 
 pub use barrier::{ChannelBarrier, Membership};
 pub use error::{ChannelCloseError, ChannelOpenError, ProgramError};
 pub use fpga_model::channels::frame::{Counts, Identity, Operation, Status};
 pub use heartbeat::{Heartbeat, Pulse, Rhythm};
+#[cfg(feature = "std")]
 pub use last_line::{LastLine, ReleaseLine};
 pub use programmer::{Programmer, SerialPins};
+pub use reply_line::{LocalLine, ReplyLine};

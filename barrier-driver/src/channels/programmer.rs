@@ -16,7 +16,7 @@
 //! So if the reply is lost, the request can be sent again, whether or not it was executed.
 //! Arbitration needs no further rule: while another node has the receiver, there is no reply.
 
-use super::{LastLine, ProgramError};
+use super::{ProgramError, ReplyLine};
 use crate::PinFault;
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
@@ -50,24 +50,20 @@ pub struct SerialPins<O> {
 
 /// Sends requests to the hardware for one node.
 #[derive(Debug)]
-pub struct Programmer<O, I, D> {
+pub struct Programmer<O, R, D> {
     pins: SerialPins<O>,
-    reply: LastLine<I>,
+    reply: R,
     delay: D,
 }
 
-impl<O, I, D> Programmer<O, I, D>
+impl<O, R, D> Programmer<O, R, D>
 where
     O: OutputPin,
-    I: InputPin<Error = O::Error>,
+    R: ReplyLine<Error = O::Error>,
     D: DelayNs,
 {
-    /// Takes the lines, and ends a session that a dead job has left open.
-    pub fn new(
-        pins: SerialPins<O>,
-        reply: LastLine<I>,
-        delay: D,
-    ) -> Result<Self, ProgramError<O::Error>> {
+    /// Takes the lines and ends any session that a dead job has left open.
+    pub fn new(pins: SerialPins<O>, reply: R, delay: D) -> Result<Self, ProgramError<O::Error>> {
         let mut programmer = Self { pins, reply, delay };
         programmer.select(PinState::Low)?;
         programmer.clock(PinState::Low)?;
@@ -182,17 +178,17 @@ where
     fn session(&mut self, frame: u128) -> Result<u128, ProgramError<O::Error>> {
         // The line is cloned, so that it can be locked while the other pins are written.
         let reply = self.reply.clone();
-        let mut line = reply.hold();
-        let heard = self.exchange(frame, &mut line);
-        // Select is also lowered after an error; otherwise the hardware waits for this node until
-        // the lease ends.
-        let hung_up = self.select(PinState::Low);
-        let heard = heard?;
-        hung_up?;
-        Ok(heard)
+        reply.hold(|line| {
+            let heard = self.exchange(frame, line);
+            // Select is lowered also after an error; otherwise the hardware would wait for this node until the lease expires.
+            let hung_up = self.select(PinState::Low);
+            let heard = heard?;
+            hung_up?;
+            Ok(heard)
+        })
     }
 
-    fn exchange(&mut self, frame: u128, line: &mut I) -> Result<u128, PinFault<O::Error>> {
+    fn exchange(&mut self, frame: u128, line: &mut R::Pin) -> Result<u128, PinFault<O::Error>> {
         self.clock(PinState::Low)?;
         self.select(PinState::High)?;
         for bit in (0..FRAME_BITS).rev() {

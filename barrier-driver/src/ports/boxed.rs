@@ -24,14 +24,17 @@ pub struct BoxedWires {
     pub resting: Resting,
 }
 
+/// The programmer of a node at a port chosen at run time.
+pub type BoxedProgrammer = Programmer<BoxedOut, LastLine<BoxedIn>, Pause>;
+
 /// A claimed port with the lines of version 2: five channels, and the serial lines over which they are programmed.
 #[derive(Debug)]
 pub struct BoxedChannels {
     /// The wire pair of each channel.
     pub channels: [BoxedChannel; MAX_CHANNELS],
-    /// The programmer that sends this node's requests to the hardware.
-    pub programmer: Programmer<BoxedOut, BoxedIn, Pause>,
-    /// The wires to restore when a process ends without closing them.
+    /// Sends requests to the hardware for this node.
+    pub programmer: BoxedProgrammer,
+    /// Restores the wires at the end of a process that does not close them.
     pub resting: Resting,
 }
 

@@ -41,7 +41,9 @@ pub(crate) mod spec;
 mod x86;
 
 pub use crate::port_error::PortError;
-pub use boxed::{BoxedChannel, BoxedChannels, BoxedIn, BoxedOut, BoxedWires, Pause};
+pub use boxed::{
+    BoxedChannel, BoxedChannels, BoxedIn, BoxedOut, BoxedProgrammer, BoxedWires, Pause,
+};
 pub use claimed::{Lines, Resting};
 pub use error::WireError;
 

@@ -4,7 +4,7 @@
 
 pub mod rtl;
 
-use barrier_driver::channels::{LastLine, Programmer, ReleaseLine, SerialPins};
+use barrier_driver::channels::{LastLine, Programmer, ReleaseLine, ReplyLine, SerialPins};
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
 use fpga_model::CLOCK_HZ;
@@ -169,14 +169,27 @@ pub struct Node<M: Machine> {
 }
 
 impl<M: Machine> Node<M> {
-    pub fn programmer(&self) -> Programmer<Wire<M>, Wire<M>, Clock<M>> {
+    pub fn programmer(&self) -> Programmer<Wire<M>, LastLine<Wire<M>>, Clock<M>> {
+        self.programmer_over(self.last.clone())
+    }
+
+    /// The programmer that reads its replies from this line.
+    pub fn programmer_over<R>(&self, reply: R) -> Programmer<Wire<M>, R, Clock<M>>
+    where
+        R: ReplyLine<Pin = Wire<M>, Error = Infallible>,
+    {
         let wire = |line| self.board.wire(self.node, line);
         let pins = SerialPins {
             clock: wire(Line::Clock),
             data: wire(Line::Data),
             select: wire(Line::Select),
         };
-        Programmer::new(pins, self.last.clone(), Clock(self.board.clone())).expect("infallible")
+        Programmer::new(pins, reply, Clock(self.board.clone())).expect("infallible")
+    }
+
+    /// The pin of the line that the last channel and the replies share.
+    pub fn last_pin(&self) -> Wire<M> {
+        self.board.wire(self.node, Line::Status(MAX_CHANNELS - 1))
     }
 
     pub fn channel(&self, channel: usize) -> (Wire<M>, ReleaseLine<Wire<M>>) {

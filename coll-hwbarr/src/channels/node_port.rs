@@ -24,10 +24,10 @@ use crate::settings::Settings;
 use crate::setup_group::SetupGroup;
 use barrier_board::served::ChannelLines;
 use barrier_driver::channels::{
-    ChannelBarrier, ChannelOpenError, Membership, ProgramError, Programmer, Status,
+    ChannelBarrier, ChannelOpenError, Membership, ProgramError, Status,
 };
 use barrier_driver::last_resort::Watch;
-use barrier_driver::ports::{BoxedChannel, BoxedIn, BoxedOut, Pause, Resting, WireError};
+use barrier_driver::ports::{BoxedChannel, BoxedProgrammer, Resting, WireError};
 use mpi_base::yield_now::Backoff;
 use mpi_core::plugin::guest::Comm;
 use std::cell::{Cell, RefCell};
@@ -42,7 +42,6 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Upper limit of a node's back-off before it sends the board another request.
 const BACK_OFF_MAX: Duration = Duration::from_secs(1);
 
-type BoxedProgrammer = Programmer<BoxedOut, BoxedIn, Pause>;
 type BoardError = ProgramError<WireError>;
 
 pub struct NodePort {

@@ -8,11 +8,12 @@
 use crate::{Failure, say};
 use barrier_board::served::{Address, ChannelLines, SCHEME};
 use barrier_driver::channels::{
-    ChannelBarrier, Heartbeat, Membership, ProgramError, Programmer, Pulse, ReleaseLine, Rhythm,
-    Status,
+    ChannelBarrier, Heartbeat, Membership, ProgramError, Pulse, ReleaseLine, Rhythm, Status,
 };
 use barrier_driver::last_resort;
-use barrier_driver::ports::{self, BoxedChannel, BoxedChannels, BoxedIn, BoxedOut, Lines, Pause};
+use barrier_driver::ports::{
+    self, BoxedChannel, BoxedChannels, BoxedIn, BoxedOut, BoxedProgrammer, Lines,
+};
 use barrier_simulator::virtual_time::Time;
 use barrier_waveform::words::counted;
 use clap::{Args, Subcommand, ValueEnum};
@@ -158,9 +159,7 @@ fn open(port: &str) -> Result<BoxedChannels, Failure> {
     Ok(ports::channels_over(Remote(lines), port)?)
 }
 
-type BoxedProgrammer = Programmer<BoxedOut, BoxedIn, Pause>;
-
-/// Takes the lines of a channel from the node's port.
+/// Takes the lines of a channel.
 fn line_of(channels: &BoxedChannels, channel: u8) -> Result<BoxedChannel, Failure> {
     let found = channels.channels.get(usize::from(channel)).cloned();
     Ok(found.ok_or_else(|| format!("there is no channel {channel}: a board has 0 to 4"))?)

@@ -44,7 +44,7 @@ pub struct Together {
     /// Number of processes of this host, 2 to 64.
     #[arg(short, long, value_name = "N", required_unless_present_any = ["port", "board"], value_parser = clap::value_parser!(u16).range(2..=64))]
     nodes: Option<u16>,
-    /// One node at a real port, such as uio:/dev/uio0,node=3; `hwbarr port list` has their texts.
+    /// One node at a real port, such as uio:/dev/uio0,node=3; `hwbarr port list` has their texts. {rank} in it is the number of --node.
     #[arg(long, value_name = "PORT", conflicts_with_all = ["nodes", "board"])]
     port: Option<String>,
     /// One node of the board that `hwbarr serve` serves there.
@@ -128,9 +128,11 @@ impl Together {
         if let Some(nodes) = self.nodes {
             return self.here(usize::from(nodes));
         }
-        let of_port = self.port.as_deref().and_then(node_in);
+        let port = self.port.as_deref().map(|port| placed(port, self.node));
+        let port = port.transpose()?;
+        let of_port = port.as_deref().and_then(node_in);
         let node = self.node.or(of_port).unwrap_or(0);
-        let stamp = match (&self.port, &self.board) {
+        let stamp = match (&port, &self.board) {
             (Some(port), _) => {
                 let wires = ports::open(port)?;
                 let _watch = last_resort::watch(wires.resting);
@@ -180,7 +182,21 @@ impl Together {
     }
 }
 
-/// Returns the node's number from the text of a port, such as `uio:/dev/uio0,node=3`.
+/// Replaces `{rank}` in the text of a port, as `hwbarr emulate` writes it, by the number of this node.
+fn placed(port: &str, node: Option<usize>) -> Result<String, Failure> {
+    const RANK: &str = "{rank}";
+    match node {
+        Some(node) => Ok(port.replace(RANK, &node.to_string())),
+        None if port.contains(RANK) => Err(format!(
+            "the port {} is that of several nodes; --node chooses one of them for {RANK}",
+            printable::name(port)
+        )
+        .into()),
+        None => Ok(port.to_owned()),
+    }
+}
+
+/// Returns the node in the text of a port, such as `uio:/dev/uio0,node=3`.
 fn node_in(port: &str) -> Option<usize> {
     let options = port.split(',');
     options

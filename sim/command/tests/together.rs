@@ -72,8 +72,7 @@ fn a_command_that_fails_or_does_not_exist_is_named() {
 #[test]
 fn nodes_at_ports_of_their_own_start_together() {
     let script = "for node in 0 1 2; do\n\
-                  port=$(printf %s \"$HWBARR_PORT\" | sed \"s/{rank}/$node/g\")\n\
-                  \"$0\" together --port \"$port\" -- sh -c 'echo started $HWBARR_NODE' &\n\
+                  \"$0\" together --port \"$HWBARR_PORT\" --node $node -- sh -c 'echo started $HWBARR_NODE' &\n\
                   done\n\
                   wait\n";
     let output = hwbarr(&[
@@ -86,4 +85,10 @@ fn nodes_at_ports_of_their_own_start_together() {
     }
     // One release when all nodes are ready, and one release that starts the commands.
     assert!(said.contains("the block has released 2 times"), "{said}");
+    let output = hwbarr(&["together", "--port", "mem:block,node={rank}", "--", "true"]);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("--node chooses one of them for {rank}"),
+        "{said}"
+    );
 }

@@ -180,9 +180,7 @@ fn two_communicators_with_a_common_node_pass_their_barriers_at_their_own_pace() 
                 let wires = channels[usize::from(membership.channel)].take();
                 let wires = wires.expect("one barrier for each channel");
                 scope.spawn(move || {
-                    let no_programmer = None::<
-                        &mut barrier_driver::channels::Programmer<BoxedOut, BoxedIn, ports::Pause>,
-                    >;
+                    let no_programmer = None::<&mut ports::BoxedProgrammer>;
                     let mut barrier = ChannelBarrier::open(
                         wires.out,
                         wires.input,

@@ -3,8 +3,8 @@
 
 use crate::rigs::board;
 use barrier_board::live::{Board, Wires};
-use barrier_driver::channels::{ChannelBarrier, Membership, Programmer};
-use barrier_driver::ports::{self, BoxedIn, BoxedOut, Pause, WireError};
+use barrier_driver::channels::{ChannelBarrier, Membership};
+use barrier_driver::ports::{self, BoxedIn, BoxedOut, WireError};
 use barrier_driver::suite::Rig;
 use barrier_emulation::channels::ChannelBoard;
 use barrier_emulation::gpio::{Function, GpioChip, LINES, machine};
@@ -150,7 +150,7 @@ fn channels_work<W: Way>() {
     for (barriers, membership) in barriers.iter_mut().zip(memberships) {
         for node in (0..NODES).filter(|node| membership.members >> node & 1 == 1) {
             let wires = nodes[node].channels[usize::from(membership.channel)].clone();
-            let no_programmer = None::<&mut Programmer<BoxedOut, BoxedIn, Pause>>;
+            let no_programmer = None::<&mut ports::BoxedProgrammer>;
             let met = || Ok::<(), Infallible>(());
             let opened =
                 ChannelBarrier::open(wires.out, wires.input, membership, no_programmer, met);

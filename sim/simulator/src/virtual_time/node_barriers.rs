@@ -13,7 +13,7 @@ use fpga_model::channels::MAX_CHANNELS;
 use std::time::Duration;
 
 type Input<'h> = Confirmed<ReleaseLine<Pin<'h>>>;
-type PinProgrammer<'h> = Programmer<Pin<'h>, Pin<'h>, Delay<'h>>;
+type PinProgrammer<'h> = Programmer<Pin<'h>, LastLine<Pin<'h>>, Delay<'h>>;
 
 /// A barrier driver of the selected version and protocol.
 enum BarrierKind<'h> {
