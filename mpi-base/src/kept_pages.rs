@@ -31,6 +31,11 @@ impl KeptPages {
         self.most - self.bytes
     }
 
+    /// The number of bytes that are kept.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Adds ranges, none of which is already kept; returns false and adds none if there is not enough room for all.
     pub fn keep(&mut self, ranges: &[Range<usize>]) -> bool {
         let more: usize = ranges.iter().map(ExactSizeIterator::len).sum();

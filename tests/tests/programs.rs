@@ -231,6 +231,13 @@ fn in_another_order(jobs: &[(&str, &str, &str)]) {
     }
 }
 
+/// TCP counts its messages, and memory does not.
+#[test]
+fn performance_variables_count_the_messages_of_tcp() {
+    let job = Job::of("pvars").ranks(2).env("PVARS_COUNTED", "1");
+    job.with(["--mca", "btl", "self,tcp"]).holds();
+}
+
 /// Buffered whole, a million messages take more than 100 MiB.
 #[test]
 #[ignore = "long: cargo xtask test --long"]

@@ -35,6 +35,9 @@ pub(super) struct Tally {
     /// Found programs whose mistake the suite describes, and those of them whose sentences name one of the described functions.
     described: usize,
     named: usize,
+    /// Found programs of which lines of some ranks are marked, and those whose sentences name a rank of each of these lines.
+    marked: usize,
+    accused: usize,
     /// How long jobs took that were ended because they could not go on.
     deaths: Vec<Duration>,
     lines: Vec<String>,
@@ -60,6 +63,8 @@ impl Tally {
             not_compiled: Vec::new(),
             described: 0,
             named: 0,
+            marked: 0,
+            accused: 0,
             deaths: Vec::new(),
             lines: Vec::new(),
         }
@@ -106,6 +111,21 @@ impl Tally {
         }
         let is_found = plain.verdict.is_found() || checked.verdict.is_found();
         kind.with_checks += usize::from(is_found);
+        if is_found && !case.culprits.is_empty() {
+            let names_each = |seen: &&Seen| {
+                let mut culprits = case.culprits.iter();
+                culprits.all(|ranks| !seen.ranks.is_disjoint(ranks))
+            };
+            let is_accused = [&plain, &checked].iter().any(names_each);
+            self.marked += 1;
+            self.accused += usize::from(is_accused);
+            if !is_accused {
+                self.lines.push(format!(
+                    "no rank named\t{}\texpected one of each of {:?}",
+                    case.name, case.culprits
+                ));
+            }
+        }
         if is_found && !case.functions.is_empty() {
             let is_named = [&plain, &checked]
                 .iter()
@@ -184,13 +204,20 @@ impl fmt::Display for Tally {
             at(95),
             at(100)
         )?;
-        match self.described {
-            0 => Ok(()),
-            described => writeln!(
+        if self.described > 0 {
+            writeln!(
                 f,
-                "Sentences name a function that the suite's description names: {} of {described} found mistakes.",
-                self.named
-            ),
+                "Sentences name a function that the suite's description names: {} of {} found mistakes.",
+                self.named, self.described
+            )?;
         }
+        if self.marked > 0 {
+            writeln!(
+                f,
+                "Sentences name a rank of each line that the suite marks: {} of {} found mistakes in lines of some ranks only.",
+                self.accused, self.marked
+            )?;
+        }
+        Ok(())
     }
 }
