@@ -12,6 +12,7 @@ mod line;
 mod modules;
 
 use crate::state::this_rank;
+use crate::unwind::{self, FRAMES};
 use line::Line;
 use modules::Modules;
 use mpi_base::param::{Level, Param, Params};
@@ -37,19 +38,8 @@ const SIGNALS: [(c_int, &str); 4] = [
     (libc::SIGFPE, "SIGFPE"),
 ];
 
-/// The most frames that are printed.
-const FRAMES: usize = 40;
-
 /// Bytes of the alternate stack: a stack overflow leaves no space on the thread's own.
 const STACK: usize = 64 << 10;
-
-unsafe extern "C" {
-    fn _Unwind_Backtrace(
-        take: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
-        argument: *mut c_void,
-    ) -> c_int;
-    fn _Unwind_GetIP(context: *mut c_void) -> usize;
-}
 
 /// What the handler needs and may not compute.
 struct Prepared {
@@ -184,36 +174,17 @@ unsafe fn instruction(context: *mut c_void) -> usize {
     }
 }
 
-/// The addresses of the frames of this thread, the innermost first, and their number.
+/// Returns the addresses of the frames of this thread, the innermost first, and their number; none if the unwinder may take a lock.
 fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
-    struct Collected {
-        frames: [usize; FRAMES],
-        count: usize,
+    match prepared.unwinds {
+        true => unwind::frames(),
+        false => ([0; FRAMES], 0),
     }
-    unsafe extern "C" fn take(context: *mut c_void, collected: *mut c_void) -> c_int {
-        const GO_ON: c_int = 0;
-        const END: c_int = 5;
-        // SAFETY: `collect` passes a live local.
-        let collected = unsafe { &mut *collected.cast::<Collected>() };
-        // SAFETY: the unwinder passes its own context.
-        let address = unsafe { _Unwind_GetIP(context) };
-        match collected.frames.get_mut(collected.count) {
-            Some(frame) if address != 0 => {
-                *frame = address;
-                collected.count += 1;
-                GO_ON
-            }
-            _ => END,
-        }
-    }
-    if !prepared.unwinds {
-        return ([0; FRAMES], 0);
-    }
-    let mut collected = Collected {
-        frames: [0; FRAMES],
-        count: 0,
-    };
-    // SAFETY: `take` has the type of the unwinder's callback, and gets the live local that it expects.
-    unsafe { _Unwind_Backtrace(take, (&raw mut collected).cast()) };
-    (collected.frames, collected.count)
+}
+
+/// Describes an address of code, not in a signal handler: "main+0x1c in ./prog +0x1139".
+pub fn describe(address: usize) -> String {
+    let mut line = Line::new();
+    Modules::new().place(address, &mut line);
+    String::from_utf8_lossy(line.so_far()).into_owned()
 }

@@ -38,6 +38,7 @@ mod leak_report;
 mod lock;
 pub mod memory_rights;
 pub mod object;
+mod origin;
 pub mod other_abis;
 pub mod params;
 pub mod phase;
@@ -49,5 +50,6 @@ mod thrown;
 pub mod tool;
 pub mod unknown_params;
 mod unreceived;
+mod unwind;
 
 pub use functions::{FunctionInfo, extensions, functions};
