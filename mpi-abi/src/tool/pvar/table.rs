@@ -253,7 +253,7 @@ pub static PVARS: &[Pvar] = &[
         name: "mpi_base_progress_steps",
         category: "mpi",
         class: MPI_T_PVAR_CLASS_COUNTER,
-        help: "Polls during waits that have found something",
+        help: "Polls that have found something during a wait that they did not end",
         read: Read::Process(|| of_engine(|engine| engine.state().snapshot().progress)),
     },
     Pvar {
