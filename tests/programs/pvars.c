@@ -1,6 +1,8 @@
 /* Performance variables of a running program: queues of a communicator, and messages and bytes to each of its ranks, as a tool reads them. */
 #include "check.h"
 
+#include <unistd.h>
+
 #define WORKS(call) CHECK((call) == MPI_SUCCESS, "%s", #call)
 
 static MPI_T_pvar_session session;
@@ -140,6 +142,35 @@ static void node_memory(void)
     OK(MPI_Allreduce(&span, &least, 1, MPI_UNSIGNED_LONG_LONG, MPI_MIN, MPI_COMM_WORLD));
     OK(MPI_Allreduce(&span, &most, 1, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD));
     CHECK(least == most && span >= 4096 && span <= 64 << 20, "%llu, %llu to %llu", span, least, most);
+}
+
+/* More ranks than processors share them, and a ring that its receiver does not empty makes messages wait. */
+static void shortage(void)
+{
+    enum { COUNT = 3000, BYTES = 2000 };
+    static char bytes[BYTES];
+    static MPI_Request requests[COUNT];
+    unsigned long long occupancy = value_of("mpi_base_occupancy", MPI_T_PVAR_CLASS_STATE);
+    CHECK(occupancy == 1 || occupancy == 2, "%llu", occupancy);
+    CHECK(size <= sysconf(_SC_NPROCESSORS_ONLN) || occupancy == 2, "%llu", occupancy);
+    CHECK(LEVEL("mpi_base_waits_beside_load") <= 2000, "%llu", LEVEL("mpi_base_waits_beside_load"));
+    int has_waited = 0;
+    while (!has_waited) {
+        unsigned long long queued = COUNTER("pml_ob1_sends_queued");
+        for (int i = 0; i < COUNT && rank == 0; i++)
+            OK(MPI_Isend(bytes, BYTES, MPI_CHAR, 1, 51, MPI_COMM_WORLD, &requests[i]));
+        if (rank == 0) {
+            has_waited = COUNTER("pml_ob1_sends_queued") > queued;
+            OK(MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE));
+        }
+        if (rank == 1) {
+            struct timespec moment = {0, 50000000};
+            nanosleep(&moment, NULL);
+            for (int i = 0; i < COUNT; i++)
+                OK(MPI_Recv(bytes, BYTES, MPI_CHAR, 0, 51, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        }
+        OK(MPI_Bcast(&has_waited, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    }
 }
 
 /* Messages that come before their receives, and long ones. */
@@ -381,6 +412,7 @@ int main(int argc, char **argv)
     waits();
     node_memory();
     arrivals();
+    shortage();
     kinds();
     WORKS(MPI_T_pvar_session_free(&session));
     WORKS(MPI_T_finalize());
