@@ -16,6 +16,7 @@ mod line;
 mod modules;
 
 use crate::state::this_rank;
+use crate::unwind::{self, FRAMES};
 use line::Line;
 use modules::Modules;
 use mpi_base::param::{Level, Param, Params};
@@ -41,21 +42,10 @@ const SIGNALS: [(c_int, &str); 4] = [
     (libc::SIGFPE, "SIGFPE"),
 ];
 
-/// The maximum number of printed frames.
-const FRAMES: usize = 40;
-
-/// Bytes of the alternate signal stack, which is required after a stack overflow.
+/// Bytes of the alternate stack: a stack overflow leaves no space on the thread's own.
 const STACK: usize = 64 << 10;
 
-unsafe extern "C" {
-    fn _Unwind_Backtrace(
-        take: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
-        argument: *mut c_void,
-    ) -> c_int;
-    fn _Unwind_GetIP(context: *mut c_void) -> usize;
-}
-
-/// Data of the handler that are computed at installation.
+/// What the handler needs and may not compute.
 struct Prepared {
     /// The rank and host, such as "rank 2 on n1".
     rank: String,
@@ -188,37 +178,17 @@ unsafe fn instruction(context: *mut c_void) -> usize {
     }
 }
 
-/// Returns the return addresses of this thread's frames, innermost first, and their number.
+/// Returns the addresses of the frames of this thread, the innermost first, and their number; none if the unwinder may take a lock.
 fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
-    struct Collected {
-        frames: [usize; FRAMES],
-        count: usize,
+    match prepared.unwinds {
+        true => unwind::frames(),
+        false => ([0; FRAMES], 0),
     }
-    unsafe extern "C" fn take(context: *mut c_void, collected: *mut c_void) -> c_int {
-        const GO_ON: c_int = 0;
-        const END: c_int = 5;
-        // SAFETY: `_Unwind_Backtrace` passes the pointer to the local variable of `collect`.
-        let collected = unsafe { &mut *collected.cast::<Collected>() };
-        // SAFETY: the unwinder passes a valid context.
-        let address = unsafe { _Unwind_GetIP(context) };
-        match collected.frames.get_mut(collected.count) {
-            Some(frame) if address != 0 => {
-                *frame = address;
-                collected.count += 1;
-                GO_ON
-            }
-            _ => END,
-        }
-    }
-    if !prepared.unwinds {
-        return ([0; FRAMES], 0);
-    }
-    let mut collected = Collected {
-        frames: [0; FRAMES],
-        count: 0,
-    };
-    // SAFETY: `take` has the type of the unwinder's callback.
-    // The argument of `take` is a pointer to a local variable of the right type.
-    unsafe { _Unwind_Backtrace(take, (&raw mut collected).cast()) };
-    (collected.frames, collected.count)
+}
+
+/// Describes an address of code, not in a signal handler: "main+0x1c in ./prog +0x1139".
+pub fn describe(address: usize) -> String {
+    let mut line = Line::new();
+    Modules::new().place(address, &mut line);
+    String::from_utf8_lossy(line.so_far()).into_owned()
 }

@@ -257,6 +257,7 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
     }
     state::watch_loader(device::loader_word());
     crash::install(engine.params());
+    leak_report::prepare(engine.params());
     phase::set_fault_tolerant(engine.is_fault_tolerant());
     if engine.is_fault_tolerant() {
         // A rank that died before its MPI initialization has published no address.

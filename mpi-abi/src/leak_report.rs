@@ -4,7 +4,8 @@
 
 use crate::object::request::{RequestObject, RequestState};
 use crate::state::{state, this_rank};
-use mpi_base::param::{Level, Param};
+use crate::{crash, origin};
+use mpi_base::param::{Level, Param, Params};
 use mpi_base::state::Waits;
 use mpi_core::Engine;
 use mpi_core::request::{Body, Req};
@@ -16,7 +17,7 @@ pub static REPORT_LEAKS: Param<bool> = Param::new(
     "report_leaks",
     "false",
     Level::USER,
-    "Whether each rank prints at MPI_Finalize the communicators, requests, windows, files, datatypes, groups and operators that it has made and not freed, a line for each kind",
+    "Whether each rank prints at MPI_Finalize the communicators, requests, windows, files, datatypes, groups and operators that it has made and not freed, a line for each kind, with the place in the program",
 );
 
 /// Maximum number of objects named in a line.
@@ -56,63 +57,90 @@ pub fn print() {
     }
 }
 
-/// Prints one line for each object kind with unfreed objects, if the user enabled the report.
+/// Records from now on where objects are made, if the user wants the report.
+pub fn prepare(params: &Params) {
+    if params.get(&REPORT_LEAKS).unwrap_or(false) {
+        origin::keep();
+    }
+}
+
+/// Adds to a description where the program made the object.
+fn made_at(what: String, origin: Option<usize>) -> String {
+    match origin {
+        // A return address belongs to the instruction after the call.
+        Some(address) => format!("{what}, made at {}", crash::describe(address - 1)),
+        None => what,
+    }
+}
+
+/// Prints one line for each kind of object that the program has made and not freed, if the user wants that.
 pub fn print_all(engine: &Engine) {
     if !engine.params().get(&REPORT_LEAKS).unwrap_or(false) {
         return;
     }
     let tables = state().tables();
     let comms = tables.comms().borrow();
-    // The communicators of a session are freed with the session.
-    let comms = comms.iter().map(|(_, object)| object);
-    let comms = comms.filter(|object| object.session.is_none());
+    // Those of a session are freed with it.
+    let of_program = comms.iter().filter(|(_, object)| object.session.is_none());
+    let comm_labels = of_program.map(|(handle, one)| made_at(one.label(), comms.origin(handle)));
     let requests = tables.requests().borrow();
-    let requests = requests.iter().map(|(_, object)| object.clone());
-    // The handles of single operations are in the engine's own table.
+    let others = requests
+        .iter()
+        .map(|(handle, one)| made_at(describe(one), requests.origin(handle)));
+    // The handles of single operations are in the engine's own table; a description names their operation.
     let direct = engine.pml().requests().all_named().into_iter();
-    let direct = direct.map(|req| RequestObject::Running {
-        comm: req.held().and_then(|held| held.downcast().ok()),
-        req,
-        also: None,
+    let direct = direct.map(|req| {
+        describe(&RequestObject::Running {
+            comm: req.held().and_then(|held| held.downcast().ok()),
+            req,
+            also: None,
+        })
     });
-    let requests = direct.chain(requests);
     let wins = tables.wins().borrow();
     let files = tables.files().borrow();
     let types = tables.types().borrow();
     let (groups, ops) = (tables.groups().borrow(), tables.ops().borrow());
-    let groups = groups.iter().filter(|(_, (_, session))| session.is_none());
+    let groups_left = groups.iter().filter(|(_, (_, session))| session.is_none());
     let named = |name: &Option<String>| match name {
         Some(name) => printable::name(name).to_string(),
         None => "one without a name".to_owned(),
     };
     let kinds: [(&str, Vec<String>); 7] = [
-        ("communicator", comms.map(|comm| comm.label()).collect()),
-        ("request", requests.map(|one| describe(&one)).collect()),
+        ("communicator", comm_labels.collect()),
+        ("request", direct.chain(others).collect()),
         (
             "window",
-            wins.iter().map(|(_, one)| one.win.label()).collect(),
+            wins.iter()
+                .map(|(handle, one)| made_at(one.win.label(), wins.origin(handle)))
+                .collect(),
         ),
         (
             "file",
-            files.iter().map(|(_, one)| one.file.label()).collect(),
+            files
+                .iter()
+                .map(|(handle, one)| made_at(one.file.label(), files.origin(handle)))
+                .collect(),
         ),
         (
             "datatype",
             types
                 .iter()
-                .map(|(_, one)| named(&one.name.borrow()))
+                .map(|(handle, one)| made_at(named(&one.name.borrow()), types.origin(handle)))
                 .collect(),
         ),
         (
             "group",
-            groups
-                .map(|(_, (group, _))| format!("one of {} ranks", group.size()))
+            groups_left
+                .map(|(handle, (group, _))| {
+                    let what = format!("one of {} ranks", group.size());
+                    made_at(what, groups.origin(handle))
+                })
                 .collect(),
         ),
         (
             "operator",
             ops.iter()
-                .map(|_| "one of the program".to_owned())
+                .map(|(handle, _)| made_at("one of the program".to_owned(), ops.origin(handle)))
                 .collect(),
         ),
     ];

@@ -41,6 +41,7 @@ mod leak_report;
 mod lock;
 pub mod memory_rights;
 pub mod object;
+mod origin;
 pub mod other_abis;
 pub mod params;
 pub mod phase;
@@ -52,5 +53,6 @@ mod thrown;
 pub mod tool;
 pub mod unknown_params;
 mod unreceived;
+mod unwind;
 
 pub use functions::{FunctionInfo, extensions, functions};

@@ -33,7 +33,12 @@ impl KeptPages {
         self.most - self.bytes
     }
 
-    /// Adds ranges that are not kept yet; returns false and adds none if they exceed the limit.
+    /// The number of bytes that are kept.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds ranges, none of which is already kept; returns false and adds none if there is not enough room for all.
     pub fn keep(&mut self, ranges: &[Range<usize>]) -> bool {
         let more: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if more > self.room() {

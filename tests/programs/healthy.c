@@ -3,6 +3,7 @@
  * mpirun must end none of them.
  *
  *     healthy sleeps|pipe|file|stops|thread|lock|polls|accepts|spawns|shared [MILLISECONDS]
+ *     healthy serves|calls PORT
  *
  * During the pause all ranks but one wait inside MPI.
  */
@@ -172,6 +173,35 @@ static void accepts(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+/* All ranks wait inside MPI, rank 0 for another job: first at its port, which it prints, and then for its message. */
+static void serves(void)
+{
+    char port[MPI_MAX_PORT_NAME];
+    MPI_Comm inter;
+    int word = 0;
+    if (rank == 0) {
+        OK(MPI_Open_port(MPI_INFO_NULL, port));
+        printf("port %s\n", port);
+        fflush(stdout);
+        OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
+        OK(MPI_Recv(&word, 1, MPI_INT, 0, 3, inter, MPI_STATUS_IGNORE));
+        CHECK(word == 8, "%d", word);
+        OK(MPI_Comm_disconnect(&inter));
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+/* The other job. */
+static void calls(const char *port)
+{
+    MPI_Comm inter;
+    int word = 8;
+    OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
+    rest();
+    OK(MPI_Send(&word, 1, MPI_INT, 0, 3, inter));
+    OK(MPI_Comm_disconnect(&inter));
+}
+
 static void spawns(char *program)
 {
     MPI_Comm inter;
@@ -202,7 +232,7 @@ static int child(int *argc, char ***argv)
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "sleeps";
-    if (argc > 2)
+    if (argc > 2 && strcmp(way, "calls"))
         milliseconds = atoi(argv[2]);
     if (!strcmp(way, "child"))
         return child(&argc, &argv);
@@ -250,6 +280,10 @@ int main(int argc, char **argv)
     }
     if (!strcmp(way, "accepts"))
         accepts();
+    if (!strcmp(way, "serves"))
+        serves();
+    if (!strcmp(way, "calls") && argc > 2)
+        calls(argv[2]);
     if (!strcmp(way, "spawns"))
         spawns(argv[0]);
     return finish("healthy");

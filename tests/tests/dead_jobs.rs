@@ -1,6 +1,7 @@
 //! Deadlocked jobs are ended with a report, and no other job is ended (`mpirun --end-dead`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tests::hosts::Hosts;
 use tests::{Job, compile};
 use xtask::process::Outcome;
@@ -176,6 +177,18 @@ fn no_healthy_job_is_ended(options: &[&str], milliseconds: u32) {
 fn a_job_that_stands_still_and_goes_on_is_not_ended() {
     // The pause is longer than a deadlock proof.
     no_healthy_job_is_ended(&[], 2200);
+}
+
+#[test]
+fn a_job_whose_ranks_all_wait_for_another_job_is_not_ended() {
+    let waiting = Job::of("healthy").arg("serves").ranks(3).start();
+    let port = waiting.says("port ");
+    // Longer than a proof takes; the caller stands still once more after it has connected.
+    std::thread::sleep(Duration::from_millis(2200));
+    Job::of("healthy").arg("calls").arg(port).holds();
+    let outcome = waiting.wait();
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains(SENTENCE), "{}", outcome.stderr);
 }
 
 #[test]

@@ -235,7 +235,14 @@ fn in_another_order(jobs: &[(&str, &str, &str)]) {
     }
 }
 
-/// If all were buffered, a million messages would take more than 100 MiB.
+/// TCP counts its messages, and memory does not.
+#[test]
+fn performance_variables_count_the_messages_of_tcp() {
+    let job = Job::of("pvars").ranks(2).env("PVARS_COUNTED", "1");
+    job.with(["--mca", "btl", "self,tcp"]).holds();
+}
+
+/// Buffered whole, a million messages take more than 100 MiB.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn a_million_unexpected_messages_do_not_fill_their_receiver() {

@@ -16,6 +16,11 @@ impl Line {
         }
     }
 
+    /// Returns the bytes of the line so far.
+    pub fn so_far(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
     fn byte(&mut self, byte: u8) {
         // The last byte is reserved for the newline.
         if self.len < LONGEST - 1 {

@@ -40,13 +40,18 @@ impl Modules {
     /// Appends a line for an address, such as "  #1 compute+0x1c in ./prog +0x1139".
     pub fn describe(&mut self, number: usize, address: usize, line: &mut Line) {
         line.text("  #").number(number as u64).text(" ");
+        self.place(address, line);
+        line.end();
+    }
+
+    /// Adds the description of an address to a line.
+    pub fn place(&mut self, address: usize, line: &mut Line) {
         match self.find(address) {
             None => {
                 line.hexadecimal(address as u64);
             }
             Some(module) => describe_in(&module, address, line),
         }
-        line.end();
     }
 
     fn find(&mut self, address: usize) -> Option<Module> {

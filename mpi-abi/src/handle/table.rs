@@ -1,5 +1,7 @@
 //! Handle table for one kind of object: a vector of slots with a free list.
 
+use crate::origin;
+
 use super::{FIRST_REQUESTS, GENERATION_SHIFT, INDEX_MASK, KIND_SHIFT, Kind, MORE_REQUESTS, make};
 
 /// The objects of one kind, indexed by handle.
@@ -9,6 +11,8 @@ pub struct Table<T> {
     slots: Vec<Slot<T>>,
     /// Indices of free slots, a stack: the last freed slot is still in the cache.
     free: Vec<u32>,
+    /// Where the program made the object of each slot, if that is recorded; 0 if it is not known.
+    origins: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -24,6 +28,7 @@ impl<T> Table<T> {
             kind,
             slots: Vec::new(),
             free: Vec::new(),
+            origins: Vec::new(),
         }
     }
 
@@ -42,7 +47,26 @@ impl<T> Table<T> {
             None => self.grow()?,
         };
         slot.value = Some(value);
-        Some(slot.handle)
+        let handle = slot.handle;
+        if origin::is_kept() {
+            self.note_origin(handle);
+        }
+        Some(handle)
+    }
+
+    #[cold]
+    fn note_origin(&mut self, handle: usize) {
+        let slot = slot_of(handle);
+        if self.origins.len() <= slot {
+            self.origins.resize(slot + 1, 0);
+        }
+        self.origins[slot] = origin::here();
+    }
+
+    /// Returns the address of the program's call that made the object of this handle, if that was recorded.
+    pub fn origin(&self, handle: usize) -> Option<usize> {
+        let origin = self.origins.get(slot_of(handle)).copied();
+        origin.filter(|address| *address != 0)
     }
 
     /// Appends a slot that has never been used.

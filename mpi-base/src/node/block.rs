@@ -138,6 +138,11 @@ impl Node {
         Held::slice(segment, at, count)
     }
 
+    /// Returns the bytes of this rank's freed memory that are kept for its next block.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_pages().bytes()
+    }
+
     fn arena(&self) -> MutexGuard<'_, Arena> {
         self.0.arena.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -91,9 +91,17 @@ pub fn end_dead(text: &str) -> Result<EndDead, String> {
 /// At a terminal the default is `report`, since the user may attach a debugger to the stuck job.
 /// Without a terminal or in CI the default is `yes`, since no user would end the job.
 pub fn end_dead_by_default() -> EndDead {
-    let is_ci = mpi_base::environment::text("CI")
-        .is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
-    match !is_ci && rustix::termios::isatty(rustix::stdio::stderr()) {
+    let ci = mpi_base::environment::text("CI");
+    end_dead_at(
+        rustix::termios::isatty(rustix::stdio::stderr()),
+        ci.as_deref(),
+    )
+}
+
+/// The same, for a standard error that may be a terminal and a value of the variable `CI`.
+fn end_dead_at(is_terminal: bool, ci: Option<&str>) -> EndDead {
+    let is_ci = ci.is_some_and(|value| !matches!(value, "" | "0" | "false"));
+    match is_terminal && !is_ci {
         true => EndDead::Report,
         false => EndDead::Yes,
     }
@@ -145,6 +153,17 @@ impl Generated {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_dead_job_is_only_reported_at_a_terminal_outside_of_ci() {
+        assert_eq!(end_dead_at(false, None), EndDead::Yes);
+        for no_ci in [None, Some(""), Some("0"), Some("false")] {
+            assert_eq!(end_dead_at(true, no_ci), EndDead::Report);
+        }
+        for ci in ["true", "1", "yes"] {
+            assert_eq!(end_dead_at(true, Some(ci)), EndDead::Yes);
+        }
+    }
 
     #[test]
     fn words_and_numbers_have_types() {

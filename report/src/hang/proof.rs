@@ -177,7 +177,9 @@ fn may_be_released(snapshot: &RankSnapshot, wires: &[Gate]) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::hang::tests::{gone, idle, receives};
+    use crate::hang::tests::{gone, idle, meets, receives};
+    use crate::rank_snapshot::InFile;
+    use std::time::Duration;
 
     /// Returns a rank that waits for `from`, with a snapshot and the start of its latest poll.
     pub(in crate::hang) fn waits(rank: u32, from: u32, taken_ns: u64, checked_ns: u64) -> Seen {
@@ -284,11 +286,31 @@ pub(super) mod tests {
         assert!(!is_proven(
             |_, ranks| quiet_of(&mut ranks[0]).others_sleep = false
         ));
-        for call in ["MPI_Comm_accept", "MPIX_Eureka_wait"] {
+        let calls = FROM_OUTSIDE.iter().copied();
+        for call in calls.chain(["MPIX_Eureka_wait"]) {
             assert!(!is_proven(|_, ranks| {
                 ranks[0].snapshot.as_mut().unwrap().call = Some(call.into());
             }));
         }
+    }
+
+    #[test]
+    fn a_rank_that_is_not_in_a_wait_of_a_running_program_keeps_its_job_alive() {
+        let is_alive = |change: fn(&mut RankSnapshot)| {
+            !is_proven(|_, ranks| change(ranks[0].snapshot.as_mut().unwrap()))
+        };
+        assert!(is_alive(|rank| rank.call = None));
+        assert!(is_alive(|rank| rank.stage = Stage::Starting));
+        assert!(is_alive(|rank| rank.waited = None), "it polls");
+        assert!(is_alive(|rank| rank.quiet = None), "it has not slept");
+        let in_file = |rank: &mut RankSnapshot| {
+            rank.in_file = Some(Box::new(InFile {
+                call: "pwrite".into(),
+                name: "data".into(),
+                since: Duration::from_secs(9),
+            }));
+        };
+        assert!(is_alive(in_file));
     }
 
     #[test]
@@ -309,5 +331,17 @@ pub(super) mod tests {
         assert!(!wired(wire(3, 2), wire(3, 2)), "the release is in flight");
         assert!(wired(wire(3, 2), wire(2, 2)), "rank 1 has not arrived");
         assert!(wired(wire(2, 2), wire(2, 2)), "both wait for messages");
+        for call in ["MPI_Barrier", "MPI_Ibarrier"] {
+            assert!(
+                !is_proven(|_, ranks| {
+                    for seen in ranks {
+                        let snapshot = seen.snapshot.as_mut().unwrap();
+                        let inside = meets(0, call, 3).snapshot.unwrap();
+                        (snapshot.gate, snapshot.round) = (wire(2, 2), inside.round);
+                    }
+                }),
+                "{call} of another communicator may have a wire"
+            );
+        }
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn receives(rank: u32, from: u32, tag: i32) -> Seen {
     calls(rank, "MPI_Recv", Waiting::Recv(partner(from, tag)))
 }
 
-fn meets(rank: u32, what: &str, number: u64) -> Seen {
+pub(super) fn meets(rank: u32, what: &str, number: u64) -> Seen {
     with(idle(rank), |snapshot| {
         snapshot.call = what.split(' ').next().map(str::to_string);
         snapshot.round = Some(Round {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use super::ranks::{Ranks, marked};
 use super::verdict::functions;
 use super::{BugSuitesError, file, folder};
 use crate::process;
@@ -30,6 +31,8 @@ pub(super) struct Case {
     pub mistake: Option<String>,
     /// The MPI functions in the suite's description of the mistake, if there is one.
     pub functions: BTreeSet<String>,
+    /// The ranks of each line that the suite marks as wrong, where it marks lines of some ranks only.
+    pub culprits: Vec<Ranks>,
 }
 
 /// Returns the programs of the MPI Bugs Initiative, which its generators write.
@@ -51,13 +54,14 @@ pub(super) fn mbi(source: &Path) -> Result<Corpus, BugSuitesError> {
         for (number, (line, outcome, described)) in headed(&text).into_iter().enumerate() {
             let mut words = line.split_whitespace().skip_while(|word| *word != "-np");
             let ranks = words.nth(1).and_then(|ranks| ranks.parse().ok());
+            let ranks = ranks.unwrap_or(2);
             cases.push(Case {
                 name: match number {
                     0 => name.clone(),
                     _ => format!("{name}-{number}"),
                 },
                 source: path.clone(),
-                ranks: ranks.unwrap_or(2),
+                ranks,
                 arguments: words
                     .skip_while(|word| *word != "${EXE}")
                     .skip(1)
@@ -68,6 +72,7 @@ pub(super) fn mbi(source: &Path) -> Result<Corpus, BugSuitesError> {
                     kind.strip_prefix("IH").unwrap_or(kind).to_owned()
                 }),
                 functions: functions(described),
+                culprits: marked(&text, ranks),
             });
         }
     }
@@ -124,6 +129,7 @@ pub(super) fn corrbench(source: &Path) -> Result<Corpus, BugSuitesError> {
                 arguments: Vec::new(),
                 mistake: (!is_correct).then_some(kind),
                 functions: BTreeSet::new(),
+                culprits: Vec::new(),
             });
         }
     }

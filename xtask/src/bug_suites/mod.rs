@@ -6,12 +6,13 @@
 //! * MPI-CorrBench (J.-P. Lehr, T. Jammer, C. Bischof, "MPI-CorrBench: Towards an MPI Correctness
 //!   Benchmark Suite", HPDC 2021): about 400 manually written programs.
 //!
-//! Each program runs twice: with default parameters, and with the parameters `CHECKS`.
-//! The programs are unchanged, and a report about a correct program is an error of this command.
-//! Sources are fetched and programs built below the target folder;
-//! `--mbi` and `--corrbench` name existing folders.
+//! Each program runs twice: with the defaults, and with the checks that parameters turn on (`CHECKS`).
+//! Guarantee: the programs run unchanged, and a report about a correct one is an error of this command.
+//! Sources are fetched and programs built below the target folder; `--mbi` and `--corrbench` name folders that are there already.
+//! A suite that cannot be fetched is left out.
 
 mod corpus;
+mod ranks;
 mod tally;
 mod verdict;
 
@@ -112,23 +113,27 @@ fn folder() -> PathBuf {
     workspace::target().join("bug-suites")
 }
 
-/// Returns a suite's source folder; fetches the repository unless the user has given a folder.
-fn source(named: Option<&PathBuf>, repository: &str) -> Result<PathBuf, BugSuitesError> {
+/// Fetches a repository, unless the user has named a folder; a repository that cannot be fetched is left out, with a sentence.
+fn source(named: Option<&PathBuf>, repository: &str) -> Result<Option<PathBuf>, BugSuitesError> {
     if let Some(folder) = named {
-        return Ok(folder.clone());
+        return Ok(Some(folder.clone()));
     }
     let name = repository.rsplit('/').next().unwrap_or(repository);
     let into = folder().join(name);
     if !into.is_dir() {
         let url = format!("https://github.com/{repository}");
-        process::run(
-            Command::new("git")
-                .args(["clone", "--depth", "1", &url])
-                .arg(&into),
-        )
-        .map_err(BugSuitesError::Process)?;
+        let mut clone = Command::new("git");
+        clone.args(["clone", "--depth", "1", &url]).arg(&into);
+        match process::output(&mut clone, Duration::from_secs(600)) {
+            Ok(_) => {}
+            Err(error @ ProcessError::Failed { .. }) => {
+                ui::say(&format!("{repository} is left out: {error}"));
+                return Ok(None);
+            }
+            Err(error) => return Err(BugSuitesError::Process(error)),
+        }
     }
-    Ok(into)
+    Ok(Some(into))
 }
 
 /// Runs the suites and prints the table.
@@ -139,14 +144,16 @@ pub fn run(options: &Options) -> Result<(), BugSuitesError> {
     })?;
     fs::create_dir_all(folder()).map_err(file(&folder()))?;
     let corpora = steps.step("fetching and generating the programs", || {
+        let mbi = source(options.mbi.as_ref(), "mquinson/MBI")?;
+        let corrbench = source(options.corrbench.as_ref(), "tudasc/MPI-CorrBench")?;
         Ok::<_, BugSuitesError>([
-            corpus::mbi(&source(options.mbi.as_ref(), "mquinson/MBI")?)?,
-            corpus::corrbench(&source(options.corrbench.as_ref(), "tudasc/MPI-CorrBench")?)?,
+            mbi.as_deref().map(corpus::mbi).transpose()?,
+            corrbench.as_deref().map(corpus::corrbench).transpose()?,
         ])
     })?;
     let mut alarms = Vec::new();
     let mut report = String::new();
-    for corpus in &corpora {
+    for corpus in corpora.iter().flatten() {
         let tally = steps.step(corpus.name, || measure(options, corpus))?;
         report.push_str(&tally.to_string());
         alarms.extend(tally.false_alarms());

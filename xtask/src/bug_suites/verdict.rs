@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
+use super::ranks::{Ranks, named};
 use crate::process::Outcome;
 
 /// The way in which a mistake was found.
@@ -32,6 +33,8 @@ pub(super) struct Seen {
     pub sentence: String,
     /// The MPI functions that any of the messages names.
     pub functions: BTreeSet<String>,
+    /// The ranks that they name, without the list of all ranks in a report.
+    pub ranks: Ranks,
 }
 
 impl Seen {
@@ -41,6 +44,7 @@ impl Seen {
             took: Duration::ZERO,
             sentence: String::new(),
             functions: BTreeSet::new(),
+            ranks: Ranks::new(),
         }
     }
 }
@@ -76,10 +80,19 @@ pub(super) fn of(outcome: &Outcome) -> Seen {
         took: outcome.took,
         sentence,
         functions: outcome.stderr.lines().flat_map(functions).collect(),
+        ranks: findings(&outcome.stderr).flat_map(named).collect(),
     }
 }
 
-/// Returns the MPI functions that a text names; constants, in capitals, are excluded.
+/// Returns the lines of a report without its last part, the list of all ranks.
+fn findings(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .take_while(|line| *line != "every rank:")
+        .filter(|line| !line.contains("the job cannot go on"))
+        .filter(|line| line.starts_with("rank") || line.starts_with("mpirun: "))
+}
+
+/// Returns the MPI functions that a text names; constants are in capitals.
 pub(super) fn functions(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let is_function = |word: &&str| {

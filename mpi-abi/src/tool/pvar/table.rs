@@ -89,6 +89,20 @@ pub static PVARS: &[Pvar] = &[
         read: Read::Process(|| of_engine(|engine| engine.pml().bml().handlers().strays())),
     },
     Pvar {
+        name: "btl_sm_kept_bytes",
+        category: "btl",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Bytes of this rank's freed shared memory whose pages stay for its next use",
+        read: Read::Process(|| of_engine(|engine| engine.node().kept_bytes() as u64)),
+    },
+    Pvar {
+        name: "btl_sm_ring_span",
+        category: "btl",
+        class: MPI_T_PVAR_CLASS_SIZE,
+        help: "Bytes of each ring in shared memory that senders use at first",
+        read: Read::Process(|| of_engine(|engine| engine.node().ring_span() as u64)),
+    },
+    Pvar {
         name: "io_base_bytes_read",
         category: "io",
         class: MPI_T_PVAR_CLASS_AGGREGATE,
@@ -101,6 +115,13 @@ pub static PVARS: &[Pvar] = &[
         class: MPI_T_PVAR_CLASS_AGGREGATE,
         help: "Bytes that calls of this process have written to a file",
         read: Read::File(|file| file.file.moved().1),
+    },
+    Pvar {
+        name: "mpi_base_asleep_ns",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_TIMER,
+        help: "Nanoseconds that waits have slept",
+        read: Read::Process(|| of_engine(|engine| engine.waiting().asleep().1)),
     },
     Pvar {
         name: "mpi_base_calls",
@@ -232,7 +253,7 @@ pub static PVARS: &[Pvar] = &[
         name: "mpi_base_progress_steps",
         category: "mpi",
         class: MPI_T_PVAR_CLASS_COUNTER,
-        help: "Polls during waits that have found something",
+        help: "Polls that have found something during a wait that they did not end",
         read: Read::Process(|| of_engine(|engine| engine.state().snapshot().progress)),
     },
     Pvar {
@@ -240,7 +261,18 @@ pub static PVARS: &[Pvar] = &[
         category: "mpi",
         class: MPI_T_PVAR_CLASS_LEVEL,
         help: "Request handles that the program holds",
-        read: Read::Process(handles!(requests)),
+        // The handles of single operations are in the engine's own table.
+        read: Read::Process(|| {
+            let direct = of_engine(|engine| engine.pml().requests().all_named().len() as u64);
+            direct + handles!(requests)()
+        }),
+    },
+    Pvar {
+        name: "mpi_base_sleeps",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Sleeps of waits, each ended by a message or after 10 ms",
+        read: Read::Process(|| of_engine(|engine| engine.waiting().asleep().0)),
     },
     Pvar {
         name: "mpi_base_thread_level",
@@ -255,6 +287,13 @@ pub static PVARS: &[Pvar] = &[
         class: MPI_T_PVAR_CLASS_COUNTER,
         help: "Waits that lasted so long that the rank has slept",
         read: Read::Process(|| of_engine(|engine| engine.state().snapshot().quiet.waits)),
+    },
+    Pvar {
+        name: "mpi_base_waits_beside_load",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Waits from now on that sleep without a yield, because another process computes on this core",
+        read: Read::Process(|| of_engine(|engine| engine.waiting().waits_beside_load().into())),
     },
     Pvar {
         name: "mpi_base_windows",

@@ -11,6 +11,7 @@ use crate::comm::CommError;
 use crate::fault::FaultError;
 use crate::pml::is_idle;
 use crate::request::{Outcome, Req};
+use mpi_base::clock::now_ns;
 use mpi_base::wait::Waiter;
 use std::future::Future;
 use std::pin::pin;
@@ -158,13 +159,18 @@ impl Engine {
             waiter.pause_or(|nap| {
                 let wanted = || threads.is_some_and(|t| (t.wanted)());
                 let long_wait = LongWait::of(self);
+                let mut begin_ns = None;
                 long_wait.sleep(nap, || {
                     let news = done() || long_wait.pending() || wanted();
                     if !news {
                         long_wait.publish_quiet(threads);
+                        begin_ns = Some(now_ns());
                     }
                     news
                 });
+                if let Some(begin_ns) = begin_ns {
+                    waiting.add_sleep(now_ns().saturating_sub(begin_ns));
+                }
                 waiting.has_slept();
             });
             waiting.note_load(waiter);

@@ -75,6 +75,9 @@ pub struct Waiting {
     /// The number of waits that have slept; `check_ns` is the start time of the latest poll before a sleep.
     slept_waits: Cell<u64>,
     check_ns: Cell<u64>,
+    /// The number of sleeps, and the time spent in them.
+    sleeps: Cell<u64>,
+    asleep_ns: Cell<u64>,
 }
 
 impl Waiting {
@@ -106,6 +109,8 @@ impl Waiting {
             watched_ns: Cell::new(0),
             slept_waits: Cell::new(0),
             check_ns: Cell::new(0),
+            sleeps: Cell::new(0),
+            asleep_ns: Cell::new(0),
         })
     }
 
@@ -155,6 +160,22 @@ impl Waiting {
         let left = self.beside_load.get();
         self.beside_load.set(left.saturating_sub(1));
         left > 0
+    }
+
+    /// Returns the number of waits from now on that sleep without a yield.
+    pub fn waits_beside_load(&self) -> u32 {
+        self.beside_load.get()
+    }
+
+    /// Returns the number of sleeps of waits, and the time spent in them in nanoseconds.
+    pub fn asleep(&self) -> (u64, u64) {
+        (self.sleeps.get(), self.asleep_ns.get())
+    }
+
+    /// Counts a sleep that has taken this time.
+    pub(super) fn add_sleep(&self, took_ns: u64) {
+        self.sleeps.set(self.sleeps.get() + 1);
+        self.asleep_ns.set(self.asleep_ns.get() + took_ns);
     }
 
     /// Returns the occupancy of the cores of this node.
@@ -377,6 +398,7 @@ mod tests {
         for (millis, waits) in [(1, 500), (4, 2_000), (4_000, 2_000)] {
             waiting.meets_load(Yielded::micros(1_000 * millis));
             assert!(waiting.is_beside_load());
+            assert_eq!(waiting.waits_beside_load(), waits);
             for _ in 0..waits {
                 assert_eq!(yields(), 0);
             }
