@@ -18,6 +18,7 @@
 pub mod board_claims;
 pub mod cache;
 pub mod channel_claims;
+pub mod cores;
 pub mod cosim;
 pub mod coverage;
 pub mod elaboration;
