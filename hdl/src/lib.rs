@@ -30,6 +30,7 @@ pub mod masters;
 pub mod metastability;
 pub mod mutation;
 pub mod play;
+pub mod power;
 pub mod random;
 pub mod register_claims;
 pub mod register_device;

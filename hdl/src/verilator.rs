@@ -284,7 +284,7 @@ impl Verilated {
         Self::of(
             REGISTER_TOP,
             // Without the file that only the contract needs.
-            &REGISTER_RTL[..3],
+            &REGISTER_RTL[..4],
             parameters,
             REGISTER_HARNESS,
             &[OWN_HEADER],
