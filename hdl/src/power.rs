@@ -124,9 +124,9 @@ pub fn toggles(nodes: usize, folder: &Path) -> Result<f64, ToolError> {
     let dump = folder.join("power.vcd");
     icarus::played(&play, &formal::texts(&RTL), &stimulus, Some(&dump), folder)?;
     let signals = vcd::read(&dump)?;
-    let signals = signals
-        .iter()
-        .filter(|signal| !signal.path.ends_with("clk_i"));
+    // The clock is a part of its own, and what silences a tool's warning is no circuit.
+    let counted = |path: &str| !["clk_i", "unused"].iter().any(|end| path.ends_with(end));
+    let signals = signals.iter().filter(|signal| counted(&signal.path));
     let toggles = signals.flat_map(|signal| &signal.bits);
     let toggles: u64 = toggles.map(|bit| bit.rises + bit.falls).sum();
     Ok(toggles as f64 / BARRIERS as f64)
