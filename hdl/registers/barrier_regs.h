@@ -3,7 +3,7 @@
 #define BARRIER_REGS_H
 
 #define BARRIER_IDENTITY 0x52414254u
-#define BARRIER_VERSION  0x00010000u
+#define BARRIER_VERSION  0x00010100u
 
 /* The whole block. */
 #define BARRIER_GLOBAL_BASE                      0x0u
@@ -16,6 +16,8 @@
 #define BARRIER_GLOBAL_VERSION_PATCH_MASK        0x000000FFu
 #define BARRIER_GLOBAL_VERSION_PATCH_SHIFT       0
 #define BARRIER_GLOBAL_CAPS                      0x08u
+#define BARRIER_GLOBAL_CAPS_PULSE_MASK           0x00000040u
+#define BARRIER_GLOBAL_CAPS_PULSE_SHIFT          6
 #define BARRIER_GLOBAL_CAPS_STAMPS_MASK          0x00000008u
 #define BARRIER_GLOBAL_CAPS_STAMPS_SHIFT         3
 #define BARRIER_GLOBAL_CAPS_SYNC_MASK            0x00000003u
@@ -61,6 +63,14 @@
 #define BARRIER_GLOBAL_INTR_TEST_RELEASE_SHIFT   0
 #define BARRIER_GLOBAL_TIME_LO                   0x30u
 #define BARRIER_GLOBAL_TIME_HI                   0x34u
+#define BARRIER_GLOBAL_PULSE                     0x38u
+#define BARRIER_GLOBAL_PULSE_GROUPS_MASK         0xFF000000u
+#define BARRIER_GLOBAL_PULSE_GROUPS_SHIFT        24
+#define BARRIER_GLOBAL_PULSE_INVERT_MASK         0x00010000u
+#define BARRIER_GLOBAL_PULSE_INVERT_SHIFT        16
+#define BARRIER_GLOBAL_PULSE_WIDTH_MASK          0x0000FFFFu
+#define BARRIER_GLOBAL_PULSE_WIDTH_SHIFT         0
+#define BARRIER_GLOBAL_START                     0x3Cu
 
 /* One group: a barrier among its members. */
 #define BARRIER_GROUP_BASE                   0x100u

@@ -1,9 +1,9 @@
-//! Claims about cascaded boards, and mutants that must be refuted; decided by [`formal`](crate::formal).
+//! Claims about cascaded boards and about a board's start pulse, and mutants that must be refuted; decided by [`formal`](crate::formal).
 //!
 //! The claims hold by contract for any number of boards and levels;
 //! small sizes are proved with all boards as RTL.
 
-use crate::formal::{Claim, Mutant};
+use crate::formal::{Claim, Design, Mutant};
 use crate::source::{Source, source};
 use crate::toggle_claims::PROTOCOL;
 
@@ -11,6 +11,47 @@ use crate::toggle_claims::PROTOCOL;
 pub const BELOW: Source = source!("toggle/formal/board_below.v");
 /// Boards below a root, all as RTL.
 pub const WHOLE: Source = source!("toggle/formal/boards_whole.v");
+
+/// The start pulse of a board for any level: its width, and the inverse on the other pin.
+pub const START: Claim = Claim::Asserts {
+    module: source!("boards/formal/level_pulse_contract.v"),
+    parameters: &[],
+};
+
+/// The modules of a board's start pulse.
+pub fn start_design() -> Design {
+    let sources = [
+        source!("boards/level_pulse.v"),
+        source!("shared/rtl/start_pulse.v"),
+    ];
+    Design {
+        top: "level_pulse",
+        verilog: crate::formal::texts(&sources),
+        vhdl: Vec::new(),
+    }
+}
+
+/// Mutants of [`start_design`], each of which must violate [`START`].
+pub const START_MUTANTS: &[Mutant] = &[
+    Mutant {
+        fault: "only a rise of the level starts a pulse",
+        file: "level_pulse.v",
+        from: "level_i ^ level_q;",
+        to: "level_i & ~level_q;",
+    },
+    Mutant {
+        fault: "the other pin has the same polarity",
+        file: "level_pulse.v",
+        from: ".invert_i  (1'b1)",
+        to: ".invert_i  (1'b0)",
+    },
+    Mutant {
+        fault: "a pulse is one cycle too short",
+        file: "start_pulse.v",
+        from: "width_i & {16{release_i}};",
+        to: "(width_i & {16{release_i}}) >> 1;",
+    },
+];
 
 const BELOW_AT_4: Claim = Claim::Asserts {
     module: BELOW,

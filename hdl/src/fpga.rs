@@ -178,6 +178,44 @@ pub const TANG_NANO_9K: Target = Target {
     loader: "openFPGALoader -b tangnano9k",
 };
 
+/// Version 1 with a start pulse for instruments on the breakout board, 58 nodes.
+pub const ICE40_HX8K_START: Target = Target {
+    name: "ice40-hx8k-start-58",
+    top: "ice40_start_top",
+    sources: &[
+        source!("boards/ice40-hx8k-ct256/ice40_start_top.v"),
+        INPUTS,
+        CLOCK,
+        LEVEL_PULSE,
+        START_PULSE,
+        RTL[0],
+        RTL[1],
+        RTL[2],
+        RTL[3],
+    ],
+    pins: Some(source!("boards/ice40-hx8k-ct256/ice40_start_top.pcf")),
+    wires: 58,
+    ..ICE40_HX8K
+};
+
+/// The same on the ULX3S, 53 nodes.
+pub const ULX3S_START: Target = Target {
+    name: "ulx3s-85f-start-53",
+    top: "ulx3s_start_top",
+    sources: &[
+        source!("boards/ulx3s/ulx3s_start_top.v"),
+        LEVEL_PULSE,
+        START_PULSE,
+        RTL[0],
+        RTL[1],
+        RTL[2],
+        RTL[3],
+    ],
+    pins: Some(source!("boards/ulx3s/ulx3s_start_top.lpf")),
+    wires: 53,
+    ..ULX3S
+};
+
 /// Version 1 with the eureka line on the breakout board, 19 nodes.
 pub const ICE40_HX8K_EUREKA: Target = Target {
     name: "ice40-hx8k-eureka-19",
@@ -233,6 +271,10 @@ pub const CHANNELS_22: Target = Target {
 /// The lines of version 2 from one node: five arrivals, select, clock and data.
 const LINES: u32 = 8;
 
+const LEVEL_PULSE: Source = source!("boards/level_pulse.v");
+
+const START_PULSE: Source = source!("shared/rtl/start_pulse.v");
+
 const INPUTS: Source = source!("boards/ice40-hx8k-ct256/ice40_inputs.v");
 
 const CLOCK: Source = source!("boards/ice40-hx8k-ct256/ice40_clock.v");
@@ -248,6 +290,8 @@ pub const TARGETS: &[Target] = &[
     KIT,
     KIT_8,
     ICEBREAKER,
+    ICE40_HX8K_START,
+    ULX3S_START,
     ICE40_HX8K_EUREKA,
     ICE40_HX8K_CHANNELS,
     CHANNELS_22,

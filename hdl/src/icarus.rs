@@ -76,7 +76,23 @@ pub fn simulate(
 ) -> Result<String, ToolError> {
     let texts = design.verilog.iter();
     let rtl: Vec<_> = texts.map(|(name, text)| (*name, text.as_str())).collect();
-    compile(bench, &rtl, parameters, folder)?;
+    compile(bench, &rtl, parameters, STRICT, folder)?;
+    Tool::VVP.run("simulation", ["-n", "tb.vvp"], folder, LIMIT)
+}
+
+/// As [`simulate`], with a PicoRV32, which is not ours and reads all words of an array in an `@*`.
+pub fn simulate_with_cores(
+    bench: &Source,
+    design: &Design,
+    core: &str,
+    parameters: &[(&str, usize)],
+    folder: &Path,
+) -> Result<String, ToolError> {
+    let texts = design.verilog.iter();
+    let texts = texts.map(|(name, text)| (*name, text.as_str()));
+    let rtl: Vec<_> = texts.chain([(Tool::PICORV32.program, core)]).collect();
+    let options = format!("{STRICT} -Wno-sensitivity-entire-array");
+    compile(bench, &rtl, parameters, &options, folder)?;
     Tool::VVP.run("simulation", ["-n", "tb.vvp"], folder, LIMIT)
 }
 
@@ -92,7 +108,7 @@ pub fn played(
     let texts = rtl.iter().map(|(name, text)| (*name, text.as_str()));
     let rtl: Vec<_> = texts.chain([("play.v", wrapper.as_str())]).collect();
     tool::write(&folder.join("stimulus"), stimulus)?;
-    compile(&play::BENCH, &rtl, &play.bench_parameters(), folder)?;
+    compile(&play::BENCH, &rtl, &play.bench_parameters(), STRICT, folder)?;
     let files = ["-n", "tb.vvp", "+stimulus=stimulus", "+trace=trace"].map(str::to_owned);
     let dump = dump.map(|path| format!("+vcd={}", path.display()));
     Tool::VVP.run("simulation", files.into_iter().chain(dump), folder, LIMIT)?;
@@ -107,17 +123,20 @@ fn run(
     folder: &Path,
 ) -> Result<String, ToolError> {
     tool::write(&folder.join("stimulus"), stimulus)?;
-    compile(bench, rtl, parameters, folder)?;
+    compile(bench, rtl, parameters, STRICT, folder)?;
     let play = ["-n", "tb.vvp", "+stimulus=stimulus", "+trace=trace"];
     Tool::VVP.run("simulation", play, folder, LIMIT)?;
     tool::read(&folder.join("trace"))
 }
 
-/// A compiler warning is an error, because the sources must suit old tools, which are stricter.
+/// All warnings; a compiler's warning is an error: the sources must suit old tools, which are stricter.
+const STRICT: &str = "-g2001 -Wall -Wno-timescale";
+
 fn compile(
     bench: &Source,
     rtl: &[(&str, &str)],
     parameters: &[(&str, usize)],
+    options: &str,
     folder: &Path,
 ) -> Result<(), ToolError> {
     let bench_file = (bench.name(), bench.text);
@@ -126,8 +145,8 @@ fn compile(
         tool::write(&folder.join(name), text)?;
     }
     let top = bench.name().trim_end_matches(".v");
-    let options = "-g2001 -Wall -Wno-timescale -o tb.vvp -s";
-    let arguments = options.split(' ').chain([top]).map(str::to_owned);
+    let options = options.split(' ').chain(["-o", "tb.vvp", "-s", top]);
+    let arguments = options.map(str::to_owned);
     let parameters = parameters
         .iter()
         .map(|(name, value)| format!("-P{top}.{name}={value}"));

@@ -19,6 +19,7 @@
 pub mod board_claims;
 pub mod cache;
 pub mod channel_claims;
+pub mod cores;
 pub mod cosim;
 pub mod coverage;
 pub mod elaboration;
@@ -30,6 +31,7 @@ pub mod masters;
 pub mod metastability;
 pub mod mutation;
 pub mod play;
+pub mod power;
 pub mod random;
 pub mod register_claims;
 pub mod register_device;

@@ -34,11 +34,24 @@ pub struct Seen {
     pub least: u64,
     /// Maximum number of cycles from the last arrival at the block until a master sees the release.
     pub most: u64,
+    /// Pulses of the line `start_o`.
+    pub pulses: u64,
+    /// Minimum and maximum number of cycles from the last arrival at the block to the first cycle of a pulse.
+    pub pulse_begins: (u64, u64),
+    /// Minimum and maximum width of a pulse in cycles; [`PULSE_WIDTH`] is programmed.
+    pub pulse_width: (u64, u64),
 }
+
+/// The width of the pulses, in cycles.
+pub const PULSE_WIDTH: u64 = 2;
 
 /// Plays the bench with a design of `barrier_wishbone`, original or mutated.
 pub fn play(design: &Design, masters: usize, way: Way, folder: &Path) -> Result<Seen, ToolError> {
-    let parameters = [("N", masters), ("WAY", way as usize)];
+    let parameters = [
+        ("N", masters),
+        ("WAY", way as usize),
+        ("WIDTH", PULSE_WIDTH as usize),
+    ];
     let said = icarus::simulate(&BENCH, design, &parameters, folder)?;
     read(&said).ok_or(ToolError::Failed {
         tool: Tool::VVP,
@@ -47,14 +60,18 @@ pub fn play(design: &Design, masters: usize, way: Way, folder: &Path) -> Result<
     })
 }
 
-/// Parses `way 1: 4 masters, 500 barriers, 0 early, 0 errors, 2 to 2 cycles`.
+/// Parses `way 1: 4 masters, 500 barriers, 0 early, 0 errors, 2 to 2 cycles, 500 pulses, 2 to 2 cycles, 2 to 2 wide`.
 fn read(said: &str) -> Option<Seen> {
     let line = said.lines().find(|line| line.contains("masters,"))?;
     let numbers: Vec<u64> = line
         .split(|c: char| !c.is_ascii_digit())
         .filter_map(|word| word.parse().ok())
         .collect();
-    let &[_, _, barriers, early, errors, least, most] = numbers.as_slice() else {
+    let (about, pulse) = numbers.split_at_checked(7)?;
+    let &[_, _, barriers, early, errors, least, most] = about else {
+        return None;
+    };
+    let &[pulses, soonest, latest, narrowest, widest] = pulse else {
         return None;
     };
     Some(Seen {
@@ -63,5 +80,8 @@ fn read(said: &str) -> Option<Seen> {
         errors,
         least,
         most,
+        pulses,
+        pulse_begins: (soonest, latest),
+        pulse_width: (narrowest, widest),
     })
 }

@@ -117,6 +117,12 @@ const AT_2: Claim = Claim::Asserts {
     parameters: &[("N", 2), ("G", 2)],
 };
 
+/// A pulse needs more steps than another event, and one node shows it.
+const AT_1: Claim = Claim::Asserts {
+    module: CONTRACT,
+    parameters: &[("N", 1), ("G", 1)],
+};
+
 const VHDL_AT_2: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 2), ("G", 1)],
 };
@@ -217,6 +223,16 @@ pub const MUTANTS: &[(Mutant, Claim)] = mutants! {
         "            enable_q      <= 1'b0;\n" => "";
     AT_2 "barrier_regs.v" "an event that is not enabled wakes":
         "|(node_intr_q[16*n +: 16] & node_enable_q[16*n +: 16]);" => "|node_intr_q[16*n +: 16];";
+    AT_1 "start_pulse.v" "a pulse is one cycle too long":
+        "left != 16'd0) ^ invert_i" => "left_q != 16'd0 || left != 16'd0) ^ invert_i";
+    AT_1 "start_pulse.v" "a release during a pulse begins another":
+        "        if (idle)\n" => "        if (idle || release_i)\n";
+    AT_1 "start_pulse.v" "the line is active low only in a reset":
+        "^ invert_i);" => ");";
+    AT_1 "barrier_regs.v" "every group starts":
+        "(releases & pulse_q[17 +: G])" => "releases";
+    AT_1 "barrier_regs.v" "the stamp is of the last release, also without a pulse":
+        "else if (begins)" => "else if (|releases)";
     AT_2 "barrier_regs.v" "DONE is of the register without the wire":
         "line[k*N+i] == level[k];" => "arrive_q[k*N+i] == level[k];";
     VHDL_AT_2 "barrier_regs.vhd" "in VHDL an event of a node in the cycle of its clear is lost":

@@ -104,18 +104,20 @@ pub const CHANNEL_VHDL: [Source; 8] = [
 pub const REGISTER_TOP: &str = "barrier_regs";
 
 /// The register block without a bus, the top module first. The last file is only for its contract.
-pub const REGISTER_RTL: [Source; 4] = [
+pub const REGISTER_RTL: [Source; 5] = [
     source!("registers/rtl/barrier_regs.v"),
     source!("shared/rtl/synchroniser.v"),
     source!("channels/rtl/channel_machine.v"),
+    source!("shared/rtl/start_pulse.v"),
     source!("toggle/rtl/toggle_machine.v"),
 ];
 
 /// The register block in VHDL-93, in analysis order.
-pub const REGISTER_VHDL: [Source; 4] = [
+pub const REGISTER_VHDL: [Source; 5] = [
     VHDL[0],
     VHDL[1],
     source!("channels/rtl/channel_machine.vhd"),
+    source!("shared/rtl/start_pulse.vhd"),
     source!("registers/rtl/barrier_regs.vhd"),
 ];
 
@@ -128,6 +130,7 @@ macro_rules! bus {
             REGISTER_RTL[0],
             REGISTER_RTL[1],
             REGISTER_RTL[2],
+            REGISTER_RTL[3],
         ]
     };
 }
@@ -140,6 +143,7 @@ macro_rules! vhdl_bus {
             REGISTER_VHDL[1],
             REGISTER_VHDL[2],
             REGISTER_VHDL[3],
+            REGISTER_VHDL[4],
             source!($front),
             source!($top),
         ]
@@ -147,29 +151,29 @@ macro_rules! vhdl_bus {
 }
 
 /// The register block behind AXI4-Lite.
-pub const AXI4LITE_RTL: [Source; 5] = bus!(
+pub const AXI4LITE_RTL: [Source; 6] = bus!(
     "registers/rtl/barrier_axi4lite.v",
     "registers/rtl/axi4lite_front.v"
 );
-/// The register block behind AXI4-Lite in VHDL-93.
-pub const AXI4LITE_VHDL: [Source; 6] = vhdl_bus!(
+/// The same in VHDL-93.
+pub const AXI4LITE_VHDL: [Source; 7] = vhdl_bus!(
     "registers/rtl/barrier_axi4lite.vhd",
     "registers/rtl/axi4lite_front.vhd"
 );
 /// The register block behind Wishbone.
-pub const WISHBONE_RTL: [Source; 5] = bus!(
+pub const WISHBONE_RTL: [Source; 6] = bus!(
     "registers/rtl/barrier_wishbone.v",
     "registers/rtl/wishbone_front.v"
 );
-/// The register block behind Wishbone in VHDL-93.
-pub const WISHBONE_VHDL: [Source; 6] = vhdl_bus!(
+/// The same in VHDL-93.
+pub const WISHBONE_VHDL: [Source; 7] = vhdl_bus!(
     "registers/rtl/barrier_wishbone.vhd",
     "registers/rtl/wishbone_front.vhd"
 );
 /// The register block behind APB.
-pub const APB_RTL: [Source; 5] = bus!("registers/rtl/barrier_apb.v", "registers/rtl/apb_front.v");
-/// The register block behind APB in VHDL-93.
-pub const APB_VHDL: [Source; 6] = vhdl_bus!(
+pub const APB_RTL: [Source; 6] = bus!("registers/rtl/barrier_apb.v", "registers/rtl/apb_front.v");
+/// The same in VHDL-93.
+pub const APB_VHDL: [Source; 7] = vhdl_bus!(
     "registers/rtl/barrier_apb.vhd",
     "registers/rtl/apb_front.vhd"
 );

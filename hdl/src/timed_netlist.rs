@@ -119,6 +119,61 @@ pub fn played(
     period: usize,
     folder: &Path,
 ) -> Result<String, ToolError> {
+    lay_out(play, sources, target, None, folder)?;
+    let wrapper = wrapper(play).verilog(true);
+    simulated(play, &wrapper, stimulus, period, folder)
+}
+
+/// The same with a board's whole top level on its pins: pads, PLL and clock network.
+///
+/// The PLL is a wire, so the clock of the simulation, at the board's pin, is that of the PLL's output.
+pub fn board_played(
+    play: &Play,
+    target: &Target,
+    stimulus: &str,
+    period: usize,
+    folder: &Path,
+) -> Result<String, ToolError> {
+    lay_out(play, target.sources, target, target.pins.as_ref(), folder)?;
+    let wrapper = wrapper(play).verilog(true);
+    let wrapper = wrapper.replace(".clk_i(clk_i)", ".clk12_i(clk_i)") + PLL;
+    simulated(play, &wrapper, stimulus, period, folder)
+}
+
+/// The PLL of the netlist, whose output is the net of the reference clock by [`with_pll`].
+const PLL: &str = "module ICESTORM_PLL #(parameter DELAY_ADJMODE_FB = 0, DELAY_ADJMODE_REL = 0, DIVF = 0, DIVQ = 0, DIVR = 0,\n    \
+     FDA_FEEDBACK = 0, FDA_RELATIVE = 0, FEEDBACK_PATH = 0, FILTER_RANGE = 0, PLLOUT_SELECT_A = 0, PLLOUT_SELECT_B = 0,\n    \
+     PLLTYPE = 0, SHIFTREG_DIVMODE = 0, TEST_MODE = 0) (input BYPASS, REFERENCECLK, RESETB);\nendmodule\n";
+
+/// Joins the PLL's reference clock and the clock network: nextpnr's netlist has no connection between the PLL and its global buffer.
+///
+/// A PLL of the kind `PAD` has its reference at the pin itself.
+fn with_pll(netlist: &str) -> String {
+    let reference = netlist.split_once(".REFERENCECLK(").map(|(_, rest)| rest);
+    let reference = reference.and_then(|rest| rest.split_once(')'));
+    let reference = reference.map_or("clk12_i", |(net, _)| net);
+    netlist.replace(
+        ".GLOBAL_BUFFER_OUTPUT(clk)",
+        &format!(".GLOBAL_BUFFER_OUTPUT(clk),\n    .USER_SIGNAL_TO_GLOBAL_BUFFER({reference})"),
+    )
+}
+
+/// The netlist has no parameters, and its top is called `top`.
+fn wrapper(play: &Play) -> Play {
+    Play {
+        top: "top",
+        ..play.clone()
+    }
+}
+
+/// Synthesises, places and routes, and writes the netlist with its delays as `timed.v`.
+fn lay_out(
+    play: &Play,
+    sources: &[Source],
+    target: &Target,
+    pins: Option<&Source>,
+    folder: &Path,
+) -> Result<(), ToolError> {
     let design = Design {
         top: play.top,
         verilog: texts(sources),
@@ -135,21 +190,29 @@ pub fn played(
     Tool::YOSYS.run("synthesis", ["-q", "-s", "synth.ys"], folder, LIMIT)?;
     let device = format!("--{}", target.device);
     let files = "--json top.json --sdf top.sdf --write placed.json --asc top.asc --package";
-    let arguments = [device.as_str()]
-        .into_iter()
-        .chain(files.split(' '))
-        .chain([target.package]);
+    let mut arguments = vec![device.as_str()];
+    arguments.extend(files.split(' ').chain([target.package]));
+    if let Some(pins) = pins {
+        tool::write(&folder.join(pins.name()), pins.text)?;
+        arguments.extend(["--pcf", pins.name()]);
+    }
     Tool::NEXTPNR.run("place and route", arguments, folder, LIMIT)?;
     let netlist = "read_json placed.json; write_verilog -noattr -norename placed.v";
     Tool::YOSYS.run("the netlist", ["-q", "-p", netlist], folder, LIMIT)?;
     let delays = delays(&tool::read(&folder.join("top.sdf"))?);
-    let netlist = delayed(&tool::read(&folder.join("placed.v"))?, &delays);
-    tool::write(&folder.join("timed.v"), &netlist)?;
-    let wrapper = Play {
-        top: "top",
-        ..play.clone()
-    };
-    tool::write(&folder.join("play.v"), &wrapper.verilog(true))?;
+    let netlist = with_pll(&tool::read(&folder.join("placed.v"))?);
+    tool::write(&folder.join("timed.v"), &delayed(&netlist, &delays))
+}
+
+/// Plays the stimulus to `timed.v` in this wrapper.
+fn simulated(
+    play: &Play,
+    wrapper: &str,
+    stimulus: &str,
+    period: usize,
+    folder: &Path,
+) -> Result<String, ToolError> {
+    tool::write(&folder.join("play.v"), wrapper)?;
     tool::write(&folder.join(play::BENCH.name()), play::BENCH.text)?;
     tool::write(&folder.join("stimulus"), stimulus)?;
     let parameters = play

@@ -54,6 +54,30 @@ macro_rules! tools {
     };
 }
 
+impl Tool {
+    /// The compiler of the cores' program, which is kept as machine words; only the test that compares them needs it.
+    pub const RISCV_GCC: Tool = Tool {
+        program: "riscv64-unknown-elf-gcc",
+        package: "gcc-riscv64-unknown-elf",
+        archive: Archive::Debian,
+        purpose: "C for the cores on one chip.",
+    };
+    /// Writes a program as machine words.
+    pub const RISCV_OBJCOPY: Tool = Tool {
+        program: "riscv64-unknown-elf-objcopy",
+        package: "binutils-riscv64-unknown-elf",
+        archive: Archive::Debian,
+        purpose: "The words of a program for the cores on one chip.",
+    };
+    /// The source of a core: a file and no program.
+    pub const PICORV32: Tool = Tool {
+        program: "picorv32.v",
+        package: "pythondata-cpu-picorv32",
+        archive: Archive::Python,
+        purpose: "A core for the test of several on one chip.",
+    };
+}
+
 tools! {
     IVERILOG = "iverilog" in Debian "iverilog", "Icarus Verilog, the compiler.";
     VVP = "vvp" in Debian "iverilog", "Icarus Verilog, the simulator.";

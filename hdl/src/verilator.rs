@@ -283,8 +283,8 @@ impl Verilated {
     ) -> Result<Verilated, ToolError> {
         Self::of(
             REGISTER_TOP,
-            // The register block without the file that only the contract needs.
-            &REGISTER_RTL[..3],
+            // Without the file that only the contract needs.
+            &REGISTER_RTL[..4],
             parameters,
             REGISTER_HARNESS,
             &[OWN_HEADER],

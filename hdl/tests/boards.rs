@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::{each, or_skip};
+use common::{cache, each, or_skip};
+use hdl::board_claims;
+use hdl::formal::{self, Verdict};
 use hdl::fpga::{self, Target};
 use std::collections::BTreeSet;
 
@@ -20,6 +22,27 @@ fn a_board_of_each_family_gets_a_bitstream_that_meets_its_clock() {
         .filter(|board| families.insert(format!("{:?}", board.family)))
         .collect();
     meet_their_clocks(&one_of_each);
+}
+
+#[test]
+fn a_boards_start_pulse_has_its_width_for_any_level() {
+    let verdict = formal::decide(
+        &board_claims::start_design(),
+        &board_claims::START,
+        &cache(),
+    );
+    let Some(verdict) = or_skip("the boards' start pulse", verdict) else {
+        return;
+    };
+    assert!(matches!(verdict, Verdict::Proved { .. }), "{verdict:?}");
+    for mutant in board_claims::START_MUTANTS {
+        let design = board_claims::start_design().mutated(*mutant);
+        let design = design.expect("one place");
+        let verdict = formal::decide(&design, &board_claims::START, &cache());
+        if let Some(verdict) = or_skip(mutant.fault, verdict) {
+            assert_eq!(verdict, Verdict::Refuted, "{}", mutant.fault);
+        }
+    }
 }
 
 #[test]

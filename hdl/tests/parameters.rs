@@ -32,7 +32,7 @@ fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
         let parameters = vec![("N", 4), ("C", channels), ("LEASE_BITS", lease_bits)];
         cases.push((channel_claims::design(), parameters));
     }
-    for (nodes, groups, stages, stride, stamps) in
+    for (nodes, groups, stages, stride, options) in
         [(1, 1, 0, 6, 0), (33, 1, 3, 9, 1), (64, 8, 0, 12, 0)]
     {
         let parameters = vec![
@@ -40,7 +40,8 @@ fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
             ("G", groups),
             ("SYNC", stages),
             ("STRIDE", stride),
-            ("STAMPS", stamps),
+            ("STAMPS", options),
+            ("PULSE", options),
         ];
         cases.push((register_claims::design(), parameters));
     }
@@ -77,6 +78,7 @@ fn an_illegal_parameter_is_refused_by_every_tool_in_both_languages() {
         ),
         (&registers, "STRIDE", 5, "STRIDE_must_be_6_to_12"),
         (&registers, "STAMPS", 2, "STAMPS_must_be_0_or_1"),
+        (&registers, "PULSE", 2, "PULSE_must_be_0_or_1"),
         (&axi4lite, "ADDRESS", 12, "ADDRESS_must_be_13_to_19"),
         (&wishbone, "ADDRESS", 20, "ADDRESS_must_be_13_to_19"),
         (&apb, "ADDRESS", 20, "ADDRESS_must_be_13_to_19"),

@@ -3,6 +3,8 @@
 mod common;
 
 use barrier_driver::ports::{self, BoxedIn, BoxedOut, BoxedWires, PortError, WireError};
+use barrier_driver::registers::map::node;
+use barrier_driver::registers::{RegisterBlock, StartPulse};
 use barrier_driver::suite::{self, Rig};
 use common::{cache, each, or_skip};
 use hdl::formal::Mutant;
@@ -10,7 +12,7 @@ use hdl::masters::{self, Way};
 use hdl::register_claims::BUSES;
 use hdl::register_device::Playing;
 
-/// The masters pass barriers in every way, and no bus access returns an error.
+/// The masters pass barriers in every way, no bus access returns an error, and each release starts an instrument.
 #[test]
 fn masters_on_one_bus_pass_barriers_and_a_sleeper_wakes_two_cycles_after_the_last_arrival() {
     let wishbone = BUSES[1].design();
@@ -28,6 +30,9 @@ fn masters_on_one_bus_pass_barriers_and_a_sleeper_wakes_two_cycles_after_the_las
         };
         println!("{masters} masters, {way:?}: {seen:?}");
         assert_eq!((seen.barriers, seen.early, seen.errors), (500, 0, 0));
+        let width = masters::PULSE_WIDTH;
+        assert_eq!((seen.pulses, seen.pulse_width), (500, (width, width)));
+        assert_eq!(seen.pulse_begins, (2, 2));
         match way {
             Way::Poll => assert_eq!(seen.least, 4),
             Way::Wake | Way::Pulse => assert_eq!((seen.least, seen.most), (2, 2)),
@@ -102,6 +107,34 @@ fn the_driver_keeps_its_claims_on_the_verilated_registers() {
     suite::a_panic_withdraws_an_arrival::<Device>();
     suite::a_wait_has_a_limit_and_can_be_resumed::<Device>();
     suite::good_wires_pass_the_self_test::<Device>();
+}
+
+#[test]
+fn the_driver_programs_the_start_pulse_and_reads_the_time_of_its_release() {
+    let Some(device) = device() else {
+        return;
+    };
+    let opened = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(device.file());
+    let file = opened.expect("the device's file");
+    let block = RegisterBlock::map(&file, 0, "the block").expect("a block");
+    let wanted = StartPulse {
+        groups: 1,
+        cycles: 1000,
+        is_inverted: true,
+    };
+    block.set_start_pulse(wanted);
+    assert_eq!(block.start_time(), 0, "no release yet");
+    // A barrier of one node releases as soon as that node enters.
+    let _claimed = open(&device, "node=3,members=3").expect("an idle node");
+    block.write(block.node(3, node::ARRIVE), 1);
+    while block.start_time() == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(device.releases(), 1);
+    assert_eq!(block.start_pulse(), Some(wanted));
 }
 
 #[test]

@@ -50,11 +50,42 @@ impl fmt::Display for FpgaError {
 
 impl std::error::Error for FpgaError {}
 
+/// The arguments of `fpga`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Print an estimate of the iCEBreaker's power instead of building bitstreams
+    #[arg(long)]
+    power: bool,
+}
+
+/// Prints the estimate of [`hdl::power`] for version 1 on the iCEBreaker, by barriers in a second.
+fn power() -> Result<(), FpgaError> {
+    let target = &fpga::ICEBREAKER;
+    let folder = workspace::target().join("fpga/power");
+    fs::create_dir_all(&folder).map_err(FpgaError::Folder)?;
+    let report = fpga::build(target, &folder).map_err(FpgaError::Tool)?;
+    let toggles = hdl::power::toggles(target.wires as usize, &folder);
+    let toggles = toggles.map_err(FpgaError::Tool)?;
+    println!(
+        "{}: {} flip-flops, {toggles:.0} toggles in a barrier\n\n\
+         | barriers a second | halted core | PLL | clock | signals | output | together |\n|---|---|---|---|---|---|---|",
+        target.name, report.flip_flops
+    );
+    print!(
+        "{}",
+        hdl::power::table(target.clock_mhz * 1e6, report.flip_flops, toggles)
+    );
+    Ok(())
+}
+
 /// Builds every target and prints one table.
 ///
-/// The tools for ECP5 and Gowin are Python packages. If they are not on the search path,
-/// this function creates a Python environment and runs this program again with its programs.
-pub fn run() -> Result<(), FpgaError> {
+/// The tools for ECP5 and Gowin are in a Python environment. If they are not on the search path, this function makes the environment
+/// and runs this program again with it.
+pub fn run(options: &Options) -> Result<(), FpgaError> {
+    if options.power {
+        return power();
+    }
     let there = Tool::NEXTPNR_ECP5.is_there() && Tool::NEXTPNR_GOWIN.is_there();
     if !there && std::env::var_os(AGAIN).is_none() {
         venv::NEXTPNR.ensure(&[]).map_err(FpgaError::Venv)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use barrier_kit::board::Routes;
 use barrier_kit::copper::Board;
 use barrier_kit::tables::Design;
-use barrier_kit::{TRACKS, check, electrical, fabrication, files, route};
+use barrier_kit::{TRACKS, check, electrical, fabrication, files, files_of_long_cables, route};
 
 use crate::workspace;
 
@@ -23,6 +23,19 @@ pub fn run(options: &Options) -> Result<(), String> {
     let folder = workspace::root().join("hdl/boards/kit");
     let design = Design::kit()?;
     refuse("the schematic", &electrical::violations(&design))?;
+    let long = Design::long_cables()?;
+    for (design, name) in long
+        .iter()
+        .zip(["the board at the iCEstick", "the board at a PC"])
+    {
+        refuse(name, &electrical::violations(design))?;
+    }
+    for (name, text) in files_of_long_cables(&long)? {
+        write(
+            &workspace::root().join("hdl/boards/kit-long").join(name),
+            &text,
+        )?;
+    }
     let tracks = folder.join(TRACKS);
     if options.route {
         write(&tracks, &route::route(&design)?.table())?;

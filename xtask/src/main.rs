@@ -63,7 +63,7 @@ enum Task {
         dev: bool,
     },
     /// Build the bitstreams of the barrier and show what they need
-    Fpga,
+    Fpga(fpga::Options),
     /// Write the files of the desk kit, for KiCad and for a board house
     Kit(kit::Options),
     /// Build the programs of the barrier's nodes for microcontrollers
@@ -103,7 +103,7 @@ fn main() -> ExitCode {
             package::hwbarr_wheel::run(out.as_deref(), dev).map_err(|e| e.to_string())
         }
         Task::Firmware => firmware::run().map_err(|e| e.to_string()),
-        Task::Fpga => fpga::run().map_err(|e| e.to_string()),
+        Task::Fpga(options) => fpga::run(&options).map_err(|e| e.to_string()),
         Task::Kit(options) => kit::run(&options),
         Task::NightlyQemu => guests::run().map_err(|e| e.to_string()),
         Task::Bench(options) => bench::run(&options).map_err(|e| e.to_string()),

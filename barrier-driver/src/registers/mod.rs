@@ -35,6 +35,17 @@ pub struct RegisterBlock {
     sizes: Sizes,
 }
 
+/// The line `start_o` of a block: a pulse at a release, for instruments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StartPulse {
+    /// The groups whose releases start a pulse, a bit for each.
+    pub groups: u8,
+    /// Cycles of a pulse, 0 for no pulse.
+    pub cycles: u16,
+    /// True if the line is low in a pulse and high otherwise.
+    pub is_inverted: bool,
+}
+
 /// The parameters of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
@@ -209,6 +220,37 @@ impl RegisterBlock {
     /// Returns the members that have entered the barrier in progress.
     pub fn arrived(&self, number: u32) -> u64 {
         self.wide(Self::group(number, group::ARRIVED0))
+    }
+
+    /// Returns the frequency of the block's clock in Hz, or 0 if the block does not know it.
+    pub fn clock_hz(&self) -> u32 {
+        self.read(global::BASE + global::CLOCK_HZ)
+    }
+
+    /// Returns the settings of the start pulse; `None` if the block has no such line.
+    pub fn start_pulse(&self) -> Option<StartPulse> {
+        let capabilities = self.read(global::BASE + global::CAPS);
+        (global::caps::PULSE.of(capabilities) == 1).then(|| {
+            let word = self.read(global::BASE + global::PULSE);
+            StartPulse {
+                groups: global::pulse::GROUPS.of(word) as u8,
+                cycles: global::pulse::WIDTH.of(word) as u16,
+                is_inverted: global::pulse::INVERT.of(word) == 1,
+            }
+        })
+    }
+
+    /// Changes the settings of the start pulse; a pulse in progress keeps its width. A block without the line ignores them.
+    pub fn set_start_pulse(&self, pulse: StartPulse) {
+        let word = global::pulse::GROUPS.with(pulse.groups.into())
+            | global::pulse::WIDTH.with(pulse.cycles.into())
+            | global::pulse::INVERT.with(pulse.is_inverted.into());
+        self.write(global::BASE + global::PULSE, word);
+    }
+
+    /// Returns the low 32 bits of the time, in cycles, of the release that began the last pulse.
+    pub fn start_time(&self) -> u32 {
+        self.read(global::BASE + global::START)
     }
 
     fn wide(&self, address: usize) -> u64 {

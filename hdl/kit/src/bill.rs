@@ -16,8 +16,8 @@ pub fn bill(design: &Design) -> Result<String, String> {
         let is_known = design.items.iter().any(|item| item.name == part.item);
         if !part.item.is_empty() && !is_known {
             return Err(format!(
-                "boards/kit/parts.csv: {} is ordered as {:?}, which boards/kit/items.csv does not have",
-                part.reference, part.item
+                "{} is ordered as {:?}, which boards/{} does not have",
+                part.reference, part.item, design.items_table
             ));
         }
     }
@@ -30,8 +30,8 @@ pub fn bill(design: &Design) -> Result<String, String> {
         let quantity = parts.len() + item.more;
         if quantity == 0 {
             return Err(format!(
-                "boards/kit/items.csv: nothing needs {:?}",
-                item.name
+                "boards/{}: nothing needs {:?}",
+                design.items_table, item.name
             ));
         }
         let _ = writeln!(text, "{quantity},{}", row(item, &parts));

@@ -11,6 +11,8 @@ pub enum Footprint {
     Dsub25,
     /// A small-outline package, 3.9 mm wide.
     Soic14,
+    /// The same with sixteen pins.
+    Soic16,
     /// A small-outline package, 7.5 mm wide.
     Soic20w,
     /// A resistor of 2.0 x 1.25 mm.
@@ -55,10 +57,11 @@ pub struct PadOf {
     pub drill: Option<i64>,
 }
 
-/// The footprints with their names.
-const NAMES: [(Footprint, &str); 11] = [
+/// Every footprint with its name.
+const NAMES: [(Footprint, &str); 12] = [
     (Footprint::Dsub25, "DSUB25_Female"),
     (Footprint::Soic14, "SOIC14"),
+    (Footprint::Soic16, "SOIC16"),
     (Footprint::Soic20w, "SOIC20W"),
     (Footprint::Resistor0805, "R_0805"),
     (Footprint::Capacitor0805, "C_0805"),
@@ -92,6 +95,7 @@ impl Footprint {
         match self {
             Self::Dsub25 => dsub25(),
             Self::Soic14 => small_outline(14, 2475, (1950, 600)),
+            Self::Soic16 => small_outline(16, 2475, (1950, 600)),
             Self::Soic20w => small_outline(20, 4650, (2050, 600)),
             Self::Resistor0805 | Self::Capacitor0805 => chip(),
             Self::Header1x10 => header(1, 10),
@@ -123,6 +127,7 @@ impl Footprint {
             // The outline extends to the edge of the board, less its margin.
             Self::Dsub25 => ((-43_230, -1860), (9990, 9900)),
             Self::Soic14 => ((-1300, -4350), (1300, 4350)),
+            Self::Soic16 => ((-1300, -4985), (1300, 4985)),
             Self::Soic20w => ((-3300, -6450), (3300, 6450)),
             Self::Resistor0805 | Self::Capacitor0805 => ((-1850, -1000), (1850, 1000)),
             Self::Header1x10 => ((-1330, -1330), (1330, 24_190)),
@@ -139,7 +144,7 @@ impl Footprint {
     pub fn label(self) -> Point {
         match self {
             Self::Dsub25 => Point::new(-16_620, -3200),
-            Self::Soic14 | Self::Soic20w => Point::new(0, 0),
+            Self::Soic14 | Self::Soic16 | Self::Soic20w => Point::new(0, 0),
             Self::Resistor0805 | Self::Capacitor0805 => Point::new(0, -1900),
             Self::Header1x10 | Self::Header1x3 => Point::new(0, -2300),
             Self::Header2x6 => Point::new(1270, -2300),

@@ -1,11 +1,8 @@
 //! The desk kit: a board of four nodes around an iCEstick, made from tables.
 //!
-//! `boards/kit` has the tables:
-//! `parts.csv`, `connections.csv`, `symbols.csv` with the electrical type of each pin,
-//! `items.csv` with the items to order, and `tracks.csv`, which the router wrote.
-//! `cargo xtask kit` makes everything else:
-//! the schematic, the board and the libraries for KiCad, the bill of materials,
-//! the picture, and the files for a board house.
+//! `boards/kit-long` has the tables of two boards for long cables, of which only schematics and bills are made. `boards/kit` has the tables: `parts.csv`, `connections.csv`, `symbols.csv` with the electrical type of each pin, `items.csv` with what is
+//! ordered, and `tracks.csv`, which the router wrote. Everything else is made from them by `cargo xtask kit`: the schematic, the board and
+//! the libraries for KiCad, the bill of materials, the picture, and the files for a board house.
 //!
 //! * [`tables`], [`footprint`], [`geometry`]: the design.
 //! * [`route`] finds the tracks, [`zone`] fills both sides with ground; [`board`] and [`copper`] hold the outcome.
@@ -40,6 +37,23 @@ use tables::Design;
 
 /// The file of the routes in `boards/kit`.
 pub const TRACKS: &str = "tracks.csv";
+
+/// Returns the files of `boards/kit-long` that are made from the tables, with their names: schematics, symbols and bills of the two boards.
+///
+/// # Errors
+///
+/// Names the table and the row that cannot be used.
+pub fn files_of_long_cables(designs: &[Design; 2]) -> Result<Vec<(String, String)>, String> {
+    let mut files = Vec::new();
+    for (design, name) in designs.iter().zip(["hub", "node"]) {
+        let schematic = schematic::schematic(design);
+        files.push((format!("{name}/{name}.kicad_sch"), schematic));
+        files.push((format!("{name}/kit.kicad_sym"), schematic::library(design)));
+        files.push((format!("{name}/sym-lib-table"), pcb::libraries("sym")));
+        files.push((format!("{name}/bom.csv"), bill::bill(design)?));
+    }
+    Ok(files)
+}
 
 /// Returns the files of `boards/kit` that are made from the tables and the routes, with their names.
 ///

@@ -60,10 +60,10 @@ pub fn schematic(design: &Design) -> String {
         y += height;
     }
     let symbols = symbols(design, "kit:", "    ");
-    let (own, body) = (uuid(0), sheet.text);
+    let (own, body, title) = (uuid(0), sheet.text, design.title);
     format!(
         "(kicad_sch (version 20211123) (generator hwbarr)\n  (uuid {own})\n  (paper \"A3\")\n  \
-         (title_block (title \"A barrier of four nodes on an iCEstick\"))\n  \
+         (title_block (title \"{title}\"))\n  \
          (lib_symbols\n{symbols}  )\n{body}  (sheet_instances (path \"/\" (page \"1\")))\n  (symbol_instances\n{instances}  )\n)\n"
     )
 }
@@ -131,7 +131,7 @@ fn symbol(
         "Capacitor" => "C",
         "Test point" => "TP",
         _ if is_flag => "#FLG",
-        _ if name.starts_with("74") => "U",
+        _ if name.starts_with("74") || name.starts_with("AM26") => "U",
         _ => "J",
     };
     let mut text = format!(

@@ -139,7 +139,10 @@ pub fn strokes(design: &Design) -> Vec<Stroke> {
         for index in 0..4 {
             strokes.push((placed(around[index]), placed(around[(index + 1) % 4])));
         }
-        if matches!(footprint, Footprint::Soic14 | Footprint::Soic20w) {
+        if matches!(
+            footprint,
+            Footprint::Soic14 | Footprint::Soic16 | Footprint::Soic20w
+        ) {
             let notch = Point::new(low.x + 600, low.y);
             strokes.push((placed(notch), placed(Point::new(low.x, low.y + 600))));
         }

@@ -1,25 +1,51 @@
-//! The tables that describe the kit: parts and their positions, nets, symbols, and items to order.
+//! The tables that describe the kit and its option for long cables: parts and where they are, nets, symbols, and what is ordered.
 
 use std::collections::BTreeMap;
 
 use crate::footprint::Footprint;
 use crate::geometry::Point;
 
-/// Includes a table of `boards/kit`.
+/// The tables of a design, each with its path below `boards`.
+struct Tables {
+    title: &'static str,
+    parts: (&'static str, &'static str),
+    connections: (&'static str, &'static str),
+    symbols: (&'static str, &'static str),
+    items: (&'static str, &'static str),
+}
+
+/// Includes a table below `boards`.
 macro_rules! table {
-    ($name:literal) => {
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../boards/kit/",
-            $name
-        ))
+    ($name:expr) => {
+        (
+            $name,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../boards/", $name)),
+        )
     };
 }
 
-const PARTS: &str = table!("parts.csv");
-const CONNECTIONS: &str = table!("connections.csv");
-const SYMBOLS: &str = table!("symbols.csv");
-const ITEMS: &str = table!("items.csv");
+/// Includes the tables whose paths begin so.
+macro_rules! tables {
+    ($title:literal, $begins:literal) => {
+        Tables {
+            title: $title,
+            parts: table!(concat!($begins, "parts.csv")),
+            connections: table!(concat!($begins, "connections.csv")),
+            symbols: table!(concat!($begins, "symbols.csv")),
+            items: table!(concat!($begins, "items.csv")),
+        }
+    };
+}
+
+const KIT: Tables = tables!("A barrier of four nodes on an iCEstick", "kit/");
+const HUB: Tables = tables!(
+    "Long cables: the board at the iCEstick, four nodes over RS-422",
+    "kit-long/hub-"
+);
+const NODE: Tables = tables!(
+    "Long cables: the board at a PC, one node over RS-422",
+    "kit-long/node-"
+);
 
 /// A part of the kit's board or of its schematic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +140,11 @@ pub struct Item {
 /// A design: parts, nets and symbols.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Design {
-    /// The parts of the design, in the order of their table.
+    /// The title of the schematic.
+    pub title: &'static str,
+    /// The path of the table of items, for messages.
+    pub items_table: &'static str,
+    /// The parts, in the order of their table.
     pub parts: Vec<Part>,
     /// The net of each connected pin, by part and pin.
     pub nets: BTreeMap<(String, usize), String>,
@@ -131,13 +161,28 @@ impl Design {
     ///
     /// Names the table and the row that cannot be read.
     pub fn kit() -> Result<Self, String> {
+        Self::read(&KIT)
+    }
+
+    /// Returns the option for long cables: the board at the iCEstick, and the one at each PC.
+    ///
+    /// # Errors
+    ///
+    /// Names the table and the row that cannot be read.
+    pub fn long_cables() -> Result<[Self; 2], String> {
+        Ok([Self::read(&HUB)?, Self::read(&NODE)?])
+    }
+
+    fn read(tables: &Tables) -> Result<Self, String> {
         Ok(Self {
-            parts: rows("parts.csv", PARTS, 9, part)?,
-            nets: rows("connections.csv", CONNECTIONS, 4, connection)?
+            title: tables.title,
+            items_table: tables.items.0,
+            parts: rows(tables.parts, 9, part)?,
+            nets: rows(tables.connections, 4, connection)?
                 .into_iter()
                 .collect(),
-            symbols: symbols()?,
-            items: rows("items.csv", ITEMS, 7, item)?,
+            symbols: symbols(tables.symbols)?,
+            items: rows(tables.items, 7, item)?,
         })
     }
 
@@ -178,8 +223,7 @@ fn cells(row: &str) -> Vec<String> {
 }
 
 fn rows<T>(
-    name: &str,
-    table: &str,
+    (name, table): (&str, &str),
     columns: usize,
     read: impl Fn(&[String]) -> Option<T>,
 ) -> Result<Vec<T>, String> {
@@ -188,7 +232,7 @@ fn rows<T>(
         let cells = cells(row);
         let found = (cells.len() == columns).then(|| read(&cells)).flatten();
         found.ok_or_else(|| {
-            format!("boards/kit/{name}, line {number}: not {columns} readable cells: {row}")
+            format!("boards/{name}, line {number}: not {columns} readable cells: {row}")
         })
     })
     .collect()
@@ -233,7 +277,7 @@ fn item(row: &[String]) -> Option<Item> {
     })
 }
 
-fn symbols() -> Result<BTreeMap<String, BTreeMap<usize, Pin>>, String> {
+fn symbols(table: (&str, &str)) -> Result<BTreeMap<String, BTreeMap<usize, Pin>>, String> {
     let read = |row: &[String]| {
         let (first, last) = row[1].split_once('-').unwrap_or((&row[1], &row[1]));
         let kind = PIN_TYPES.iter().find(|(_, name)| *name == row[3])?.0;
@@ -242,7 +286,7 @@ fn symbols() -> Result<BTreeMap<String, BTreeMap<usize, Pin>>, String> {
         Some((row[0].clone(), numbers, Pin { name, kind }))
     };
     let mut symbols = BTreeMap::<_, BTreeMap<_, _>>::new();
-    for (symbol, numbers, pin) in rows("symbols.csv", SYMBOLS, 4, read)? {
+    for (symbol, numbers, pin) in rows(table, 4, read)? {
         let pins = symbols.entry(symbol).or_default();
         pins.extend(numbers.map(|number| (number, pin.clone())));
     }

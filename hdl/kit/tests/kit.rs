@@ -5,7 +5,9 @@ use barrier_kit::board::{Routes, Side, Track};
 use barrier_kit::copper::Board;
 use barrier_kit::geometry::Point;
 use barrier_kit::tables::{Design, PinType};
-use barrier_kit::{TRACKS, bill, check, currents, electrical, fabrication, files, route};
+use barrier_kit::{
+    TRACKS, bill, check, currents, electrical, fabrication, files, files_of_long_cables, route,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -41,6 +43,75 @@ fn every_file_is_that_of_the_tables() {
             found == wanted,
             "boards/kit/{name} is not that of the tables: cargo xtask kit"
         );
+    }
+}
+
+fn long_cables() -> [Design; 2] {
+    Design::long_cables().expect("readable tables")
+}
+
+#[test]
+fn the_files_for_long_cables_are_those_of_their_tables_and_keep_the_electrical_rules() {
+    let folder = folder().join("../kit-long");
+    for (name, wanted) in files_of_long_cables(&long_cables()).expect("files") {
+        let found = std::fs::read_to_string(folder.join(&name)).unwrap_or_default();
+        assert!(
+            found == wanted,
+            "boards/kit-long/{name} is not that of the tables: cargo xtask kit"
+        );
+    }
+    for mut design in long_cables() {
+        assert_eq!(electrical::violations(&design), Vec::<String>::new());
+        // The two wires of a pair are joined.
+        for (_, net) in design.nets.iter_mut() {
+            *net = net.replace("OUT0N", "OUT0P").replace("OUTN", "OUTP");
+            *net = net.replace("BACK0N", "BACK0P");
+        }
+        let found = electrical::violations(&design);
+        let is_found = found.iter().any(|line| line.contains("drive against"));
+        assert!(is_found, "{found:?}");
+    }
+}
+
+/// A level crosses each pair without an inversion: the driver's output Y is at the receiver's input A.
+#[test]
+fn each_pair_of_a_long_cable_ends_at_the_right_wires() {
+    let [hub, node] = long_cables();
+    let pin = |design: &Design, net: &str, part: &str| {
+        let mut pins = design.nets.iter();
+        let found = pins.find(|((reference, _), own)| reference == part && *own == net);
+        found.map(|((_, pin), _)| *pin).expect(net)
+    };
+    let name = |design: &Design, part: &str, number: usize| {
+        let part = design.parts.iter().find(|p| p.reference == part);
+        let pins = &design.symbols[&part.expect("a part").symbol];
+        pins[&number].name.clone()
+    };
+    for number in 0..4 {
+        let terminals = if number < 2 { "J3" } else { "J4" };
+        let first = number % 2 * 5;
+        for (wire, at) in [("OUT{}P", 1), ("OUT{}N", 2), ("BACK{}P", 3), ("BACK{}N", 4)] {
+            let at_hub = wire.replace("{}", &number.to_string());
+            let at_node = wire.replace("{}", "");
+            assert_eq!(pin(&hub, &at_hub, terminals), first + at, "{at_hub}");
+            assert_eq!(pin(&node, &at_node, "J2"), at, "{at_node}");
+            let is_out = wire.starts_with("OUT");
+            let (of_hub, of_node) = if is_out { ("U1", "U1") } else { ("U2", "U2") };
+            let hub_pin = name(&hub, of_hub, pin(&hub, &at_hub, of_hub));
+            let node_pin = name(&node, of_node, pin(&node, &at_node, of_node));
+            let (driver, receiver) = if is_out {
+                (node_pin, hub_pin)
+            } else {
+                (hub_pin, node_pin)
+            };
+            let ends = (driver.chars().last(), receiver.chars().last());
+            let wanted = if wire.ends_with('P') {
+                ('Y', 'A')
+            } else {
+                ('Z', 'B')
+            };
+            assert_eq!(ends, (Some(wanted.0), Some(wanted.1)), "{at_hub}");
+        }
     }
 }
 

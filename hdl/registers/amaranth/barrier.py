@@ -17,6 +17,7 @@ SOURCES = [
     "registers/rtl/barrier_regs.v",
     "channels/rtl/channel_machine.v",
     "shared/rtl/synchroniser.v",
+    "shared/rtl/start_pulse.v",
 ]
 
 
@@ -30,6 +31,7 @@ class Barrier(wiring.Component):
             "cyc": In(1), "stb": In(1), "we": In(1), "adr": In(13), "dat_w": In(32), "sel": In(4),
             "dat_r": Out(32), "ack": Out(1), "err": Out(1),
             "enter": In(lines), "level": Out(groups), "released": Out(lines), "wake": Out(nodes), "irq": Out(1),
+            "start": Out(1), "start_time": Out(32),
         })
 
     def elaborate(self, platform):
@@ -45,6 +47,7 @@ class Barrier(wiring.Component):
             o_dat_o=self.dat_r, o_ack_o=self.ack, o_err_o=self.err,
             i_node_i=0, i_enter_i=self.enter,
             o_level_o=self.level, o_release_o=self.released, o_wake_o=self.wake, o_irq_o=self.irq,
+            o_start_o=self.start, o_start_time_o=self.start_time,
         )
         return m
 

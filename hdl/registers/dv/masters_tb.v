@@ -6,8 +6,9 @@
 //
 // The masters share a Wishbone through a round-robin arbiter. SYNC is 0: everything has one clock.
 // Each master counts its entries before it enters and compares the counts of all others when it leaves, so an early release is seen.
-// It prints one line: the way, the barriers, the early releases, and the least and most cycles from the cycle in which the last arrival
-// reaches the block to the one in which a master knows of the release.
+// Each release starts a pulse of WIDTH cycles on start_o.
+// It prints one line: the way, the barriers, the early releases, the least and most cycles from the cycle in which the last arrival
+// reaches the block to the one in which a master knows of the release, the pulses, the cycles to their beginnings and their widths.
 `default_nettype none
 `timescale 1ns / 1ps
 
@@ -15,6 +16,7 @@ module masters_tb;
     parameter N      = 4;
     parameter WAY    = 0;
     parameter ROUNDS = 500;
+    parameter WIDTH  = 2;
 
     reg clk = 1'b0;
     reg rst = 1'b1;
@@ -30,7 +32,8 @@ module masters_tb;
     wire [31:0]     answer;
     wire [N-1:0]    wake, released;
     reg  [N-1:0]    enter = {N{1'b0}};
-    wire            level, irq;
+    wire            level, irq, start;
+    wire [31:0]     start_time;
 
     reg             set_up = 1'b0;
     reg             manager_asks = 1'b1;
@@ -59,19 +62,23 @@ module masters_tb;
         .level_o   (level),
         .release_o (released),
         .wake_o    (wake),
-        .irq_o     (irq)
+        .irq_o     (irq),
+        .start_o   (start),
+        .start_time_o (start_time)
     );
 
     // The manager: members, then operation, then the nodes' events.
+    localparam [15:0] PULSE_WIDTH = WIDTH;
     integer step = 0;
     always @(posedge clk) if (!rst && !set_up && ack) begin
         step <= step + 1;
         case (step)
-            0: begin manager_address <= 19'h018; manager_data <= 32'd1; end
+            0: begin manager_address <= 19'h038; manager_data <= {8'd1, 8'd0, PULSE_WIDTH}; end
+            1: begin manager_address <= 19'h018; manager_data <= 32'd1; end
             default: begin
-                manager_address <= 19'h1014 + 19'h40 * (step - 1);
+                manager_address <= 19'h1014 + 19'h40 * (step - 2);
                 manager_data    <= 32'd1;
-                if (step == N + 1)
+                if (step == N + 2)
                     set_up <= 1'b1;
             end
         endcase
@@ -89,6 +96,26 @@ module masters_tb;
             arrived_at <= now;
         if (err)
             errors = errors + 1;
+    end
+
+    // The pulses: the cycle in which each begins, counted from the last arrival, and its width.
+    integer pulses = 0, width = 0, narrowest = 1000000, widest = 0, soonest = 1000000, latest = 0, began;
+    reg     active = 1'b0;
+    always @(posedge clk) begin
+        active <= start;
+        if (start && !active) begin
+            pulses = pulses + 1;
+            began = now - arrived_at;
+            if (began < soonest) soonest = began;
+            if (began > latest) latest = began;
+        end
+        if (start)
+            width = width + 1;
+        else if (active) begin
+            if (width < narrowest) narrowest = width;
+            if (width > widest) widest = width;
+            width = 0;
+        end
     end
 
     // The arbiter moves on when the current master does not ask, or has been answered.
@@ -168,7 +195,9 @@ module masters_tb;
         manager_data = {32{1'b1}} >> (32 - N);
         #42 rst = 1'b0;
         wait (left == N * ROUNDS);
-        $display("way %0d: %0d masters, %0d barriers, %0d early, %0d errors, %0d to %0d cycles", WAY, N, ROUNDS, early, errors, least, most);
+        repeat (WIDTH + 2) @(posedge clk);
+        $display("way %0d: %0d masters, %0d barriers, %0d early, %0d errors, %0d to %0d cycles, %0d pulses, %0d to %0d cycles, %0d to %0d wide",
+                 WAY, N, ROUNDS, early, errors, least, most, pulses, soonest, latest, narrowest, widest);
         $finish;
     end
 

@@ -7,6 +7,7 @@
 //   complement, so they never delay a release, and a group without members, or a block that is not enabled, sees its own level everywhere.
 // * An event in the cycle of its clear is kept, bit by bit, for the block and for each node.
 // * An arrival is never lost: a store, a toggle and a pulse in one cycle all count.
+// * A release of a group in GROUPS makes start_o active for exactly WIDTH cycles if it is inactive, and START is the time of that release.
 // * Members change only at rest; a refused write changes nothing and is answered with an error.
 `default_nettype none
 
@@ -38,6 +39,10 @@ module regs_contract #(
     wire [63:0]     cycles;
     wire [G*32-1:0] count, limit, first, last;
     wire [G*33-1:0] began;
+    wire [24:0]     pulse;
+    wire [15:0]     left;
+    wire            start;
+    wire [31:0]     start_time;
 
     barrier_regs #(.N(N), .G(G), .SYNC(SYNC), .STRIDE(STRIDE)) dut (
         .clk_i           (clk_i),
@@ -66,12 +71,16 @@ module regs_contract #(
         .first_f_o       (first),
         .last_f_o        (last),
         .began_f_o       (began),
+        .pulse_f_o       (pulse),
+        .left_f_o        (left),
         .node_i          (node_i),
         .enter_i         (enter_i),
         .level_o         (level),
         .release_o       (released),
         .wake_o          (wake),
-        .irq_o           (irq)
+        .irq_o           (irq),
+        .start_o         (start),
+        .start_time_o    (start_time)
     );
 
     // The cycle before.
@@ -97,6 +106,9 @@ module regs_contract #(
     reg [G*32-1:0] limit_q = {G*32{1'b0}};
     reg [G*32-1:0] first_q = {G*32{1'b0}};
     reg [G*32-1:0] last_q = {G*32{1'b0}};
+    reg [24:0]     pulse_q = 25'd0;
+    reg [15:0]     left_q = 16'd0;
+    reg [31:0]     start_time_q = 32'd0;
 
     wire takes = write_i && &wstrb_i;
 
@@ -123,6 +135,9 @@ module regs_contract #(
         limit_q     <= limit;
         first_q     <= first;
         last_q      <= last;
+        pulse_q     <= pulse;
+        left_q      <= left;
+        start_time_q <= start_time;
     end
 
     // ------------------------------------------------------------------------------------------------ equality with the toggle machine
@@ -254,8 +269,8 @@ module regs_contract #(
         expected = 32'd0;
         case (asked)
             19'h00: begin there = 1'b1; expected = 32'h52414254; end
-            19'h04: begin there = 1'b1; expected = 32'h00010000; end
-            19'h08: begin there = 1'b1; expected = 8 + SYNC; end
+            19'h04: begin there = 1'b1; expected = 32'h00010100; end
+            19'h08: begin there = 1'b1; expected = 72 + SYNC; end
             19'h0C: begin there = 1'b1; expected = N + 256 * G + 65536 * STRIDE; end
             19'h10: there = 1'b1;
             19'h14: begin there = 1'b1; expected = scratch; end
@@ -265,6 +280,8 @@ module regs_contract #(
             19'h28: there = 1'b1;
             19'h30: begin there = 1'b1; expected = cycles[31:0]; end
             19'h34: begin there = 1'b1; expected = cycles[63:32]; end
+            19'h38: begin there = 1'b1; expected = {pulse[24:17], 7'd0, pulse[16:0]}; end
+            19'h3C: begin there = 1'b1; expected = start_time; end
             default: there = 1'b0;
         endcase
         for (k = 0; k < G; k = k + 1)
@@ -305,6 +322,11 @@ module regs_contract #(
     wire        scratches   = write_q && waddr_q == 19'h14;
     wire        controls    = write_q && waddr_q == 19'h18;
 
+    // The start pulse: a release begins one unless one is in progress, which then has WIDTH cycles, counted down.
+    wire        sets_pulse  = write_q && waddr_q == 19'h38;
+    wire        starts      = (events_q[7:0] & pulse_q[24:17]) != 8'd0 && left_q == 16'd0 && pulse_q[15:0] != 16'd0;
+    wire [15:0] remains     = starts ? pulse_q[15:0] : left_q == 16'd0 ? 16'd0 : left_q - 16'd1;
+
     always @* begin
         every_group_is_a_toggle_machine:   assert (&as_toggle_machine);
         a_release_is_one_edge_and_an_event: assert (&releases_once);
@@ -336,6 +358,10 @@ module regs_contract #(
         limits_are_what_was_written:       assert (&keeps_limit);
         the_first_arrival_is_followed:     assert (&follows_first);
         stamps_are_of_the_last_release:    assert (&stamps_right);
+        the_pulse_is_what_was_written:     assert (pulse == (rst_q ? 25'd0 : sets_pulse ? {wdata_q[31:24] & ALL, wdata_q[16:0]} : pulse_q));
+        a_pulse_has_its_width:             assert (left == (rst_q ? 16'd0 : remains));
+        the_line_is_active_in_a_pulse:     assert (start == (!rst_q && ((left != 16'd0) != pulse_q[16])));
+        start_is_the_time_of_its_release:  assert (start_time == (rst_q ? 32'd0 : starts ? cycles_q[31:0] : start_time_q));
         a_reset_disables:                  assert (!rst_q || (!enable && level == {G{1'b0}} && intr == 25'd0));
     end
 endmodule

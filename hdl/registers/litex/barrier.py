@@ -17,6 +17,7 @@ SOURCES = [
     "registers/rtl/barrier_regs.v",
     "channels/rtl/channel_machine.v",
     "shared/rtl/synchroniser.v",
+    "shared/rtl/start_pulse.v",
 ]
 
 

@@ -10,6 +10,7 @@ module barrier_apb #(
     parameter SYNC = 2,
     parameter STRIDE = 6,
     parameter STAMPS = 1,
+    parameter PULSE = 1,
     parameter [31:0] CLOCK_HZ = 32'd0
 ) (
     input  wire               clk_i,
@@ -28,7 +29,9 @@ module barrier_apb #(
     output wire [G-1:0]       level_o,
     output wire [G*N-1:0]     release_o,
     output wire [N-1:0]       wake_o,
-    output wire               irq_o
+    output wire               irq_o,
+    output wire               start_o,
+    output wire [31:0]        start_time_o
 );
     wire [18:0] raddr, waddr;
     wire [31:0] rdata, wdata;
@@ -61,24 +64,27 @@ module barrier_apb #(
         .SYNC(SYNC),
         .STRIDE(STRIDE),
         .STAMPS(STAMPS),
+        .PULSE(PULSE),
         .CLOCK_HZ(CLOCK_HZ)
     ) regs (
-        .clk_i     (clk_i),
-        .rst_i     (rst_i),
-        .raddr_i   (raddr),
-        .rdata_o   (rdata),
-        .rerror_o  (rerror),
-        .write_i   (write),
-        .waddr_i   (waddr),
-        .wdata_i   (wdata),
-        .wstrb_i   (wstrb),
-        .werror_o  (werror),
-        .node_i    (node_i),
-        .enter_i   (enter_i),
-        .level_o   (level_o),
-        .release_o (release_o),
-        .wake_o    (wake_o),
-        .irq_o     (irq_o)
+        .clk_i        (clk_i),
+        .rst_i        (rst_i),
+        .raddr_i      (raddr),
+        .rdata_o      (rdata),
+        .rerror_o     (rerror),
+        .write_i      (write),
+        .waddr_i      (waddr),
+        .wdata_i      (wdata),
+        .wstrb_i      (wstrb),
+        .werror_o     (werror),
+        .node_i       (node_i),
+        .enter_i      (enter_i),
+        .level_o      (level_o),
+        .release_o    (release_o),
+        .wake_o       (wake_o),
+        .irq_o        (irq_o),
+        .start_o      (start_o),
+        .start_time_o (start_time_o)
     );
 endmodule
 // end of the generated text

@@ -11,26 +11,29 @@ entity barrier_apb is
     SYNC     : natural := 2;
     STRIDE   : positive := 6;
     STAMPS   : natural := 1;
+    PULSE    : natural := 1;
     CLOCK_HZ : natural := 0
   );
   port (
-    clk_i     : in  std_logic;
-    rst_i     : in  std_logic;
-    psel_i    : in  std_logic;
-    penable_i : in  std_logic;
-    pwrite_i  : in  std_logic;
-    paddr_i   : in  std_logic_vector(ADDRESS - 1 downto 0);
-    pwdata_i  : in  std_logic_vector(31 downto 0);
-    pstrb_i   : in  std_logic_vector(3 downto 0);
-    prdata_o  : out std_logic_vector(31 downto 0);
-    pready_o  : out std_logic;
-    pslverr_o : out std_logic;
-    node_i    : in  std_logic_vector(G * N - 1 downto 0);
-    enter_i   : in  std_logic_vector(G * N - 1 downto 0);
-    level_o   : out std_logic_vector(G - 1 downto 0);
-    release_o : out std_logic_vector(G * N - 1 downto 0);
-    wake_o    : out std_logic_vector(N - 1 downto 0);
-    irq_o     : out std_logic
+    clk_i        : in  std_logic;
+    rst_i        : in  std_logic;
+    psel_i       : in  std_logic;
+    penable_i    : in  std_logic;
+    pwrite_i     : in  std_logic;
+    paddr_i      : in  std_logic_vector(ADDRESS - 1 downto 0);
+    pwdata_i     : in  std_logic_vector(31 downto 0);
+    pstrb_i      : in  std_logic_vector(3 downto 0);
+    prdata_o     : out std_logic_vector(31 downto 0);
+    pready_o     : out std_logic;
+    pslverr_o    : out std_logic;
+    node_i       : in  std_logic_vector(G * N - 1 downto 0);
+    enter_i      : in  std_logic_vector(G * N - 1 downto 0);
+    level_o      : out std_logic_vector(G - 1 downto 0);
+    release_o    : out std_logic_vector(G * N - 1 downto 0);
+    wake_o       : out std_logic_vector(N - 1 downto 0);
+    irq_o        : out std_logic;
+    start_o      : out std_logic;
+    start_time_o : out std_logic_vector(31 downto 0)
   );
 end entity;
 
@@ -66,25 +69,28 @@ architecture rtl of barrier_apb is
       SYNC     : natural;
       STRIDE   : positive;
       STAMPS   : natural;
+      PULSE    : natural;
       CLOCK_HZ : natural
     );
     port (
-      clk_i     : in  std_logic;
-      rst_i     : in  std_logic;
-      raddr_i   : in  std_logic_vector(18 downto 0);
-      rdata_o   : out std_logic_vector(31 downto 0);
-      rerror_o  : out std_logic;
-      write_i   : in  std_logic;
-      waddr_i   : in  std_logic_vector(18 downto 0);
-      wdata_i   : in  std_logic_vector(31 downto 0);
-      wstrb_i   : in  std_logic_vector(3 downto 0);
-      werror_o  : out std_logic;
-      node_i    : in  std_logic_vector(G * N - 1 downto 0);
-      enter_i   : in  std_logic_vector(G * N - 1 downto 0);
-      level_o   : out std_logic_vector(G - 1 downto 0);
-      release_o : out std_logic_vector(G * N - 1 downto 0);
-      wake_o    : out std_logic_vector(N - 1 downto 0);
-      irq_o     : out std_logic
+      clk_i        : in  std_logic;
+      rst_i        : in  std_logic;
+      raddr_i      : in  std_logic_vector(18 downto 0);
+      rdata_o      : out std_logic_vector(31 downto 0);
+      rerror_o     : out std_logic;
+      write_i      : in  std_logic;
+      waddr_i      : in  std_logic_vector(18 downto 0);
+      wdata_i      : in  std_logic_vector(31 downto 0);
+      wstrb_i      : in  std_logic_vector(3 downto 0);
+      werror_o     : out std_logic;
+      node_i       : in  std_logic_vector(G * N - 1 downto 0);
+      enter_i      : in  std_logic_vector(G * N - 1 downto 0);
+      level_o      : out std_logic_vector(G - 1 downto 0);
+      release_o    : out std_logic_vector(G * N - 1 downto 0);
+      wake_o       : out std_logic_vector(N - 1 downto 0);
+      irq_o        : out std_logic;
+      start_o      : out std_logic;
+      start_time_o : out std_logic_vector(31 downto 0)
     );
   end component;
 
@@ -119,24 +125,26 @@ begin
     );
 
   regs : barrier_regs
-    generic map (N => N, G => G, SYNC => SYNC, STRIDE => STRIDE, STAMPS => STAMPS, CLOCK_HZ => CLOCK_HZ)
+    generic map (N => N, G => G, SYNC => SYNC, STRIDE => STRIDE, STAMPS => STAMPS, PULSE => PULSE, CLOCK_HZ => CLOCK_HZ)
     port map (
-      clk_i     => clk_i,
-      rst_i     => rst_i,
-      raddr_i   => raddr,
-      rdata_o   => rdata,
-      rerror_o  => rerror,
-      write_i   => write,
-      waddr_i   => waddr,
-      wdata_i   => wdata,
-      wstrb_i   => wstrb,
-      werror_o  => werror,
-      node_i    => node_i,
-      enter_i   => enter_i,
-      level_o   => level_o,
-      release_o => release_o,
-      wake_o    => wake_o,
-      irq_o     => irq_o
+      clk_i        => clk_i,
+      rst_i        => rst_i,
+      raddr_i      => raddr,
+      rdata_o      => rdata,
+      rerror_o     => rerror,
+      write_i      => write,
+      waddr_i      => waddr,
+      wdata_i      => wdata,
+      wstrb_i      => wstrb,
+      werror_o     => werror,
+      node_i       => node_i,
+      enter_i      => enter_i,
+      level_o      => level_o,
+      release_o    => release_o,
+      wake_o       => wake_o,
+      irq_o        => irq_o,
+      start_o      => start_o,
+      start_time_o => start_time_o
     );
 end architecture;
 -- end of the generated text

@@ -13,6 +13,7 @@ module barrier_regs #(
     parameter SYNC = 2,      // synchroniser stages of node_i: 0, 2 or 3
     parameter STRIDE = 6,    // 6 to 12: a node's page has 2^STRIDE bytes
     parameter STAMPS = 1,    // 0 omits the time and its stamps
+    parameter PULSE = 1,     // 0 omits the start pulse
     parameter [31:0] CLOCK_HZ = 32'd0  // 0 if unknown; from 100 MHz on, SYNC = 2 is refused
 ) (
     input  wire           clk_i,
@@ -44,6 +45,8 @@ module barrier_regs #(
     output wire [G*32-1:0] first_f_o,
     output wire [G*32-1:0] last_f_o,
     output wire [G*33-1:0] began_f_o,
+    output wire [24:0]     pulse_f_o,
+    output wire [15:0]     left_f_o,
 `endif
     // The nodes, all of group 0 lowest.
     input  wire [G*N-1:0] node_i,      // wires; 0 for a node without one
@@ -51,7 +54,10 @@ module barrier_regs #(
     output wire [G-1:0]   level_o,     // the level of each group, for nodes with a wire
     output wire [G*N-1:0] release_o,   // pulses of one cycle: a member is released
     output wire [N-1:0]   wake_o,      // an enabled event of the node is pending
-    output wire           irq_o        // an enabled event of the block is pending
+    output wire           irq_o,       // an enabled event of the block is pending
+    // For instruments.
+    output wire           start_o,     // the start pulse, by the register PULSE
+    output wire [31:0]    start_time_o // the register START
 );
     // An illegal parameter names a module that does not exist, so no tool elaborates the design.
     generate
@@ -73,11 +79,14 @@ module barrier_regs #(
         if (STAMPS < 0 || STAMPS > 1) begin : stamps_guard
             STAMPS_must_be_0_or_1 refused ();
         end
+        if (PULSE < 0 || PULSE > 1) begin : pulse_guard
+            PULSE_must_be_0_or_1 refused ();
+        end
     endgenerate
 
     // generated from hdl/registers/registers.txt: constants
     localparam [31:0] IDENTITY           = 32'h52414254;
-    localparam [31:0] VERSION            = 32'h00010000;
+    localparam [31:0] VERSION            = 32'h00010100;
     localparam [31:0] GROUP_BASE         = 32'h00000100;
     localparam [31:0] NODE_BASE          = 32'h00001000;
     localparam [3:0]  GLOBAL_ID          = 4'h0;
@@ -92,6 +101,8 @@ module barrier_regs #(
     localparam [3:0]  GLOBAL_INTR_TEST   = 4'ha;
     localparam [3:0]  GLOBAL_TIME_LO     = 4'hc;
     localparam [3:0]  GLOBAL_TIME_HI     = 4'hd;
+    localparam [3:0]  GLOBAL_PULSE       = 4'he;
+    localparam [3:0]  GLOBAL_START       = 4'hf;
     localparam [4:0]  GROUP_MASK0        = 5'h0;
     localparam [4:0]  GROUP_MASK1        = 5'h1;
     localparam [4:0]  GROUP_ARRIVED0     = 5'h4;
@@ -119,6 +130,7 @@ module barrier_regs #(
     localparam [31:0] LOG_PAGE  = STRIDE;
     localparam [31:0] STAGES    = SYNC;
     localparam [31:0] HAS_TIME  = STAMPS;
+    localparam [31:0] HAS_PULSE = PULSE;
     // In units of 64 bytes: a node's page, and the first one. In units of 128 bytes: the first group.
     localparam [31:0] PAGE      = 32'd1 << (STRIDE - 6);
     localparam [31:0] PAGES     = NODE_BASE >> 6;
@@ -209,6 +221,52 @@ module barrier_regs #(
             assign time_now = 64'd0;
         end
     endgenerate
+
+    // ------------------------------------------------------------------------------------------------ the start pulse
+
+    // GROUPS, INVERT and WIDTH.
+    wire [24:0] pulse;
+    wire [31:0] started;
+    generate
+        if (PULSE == 1) begin : starter
+            reg  [24:0] pulse_q = 25'd0;
+            reg  [31:0] start_time_q = 32'd0;
+            wire        begins;
+            always @(posedge clk_i) begin
+                if (rst_i)
+                    pulse_q <= 25'd0;
+                else if (global_write && global_word == GLOBAL_PULSE)
+                    pulse_q <= {wdata_i[31:24] & ALL, wdata_i[16:0]};
+                if (rst_i)
+                    start_time_q <= 32'd0;
+                else if (begins)
+                    start_time_q <= time_now[31:0];
+            end
+
+            start_pulse line (
+                .clk_i     (clk_i),
+                .rst_i     (rst_i),
+                .release_i (|(releases & pulse_q[17 +: G])),
+                .width_i   (pulse_q[15:0]),
+                .invert_i  (pulse_q[16]),
+`ifdef FORMAL
+                .left_f_o  (left_f_o),
+`endif
+                .begins_o  (begins),
+                .start_o   (start_o)
+            );
+            assign pulse   = pulse_q;
+            assign started = start_time_q;
+        end else begin : no_starter
+`ifdef FORMAL
+            assign left_f_o = 16'd0;
+`endif
+            assign pulse   = 25'd0;
+            assign started = 32'd0;
+            assign start_o = 1'b0;
+        end
+    endgenerate
+    assign start_time_o = started;
 
     // ------------------------------------------------------------------------------------------------ lines of the nodes
 
@@ -405,7 +463,7 @@ module barrier_regs #(
             case (raddr_i[5:2])
                 GLOBAL_ID:          rdata = IDENTITY;
                 GLOBAL_VERSION:     rdata = VERSION;
-                GLOBAL_CAPS:        rdata = {28'd0, HAS_TIME[0], 1'b0, STAGES[1:0]};
+                GLOBAL_CAPS:        rdata = {25'd0, HAS_PULSE[0], 2'd0, HAS_TIME[0], 1'b0, STAGES[1:0]};
                 GLOBAL_SIZES:       rdata = {11'd0, LOG_PAGE[4:0], 4'd0, GROUPS[3:0], 1'b0, NODES[6:0]};
                 GLOBAL_CLOCK_HZ:    rdata = CLOCK_HZ;
                 GLOBAL_SCRATCH:     rdata = scratch_q;
@@ -415,6 +473,8 @@ module barrier_regs #(
                 GLOBAL_INTR_TEST:   rdata = 32'd0;
                 GLOBAL_TIME_LO:     rdata = time_now[31:0];
                 GLOBAL_TIME_HI:     rdata = time_now[63:32];
+                GLOBAL_PULSE:       rdata = {pulse[24:17], 7'd0, pulse[16:0]};
+                GLOBAL_START:       rdata = started;
                 default:            found = 1'b0;
             endcase
         end
@@ -469,7 +529,7 @@ module barrier_regs #(
         writable = 1'b0;
         if (waddr_i[18:6] == 13'd0)
             writable = global_word == GLOBAL_SCRATCH || global_word == GLOBAL_CTRL || global_word == GLOBAL_INTR_STATE ||
-                       global_word == GLOBAL_INTR_ENABLE || global_word == GLOBAL_INTR_TEST;
+                       global_word == GLOBAL_INTR_ENABLE || global_word == GLOBAL_INTR_TEST || global_word == GLOBAL_PULSE;
         else if (|group_here)
             writable = group_word == GROUP_MASK0 || group_word == GROUP_MASK1 || group_word == GROUP_LIMIT || group_word == GROUP_ACTION;
         else if (|node_here)
@@ -495,6 +555,7 @@ module barrier_regs #(
     assign limit_f_o       = limit;
     assign first_f_o       = first;
     assign last_f_o        = last;
+    assign pulse_f_o       = pulse;
 `endif
 
     wire unused = |raddr_i[1:0] || |waddr_i[1:0];

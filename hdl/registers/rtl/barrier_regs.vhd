@@ -11,25 +11,28 @@ entity barrier_regs is
     SYNC     : natural range 0 to 3 := 2;   -- 0, 2 or 3
     STRIDE   : positive range 6 to 12 := 6;
     STAMPS   : natural range 0 to 1 := 1;
+    PULSE    : natural range 0 to 1 := 1;
     CLOCK_HZ : natural := 0
   );
   port (
-    clk_i     : in  std_logic;
-    rst_i     : in  std_logic;
-    raddr_i   : in  std_logic_vector(18 downto 0);
-    rdata_o   : out std_logic_vector(31 downto 0);
-    rerror_o  : out std_logic;
-    write_i   : in  std_logic;
-    waddr_i   : in  std_logic_vector(18 downto 0);
-    wdata_i   : in  std_logic_vector(31 downto 0);
-    wstrb_i   : in  std_logic_vector(3 downto 0);
-    werror_o  : out std_logic;
-    node_i    : in  std_logic_vector(G * N - 1 downto 0);
-    enter_i   : in  std_logic_vector(G * N - 1 downto 0);
-    level_o   : out std_logic_vector(G - 1 downto 0);
-    release_o : out std_logic_vector(G * N - 1 downto 0);
-    wake_o    : out std_logic_vector(N - 1 downto 0);
-    irq_o     : out std_logic
+    clk_i        : in  std_logic;
+    rst_i        : in  std_logic;
+    raddr_i      : in  std_logic_vector(18 downto 0);
+    rdata_o      : out std_logic_vector(31 downto 0);
+    rerror_o     : out std_logic;
+    write_i      : in  std_logic;
+    waddr_i      : in  std_logic_vector(18 downto 0);
+    wdata_i      : in  std_logic_vector(31 downto 0);
+    wstrb_i      : in  std_logic_vector(3 downto 0);
+    werror_o     : out std_logic;
+    node_i       : in  std_logic_vector(G * N - 1 downto 0);
+    enter_i      : in  std_logic_vector(G * N - 1 downto 0);
+    level_o      : out std_logic_vector(G - 1 downto 0);
+    release_o    : out std_logic_vector(G * N - 1 downto 0);
+    wake_o       : out std_logic_vector(N - 1 downto 0);
+    irq_o        : out std_logic;
+    start_o      : out std_logic;
+    start_time_o : out std_logic_vector(31 downto 0)
   );
 end entity;
 
@@ -74,11 +77,23 @@ architecture rtl of barrier_regs is
     );
   end component;
 
+  component start_pulse
+    port (
+      clk_i     : in  std_logic;
+      rst_i     : in  std_logic;
+      release_i : in  std_logic;
+      width_i   : in  std_logic_vector(15 downto 0);
+      invert_i  : in  std_logic;
+      begins_o  : out std_logic;
+      start_o   : out std_logic
+    );
+  end component;
+
   for all : synchroniser use entity work.synchroniser(rtl);
 
   -- generated from hdl/registers/registers.txt: constants
   constant IDENTITY           : std_logic_vector(31 downto 0) := x"52414254";
-  constant VERSION            : std_logic_vector(31 downto 0) := x"00010000";
+  constant VERSION            : std_logic_vector(31 downto 0) := x"00010100";
   constant GROUP_BASE         : natural := 16#0100#;
   constant NODE_BASE          : natural := 16#1000#;
   constant GLOBAL_ID          : natural := 0;
@@ -93,6 +108,8 @@ architecture rtl of barrier_regs is
   constant GLOBAL_INTR_TEST   : natural := 10;
   constant GLOBAL_TIME_LO     : natural := 12;
   constant GLOBAL_TIME_HI     : natural := 13;
+  constant GLOBAL_PULSE       : natural := 14;
+  constant GLOBAL_START       : natural := 15;
   constant GROUP_MASK0        : natural := 0;
   constant GROUP_MASK1        : natural := 1;
   constant GROUP_ARRIVED0     : natural := 4;
@@ -189,6 +206,10 @@ architecture rtl of barrier_regs is
   signal intr_enable_q : std_logic_vector(24 downto 0) := (others => '0');
   signal events        : std_logic_vector(24 downto 0);
   signal time_q        : unsigned(63 downto 0) := (others => '0');
+  signal pulse_q       : std_logic_vector(24 downto 0) := (others => '0');
+  signal start_time_q  : std_logic_vector(31 downto 0) := (others => '0');
+  signal starts        : std_logic;
+  signal begins        : std_logic;
 
   signal releases, expires, early, refusals : std_logic_vector(G - 1 downto 0);
   signal level, overdue, busy               : std_logic_vector(G - 1 downto 0);
@@ -289,6 +310,48 @@ begin
       end if;
     end process;
   end generate;
+
+  ---------------------------------------------------------------------------------------------------- the start pulse
+
+  has_pulse : if PULSE = 1 generate
+    for all : start_pulse use entity work.start_pulse(rtl);
+  begin
+    starts <= any_high(releases and pulse_q(17 + G - 1 downto 17));
+
+    process (clk_i)
+    begin
+      if rising_edge(clk_i) then
+        if rst_i = '1' then
+          pulse_q      <= (others => '0');
+          start_time_q <= (others => '0');
+        else
+          if global_write = '1' and global_word = GLOBAL_PULSE then
+            pulse_q <= (wdata_i(31 downto 24) and ALL_GROUPS) & wdata_i(16 downto 0);
+          end if;
+          if begins = '1' then
+            start_time_q <= std_logic_vector(time_q(31 downto 0));
+          end if;
+        end if;
+      end if;
+    end process;
+
+    pulse_line : start_pulse
+      port map (
+        clk_i     => clk_i,
+        rst_i     => rst_i,
+        release_i => starts,
+        width_i   => pulse_q(15 downto 0),
+        invert_i  => pulse_q(16),
+        begins_o  => begins,
+        start_o   => start_o
+      );
+  end generate;
+
+  has_no_pulse : if PULSE = 0 generate
+    start_o <= '0';
+  end generate;
+
+  start_time_o <= start_time_q;
 
   ---------------------------------------------------------------------------------------------------- lines of the nodes
 
@@ -459,7 +522,7 @@ begin
 
   ---------------------------------------------------------------------------------------------------- reads
 
-  process (raddr_i, scratch_q, enable_q, intr_q, intr_enable_q, time_q, mask, arrived, late, overdue, busy, level,
+  process (raddr_i, scratch_q, enable_q, intr_q, intr_enable_q, time_q, pulse_q, start_time_q, mask, arrived, late, overdue, busy, level,
            released_q, limit, limits, earlies, first_q, last_q, arrive_q, line, node_intr_q, node_enable_q)
     variable data  : std_logic_vector(31 downto 0);
     variable found : std_logic;
@@ -484,7 +547,7 @@ begin
       elsif word = GLOBAL_VERSION then
         data := VERSION;
       elsif word = GLOBAL_CAPS then
-        data := std_logic_vector(to_unsigned(STAMPS * 8 + SYNC, 32));
+        data := std_logic_vector(to_unsigned(PULSE * 64 + STAMPS * 8 + SYNC, 32));
       elsif word = GLOBAL_SIZES then
         data := std_logic_vector(to_unsigned(STRIDE * 65536 + G * 256 + N, 32));
       elsif word = GLOBAL_CLOCK_HZ then
@@ -503,6 +566,10 @@ begin
         data := std_logic_vector(time_q(31 downto 0));
       elsif word = GLOBAL_TIME_HI then
         data := std_logic_vector(time_q(63 downto 32));
+      elsif word = GLOBAL_PULSE then
+        data := pulse_q(24 downto 17) & "0000000" & pulse_q(16 downto 0);
+      elsif word = GLOBAL_START then
+        data := start_time_q;
       else
         found := '0';
       end if;
@@ -589,7 +656,8 @@ begin
     writable <= '0';
     if unsigned(waddr_i(18 downto 6)) = 0 then
       writable <= bit_of(global_word = GLOBAL_SCRATCH or global_word = GLOBAL_CTRL or global_word = GLOBAL_INTR_STATE or
-                         global_word = GLOBAL_INTR_ENABLE or global_word = GLOBAL_INTR_TEST);
+                         global_word = GLOBAL_INTR_ENABLE or global_word = GLOBAL_INTR_TEST or
+                         global_word = GLOBAL_PULSE);
     elsif any_high(group_here) = '1' then
       writable <= bit_of(group_word = GROUP_MASK0 or group_word = GROUP_MASK1 or group_word = GROUP_LIMIT or
                          group_word = GROUP_ACTION);

@@ -118,7 +118,8 @@ impl Design {
     }
 }
 
-pub(crate) fn texts(sources: &[Source]) -> Vec<(&'static str, String)> {
+/// Returns file names and texts.
+pub fn texts(sources: &[Source]) -> Vec<(&'static str, String)> {
     sources
         .iter()
         .map(|source| (source.name(), source.text.to_owned()))

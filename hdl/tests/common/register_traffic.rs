@@ -14,6 +14,8 @@ const LINES: usize = NODES * GROUPS;
 const CTRL: u32 = 0x18;
 const INTR_STATE: u32 = 0x20;
 const INTR_ENABLE: u32 = 0x24;
+const PULSE: u32 = 0x38;
+const START: u32 = 0x3c;
 const ACTION: u32 = 0x58;
 const LIMIT: u32 = 0x38;
 const DROP_LATE: u32 = 0xA500_0001;
@@ -68,6 +70,9 @@ pub fn script() -> Vec<Step> {
             script.barrier(g);
         }
         script.limits();
+        script.reset();
+        script.set_up();
+        script.pulses();
         if round == 0 {
             script.counters();
         }
@@ -196,7 +201,29 @@ impl Script {
         self.write(CTRL, 1);
     }
 
-    /// Drives both counters of group 0 to their maximum.
+    /// Pulses of each polarity and of several widths, by each group, with releases during a pulse, and a reset in a long one.
+    fn pulses(&mut self) {
+        for (turn, width) in [1, 2, 7, 0x5555, 0xffff].into_iter().enumerate() {
+            let inverted = u32::from(turn % 2 == 1) << 16;
+            for groups in [1, 2, 3] {
+                self.write(PULSE, groups << 24 | inverted | width);
+                for g in [0, 1, 0] {
+                    let members = self.members(g).iter().map(|n| 1 << (g * NODES + n));
+                    self.steps.push(Step::Enter(members.sum()));
+                    self.idle(turn % 3);
+                    self.steps.push(Step::Read(START));
+                }
+                self.steps.push(Step::Read(PULSE));
+            }
+            self.idle(9);
+            if width > 9 {
+                self.reset();
+                self.set_up();
+            }
+        }
+    }
+
+    /// Both counters of group 0 reach their end.
     fn counters(&mut self) {
         self.write(group(0, LIMIT), 1);
         for _ in 0..260 {

@@ -241,6 +241,8 @@ fn registers(bus: &Bus) -> Subject {
         bits("release_o", lines),
         bits("wake_o", NODES),
         bit("irq_o"),
+        bit("start_o"),
+        bits("start_time_o", 32),
     ];
     Subject {
         name,

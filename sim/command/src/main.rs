@@ -14,6 +14,7 @@ mod node;
 mod options;
 mod page;
 mod port;
+mod pulse;
 mod report;
 mod run;
 mod scale;
@@ -72,6 +73,8 @@ commands! {
     channel::Channel,
     /// Start commands in several processes, or on several machines, at one edge of a barrier.
     together::Together,
+    /// Show or set the start pulse of a register block, a line for instruments that is active after a release.
+    pulse::Pulse,
     /// Play a register block behind a file, so that the ports mem and uio can be tried on any machine.
     emulate::Emulate,
     /// One process of `together`.

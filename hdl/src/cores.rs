@@ -1,0 +1,106 @@
+//! Several PicoRV32 cores of one chip pass barriers through the register block by a program in C, in a bench under Icarus.
+//!
+//! The cores' source is a file of the Python package `pythondata-cpu-picorv32` (ISC licence) and not a part of this crate.
+//! The program is kept as machine words, so only the test that compares them with `cores.c` needs a compiler.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::formal::Design;
+use crate::icarus;
+use crate::source::{Source, source};
+use crate::tool::{self, Tool, ToolError};
+
+/// The bench; its header describes what it measures.
+const BENCH: Source = source!("registers/dv/cores/cores_tb.v");
+/// The program of each core.
+const PROGRAM: Source = source!("registers/dv/cores/cores.c");
+/// Its machine words.
+pub const WORDS: Source = source!("registers/dv/cores/cores.hex");
+/// The addresses of the block's registers, for the program.
+const HEADER: Source = source!("registers/barrier_regs.h");
+
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// The results that the bench reports; pairs are the minimum and the maximum number of cycles from the last arrival at the block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Barriers that every core has passed.
+    pub barriers: u64,
+    /// Times that a core left although another had not entered.
+    pub early: u64,
+    /// Errors on the bus.
+    pub errors: u64,
+    /// To a core's wake line; 0 without sleepers.
+    pub to_wake: (u64, u64),
+    /// To the first fetch of a core after its sleep; 0 without sleepers.
+    pub to_run: (u64, u64),
+    /// To the first store of a core after the barrier.
+    pub to_leave: (u64, u64),
+}
+
+/// Returns the path of the core's Verilog in a Python environment.
+pub fn core_in(environment: &Path) -> Result<PathBuf, ToolError> {
+    let pythons = fs::read_dir(environment.join("lib")).into_iter().flatten();
+    let files = pythons.flatten().map(|python| {
+        let package = "site-packages/pythondata_cpu_picorv32/verilog";
+        python.path().join(package).join(Tool::PICORV32.program)
+    });
+    let mut files = files.filter(|file| file.is_file());
+    files.next().ok_or(ToolError::Missing(Tool::PICORV32))
+}
+
+/// Plays the bench with a design of `barrier_wishbone`, original or mutated, and the core in this file.
+pub fn play(
+    core: &Path,
+    design: &Design,
+    cores: usize,
+    sleeps: bool,
+    folder: &Path,
+) -> Result<Seen, ToolError> {
+    let core = tool::read(core)?;
+    tool::write(&folder.join(WORDS.name()), WORDS.text)?;
+    let parameters = [("N", cores), ("SLEEPS", usize::from(sleeps))];
+    let said = icarus::simulate_with_cores(&BENCH, design, &core, &parameters, folder)?;
+    read(&said).ok_or(ToolError::Failed {
+        tool: Tool::VVP,
+        what: "the bench of cores".to_owned(),
+        log: said,
+    })
+}
+
+/// Compiles the program and returns its words, as [`WORDS`] has them.
+pub fn compiled(folder: &Path) -> Result<String, ToolError> {
+    for source in [PROGRAM, HEADER] {
+        tool::write(&folder.join(source.name()), source.text)?;
+    }
+    let options = "-march=rv32i -mabi=ilp32 -Os -ffreestanding -nostdlib -Wall -Wextra -Werror \
+                   -Wl,--section-start=.start=0 -Wl,-Ttext=0x20 -Wl,-e,start -o cores.elf cores.c";
+    let options = options.split_whitespace();
+    Tool::RISCV_GCC.run("the cores' program", options, folder, LIMIT)?;
+    let options = "-O verilog --verilog-data-width=4 cores.elf cores.hex";
+    Tool::RISCV_OBJCOPY.run("the cores' program", options.split(' '), folder, LIMIT)?;
+    Ok(tool::read(&folder.join("cores.hex"))?.replace('\r', ""))
+}
+
+/// Parses the bench's line.
+fn read(said: &str) -> Option<Seen> {
+    let line = said.lines().find(|line| line.starts_with("sleeps "))?;
+    let numbers: Vec<u64> = line
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let (&[_, _, barriers, early, errors], cycles) = numbers.split_first_chunk()?;
+    let &[w, most_w, r, most_r, l, most_l] = cycles else {
+        return None;
+    };
+    Some(Seen {
+        barriers,
+        early,
+        errors,
+        to_wake: (w, most_w),
+        to_run: (r, most_r),
+        to_leave: (l, most_l),
+    })
+}

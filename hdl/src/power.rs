@@ -1,0 +1,182 @@
+//! An estimate of the power of an iCE40 UP5K, from measurements that others have published and from toggles counted in a simulation.
+//!
+//! IceStorm has no power analysis, and Lattice's is a closed program. The estimate is
+//!
+//! P = V (I_halted + I_pll + f (Q_clock + F Q_cell) + r T Q_toggle) + V_pll I_pll' + C V_io^2 r / 2
+//!
+//! with f the clock's frequency, F the flip-flops, r the barriers in a second, T the toggles of all signals in a barrier, and C the load of
+//! the output, which rises once in two barriers. The constants are those of the table at
+//! <https://github.com/tinyvision-ai-inc/ice40_power> (commit 1af931e9): the currents of one UP5K on Lattice's breakout board.
+//!
+//! * I_halted is the core with its clock halted, 92.1 uA at 1.219 V.
+//! * The core takes 1419 uA with a PLL at 16 MHz and 2573 uA at 48 MHz: 36.1 uA for each MHz, and 750 uA for the PLL, whose own supply
+//!   takes at most 138.9 uA.
+//! * Seven more counters of 28 bits (196 cells) at 12 MHz take 27.8 uA, so 2.32 pC in a cycle, for 196 clocked cells and 14 toggles. How
+//!   the two share it was not measured, so each gets all of it: the sum is an upper bound, 11.8 fC for a clocked cell and 0.165 pC for a toggle,
+//!   which is C V^2 with 0.136 pF.
+//!
+//! One device at room temperature, so leakage of a hot or fast device is not covered. No measurement of an HX or an ECP5 was found, and
+//! no estimate is made for them.
+
+use std::path::Path;
+
+use crate::icarus;
+use crate::play::{Play, bit, bits, in_bits};
+use crate::source::{RTL, TOP};
+use crate::tool::ToolError;
+use crate::{formal, vcd};
+
+/// Volts of the core.
+pub const CORE: f64 = 1.219;
+/// Volts of the outputs.
+pub const IO: f64 = 3.3;
+/// The core with its clock halted, A.
+pub const HALTED: f64 = 92.1e-6;
+/// The PLL's part of the core, A: 1419 uA at 16 MHz less the clock's and the halted core's.
+pub const PLL_IN_CORE: f64 = 1419e-6 - 16e6 * CLOCK - HALTED;
+/// The PLL's own supply at most, A.
+pub const PLL: f64 = 138.9e-6;
+/// The clock network, C in a cycle: the slope between 16 and 48 MHz.
+pub const CLOCK: f64 = (2573e-6 - 1419e-6) / 32e6;
+/// 196 cells of counters with 14 toggles, C in a cycle.
+const COUNTERS: f64 = (641.3e-6 - 613.5e-6) / 12e6;
+/// A clocked cell at most, C in a cycle.
+pub const CELL: f64 = COUNTERS / 196.0;
+/// A toggle of a signal at most, C.
+pub const TOGGLE: f64 = COUNTERS / 14.0;
+/// The load of the output: sixty inputs and their traces, F.
+pub const LOAD: f64 = 500e-12;
+
+/// A design at work.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Activity {
+    /// The clock, Hz.
+    pub clock: f64,
+    /// Flip-flops.
+    pub flip_flops: f64,
+    /// Toggles of all signals in a barrier.
+    pub toggles: f64,
+    /// Barriers in a second.
+    pub barriers: f64,
+}
+
+/// The parts of an estimate, W.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The core with a halted clock.
+    pub halted: f64,
+    /// The PLL, in both supplies.
+    pub pll: f64,
+    /// The clock network and the clock inputs of the flip-flops.
+    pub clock: f64,
+    /// The toggles of signals.
+    pub signals: f64,
+    /// The output.
+    pub output: f64,
+}
+
+impl Estimate {
+    /// Returns the sum, W.
+    pub fn total(&self) -> f64 {
+        self.halted + self.pll + self.clock + self.signals + self.output
+    }
+}
+
+/// Estimates the power of a UP5K with its PLL.
+pub fn estimate(activity: &Activity) -> Estimate {
+    let Activity {
+        clock,
+        flip_flops,
+        toggles,
+        barriers,
+    } = *activity;
+    Estimate {
+        halted: CORE * HALTED,
+        pll: CORE * (PLL_IN_CORE + PLL),
+        clock: CORE * clock * (CLOCK + flip_flops * CELL),
+        signals: CORE * barriers * toggles * TOGGLE,
+        output: LOAD * IO * IO * barriers / 2.0,
+    }
+}
+
+/// Counts the toggles of all signals of version 1 in a barrier, the clock's excluded, in a simulation of the RTL of this number of nodes.
+///
+/// The nodes enter one after the other, an edge apart, which is the most that an arrival toggles.
+pub fn toggles(nodes: usize, folder: &Path) -> Result<f64, ToolError> {
+    const BARRIERS: usize = 20;
+    let play = Play {
+        top: TOP,
+        parameters: vec![("N", nodes)],
+        inputs: vec![bit("rst_i"), bits("node_i", nodes)],
+        outputs: vec![bits("node_o", nodes)],
+    };
+    let mut stimulus = String::new();
+    let mut lines = 0_u64;
+    for _ in 0..BARRIERS {
+        for node in 0..nodes {
+            lines ^= 1 << node;
+            stimulus += &format!("0{}\n", in_bits(lines, nodes));
+        }
+        for _ in 0..4 {
+            stimulus += &format!("0{}\n", in_bits(lines, nodes));
+        }
+    }
+    let dump = folder.join("power.vcd");
+    icarus::played(&play, &formal::texts(&RTL), &stimulus, Some(&dump), folder)?;
+    let signals = vcd::read(&dump)?;
+    // The clock is a part of its own, and what silences a tool's warning is no circuit.
+    let counted = |path: &str| !["clk_i", "unused"].iter().any(|end| path.ends_with(end));
+    let signals = signals.iter().filter(|signal| counted(&signal.path));
+    let toggles = signals.flat_map(|signal| &signal.bits);
+    let toggles: u64 = toggles.map(|bit| bit.rises + bit.falls).sum();
+    Ok(toggles as f64 / BARRIERS as f64)
+}
+
+/// Returns the rows of a Markdown table, one for each rate of barriers.
+pub fn table(clock: f64, flip_flops: u32, toggles: f64) -> String {
+    let rates = [0.0, 1e3, 1e5, 1e6];
+    let rows = rates.map(|barriers| {
+        let parts = estimate(&Activity {
+            clock,
+            flip_flops: f64::from(flip_flops),
+            toggles,
+            barriers,
+        });
+        let cells = [
+            parts.halted,
+            parts.pll,
+            parts.clock,
+            parts.signals,
+            parts.output,
+            parts.total(),
+        ];
+        let cells = cells.map(|watts| format!("{:.3} mW", watts * 1e3));
+        format!("| {barriers} | {} |\n", cells.join(" | "))
+    });
+    rows.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Within a tenth of what was measured with a PLL, and above what was measured with counters.
+    #[test]
+    fn the_estimate_is_near_the_measurements_that_it_is_made_from() {
+        let at = |clock: f64, cells: f64, toggles: f64| {
+            let parts = estimate(&Activity {
+                clock,
+                flip_flops: cells,
+                toggles,
+                barriers: clock,
+            });
+            parts.halted + parts.pll - CORE * PLL + parts.clock + parts.signals
+        };
+        for (clock, measured) in [(16e6, 1419e-6), (32e6, 2029e-6), (48e6, 2573e-6)] {
+            let ratio = at(clock, 0.0, 0.0) / (CORE * measured);
+            assert!((0.95..1.05).contains(&ratio), "{clock}: {ratio}");
+        }
+        let more = at(12e6, 224.0, 16.0) - at(12e6, 28.0, 2.0);
+        assert!(more >= CORE * 27.8e-6, "{more}");
+    }
+}
