@@ -1,6 +1,6 @@
 //! The collective operations of a communicator: the components that serve it, and the number of each call.
 
-use super::{Collectives, Comm, Unserved};
+use super::{Collectives, Comm, FastCarrier, FastSlot, Unserved};
 use crate::coll::{Call, CallId, CallSignature, FastCall};
 use crate::request::Req;
 use crate::{Error, RunObserver};
@@ -30,22 +30,43 @@ pub(super) struct Chosen {
 /// The components that carry out the calls of a communicator.
 struct Table {
     components: Box<dyn Collectives>,
-    /// By [`CallId`]: the largest size in bytes of the fast calls that are served, or [`NOTHING`].
-    fast_call_limits: [i64; CallId::ALL.len()],
+    /// By [`CallId`]: what serves the fast calls of this kind.
+    slots: [Slot; CallId::ALL.len()],
+}
+
+/// What serves the fast calls of one kind: [`FastSlot`] without a case for calls that nothing serves.
+struct Slot {
+    /// The largest size in bytes that is served, or [`NOTHING`].
+    limit: i64,
+    carrier: Rc<dyn FastCarrier>,
 }
 
 /// The limit if no fast calls are served: less than the size of any call.
 const NOTHING: i64 = -1;
 
+/// The carrier of kinds whose limit is [`NOTHING`].
+struct Nobody;
+
+impl FastCarrier for Nobody {
+    fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error> {
+        Err(Unserved::on(comm, fast_call.id()))
+    }
+}
+
 impl Table {
     fn new(components: Box<dyn Collectives>) -> Table {
-        let limit = |bytes: usize| bytes.min(i64::MAX as usize) as i64;
-        let limit_of = |call| components.takes_fast_call(call).map_or(NOTHING, limit);
-        let fast_call_limits = CallId::ALL.map(limit_of);
-        Table {
-            components,
-            fast_call_limits,
-        }
+        let nobody: Rc<dyn FastCarrier> = Rc::new(Nobody);
+        let slots = CallId::ALL.map(|call| match components.fast_slot(call) {
+            Some(FastSlot { limit, carrier }) => Slot {
+                limit: limit.min(i64::MAX as usize) as i64,
+                carrier,
+            },
+            None => Slot {
+                limit: NOTHING,
+                carrier: nobody.clone(),
+            },
+        });
+        Table { components, slots }
     }
 }
 
@@ -113,7 +134,8 @@ impl<'a> CollectiveCalls<'a> {
     #[inline(always)]
     pub fn try_fast_call(self, fast_call: &FastCall<'_>) -> Option<Result<(), Error>> {
         let (engine, table) = (self.comm.engine(), self.chosen.table.get()?);
-        if fast_call.bytes() as i64 > table.fast_call_limits[fast_call.id() as usize] {
+        let slot = &table.slots[fast_call.id() as usize];
+        if fast_call.bytes() as i64 > slot.limit {
             return None;
         }
         if engine.observer().is_some() || !self.comm.is_sound() {
@@ -124,8 +146,7 @@ impl<'a> CollectiveCalls<'a> {
         let signature = fast_call.signature();
         state.collective(comm, self.comm.size(), round, signature.words());
         state.inside(true);
-        let components = &table.components;
-        let outcome = components.carry_out_fast_call(self.comm, fast_call);
+        let outcome = slot.carrier.carry_out(self.comm, fast_call);
         state.inside(false);
         Some(outcome)
     }

@@ -84,11 +84,8 @@ pub trait Collectives: Any {
         self.begin(comm, number, call)
     }
 
-    /// Returns the largest [`FastCall::bytes`] of the fast calls that are served, the same at all members; `None` if none are. Called once per [`CallId`].
-    fn takes_fast_call(&self, call: CallId) -> Option<usize>;
-
-    /// Carries out a fast call of a kind and size that [`Collectives::takes_fast_call`] accepts.
-    fn carry_out_fast_call(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
+    /// Returns what serves the fast calls of this kind; `None` if nothing does. Called once per [`CallId`], when the components are installed.
+    fn fast_slot(&self, call: CallId) -> Option<FastSlot>;
 
     /// Carries out a few operations without user data, so that the program's first operations find code and memory in the caches. All members call it.
     fn rehearse(&self, _comm: &Comm) -> Result<(), Error> {
@@ -105,6 +102,20 @@ pub trait Collectives: Any {
 
     /// Called when the communicator is freed.
     fn disable(&self);
+}
+
+/// What serves the fast calls of one kind on a communicator.
+pub struct FastSlot {
+    /// The largest [`FastCall::bytes`] that is served; the same at all members.
+    pub limit: usize,
+    pub carrier: Rc<dyn FastCarrier>,
+}
+
+/// Carries out the fast calls of the kind for which it is in a [`FastSlot`], up to the slot's limit.
+///
+/// A fast call is one call through the slot, without a choice among components, which was made when the slot was filled.
+pub trait FastCarrier {
+    fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
 }
 
 /// The error of a call that no component serves on this communicator.
