@@ -259,9 +259,18 @@ fn scattered(call: &Call, members: &Members) -> Option<(RecvBuf, Range<i64>)> {
     Some((recv.with_count(total), before..before + mine))
 }
 
+#[allow(unsafe_code)]
 impl FastCarrier for ShmModule {
     #[inline]
-    fn carry_out(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
+    unsafe fn carry_out(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
+        self.run_fast_call(comm, call)
+    }
+}
+
+impl ShmModule {
+    /// Carries out a fast call of any kind.
+    #[inline]
+    fn run_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
         let (state, engine) = (&*self.0, comm.engine());
         let (false, Some(small)) = (matches!(call, FastCall::Barrier), state.blocking()) else {
             // Without cells only barriers are accepted as fast calls.
@@ -459,7 +468,7 @@ impl Module for ShmModule {
         }
         for _ in 0..layout::DEPTH {
             let (send, recv) = (&[][..], RecvBytes::empty());
-            self.carry_out(comm, &FastCall::Allreduce { send, recv, op })?;
+            self.run_fast_call(comm, &FastCall::Allreduce { send, recv, op })?;
         }
         state.pass(comm)
     }

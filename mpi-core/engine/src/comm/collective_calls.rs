@@ -1,4 +1,5 @@
 //! The collective operations of a communicator: the components that serve it, and the number of each call.
+#![allow(unsafe_code)]
 
 use super::{Collectives, Comm, FastCarrier, FastSlot, Unserved};
 use crate::coll::{Call, CallId, CallSignature, FastCall};
@@ -30,25 +31,19 @@ pub(super) struct Chosen {
 /// The components that carry out the calls of a communicator.
 struct Table {
     components: Box<dyn Collectives>,
-    /// By [`CallId`]: what serves the fast calls of this kind.
-    slots: [Slot; CallId::ALL.len()],
-}
-
-/// What serves the fast calls of one kind: [`FastSlot`] without a case for calls that nothing serves.
-struct Slot {
-    /// The largest size in bytes that is served, or [`NOTHING`].
-    limit: i64,
-    carrier: Rc<dyn FastCarrier>,
+    /// By [`CallId`]: the largest size in bytes of the fast calls that are served, or [`NOTHING`].
+    fast_call_limits: [i64; CallId::ALL.len()],
+    /// By [`CallId`]: what carries out the fast calls of this kind, [`Nobody`] if the limit is [`NOTHING`].
+    fast_carriers: [Rc<dyn FastCarrier>; CallId::ALL.len()],
 }
 
 /// The limit if no fast calls are served: less than the size of any call.
 const NOTHING: i64 = -1;
 
-/// The carrier of kinds whose limit is [`NOTHING`].
 struct Nobody;
 
 impl FastCarrier for Nobody {
-    fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error> {
+    unsafe fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error> {
         Err(Unserved::on(comm, fast_call.id()))
     }
 }
@@ -56,17 +51,19 @@ impl FastCarrier for Nobody {
 impl Table {
     fn new(components: Box<dyn Collectives>) -> Table {
         let nobody: Rc<dyn FastCarrier> = Rc::new(Nobody);
-        let slots = CallId::ALL.map(|call| match components.fast_slot(call) {
-            Some(FastSlot { limit, carrier }) => Slot {
-                limit: limit.min(i64::MAX as usize) as i64,
-                carrier,
-            },
-            None => Slot {
-                limit: NOTHING,
-                carrier: nobody.clone(),
-            },
+        let mut fast_call_limits = [NOTHING; CallId::ALL.len()];
+        let fast_carriers = CallId::ALL.map(|call| match components.fast_slot(call) {
+            Some(FastSlot { limit, carrier }) => {
+                fast_call_limits[call as usize] = limit.min(i64::MAX as usize) as i64;
+                carrier
+            }
+            None => nobody.clone(),
         });
-        Table { components, slots }
+        Table {
+            components,
+            fast_call_limits,
+            fast_carriers,
+        }
     }
 }
 
@@ -134,8 +131,7 @@ impl<'a> CollectiveCalls<'a> {
     #[inline(always)]
     pub fn try_fast_call(self, fast_call: &FastCall<'_>) -> Option<Result<(), Error>> {
         let (engine, table) = (self.comm.engine(), self.chosen.table.get()?);
-        let slot = &table.slots[fast_call.id() as usize];
-        if fast_call.bytes() as i64 > slot.limit {
+        if fast_call.bytes() as i64 > table.fast_call_limits[fast_call.id() as usize] {
             return None;
         }
         if engine.observer().is_some() || !self.comm.is_sound() {
@@ -146,7 +142,9 @@ impl<'a> CollectiveCalls<'a> {
         let signature = fast_call.signature();
         state.collective(comm, self.comm.size(), round, signature.words());
         state.inside(true);
-        let outcome = slot.carrier.carry_out(self.comm, fast_call);
+        let carrier = &table.fast_carriers[fast_call.id() as usize];
+        // SAFETY: `Table::new` puts the carrier of each kind at the kind's number.
+        let outcome = unsafe { carrier.carry_out(self.comm, fast_call) };
         state.inside(false);
         Some(outcome)
     }

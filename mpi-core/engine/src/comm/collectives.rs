@@ -2,6 +2,7 @@
 //!
 //! A process has one [`Framework`], which the composition root gives to its engine ([`Engine::serve_collectives_by`](crate::Engine::serve_collectives_by)).
 //! When a communicator is created, the framework makes a [`Proposal`] for it. The members agree, and the result is the communicator's [`Collectives`].
+#![allow(unsafe_code)]
 
 use super::{Comm, Conversation, EurekaLine};
 use crate::coll::{Call, CallId, FastCall, Running};
@@ -85,6 +86,7 @@ pub trait Collectives: Any {
     }
 
     /// Returns what serves the fast calls of this kind; `None` if nothing does. Called once per [`CallId`], when the components are installed.
+    /// The carrier may rely on the kind of its calls.
     fn fast_slot(&self, call: CallId) -> Option<FastSlot>;
 
     /// Carries out a few operations without user data, so that the program's first operations find code and memory in the caches. All members call it.
@@ -115,7 +117,11 @@ pub struct FastSlot {
 ///
 /// A fast call is one call through the slot, without a choice among components, which was made when the slot was filled.
 pub trait FastCarrier {
-    fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
+    /// Carries out a fast call.
+    ///
+    /// # Safety
+    /// `fast_call` is of the kind that the slot was made for.
+    unsafe fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
 }
 
 /// The error of a call that no component serves on this communicator.
