@@ -1,15 +1,14 @@
 /* A job with checkpoint and restart: a stencil with halos, reductions, a window and a file.
  * The last line of output depends on every step.
  *
- * checkpoints STEPS [protect | handlers] [file NAME] [threads 1]
- *     protect   the library saves the memory (default)
- *     handlers  functions of the program save the memory
- *     file NAME each step writes a line of NAME, a file shared by all ranks
- *     threads 1 initializes with MPI_THREAD_MULTIPLE
- * The variable CHECKPOINTS has the options that a restart does not repeat:
- *     request N before step N, requests a checkpoint and waits until it is taken or refused
- *     await N   before step N, waits until a checkpoint is taken
- *     stop N    before step N, waits until the program is asked to stop
+ * checkpoints STEPS [protect | handlers | connects] [file NAME] [threads 1] [port NAME]
+ *     protect   the library saves the memory (the default); handlers: the program's functions do
+ *     file NAME each step writes a line of NAME, through a shared file
+ *     threads 1 initializes at MPI_THREAD_MULTIPLE
+ *     port NAME the file through which a job that accepts a connection gives its port to one that connects, and does nothing else
+ * The variable CHECKPOINTS has what a restart does not repeat:
+ *     request N the program asks for a checkpoint before step N, and waits there until it is taken or refused
+ *     await N   it waits before step N until a checkpoint is taken; stop N: until it is asked to stop
  *     die N     a rank dies by SIGKILL before step N
  *     pause US  each rank sleeps after each step
  *     fault N   a pending operation at the step of the request, see `disturb`
@@ -90,13 +89,39 @@ static void *waits_inside(void *number)
     return NULL;
 }
 
-/* Starts an operation that a checkpoint cannot save. */
-static void disturb(long what, MPI_Win win, char *program)
+/* Writes the name of a port for another job. */
+static void give_port(const char *name, const char *port)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s.new", name);
+    FILE *file = fopen(path, "w");
+    CHECK(file && fputs(port, file) >= 0 && fclose(file) == 0 && rename(path, name) == 0, "%s", name);
+}
+
+/* Connects with the job that gives its port, and leaves it. */
+static void connect_and_leave(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm others;
+    if (rank == 0) {
+        FILE *file;
+        while (!(file = fopen(name, "r")))
+            usleep(1000);
+        CHECK(fgets(port, sizeof port, file) != NULL, "%s", name);
+        fclose(file);
+    }
+    OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &others));
+    OK(MPI_Comm_disconnect(&others));
+}
+
+/* What a checkpoint cannot hold. */
+static void disturb(long what, MPI_Win win, char *program, const char *port_file)
 {
     static int sent, received;
     static MPI_Request left = MPI_REQUEST_NULL;
     static pthread_t thread;
-    static MPI_Comm children;
+    static MPI_Comm children, others;
+    char port[MPI_MAX_PORT_NAME] = "";
     static char *child[] = {"1", "child", NULL};
     int next = (rank + 1) % size;
     switch (what) {
@@ -122,6 +147,15 @@ static void disturb(long what, MPI_Win win, char *program)
     case 5: /* a spawned job */
         OK(MPI_Comm_spawn(program, child, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE));
         break;
+    case 6: /* a job of another mpirun */
+        if (rank == 0) {
+            OK(MPI_Open_port(MPI_INFO_NULL, port));
+            give_port(port_file, port);
+        }
+        OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &others));
+        if (rank == 0)
+            OK(MPI_Close_port(port));
+        break;
     case -1:
         if (rank == 1)
             OK(MPI_Recv(&received, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -144,6 +178,9 @@ static void disturb(long what, MPI_Win win, char *program)
         break;
     case -5:
         OK(MPI_Comm_disconnect(&children));
+        break;
+    case -6:
+        OK(MPI_Comm_disconnect(&others));
         break;
     }
 }
@@ -200,6 +237,11 @@ int main(int argc, char **argv)
         OK(MPI_Finalize());
         return 0;
     }
+    if (argc > 2 && strcmp(argv[2], "connects") == 0) {
+        connect_and_leave(word(argc, argv, "port"));
+        OK(MPI_Finalize());
+        return 0;
+    }
     int by_hand = argc > 2 && strcmp(argv[2], "handlers") == 0;
     long request = option("request ", -1), die = option("die ", -1), fault = option("fault ", 0);
     long await = option("await ", -1), stop = option("stop ", -1), pause = option("pause ", 0);
@@ -227,7 +269,7 @@ int main(int argc, char **argv)
 
     for (; state.step < steps; state.step++) {
         if (fault && state.step == request)
-            disturb(fault, win, argv[0]);
+            disturb(fault, win, argv[0], word(argc, argv, "port"));
         for (;;) {
             OK(MPIX_Checkpoint_point(comm, &what));
             taken += what == MPIX_CHECKPOINT_TAKEN || what == MPIX_CHECKPOINT_STOP;
@@ -252,7 +294,7 @@ int main(int argc, char **argv)
         if (stopped)
             break;
         if (fault && state.step == request)
-            disturb(-fault, win, argv[0]);
+            disturb(-fault, win, argv[0], word(argc, argv, "port"));
         if (state.step == die && rank == size - 1)
             raise(SIGKILL);
         step(win, shared, file);

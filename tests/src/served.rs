@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use barrier_board::served::{Address, BoardObserver};
 use rustix::process::{Pid, Signal, kill_process};
 use xtask::process;
 
@@ -71,7 +72,20 @@ impl Server {
         }
     }
 
-    /// Returns the output of `hwbarr watch`, run by the command `watch`.
+    /// The board's number of releases, as an observer on this host sees it.
+    #[track_caller]
+    pub fn releases(&self) -> u64 {
+        let seen = self
+            .address
+            .parse::<Address>()
+            .map_err(|e| e.to_string())
+            .and_then(|address| BoardObserver::connect(&address).map_err(|e| e.to_string()))
+            .and_then(|mut observer| observer.look().map_err(|e| e.to_string()));
+        let seen = seen.unwrap_or_else(|e| panic!("the board cannot be observed: {e}"));
+        seen.board.releases
+    }
+
+    /// The output of `hwbarr watch`, with the command `watch`.
     #[track_caller]
     fn seen(&self, mut watch: Command) -> String {
         watch.args(["watch", &self.address, "--once", "--json"]);

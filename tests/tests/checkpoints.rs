@@ -12,6 +12,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 use tests::document::Document;
 use tests::hosts::Hosts;
+use tests::served::Server;
 use tests::{Job, Outcome, compile, installation, mpi4py_python};
 use xtask::demo::{Report, simulator_arguments};
 use xtask::process::{self, Running};
@@ -141,6 +142,33 @@ fn a_job_with_hardware_barriers_is_taken_up_with_hardware_barriers() {
         .releases;
     // Each of the steps 11 to 30 makes one barrier.
     assert!(releases >= 19, "{releases}");
+}
+
+/// A served board keeps the level of the job before, high or low: the restarted job begins with the port's first reading, as after a reboot.
+#[test]
+fn a_job_on_a_served_board_is_taken_up_on_the_same_board() {
+    let words = [STEPS, "protect"];
+    let expected = undisturbed(2, &words);
+    let server = Server::new(&["--nodes", "2"]);
+    let board = ["--mca", "coll_hwbarr_port", &server.address];
+    // One barrier more or less leaves the other level.
+    for last in ["17", "18"] {
+        let kept = folder();
+        let once = format!("request 11 die {last}");
+        let before = server.releases();
+        let outcome = job(kept.path(), 2, &words, &once).with(board).run();
+        assert!(
+            outcome.stderr.contains("checkpoint 1 is in "),
+            "{}",
+            outcome.stderr
+        );
+        let between = server.releases();
+        assert!(between - before >= 11, "{before} and {between} releases");
+        assert_eq!(result(&restart(kept.path(), &board)), expected);
+        // Steps 11 to 30 have a barrier each.
+        let after = server.releases();
+        assert!(after - between >= 19, "{between} and {after} releases");
+    }
 }
 
 #[test]
@@ -311,6 +339,25 @@ fn no_checkpoint_is_taken_while_a_job_that_this_one_has_spawned_lives() {
     assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
     assert_eq!(result(&outcome), expected);
     assert_eq!(names(kept.path()), BTreeSet::new(), "nothing is written");
+}
+
+/// Jobs of two mpiruns, which are connected by a port.
+#[test]
+fn no_checkpoint_is_taken_while_another_job_is_connected_by_a_port() {
+    let (kept, expected) = (folder(), undisturbed(2, &[STEPS]));
+    let port = kept.path().join("port").display().to_string();
+    let dir = kept.path().join("saved");
+    let words = [STEPS, "protect", "port", &port];
+    let accepts = job(&dir, 2, &words, "request 5 fault 6").start();
+    let connects = Job::of("checkpoints").ranks(2).limit(60);
+    let connects = connects.arg("1").arg("connects").arg("port").arg(&port);
+    connects.succeeds();
+    let outcome = accepts.wait();
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    let sentence = "no checkpoint was taken: rank 0 is connected with another job, and a checkpoint is of one job; MPI_Comm_disconnect comes before the point";
+    assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+    assert_eq!(result(&outcome), expected);
+    assert_eq!(names(&dir), BTreeSet::new(), "nothing is written");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A set-user-ID program loads no code and no settings of its user.
+//! A set-user-ID program, and one with file capabilities, takes no code and no settings from its user.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -58,7 +58,7 @@ const RAISED: u32 = 0o4755;
 
 fn may_make_such_programs() -> bool {
     let is_root = rustix::process::geteuid().is_root();
-    needs(is_root, "root, to make a set-user-ID program")
+    needs(is_root, "root, to make a program with raised rights")
 }
 
 fn run(command: &mut Command) -> Result<Outcome, ProcessError> {
@@ -105,13 +105,16 @@ fn make_plugin(folder: &Path, place: &str) {
     process::output(&mut cc, Duration::from_secs(60)).unwrap();
 }
 
-/// A set-user-ID program must not load a plugin of its user, named or not.
-/// It loads a plugin of the installation only if root owns the file.
-#[test]
-fn a_set_user_id_program_opens_plugins_of_roots_installation_only() {
-    if !may_make_such_programs() {
-        return;
-    }
+/// How a program comes to more rights than its user has.
+#[derive(Clone, Copy)]
+enum Raised {
+    SetUserId,
+    /// File capabilities, which leave the user as it is.
+    Capabilities,
+}
+
+/// With its raised rights the program must not run a plugin of its user, named or not, and one of the installation only if it is root's.
+fn opens_plugins_of_roots_installation_only(raised: Raised) {
     let hello = Installed::new("hello");
     let (named, home) = (hello.path("named"), hello.path("home"));
     make_plugin(&named, "a named folder");
@@ -131,15 +134,44 @@ fn a_set_user_id_program_opens_plugins_of_roots_installation_only() {
     };
     assert_eq!(start(ORDINARY, Some(&named)), ["a named folder"]);
     assert_eq!(start(ORDINARY, None), ["the user's folder"]);
-    assert!(start(RAISED, Some(&named)).is_empty());
-    assert!(start(RAISED, None).is_empty());
+    let mode = match raised {
+        Raised::SetUserId => RAISED,
+        Raised::Capabilities => {
+            let mut setcap = Command::new("setcap");
+            setcap.arg("cap_net_raw+ep").arg(&hello.program);
+            let set = run(&mut setcap);
+            if !needs(
+                set.is_ok(),
+                "setcap, and a file system in /var/tmp that keeps capabilities of files",
+            ) {
+                return;
+            }
+            ORDINARY
+        }
+    };
+    assert!(start(mode, Some(&named)).is_empty());
+    assert!(start(mode, None).is_empty());
 
     make_plugin(&shared, "the installation");
-    assert_eq!(start(RAISED, Some(&named)), ["the installation"]);
-    // A file of another user in the shared folder would give that user the program's rights.
+    assert_eq!(start(mode, Some(&named)), ["the installation"]);
+    // Another user's file in it would give that user the program's rights.
     let file = shared.join("coll_linear.so");
     std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
-    assert!(start(RAISED, None).is_empty());
+    assert!(start(mode, None).is_empty());
+}
+
+#[test]
+fn a_set_user_id_program_opens_plugins_of_roots_installation_only() {
+    if may_make_such_programs() {
+        opens_plugins_of_roots_installation_only(Raised::SetUserId);
+    }
+}
+
+#[test]
+fn a_program_with_file_capabilities_opens_plugins_of_roots_installation_only() {
+    if may_make_such_programs() {
+        opens_plugins_of_roots_installation_only(Raised::Capabilities);
+    }
 }
 
 /// A set-user-ID program must not read hint files (whose lines errors quote),

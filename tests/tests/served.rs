@@ -1,6 +1,6 @@
 //! Jobs over a board served by `hwbarr serve`, and their behaviour if the server fails.
 
-use barrier_board::served::{Address, BoardObserver};
+use barrier_board::served::Address;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 use tests::Job;
@@ -9,17 +9,11 @@ use tests::served::Server;
 /// Far longer than any step of these tests takes on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn releases(server: &Server) -> u64 {
-    let address: Address = server.address.parse().expect("an address");
-    let mut observer = BoardObserver::connect(&address).expect("served");
-    observer.look().expect("served").board.releases
-}
-
 /// Waits until the board has released `wanted` barriers.
 fn wait_for_releases(server: &Server, wanted: u64) {
     let begin = Instant::now();
-    while releases(server) < wanted {
-        assert!(begin.elapsed() < LIMIT, "{} releases", releases(server));
+    while server.releases() < wanted {
+        assert!(begin.elapsed() < LIMIT, "{} releases", server.releases());
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -36,11 +30,10 @@ fn job(address: &str, ranks: u32, barriers: &str, delay: &str) -> Job {
 fn jobs_pass_their_barriers_over_a_served_board_one_after_the_other() {
     let server = Server::new(&["--nodes", "4"]);
     for _ in 0..2 {
-        let before = releases(&server);
+        let before = server.releases();
         job(&server.address, 4, "100", "200").holds();
-        // The program makes 100 barriers, one before and one after its loop;
-        // the self-test makes two.
-        assert_eq!(releases(&server) - before, 104);
+        // The program makes one before and one after its loop, and the self-test two.
+        assert_eq!(server.releases() - before, 104);
     }
 }
 
@@ -55,7 +48,7 @@ fn a_board_for_another_number_of_ranks_is_refused_and_software_serves() {
         let all = outcome.stdout + &outcome.stderr;
         assert!(all.contains(&said), "{all}");
     }
-    assert_eq!(releases(&server), 0);
+    assert_eq!(server.releases(), 0);
 }
 
 #[test]

@@ -29,16 +29,46 @@ impl Owner for (&str, &str) {
     }
 }
 
-/// Prints the error text and ends the process when it is dropped, which happens only during unwinding.
-struct Escape<'a, O: Owner> {
+/// An owner whose guards are for one function.
+///
+/// The guard of a call is then one reference, and the name of the function is in the code that runs if the function throws.
+pub trait Called: Owner {
+    /// The function's name.
+    const FUNCTION: &'static str;
+}
+
+/// The owner of a function that is named when it is called.
+struct Named<'a, O> {
     owner: &'a O,
     function: &'static str,
 }
 
-impl<O: Owner> Drop for Escape<'_, O> {
+/// What a guard reads if the function throws.
+trait Told {
+    fn end(&self) -> !;
+}
+
+impl<O: Owner> Told for Named<'_, O> {
+    #[inline(always)]
+    fn end(&self) -> ! {
+        end(self.owner.component(), self.owner.file(), self.function)
+    }
+}
+
+impl<O: Called> Told for &O {
+    #[inline(always)]
+    fn end(&self) -> ! {
+        end(self.component(), self.file(), O::FUNCTION)
+    }
+}
+
+/// Prints the error text and ends the process when it is dropped, which happens only during unwinding.
+struct Escape<T: Told>(T);
+
+impl<T: Told> Drop for Escape<T> {
     #[inline(always)]
     fn drop(&mut self) {
-        end(self.owner.component(), self.owner.file(), self.function);
+        self.0.end();
     }
 }
 
@@ -65,14 +95,23 @@ pub fn prepare() {
     ONCE.call_once(|| drop(catch_unwind(|| resume_unwind(Box::new(())))));
 }
 
-/// Calls a function of a plugin; this has no extra cost unless the function throws.
-///
-/// The catching frame exists for the search phase of unwinding: if no frame catches, C++ ends the
-/// process before any frame of the library has run.
+/// Calls a function of a plugin. Costs nothing unless the function throws.
 #[inline(always)]
 pub fn guarded<O: Owner, R>(owner: &O, function: &'static str, call: impl FnOnce() -> R) -> R {
+    guard(Named { owner, function }, call)
+}
+
+/// The same for an owner of one function.
+#[inline(always)]
+pub fn called<O: Called, R>(owner: &O, call: impl FnOnce() -> R) -> R {
+    guard(owner, call)
+}
+
+/// The frame that catches exists for the search phase of unwinding: if no frame catches, C++ ends the process before any frame of the library has run.
+#[inline(always)]
+fn guard<T: Told, R>(told: T, call: impl FnOnce() -> R) -> R {
     let guarded = || {
-        let escape = Escape { owner, function };
+        let escape = Escape(told);
         let result = call();
         forget(escape);
         result

@@ -14,7 +14,7 @@ pub mod manifest;
 pub mod open;
 pub mod trust;
 
-pub use escape::{Owner, guarded};
+pub use escape::{Called, Owner, called, guarded};
 pub use folders::{Folder, PATH};
 pub use inside::reported;
 pub use manifest::{Manifest, ManifestError};

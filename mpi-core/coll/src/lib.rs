@@ -35,7 +35,7 @@ mod tuned;
 pub use check::{CHECK, Mismatch};
 pub use invocation::{Invocation, Pending};
 pub use mpi_engine::coll::{Call, CallId, CallSet, CallSignature, FastCall, Running};
-pub use mpi_engine::comm::{EurekaLine, Unserved};
+pub use mpi_engine::comm::{EurekaLine, FastCarrier, FastSlot, Unserved};
 pub use select::{Coll, Table};
 
 use comm::Comm;
@@ -195,15 +195,10 @@ pub trait Module {
             .block_on(self.start(invocation.clone(), call.clone()))
     }
 
-    /// Returns the maximum [`FastCall::bytes`] for which the module accepts fast calls; the same on all members.
+    /// Returns what carries out the fast calls of this kind, and up to which size; the same on all members.
     /// Called once, after the module is enabled.
-    fn takes_fast_call(&self, _call: CallId) -> Option<usize> {
+    fn fast_slot(self: Rc<Self>, _call: CallId) -> Option<FastSlot> {
         None
-    }
-
-    /// Carries out a fast call.
-    fn run_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
-        Err(Unserved::on(comm, call.id()))
     }
 
     /// Carries out a few operations without user data and without messages, to warm up; see [`mpi_engine::comm::Collectives::rehearse`].

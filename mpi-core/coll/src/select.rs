@@ -28,7 +28,7 @@ mod vote_round;
 use super::algo::Blocks;
 use super::inventory;
 use super::{
-    Call, CallId, CallSet, CollError, Component, FastCall, Invocation, Module, Refusal, Running,
+    Call, CallId, CallSet, CollError, Component, FastSlot, Invocation, Module, Refusal, Running,
     Unserved, algo, built_in,
 };
 use crate::Error;
@@ -239,17 +239,9 @@ impl Collectives for Table {
         Ok(module.start_planned(invocation, call, plan))
     }
 
-    fn takes_fast_call(&self, call: CallId) -> Option<usize> {
+    fn fast_slot(&self, call: CallId) -> Option<FastSlot> {
         let first = self.chains.of(call).first()?;
-        first.takes_fast_call(call)
-    }
-
-    #[inline]
-    fn carry_out_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
-        match self.chains.of(call.id()).first() {
-            Some(module) => module.run_fast_call(comm, call),
-            None => Err(Unserved::on(comm, call.id())),
-        }
+        first.clone().fast_slot(call)
     }
 
     fn rehearse(&self, comm: &Comm) -> Result<(), Error> {

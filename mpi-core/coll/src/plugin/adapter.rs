@@ -13,14 +13,14 @@ use super::module::Inner;
 use super::module_comm::{HOST, ModuleComm, Values, values};
 use super::operations::Operations;
 use super::table::Plugin;
-use super::{Origin, Taken};
+use super::{Origin, Taken, dense};
 use crate::Error;
 use crate::comm::Comm;
 use crate::inventory::{self, Entry};
 use crate::select::Table;
 use crate::tickets::TicketOrder;
 use crate::{
-    Call, CallId, CallSet, Component, EurekaLine, FastCall, Invocation, Module, Refusal, Running,
+    Call, CallId, CallSet, Component, EurekaLine, FastSlot, Invocation, Module, Refusal, Running,
 };
 use mpi_base::node::RetiredBlocks;
 use mpi_base::param::{About, Params};
@@ -281,16 +281,11 @@ impl Module for PluginModule {
         Table::run_next(invocation, call)
     }
 
-    fn takes_fast_call(&self, call: CallId) -> Option<usize> {
+    fn fast_slot(self: Rc<Self>, call: CallId) -> Option<FastSlot> {
         match call == CallId::Barrier && self.has_barrier() {
             true => None,
-            false => self.inner.operations.dense_limit(call),
+            false => dense::slot(&self.inner, call),
         }
-    }
-
-    #[inline]
-    fn run_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
-        self.inner.run_dense(comm, call)
     }
 
     fn eureka(&self) -> Option<&dyn EurekaLine> {

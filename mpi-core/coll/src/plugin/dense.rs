@@ -1,32 +1,37 @@
-//! Fast calls of a plugin's operations: one indirect call with the arguments in registers.
+//! Fast calls of a plugin's operations: their arguments in registers, one indirect call.
+//!
+//! Each kind of call has a carrier of its own ([`Resolved`]), which has the function and the module's pointer and knows where the arguments are.
+//! The carriers are made when the members have agreed on the component, so a call makes no choice.
 #![allow(unsafe_code)]
 
-use super::abi::{DONE, FAILED, NEXT, NO_RANK, Why};
+use super::abi::{DONE, Dense, DenseOp as Op, FAILED, NEXT, NO_RANK, Why};
 use super::module::Inner;
 use crate::comm::Comm;
 use crate::datatype::RecvBytes;
 use crate::op::DenseOp;
-use crate::{CallId, Error, FastCall, Unserved};
+use crate::{CallId, Error, FastCall, FastCarrier, FastSlot};
+use mpi_base::plugin_file::{Called, Owner, called};
 use std::ffi::{c_int, c_void};
+use std::hint::unreachable_unchecked;
+use std::marker::PhantomData;
 use std::ptr::{from_ref, null, null_mut};
+use std::rc::Rc;
 
 /// The arguments of `dense`.
 #[derive(Clone, Copy)]
 struct Arguments {
-    call: CallId,
     send: *const c_void,
     recv: *mut c_void,
     bytes: usize,
     root: u32,
-    op: *const super::abi::DenseOp,
+    op: *const Op,
 }
 
 impl Arguments {
     /// Returns the arguments of a call that has data but neither a root nor an operator.
     #[inline(always)]
-    fn of(call: CallId, send: *const c_void, recv: *mut c_void, bytes: usize) -> Arguments {
+    fn of(send: *const c_void, recv: *mut c_void, bytes: usize) -> Arguments {
         Arguments {
-            call,
             send,
             recv,
             bytes,
@@ -57,82 +62,99 @@ fn to(recv: RecvBytes) -> *mut c_void {
     recv.ptr().cast()
 }
 
-/// Converts a fast call to the arguments of `dense`, with a single `match`: a second one would cost as much as the call.
-#[inline(always)]
-fn arguments(call: &FastCall<'_>) -> Arguments {
-    match call {
-        FastCall::Barrier => Arguments::of(CallId::Barrier, null(), null_mut(), 0),
-        FastCall::Bcast { data, root } => {
-            Arguments::of(CallId::Bcast, null(), to(*data), data.len()).with_root(*root)
-        }
-        FastCall::Gather { send, recv, root } => {
-            let recv = recv.map_or(null_mut(), to);
-            Arguments::of(CallId::Gather, from(send), recv, send.len()).with_root(*root)
-        }
-        FastCall::Scatter { send, recv, root } => {
-            let send = send.map_or(null(), from);
-            Arguments::of(CallId::Scatter, send, to(*recv), recv.len()).with_root(*root)
-        }
-        FastCall::Allgather { send, recv } => {
-            Arguments::of(CallId::Allgather, from(send), to(*recv), send.len())
-        }
-        FastCall::Alltoall { send, recv, block } => {
-            Arguments::of(CallId::Alltoall, from(send), to(*recv), *block)
-        }
-        FastCall::Reduce {
-            send,
-            recv,
-            op,
-            root,
-        } => {
-            let recv = recv.map_or(null_mut(), to);
-            let of_data = Arguments::of(CallId::Reduce, from(send), recv, send.len());
-            of_data.with_root(*root).with_op(op)
-        }
-        FastCall::ReduceScatterBlock { send, recv, op } => {
-            let (send, bytes) = (from(send), recv.len());
-            Arguments::of(CallId::ReduceScatterBlock, send, to(*recv), bytes).with_op(op)
-        }
-        FastCall::Allreduce { send, recv, op } => {
-            Arguments::of(CallId::Allreduce, from(send), to(*recv), send.len()).with_op(op)
-        }
-        FastCall::Scan { send, recv, op } => {
-            Arguments::of(CallId::Scan, from(send), to(*recv), send.len()).with_op(op)
-        }
-        FastCall::Exscan { send, recv, op } => {
-            Arguments::of(CallId::Exscan, from(send), to(*recv), send.len()).with_op(op)
-        }
-    }
+/// A kind of fast call.
+trait Kind: 'static {
+    const CALL: CallId;
+
+    /// Returns the arguments of `dense`.
+    ///
+    /// # Safety
+    /// The call is of this kind.
+    unsafe fn arguments(call: &FastCall<'_>) -> Arguments;
 }
 
-impl Inner {
-    /// Carries out a fast call by the plugin's function `dense`.
-    #[inline(always)]
-    pub(super) fn run_dense(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
-        let Arguments {
-            call,
-            send,
-            recv,
-            bytes,
-            root,
-            op,
-        } = arguments(call);
-        let Some(dense) = self.operations.dense[call as usize] else {
-            return Err(Unserved::on(comm, call));
-        };
-        // SAFETY: `this` is valid until `drop` calls `free`; `call` borrows the buffers and the operator until this function returns.
-        let code = self.guarded("dense", || unsafe {
-            dense(self.this, send, recv, bytes, root, op)
-        });
-        match code {
-            DONE => Ok(()),
-            code => self.dense_failed(call, code),
+/// Declares the kinds: the fields of a fast call, and the arguments of `dense`.
+macro_rules! kinds {
+    ($($kind:ident $fields:tt => $arguments:expr;)*) => {
+        $(
+            struct $kind;
+
+            impl Kind for $kind {
+                const CALL: CallId = CallId::$kind;
+
+                #[inline(always)]
+                unsafe fn arguments(call: &FastCall<'_>) -> Arguments {
+                    match call {
+                        FastCall::$kind $fields => $arguments,
+                        // SAFETY: the caller guarantees the kind; a test of it would be a fifth of the call's cost.
+                        _ => unsafe { unreachable_unchecked() },
+                    }
+                }
+            }
+        )*
+
+        /// Returns the carrier of a kind; `None` if calls of the kind are never fast ones.
+        fn carrier(call: CallId, inner: &Rc<Inner>, dense: Dense) -> Option<Rc<dyn FastCarrier>> {
+            Some(match call {
+                $(CallId::$kind => Rc::new(Resolved::<$kind>::new(inner, dense)),)*
+                _ => return None,
+            })
+        }
+    };
+}
+
+kinds! {
+    Barrier {} => Arguments::of(null(), null_mut(), 0);
+    Bcast { data, root } => Arguments::of(null(), to(*data), data.len()).with_root(*root);
+    Gather { send, recv, root } => {
+        Arguments::of(from(send), recv.map_or(null_mut(), to), send.len()).with_root(*root)
+    };
+    Scatter { send, recv, root } => {
+        Arguments::of(send.map_or(null(), from), to(*recv), recv.len()).with_root(*root)
+    };
+    Allgather { send, recv } => Arguments::of(from(send), to(*recv), send.len());
+    Alltoall { send, recv, block } => Arguments::of(from(send), to(*recv), *block);
+    Reduce { send, recv, op, root } => {
+        let of_data = Arguments::of(from(send), recv.map_or(null_mut(), to), send.len());
+        of_data.with_root(*root).with_op(op)
+    };
+    ReduceScatterBlock { send, recv, op } => {
+        Arguments::of(from(send), to(*recv), recv.len()).with_op(op)
+    };
+    Allreduce { send, recv, op } => Arguments::of(from(send), to(*recv), send.len()).with_op(op);
+    Scan { send, recv, op } => Arguments::of(from(send), to(*recv), send.len()).with_op(op);
+    Exscan { send, recv, op } => Arguments::of(from(send), to(*recv), send.len()).with_op(op);
+}
+
+/// Returns the slot of a kind of fast call, if the module has the function `dense` for it.
+pub(super) fn slot(inner: &Rc<Inner>, call: CallId) -> Option<FastSlot> {
+    let (limit, dense) = inner.operations.dense(call)?;
+    let carrier = carrier(call, inner, dense)?;
+    Some(FastSlot { limit, carrier })
+}
+
+/// The function `dense` of one operation, with the module's pointer.
+struct Resolved<K> {
+    dense: Dense,
+    this: *mut c_void,
+    /// Keeps `this` valid.
+    inner: Rc<Inner>,
+    kind: PhantomData<K>,
+}
+
+impl<K: Kind> Resolved<K> {
+    fn new(inner: &Rc<Inner>, dense: Dense) -> Resolved<K> {
+        Resolved {
+            dense,
+            this: inner.this,
+            inner: inner.clone(),
+            kind: PhantomData,
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn dense_failed(&self, id: CallId, code: c_int) -> Result<(), Error> {
+    fn failed(&self, code: c_int) -> Result<(), Error> {
         let mut why = Why::new();
         let code = match code {
             NEXT => {
@@ -141,6 +163,42 @@ impl Inner {
             }
             code => code,
         };
-        self.outcome(id, code, &why).map(|_| ())
+        self.inner.outcome(K::CALL, code, &why).map(|_| ())
+    }
+}
+
+impl<K> Owner for Resolved<K> {
+    fn component(&self) -> &str {
+        self.inner.component()
+    }
+
+    fn file(&self) -> &str {
+        self.inner.file()
+    }
+}
+
+impl<K> Called for Resolved<K> {
+    const FUNCTION: &'static str = "dense";
+}
+
+impl<K: Kind> FastCarrier for Resolved<K> {
+    unsafe fn carry_out(&self, _: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
+        // SAFETY: the caller guarantees the kind, for which `carrier` has made this.
+        let arguments = unsafe { K::arguments(call) };
+        let Arguments {
+            send,
+            recv,
+            bytes,
+            root,
+            op,
+        } = arguments;
+        // SAFETY: `inner` keeps `this` valid, since its `drop` calls `free`; `call` borrows the buffers and the operator until this function returns.
+        let code = called(self, || unsafe {
+            (self.dense)(self.this, send, recv, bytes, root, op)
+        });
+        match code {
+            DONE => Ok(()),
+            code => self.failed(code),
+        }
     }
 }

@@ -18,8 +18,6 @@ const LEAST: usize = offset_of!(Operation, dense) + size_of::<usize>();
 /// A module's functions by [`CallId`].
 pub(super) struct Operations {
     all: [Option<Operation>; KINDS],
-    /// By [`CallId`]: the function for fast calls, if the operation has one.
-    pub dense: [Option<Dense>; KINDS],
 }
 
 impl Operations {
@@ -28,10 +26,7 @@ impl Operations {
     /// # Safety
     /// `operations` of the table points to `operation_count` entries of `operation_size` bytes each, or is null.
     pub unsafe fn of(table: &ModuleTable) -> Result<Operations, String> {
-        let mut read = Operations {
-            all: [None; KINDS],
-            dense: [None; KINDS],
-        };
+        let mut read = Operations { all: [None; KINDS] };
         let (count, size) = (table.operation_count, table.operation_size as usize);
         if table.operations.is_null() || count == 0 {
             return Ok(read);
@@ -48,10 +43,6 @@ impl Operations {
             if let Some(slot) = read.all.get_mut(entry.operation as usize) {
                 slot.get_or_insert(entry);
             }
-        }
-        for (dense, operation) in read.dense.iter_mut().zip(&read.all) {
-            *dense =
-                operation.and_then(|operation| operation.dense.filter(|_| operation.run.is_some()));
         }
         Ok(read)
     }
@@ -72,14 +63,15 @@ impl Operations {
         self.all[call as usize]?.forget
     }
 
-    /// Returns the maximum number of bytes of fast calls that the function `dense` accepts.
-    pub fn dense_limit(&self, call: CallId) -> Option<usize> {
-        self.dense[call as usize]?;
-        let limit = self.all[call as usize]?.limit;
-        Some(match limit {
+    /// Returns the function `dense` of an operation and the largest size of calls that it accepts.
+    pub fn dense(&self, call: CallId) -> Option<(usize, Dense)> {
+        let operation = self.all[call as usize].as_ref()?;
+        let dense = operation.dense.filter(|_| operation.run.is_some())?;
+        let limit = match operation.limit {
             0 => usize::MAX,
             limit => usize::try_from(limit).unwrap_or(usize::MAX),
-        })
+        };
+        Some((limit, dense))
     }
 
     /// Returns the functions for a call, if the entry's limit and flags admit the call; the result is the same on all members.

@@ -38,7 +38,8 @@ mod wait;
 use super::priority;
 use super::reproducible::REPRODUCIBLE;
 use super::{
-    Call, CallId, CallSet, Component, FastCall, Invocation, Module, Refusal, Running, Table,
+    Call, CallId, CallSet, Component, FastCall, FastCarrier, FastSlot, Invocation, Module, Refusal,
+    Running, Table,
 };
 use crate::Error;
 use crate::comm::Comm;
@@ -264,6 +265,36 @@ fn scattered(call: &Call, members: &Members) -> Option<(RecvBuf, Range<i64>)> {
     Some((recv.with_count(total), before..before + mine))
 }
 
+#[allow(unsafe_code)]
+impl FastCarrier for ShmModule {
+    #[inline]
+    unsafe fn carry_out(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
+        self.run_fast_call(comm, call)
+    }
+}
+
+impl ShmModule {
+    /// Carries out a fast call of any kind.
+    #[inline]
+    fn run_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
+        let (state, engine) = (&*self.0, comm.engine());
+        let (false, Some(small)) = (matches!(call, FastCall::Barrier), state.blocking()) else {
+            // Without cells only barriers are accepted as fast calls.
+            return state.pass(comm);
+        };
+        let operation = small::SmallOp {
+            cells: &small.cells,
+            occupancy: small.occupancy,
+            members: &state.members,
+            engine,
+            comm,
+            number: small.cells.begin(1),
+            wait: Blocking(comm),
+        };
+        wait::now(comm, operation.run_fast_call(call))
+    }
+}
+
 impl Module for ShmModule {
     fn serves(&self) -> CallSet {
         [
@@ -418,35 +449,17 @@ impl Module for ShmModule {
         }
     }
 
-    fn takes_fast_call(&self, call: CallId) -> Option<usize> {
+    fn fast_slot(self: Rc<Self>, call: CallId) -> Option<FastSlot> {
         let place = self.0.place.get()?;
         if place.leaves(call) {
             return None;
         }
-        let small = self.0.blocking();
-        match call {
-            CallId::Barrier => Some(0),
-            _ => Some(small?.fits_one(call, self.0.members.count()) as usize),
-        }
-    }
-
-    #[inline]
-    fn run_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
-        let (state, engine) = (&*self.0, comm.engine());
-        let (false, Some(small)) = (matches!(call, FastCall::Barrier), state.blocking()) else {
-            // Without cells only barriers are accepted as fast calls.
-            return state.pass(comm);
+        let limit = match call {
+            CallId::Barrier => 0,
+            _ => self.0.blocking()?.fits_one(call, self.0.members.count()) as usize,
         };
-        let operation = small::SmallOp {
-            cells: &small.cells,
-            occupancy: small.occupancy,
-            members: &state.members,
-            engine,
-            comm,
-            number: small.cells.begin(1),
-            wait: Blocking(comm),
-        };
-        wait::now(comm, operation.run_fast_call(call))
+        let carrier = self;
+        Some(FastSlot { limit, carrier })
     }
 
     /// Uses each cell once, and passes a barrier.

@@ -4,4 +4,6 @@ pub mod barrier;
 #[cfg(test)]
 pub(crate) mod case;
 #[cfg(test)]
+pub(crate) mod fast_calls;
+#[cfg(test)]
 pub(crate) mod tests;

@@ -1,12 +1,10 @@
 //! Fast calls: blocking collectives on contiguous buffers of predefined types and operators, on an intracommunicator.
 //!
-//! Most calls of most programs are fast calls.
-//! A short one takes less time than building a [`super::Call`].
-//! So they are passed in registers to the first component in order ([`crate::comm::Collectives::carry_out_fast_call`]).
-//! When a communicator is created, the component states
-//! which fast calls it accepts ([`crate::comm::Collectives::takes_fast_call`]).
-//! This depends only on arguments that are equal at all members, so all members decide alike.
-//! A member whose buffers are not contiguous makes the matching call as a [`super::Call`].
+//! Most calls of most programs are of this kind, and short ones complete in less time than the general representation takes to build.
+//! So they go without that representation to the first component in order, by a table of the communicator ([`crate::comm::FastSlot`]).
+//! The component states when the communicator is created which of them it accepts ([`crate::comm::Collectives::fast_slot`]).
+//! The decision is the same at all members, since it depends only on arguments that the standard requires to be equal at all members:
+//! a member whose buffers are not contiguous makes the same call as a [`super::Call`], and the two match.
 
 use super::{CallId, CallSignature};
 use crate::datatype::RecvBytes;

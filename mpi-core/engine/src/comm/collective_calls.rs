@@ -1,6 +1,7 @@
 //! The collective operations of a communicator: the components that serve it, and the number of each call.
+#![allow(unsafe_code)]
 
-use super::{Collectives, Comm, Unserved};
+use super::{Collectives, Comm, FastCarrier, FastSlot, Unserved};
 use crate::coll::{Call, CallId, CallSignature, FastCall};
 use crate::request::Req;
 use crate::{Error, RunObserver};
@@ -32,19 +33,36 @@ struct Table {
     components: Box<dyn Collectives>,
     /// By [`CallId`]: the largest size in bytes of the fast calls that are served, or [`NOTHING`].
     fast_call_limits: [i64; CallId::ALL.len()],
+    /// By [`CallId`]: what carries out the fast calls of this kind, [`Nobody`] if the limit is [`NOTHING`].
+    fast_carriers: [Rc<dyn FastCarrier>; CallId::ALL.len()],
 }
 
 /// The limit if no fast calls are served: less than the size of any call.
 const NOTHING: i64 = -1;
 
+struct Nobody;
+
+impl FastCarrier for Nobody {
+    unsafe fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error> {
+        Err(Unserved::on(comm, fast_call.id()))
+    }
+}
+
 impl Table {
     fn new(components: Box<dyn Collectives>) -> Table {
-        let limit = |bytes: usize| bytes.min(i64::MAX as usize) as i64;
-        let limit_of = |call| components.takes_fast_call(call).map_or(NOTHING, limit);
-        let fast_call_limits = CallId::ALL.map(limit_of);
+        let nobody: Rc<dyn FastCarrier> = Rc::new(Nobody);
+        let mut fast_call_limits = [NOTHING; CallId::ALL.len()];
+        let fast_carriers = CallId::ALL.map(|call| match components.fast_slot(call) {
+            Some(FastSlot { limit, carrier }) => {
+                fast_call_limits[call as usize] = limit.min(i64::MAX as usize) as i64;
+                carrier
+            }
+            None => nobody.clone(),
+        });
         Table {
             components,
             fast_call_limits,
+            fast_carriers,
         }
     }
 }
@@ -125,8 +143,9 @@ impl<'a> CollectiveCalls<'a> {
         let signature = fast_call.signature();
         state.collective(comm, self.comm.size(), round, signature.words());
         state.inside(true);
-        let components = &table.components;
-        let outcome = components.carry_out_fast_call(self.comm, fast_call);
+        let carrier = &table.fast_carriers[fast_call.id() as usize];
+        // SAFETY: `Table::new` puts the carrier of each kind at the kind's number.
+        let outcome = unsafe { carrier.carry_out(self.comm, fast_call) };
         state.inside(false);
         Some(outcome)
     }

@@ -2,6 +2,7 @@
 //!
 //! A process has one [`Framework`], which the composition root gives to its engine ([`Engine::serve_collectives_by`](crate::Engine::serve_collectives_by)).
 //! When a communicator is created, the framework makes a [`Proposal`] for it. The members agree, and the result is the communicator's [`Collectives`].
+#![allow(unsafe_code)]
 
 use super::{Comm, Conversation, EurekaLine};
 use crate::coll::{Call, CallId, FastCall, Running};
@@ -86,12 +87,9 @@ pub trait Collectives: Any {
         self.begin(comm, number, call)
     }
 
-    /// Returns the largest [`FastCall::bytes`] that is served, the same at all members.
-    /// `None` if no fast calls are served. Called once per [`CallId`].
-    fn takes_fast_call(&self, call: CallId) -> Option<usize>;
-
-    /// Carries out a fast call of a kind and size that [`Collectives::takes_fast_call`] accepts.
-    fn carry_out_fast_call(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
+    /// Returns what serves the fast calls of this kind; `None` if nothing does. Called once per [`CallId`], when the components are installed.
+    /// The carrier may rely on the kind of its calls.
+    fn fast_slot(&self, call: CallId) -> Option<FastSlot>;
 
     /// Carries out a few operations without user data, so that the program's first operations find code and memory in the caches. All members call it.
     fn rehearse(&self, _comm: &Comm) -> Result<(), Error> {
@@ -109,6 +107,24 @@ pub trait Collectives: Any {
 
     /// Called when the communicator is freed.
     fn disable(&self);
+}
+
+/// What serves the fast calls of one kind on a communicator.
+pub struct FastSlot {
+    /// The largest [`FastCall::bytes`] that is served; the same at all members.
+    pub limit: usize,
+    pub carrier: Rc<dyn FastCarrier>,
+}
+
+/// Carries out the fast calls of the kind for which it is in a [`FastSlot`], up to the slot's limit.
+///
+/// A fast call is one call through the slot, without a choice among components, which was made when the slot was filled.
+pub trait FastCarrier {
+    /// Carries out a fast call.
+    ///
+    /// # Safety
+    /// `fast_call` is of the kind that the slot was made for.
+    unsafe fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
 }
 
 /// The error of a call that no component serves on this communicator.

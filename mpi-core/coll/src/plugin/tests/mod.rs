@@ -15,6 +15,7 @@ use tempfile::TempDir;
 const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../include");
 const LINEAR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/linear.c");
 const EVERY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/every.c");
+const DENSE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/dense.c");
 
 /// Runs the C compiler with strict warnings.
 fn compile(source: &Path, options: &[&str], to: &Path) {
@@ -63,6 +64,18 @@ impl Shelf {
         let options = [&["-shared", "-fPIC"], defines].concat();
         let file = shelf.0.path().join("coll_every.so");
         compile(Path::new(EVERY), &options, &file);
+        shelf
+    }
+
+    /// A directory with the C plugin that serves fast calls.
+    fn with_dense(defines: &[&str]) -> Shelf {
+        let shelf = Shelf::new();
+        let options = [&["-shared", "-fPIC"], defines].concat();
+        compile(
+            Path::new(DENSE),
+            &options,
+            &shelf.0.path().join("coll_dense.so"),
+        );
         shelf
     }
 

@@ -2,9 +2,12 @@
 
 use super::serving::job;
 use super::{Catalogue, Shelf, guests};
+use crate::datatype::{Named, RecvBytes};
+use crate::op::{DenseOp, Predefined};
+use crate::suite::fast_calls::have_the_results_of_the_general_form;
 use crate::suite::tests::exercise;
 use crate::testing::Job;
-use crate::{CallId, Table};
+use crate::{CallId, FastCall, Table};
 use mpi_base::param::Params;
 
 fn every(ranks: u32, defines: &[&str]) -> Job {
@@ -72,4 +75,36 @@ fn a_component_in_safe_rust_begins_operations_and_is_tested_until_they_are_compl
         }
         exercise(&job, 22);
     }
+}
+
+/// All members make a call fast or none does: the plugin passes calls in the general form to the next component.
+#[test]
+fn fast_calls_of_each_kind_reach_the_function_of_their_operation_with_their_arguments() {
+    for ranks in [1, 3] {
+        let shelf = Shelf::with_dense(&[]);
+        let job = job(ranks, move || shelf.gather(), &[]);
+        assert_eq!(first(&job, CallId::Exscan), "dense");
+        have_the_results_of_the_general_form(&job, ranks, |_, _, _| true);
+        job.run(|engine| {
+            let world = engine.world().expect("a world");
+            let taken = world.collectives().try_fast_call(&FastCall::Barrier);
+            taken.expect("a fast barrier").expect("a barrier");
+        });
+    }
+}
+
+#[test]
+fn a_fast_call_that_answers_next_is_an_error_of_the_component() {
+    let shelf = Shelf::with_dense(&["-DANSWER=PORTCULLIS_NEXT"]);
+    let job = job(2, move || shelf.gather(), &[]);
+    job.run(|engine| {
+        let world = engine.world().expect("a world");
+        let op = DenseOp::new(&Predefined::Sum.into(), &Named::UINT64.into()).expect("a loop");
+        let (send, recv) = (&[][..], RecvBytes::empty());
+        let call = FastCall::Allreduce { send, recv, op };
+        let taken = world.collectives().try_fast_call(&call).expect("fast");
+        let said = taken.expect_err("an error").to_string();
+        let sentence = "component dense: its function dense answered NEXT";
+        assert!(said.contains(sentence), "{said}");
+    });
 }
