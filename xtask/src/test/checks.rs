@@ -27,6 +27,9 @@ const PURE: &[&str] = &["arena::", "bitmap::", "copy::", "ranges::", "split_copy
 /// The components of the current toolchain that the checks require.
 const COMPONENTS: &[&str] = &["rustfmt", "clippy"];
 
+/// What the check by the oldest compiler requires besides the compiler.
+const OF_OLDEST: &[&str] = &["clippy"];
+
 /// The toolchain of Miri, which only nightly toolchains include; `OF_NIGHTLY` lists its components.
 const NIGHTLY: &str = "nightly";
 const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
@@ -35,20 +38,19 @@ const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 /// an unavailable check is reported by one sentence and omitted.
 pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
     let mut suites = vec![form()];
-    if !long {
-        return suites;
-    }
-    let has_oldest = answers(&[OLDEST, "cargo", "--version"]);
-    match has_oldest || (!offline && install(OLDEST, &[])) {
+    let has_oldest = answers(&[OLDEST, "cargo", "clippy", "--version"]);
+    match has_oldest || (!offline && install(OLDEST, OF_OLDEST)) {
         true => suites.extend([oldest(), documentation(true)]),
         false => {
             ui::say(&format!(
-                "      Rust {OLDEST} is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST}"
+                "      Rust {OLDEST} with clippy is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST} --profile minimal --component clippy"
             ));
             suites.push(documentation(false));
         }
     }
-    suites.push(lints());
+    if long {
+        suites.push(lints());
+    }
     let has_miri = answers(&[NIGHTLY, "cargo", "miri", "--version"]);
     match has_miri || (!offline && install(NIGHTLY, OF_NIGHTLY)) {
         true => suites.push(undefined_behaviour()),
@@ -76,7 +78,7 @@ fn form() -> Suite {
     Suite::of("cargo fmt --check", &command)
 }
 
-/// Returns the check that clippy accepts all targets, including benchmarks.
+/// Returns the check that the current clippy accepts all targets.
 fn lints() -> Suite {
     let task = ["clippy", "--workspace", "--all-targets", "--quiet"];
     let mut command = super::cargo_command(&task);
@@ -102,11 +104,19 @@ fn documentation(by_oldest: bool) -> Suite {
     Suite::of("cargo doc", &command)
 }
 
-/// Returns the check that the oldest compiler accepts all packages; tests may need a newer one.
+/// Returns the check that the oldest compiler accepts all targets, including benchmarks,
+/// and its clippy as well: one pass has the results of two.
 fn oldest() -> Suite {
-    let task = ["check", "--workspace", "--quiet", "--locked"];
-    let command = by(OLDEST, &task, "oldest");
-    Suite::of(&format!("cargo check by Rust {OLDEST}"), &command)
+    let task = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--quiet",
+        "--locked",
+    ];
+    let mut command = by(OLDEST, &task, "oldest");
+    command.args(["--", "-D", "warnings"]);
+    Suite::of(&format!("cargo clippy by Rust {OLDEST}"), &command)
 }
 
 /// Returns the check by Miri for undefined behaviour in pure parts of mpi-base.
