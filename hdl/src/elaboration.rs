@@ -32,14 +32,26 @@ impl Elaborator {
     /// All tools.
     pub const ALL: [Elaborator; 4] = [Self::Verilator, Self::Icarus, Self::Yosys, Self::Ghdl];
 
-    /// Elaborates the design in an empty folder; a refusal is an outcome, not an error.
+    /// Writes the design into an empty folder, for any number of elaborations.
+    ///
+    /// GHDL also analyses the design there, which takes thirty times as long as the refusal of a parameter.
+    pub fn prepare(self, design: &Design, folder: &Path) -> Result<(), ToolError> {
+        design.write_into(folder)?;
+        if self == Self::Ghdl {
+            let files = design.vhdl.iter().map(|(name, _)| *name);
+            let analysis = ["-a", "--std=93"].into_iter().chain(files);
+            Tool::GHDL.run("analysis of the VHDL", analysis, folder, LIMIT)?;
+        }
+        Ok(())
+    }
+
+    /// Elaborates the design in a folder of [`prepare`](Self::prepare); a refusal is an outcome, not an error.
     pub fn elaborate(
         self,
         design: &Design,
         parameters: Parameters,
         folder: &Path,
     ) -> Result<Outcome, ToolError> {
-        design.write_into(folder)?;
         let top = design.top;
         let each = |form: &dyn Fn(&str, i64) -> String| {
             let parameters = parameters.iter();
@@ -73,9 +85,6 @@ impl Elaborator {
                 (Tool::YOSYS, vec!["-q".into(), "-p".into(), script])
             }
             Self::Ghdl => {
-                let files = design.vhdl.iter().map(|(name, _)| *name);
-                let analysis = ["-a", "--std=93"].into_iter().chain(files);
-                Tool::GHDL.run("analysis of the VHDL", analysis, folder, LIMIT)?;
                 let options = ["--synth", "--std=93", "--out=none"].map(str::to_owned);
                 let values = each(&|name, value| format!("-g{name}={value}"));
                 let options = options.into_iter().chain(values);

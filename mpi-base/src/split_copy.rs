@@ -23,8 +23,8 @@ use crate::atomic::{AtomicU64, Ordering};
 #[repr(align(64))]
 pub struct Pieces(AtomicU64);
 
-// SAFETY: the only field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the only field is an atomic, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Pieces {}
 
 impl Default for Pieces {
@@ -101,8 +101,8 @@ pub struct Offers([Pieces; OFFERS]);
 /// The maximum number of open offers of one owner.
 pub const OFFERS: usize = 8;
 
-// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Offers {}
 
 impl Offers {
@@ -119,8 +119,8 @@ impl Offers {
 #[repr(align(128))]
 pub struct Helping(AtomicU64);
 
-// SAFETY: the only field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the only field is an atomic, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Helping {}
 
 impl Default for Helping {

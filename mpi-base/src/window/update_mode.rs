@@ -30,9 +30,9 @@ const VERSION: u32 = 4;
 #[derive(Debug, Default)]
 pub struct UpdateMode(AtomicU32);
 
-// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
+// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for UpdateMode {}
 
 /// Marks whether one process is inside an update by atomic instructions: 0, or one more than the number of the memory that it updates.
@@ -40,9 +40,9 @@ unsafe impl crate::mem::Shared for UpdateMode {}
 #[derive(Debug, Default)]
 pub struct Updating(AtomicU32);
 
-// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
+// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Updating {}
 
 impl Updating {

@@ -34,29 +34,52 @@ const OF_OLDEST: &[&str] = &["clippy"];
 const NIGHTLY: &str = "nightly";
 const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 
+/// Toolchains that a machine may lack; true for each that is installed.
+#[derive(Clone, Copy)]
+struct Toolchains {
+    oldest: bool,
+    miri: bool,
+}
+
 /// Returns the checks. Missing toolchains are installed unless `offline`;
 /// an unavailable check is reported by one sentence and omitted.
 pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
+    let has = |words: &[&str], toolchain, components| {
+        answers(words) || (!offline && install(toolchain, components))
+    };
+    let installed = Toolchains {
+        oldest: has(&[OLDEST, "cargo", "clippy", "--version"], OLDEST, OF_OLDEST),
+        miri: has(
+            &[NIGHTLY, "cargo", "miri", "--version"],
+            NIGHTLY,
+            OF_NIGHTLY,
+        ),
+    };
+    if !installed.oldest {
+        ui::say(&format!(
+            "      Rust {OLDEST} with clippy is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST} --profile minimal --component clippy"
+        ));
+    }
+    if !installed.miri {
+        ui::say(
+            "      Miri is not installed, so mpi-base is not searched for undefined behaviour; install it by: rustup toolchain install nightly --component miri,rust-src",
+        );
+    }
+    with(installed, long)
+}
+
+/// Returns the checks of these toolchains.
+fn with(installed: Toolchains, long: bool) -> Vec<Suite> {
     let mut suites = vec![form()];
-    let has_oldest = answers(&[OLDEST, "cargo", "clippy", "--version"]);
-    match has_oldest || (!offline && install(OLDEST, OF_OLDEST)) {
-        true => suites.extend([oldest(), documentation(true)]),
-        false => {
-            ui::say(&format!(
-                "      Rust {OLDEST} with clippy is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST} --profile minimal --component clippy"
-            ));
-            suites.push(documentation(false));
-        }
+    if installed.oldest {
+        suites.push(oldest());
+    }
+    suites.push(documentation(installed.oldest));
+    if installed.miri {
+        suites.push(undefined_behaviour());
     }
     if long {
         suites.push(lints());
-    }
-    let has_miri = answers(&[NIGHTLY, "cargo", "miri", "--version"]);
-    match has_miri || (!offline && install(NIGHTLY, OF_NIGHTLY)) {
-        true => suites.push(undefined_behaviour()),
-        false => ui::say(
-            "      Miri is not installed, so mpi-base is not searched for undefined behaviour; install it by: rustup toolchain install nightly --component miri,rust-src",
-        ),
     }
     suites
 }
@@ -175,4 +198,35 @@ fn install(toolchain: &str, components: &[&str]) -> bool {
         command.args(["--component", component]);
     }
     process::run(&mut command).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_form_has_each_check_and_the_long_form_the_current_clippy_as_well() {
+        let checks = |installed, long| {
+            let suites = with(installed, long).into_iter();
+            suites.map(|suite| suite.to_string()).collect::<Vec<_>>()
+        };
+        let all = Toolchains {
+            oldest: true,
+            miri: true,
+        };
+        let oldest = format!("cargo clippy by Rust {OLDEST}");
+        let short = [
+            "cargo fmt --check",
+            &oldest,
+            "cargo doc",
+            "mpi-base under Miri",
+        ];
+        assert_eq!(checks(all, false), short);
+        assert_eq!(checks(all, true), [&short[..], &["cargo clippy"]].concat());
+        let none = Toolchains {
+            oldest: false,
+            miri: false,
+        };
+        assert_eq!(checks(none, false), ["cargo fmt --check", "cargo doc"]);
+    }
 }
