@@ -61,13 +61,16 @@ fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
     });
 }
 
+/// A parameter, an illegal value, and the rule that refuses it.
+type Refused = (&'static str, i64, &'static str);
+
 #[test]
 fn an_illegal_parameter_is_refused_by_every_tool_in_both_languages() {
     let toggle = Design::toggle_barrier();
     let (eureka, channels) = (eureka_claims::design(), channel_claims::design());
     let registers = register_claims::design();
     let [axi4lite, wishbone, apb] = register_claims::BUSES.map(|bus| bus.design());
-    let refused: [(&Design, &[(&str, i64, &str)]); 7] = [
+    let refused: [(&Design, &[Refused]); 7] = [
         (
             &channels,
             &[
