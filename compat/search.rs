@@ -40,9 +40,9 @@ const CAPACITY: usize = 16 << 10;
 /// The list is a copy, since a program may overwrite its environment, for example to set its title.
 struct List(UnsafeCell<[u8; CAPACITY]>);
 
+#[allow(unsafe_code)]
 // SAFETY: `start` writes the list before the loader calls other functions of this library.
 // Nothing writes the list later.
-#[allow(unsafe_code)]
 unsafe impl Sync for List {}
 
 static LIST: List = List(UnsafeCell::new([0; CAPACITY]));

@@ -39,7 +39,6 @@ impl Elaborator {
         parameters: Parameters,
         folder: &Path,
     ) -> Result<Outcome, ToolError> {
-        design.write_into(folder)?;
         let top = design.top;
         let each = |form: &dyn Fn(&str, i64) -> String| {
             let parameters = parameters.iter();
@@ -73,9 +72,6 @@ impl Elaborator {
                 (Tool::YOSYS, vec!["-q".into(), "-p".into(), script])
             }
             Self::Ghdl => {
-                let files = design.vhdl.iter().map(|(name, _)| *name);
-                let analysis = ["-a", "--std=93"].into_iter().chain(files);
-                Tool::GHDL.run("analysis of the VHDL", analysis, folder, LIMIT)?;
                 let options = ["--synth", "--std=93", "--out=none"].map(str::to_owned);
                 let values = each(&|name, value| format!("-g{name}={value}"));
                 let options = options.into_iter().chain(values);

@@ -53,7 +53,7 @@ fn every_claim_about_the_toggle_barrier_is_proved() {
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
-fn a_filtered_toggle_barrier_of_60_nodes_keeps_its_contract() {
+fn a_filtered_toggle_barrier_keeps_its_contract_at_full_width() {
     proved(&Design::toggle_barrier(), toggle_claims::LONG_CLAIMS);
 }
 
@@ -77,6 +77,12 @@ fn every_broken_toggle_barrier_is_refuted_and_what_hardware_cannot_cure_is_known
 #[test]
 fn every_claim_about_cascaded_boards_is_proved() {
     proved(&Design::toggle_barrier(), board_claims::CLAIMS);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn a_board_of_60_nodes_keeps_its_contract() {
+    proved(&Design::toggle_barrier(), board_claims::LONG_CLAIMS);
 }
 
 #[test]

@@ -82,7 +82,9 @@ fn its_verilog_elaborates_in_every_tool() {
     design.verilog.insert(0, ("soc.v", verilog));
     for tool in [Elaborator::Verilator, Elaborator::Icarus, Elaborator::Yosys] {
         let folder = tempfile::tempdir().expect("a folder");
-        let outcome = tool.elaborate(&design, &[], folder.path());
+        let outcome = tool
+            .prepare(&design, folder.path())
+            .and_then(|()| tool.elaborate(&design, &[], folder.path()));
         if let Some(outcome) = or_skip("the page's Verilog", outcome) {
             assert!(outcome.success, "{tool:?}: {}", outcome.log);
         }

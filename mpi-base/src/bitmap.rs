@@ -23,8 +23,8 @@ pub struct Bitmap {
     words: [AtomicU64; WORDS],
 }
 
-// SAFETY: `words` are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: `words` are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Bitmap {}
 
 impl Bitmap {

@@ -60,8 +60,8 @@ pub struct Doorbell {
     socket: AtomicU64,
 }
 
-// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Doorbell {}
 
 impl Doorbell {

@@ -39,8 +39,8 @@ pub struct Inbox {
 #[repr(C, align(128))]
 struct Line<T>(T);
 
-// SAFETY: the fields are atomics and padding that no code writes, so every bit pattern is valid.
 #[cfg(not(loom))]
+// SAFETY: the fields are atomics and padding that no code writes, so every bit pattern is valid.
 unsafe impl crate::mem::Shared for Inbox {}
 
 impl Inbox {

@@ -30,8 +30,8 @@ use crate::atomic::{AtomicU64, Ordering};
 #[repr(align(64))]
 pub struct Pieces(AtomicU64);
 
-// SAFETY: the only field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the only field is an atomic, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Pieces {}
 
 impl Default for Pieces {
@@ -109,8 +109,8 @@ pub struct Offers([Pieces; OFFERS]);
 /// The maximum number of open offers of one owner.
 pub const OFFERS: usize = 8;
 
-// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Offers {}
 
 impl Offers {
@@ -128,8 +128,8 @@ impl Offers {
 #[repr(align(128))]
 pub struct Helping(AtomicU64);
 
-// SAFETY: the only field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the only field is an atomic, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Helping {}
 
 impl Default for Helping {

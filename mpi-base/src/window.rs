@@ -78,8 +78,8 @@ pub struct Lock {
     turn: AtomicU64,
 }
 
-// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Lock {}
 
 /// Adds to the two halves of a turn separately; each half wraps around.
@@ -192,8 +192,8 @@ fn settle() {
 #[derive(Debug, Default)]
 pub struct Announced(AtomicU32);
 
-// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Announced {}
 
 impl Announced {
@@ -234,8 +234,8 @@ pub struct Line {
     all: AtomicU32,
 }
 
-// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Line {}
 
 impl Line {
@@ -315,8 +315,8 @@ pub struct Stripe {
     shorts: AtomicU32,
 }
 
-// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Stripe {}
 
 impl Stripe {

@@ -28,7 +28,7 @@ fn compile_as(compiler: &Path, file: &str, options: &[&str], link: &[&str]) -> (
     let program = folder.path().join(file).with_extension("");
     let mut command = Command::new(compiler);
     command
-        .args(["-O1", "-w", "-o"])
+        .args(["-O0", "-w", "-o"])
         .arg(&program)
         .args(options)
         .arg(workspace::programs().join(file))
@@ -64,7 +64,7 @@ const BOTH: &[(&str, &str)] = &[
     ("probe", ""),
     ("taken_back", ""),
     ("requests", ""),
-    ("collectives", "500"),
+    ("collectives", "100"),
     ("any_order", ""),
     ("operators", ""),
     ("hints", ""),
@@ -106,19 +106,19 @@ fn of_open_mpi(ranks: &[u32]) {
 
 #[test]
 fn programs_of_mpich_run_unchanged() {
-    of_mpich(&[3]);
+    of_mpich(&[2]);
 }
 
 #[test]
 fn programs_of_open_mpi_run_unchanged() {
-    of_open_mpi(&[3]);
+    of_open_mpi(&[2]);
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
-fn programs_of_other_libraries_run_unchanged_on_one_rank_and_on_two() {
-    of_mpich(&[1, 2]);
-    of_open_mpi(&[1, 2]);
+fn programs_of_other_libraries_run_unchanged_on_one_rank_and_on_three() {
+    of_mpich(&[1, 3]);
+    of_open_mpi(&[1, 3]);
 }
 
 /// As with the standard ABI, a call whose callback throws has completed and returned its results.

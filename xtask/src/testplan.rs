@@ -56,7 +56,7 @@ const GROUPS: [Group; 5] = [
     Group {
         of: "cascaded boards",
         claims: board_claims::CLAIMS,
-        long: &[],
+        long: board_claims::LONG_CLAIMS,
         hazards: board_claims::HAZARDS,
         mutants: board_claims::MUTANTS,
     },

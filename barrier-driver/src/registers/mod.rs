@@ -95,7 +95,7 @@ impl RegisterBlock {
         let page = rustix::param::page_size();
         let inside = usize::try_from(offset % page as u64).unwrap_or(0);
         let mapped = (inside + bytes).next_multiple_of(page);
-        is_long_enough(file, offset + bytes as u64).map_err(&refused)?;
+        is_long_enough(file, offset + bytes as u64).map_err(refused)?;
         let flags = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: a null address lets the kernel choose a free place, so no other memory of this process is replaced.
         let start = unsafe {

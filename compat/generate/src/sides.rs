@@ -39,12 +39,12 @@ impl Sides<'_> {
         let mut known = self.tables.handles.iter().filter(|h| h.kind == kind);
         let is_null = |h: &&Handle| h.name.ends_with("_NULL");
         let found = match null {
-            true => known.find(|h| is_null(h)),
+            true => known.find(is_null),
             false => known
                 .clone()
                 .filter(|h| theirs(h).is_some())
                 .find(|h| !is_null(h))
-                .or_else(|| known.find(|h| is_null(h))),
+                .or_else(|| known.find(is_null)),
         };
         let found = found.ok_or("no predefined handle")?;
         let theirs = theirs(found).ok_or("no handle of the other ABI")?;

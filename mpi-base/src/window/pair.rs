@@ -65,8 +65,8 @@ pub struct Arrivals {
     wake_at: AtomicU32,
 }
 
-// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Arrivals {}
 
 impl Arrivals {

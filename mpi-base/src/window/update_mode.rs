@@ -41,9 +41,9 @@ const VERSION: u32 = 4;
 #[derive(Debug, Default)]
 pub struct UpdateMode(AtomicU32);
 
-// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
+// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for UpdateMode {}
 
 /// The flag of one process: 0, or one more than the number of the memory that the process is
@@ -52,9 +52,9 @@ unsafe impl crate::mem::Shared for UpdateMode {}
 #[derive(Debug, Default)]
 pub struct Updating(AtomicU32);
 
-// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
+// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Updating {}
 
 impl Updating {

@@ -20,8 +20,10 @@ const QUICK: Duration = Duration::from_micros(10);
 const SLOW: Duration = Duration::from_micros(200);
 /// The number of calls after which the initial choice has been made.
 const FIRST: u32 = 64;
-/// The number of calls after which a change has been followed: of 8192 messages of the eager pipeline 128 use rendezvous, and those measure its cost.
-const FOLLOWED: u32 = 2 * 8192;
+/// The number of calls after which a change has been followed: the protocol that was slower is measured again after a few hundred.
+const FOLLOWED: u32 = 2 * 2048;
+/// The same for the eager pipeline: of 8192 of its messages 128 use rendezvous, and those measure its cost.
+const PIPELINE_FOLLOWED: u32 = 2 * 8192;
 /// The number of judged calls after that; at most `SLOW_ONES` of them use the slower protocol: one in 256, and the calls of the barrier between.
 const JUDGED: u32 = 1000;
 const SLOW_ONES: u64 = 12;
@@ -76,7 +78,11 @@ fn is_followed((name, call, bytes, first): (&str, One, i64, Way)) {
     Job::of(2).run(|engine| {
         let (world, buffer) = (world(engine), Scratch::bytes(bytes).expect("memory"));
         let meet = || world.collectives().carry_out(Call::Barrier).expect("a barrier");
-        for (slow, learning) in [(first, FIRST), (first.other(), FOLLOWED)] {
+        let followed = match (name, bytes) {
+            ("dialogue", bytes) if bytes == SIZES[0] => PIPELINE_FOLLOWED,
+            _ => FOLLOWED,
+        };
+        for (slow, learning) in [(first, FIRST), (first.other(), followed)] {
             meet();
             slow_down(slow);
             meet();

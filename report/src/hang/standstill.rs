@@ -99,8 +99,8 @@ mod tests {
     /// returns the rounds with a reported cycle.
     fn found(rounds: u64, of: impl Fn(u64) -> Vec<Seen>) -> Vec<u64> {
         let mut standstill = Standstill::default();
-        let mut is_found = |round: &u64| !standstill.add(&of(*round)).is_empty();
-        (0..rounds).filter(|round| is_found(round)).collect()
+        let is_found = |round: &u64| !standstill.add(&of(*round)).is_empty();
+        (0..rounds).filter(is_found).collect()
     }
 
     fn circle(round: u64) -> Vec<Seen> {

@@ -1,10 +1,10 @@
 //! Checks of the sources: format, lints, documentation, the oldest compiler, undefined behaviour.
 //!
-//! All checks except the format compile all packages once more,
-//! for which the short form has no time:
-//! clippy needs 80 s of CPU time, the check by the oldest compiler 100 s,
-//! and rustdoc, which shares its metadata, 20 s. The oldest compiler and rustdoc on the product's
-//! packages alone take 83 s, and lengthened the whole command by a minute to 952 s.
+//! All checks except the format compile all packages once more, so the short form has
+//! the cheapest form of each: clippy of the oldest compiler on libraries and programs,
+//! one pass for the lints and for the oldest compiler (a check by it alone takes 100 s
+//! of CPU time), and rustdoc, which shares its metadata (20 s). Miri takes 37 s.
+//! The long form adds the current clippy on all targets (80 s).
 //! With `clippy-driver` as the tests' compiler, the tests take 120 s longer:
 //! rustc has compiled `cargo xtask` itself before.
 //! The checks have separate target folders.
@@ -27,34 +27,59 @@ const PURE: &[&str] = &["arena::", "bitmap::", "copy::", "ranges::", "split_copy
 /// The components of the current toolchain that the checks require.
 const COMPONENTS: &[&str] = &["rustfmt", "clippy"];
 
+/// What the check by the oldest compiler requires besides the compiler.
+const OF_OLDEST: &[&str] = &["clippy"];
+
 /// The toolchain of Miri, which only nightly toolchains include; `OF_NIGHTLY` lists its components.
 const NIGHTLY: &str = "nightly";
 const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 
+/// Toolchains that a machine may lack; true for each that is installed.
+#[derive(Clone, Copy)]
+struct Toolchains {
+    oldest: bool,
+    miri: bool,
+}
+
 /// Returns the checks. Missing toolchains are installed unless `offline`;
 /// an unavailable check is reported by one sentence and omitted.
 pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
-    let mut suites = vec![form()];
-    if !long {
-        return suites;
-    }
-    let has_oldest = answers(&[OLDEST, "cargo", "--version"]);
-    match has_oldest || (!offline && install(OLDEST, &[])) {
-        true => suites.extend([oldest(), documentation(true)]),
-        false => {
-            ui::say(&format!(
-                "      Rust {OLDEST} is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST}"
-            ));
-            suites.push(documentation(false));
-        }
-    }
-    suites.push(lints());
-    let has_miri = answers(&[NIGHTLY, "cargo", "miri", "--version"]);
-    match has_miri || (!offline && install(NIGHTLY, OF_NIGHTLY)) {
-        true => suites.push(undefined_behaviour()),
-        false => ui::say(
-            "      Miri is not installed, so mpi-base is not searched for undefined behaviour; install it by: rustup toolchain install nightly --component miri,rust-src",
+    let has = |words: &[&str], toolchain, components| {
+        answers(words) || (!offline && install(toolchain, components))
+    };
+    let installed = Toolchains {
+        oldest: has(&[OLDEST, "cargo", "clippy", "--version"], OLDEST, OF_OLDEST),
+        miri: has(
+            &[NIGHTLY, "cargo", "miri", "--version"],
+            NIGHTLY,
+            OF_NIGHTLY,
         ),
+    };
+    if !installed.oldest {
+        ui::say(&format!(
+            "      Rust {OLDEST} with clippy is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST} --profile minimal --component clippy"
+        ));
+    }
+    if !installed.miri {
+        ui::say(
+            "      Miri is not installed, so mpi-base is not searched for undefined behaviour; install it by: rustup toolchain install nightly --component miri,rust-src",
+        );
+    }
+    with(installed, long)
+}
+
+/// Returns the checks of these toolchains.
+fn with(installed: Toolchains, long: bool) -> Vec<Suite> {
+    let mut suites = vec![form()];
+    if installed.oldest {
+        suites.push(oldest());
+    }
+    suites.push(documentation(installed.oldest));
+    if installed.miri {
+        suites.push(undefined_behaviour());
+    }
+    if long {
+        suites.push(lints());
     }
     suites
 }
@@ -76,7 +101,7 @@ fn form() -> Suite {
     Suite::of("cargo fmt --check", &command)
 }
 
-/// Returns the check that clippy accepts all targets, including benchmarks.
+/// Returns the check that the current clippy accepts all targets, including tests and benchmarks.
 fn lints() -> Suite {
     let task = ["clippy", "--workspace", "--all-targets", "--quiet"];
     let mut command = super::cargo_command(&task);
@@ -102,11 +127,13 @@ fn documentation(by_oldest: bool) -> Suite {
     Suite::of("cargo doc", &command)
 }
 
-/// Returns the check that the oldest compiler accepts all packages; tests may need a newer one.
+/// Returns the check that the oldest compiler and its clippy accept all libraries and programs;
+/// tests may need a newer compiler.
 fn oldest() -> Suite {
-    let task = ["check", "--workspace", "--quiet", "--locked"];
-    let command = by(OLDEST, &task, "oldest");
-    Suite::of(&format!("cargo check by Rust {OLDEST}"), &command)
+    let task = ["clippy", "--workspace", "--quiet", "--locked"];
+    let mut command = by(OLDEST, &task, "oldest");
+    command.args(["--", "-D", "warnings"]);
+    Suite::of(&format!("cargo clippy by Rust {OLDEST}"), &command)
 }
 
 /// Returns the check by Miri for undefined behaviour in pure parts of mpi-base.
@@ -165,4 +192,35 @@ fn install(toolchain: &str, components: &[&str]) -> bool {
         command.args(["--component", component]);
     }
     process::run(&mut command).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_form_has_each_check_and_the_long_form_the_current_clippy_as_well() {
+        let checks = |installed, long| {
+            let suites = with(installed, long).into_iter();
+            suites.map(|suite| suite.to_string()).collect::<Vec<_>>()
+        };
+        let all = Toolchains {
+            oldest: true,
+            miri: true,
+        };
+        let oldest = format!("cargo clippy by Rust {OLDEST}");
+        let short = [
+            "cargo fmt --check",
+            &oldest,
+            "cargo doc",
+            "mpi-base under Miri",
+        ];
+        assert_eq!(checks(all, false), short);
+        assert_eq!(checks(all, true), [&short[..], &["cargo clippy"]].concat());
+        let none = Toolchains {
+            oldest: false,
+            miri: false,
+        };
+        assert_eq!(checks(none, false), ["cargo fmt --check", "cargo doc"]);
+    }
 }

@@ -14,8 +14,40 @@ use std::time::Duration;
 const BOUND: u64 = 256 << 10;
 /// The bytes that the senders may send before they receive THROTTLE, plus those in a small ring or socket; a flood is many times that.
 const SLACK: u64 = 3 * LOOK as u64 + (4 << 20);
-/// Enough messages that the flood is more than twice what may be kept, which `must_be_bounded` asserts.
-const MANY: u64 = 120_000;
+
+/// Messages of one length, more than twice what may be kept, which `must_be_bounded` asserts.
+#[derive(Clone, Copy)]
+struct Flood {
+    count: u64,
+    /// At most [`LONGEST`].
+    bytes: usize,
+}
+
+/// A third of the messages of [`OF_WORDS`], and as much memory.
+const FLOOD: Flood = Flood {
+    count: 40_000,
+    bytes: LONGEST,
+};
+/// Messages whose memory is nearly all overhead.
+const OF_WORDS: Flood = Flood {
+    count: 120_000,
+    bytes: 8,
+};
+const LONGEST: usize = 256;
+
+impl Flood {
+    /// Returns the memory of all messages.
+    fn memory(self) -> u64 {
+        self.count * (self.bytes + COST) as u64
+    }
+
+    /// Returns a message that starts with its number.
+    fn message(self, value: u64) -> Scratch {
+        let message = Scratch::bytes(self.bytes as i64).expect("memory");
+        message.all().unpack_at(0, &value.to_ne_bytes());
+        message
+    }
+}
 
 fn bounded(job: Job) -> Job {
     let pml = Config {
@@ -39,14 +71,8 @@ fn over(way: &[(&str, &str)], ranks: u32) -> Job {
     way.iter().fold(bounded(Job::of(ranks)), set)
 }
 
-fn word(value: u64) -> Scratch {
-    let word = Scratch::bytes(8).expect("memory");
-    word.all().unpack_at(0, &value.to_ne_bytes());
-    word
-}
-
-fn isend(comm: &Comm, value: u64, dest: i32) -> Option<(Req, Scratch)> {
-    let data = word(value);
+fn isend(comm: &Comm, flood: Flood, value: u64, dest: i32) -> Option<(Req, Scratch)> {
+    let data = flood.message(value);
     match comm
         .p2p()
         .isend(data.all().as_send(), dest, 1, Mode::Standard)
@@ -58,13 +84,14 @@ fn isend(comm: &Comm, value: u64, dest: i32) -> Option<(Req, Scratch)> {
 }
 
 fn recv(comm: &Comm, source: i32, tag: i32) -> u64 {
-    let mut buffer = [0; 8];
+    let mut buffer = [0; LONGEST];
     // SAFETY: the array outlives the call, which waits for the end of the operation.
     let bytes = unsafe { RecvBytes::new(buffer.as_mut_ptr(), buffer.len()) };
     comm.p2p()
         .recv_bytes(bytes, source, tag)
         .expect("a message");
-    u64::from_ne_bytes(buffer)
+    let (number, _) = buffer.split_first_chunk().expect("a number");
+    u64::from_ne_bytes(*number)
 }
 
 fn must_be_bounded(pml: &Pml, flood: u64) {
@@ -87,14 +114,24 @@ fn must_be_bounded(pml: &Pml, flood: u64) {
 
 #[test]
 fn a_rank_that_waits_for_another_is_not_filled_by_a_flood() {
+    nobody_is_filled_by(FLOOD);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn a_rank_that_waits_for_another_is_not_filled_by_a_flood_of_words() {
+    nobody_is_filled_by(OF_WORDS);
+}
+
+fn nobody_is_filled_by(flood: Flood) {
     for way in WAYS {
         let sent = AtomicU64::new(0);
         over(way, 3).run(|engine| {
             let world = engine.world().expect("a world");
             match engine.me() {
                 0 => {
-                    for at in 0..MANY {
-                        let data = word(at);
+                    for at in 0..flood.count {
+                        let data = flood.message(at);
                         world
                             .p2p()
                             .send(data.all().as_send(), 1, 1, Mode::Standard)
@@ -104,8 +141,8 @@ fn a_rank_that_waits_for_another_is_not_filled_by_a_flood() {
                 }
                 1 => {
                     assert_eq!(recv(&world, 2, 2), 77);
-                    (0..MANY).for_each(|at| assert_eq!(recv(&world, 0, 1), at));
-                    must_be_bounded(engine.pml(), MANY * (8 + COST as u64));
+                    (0..flood.count).for_each(|at| assert_eq!(recv(&world, 0, 1), at));
+                    must_be_bounded(engine.pml(), flood.memory());
                 }
                 _ => {
                     // Waits until the flood has stalled or ended.
@@ -113,7 +150,7 @@ fn a_rank_that_waits_for_another_is_not_filled_by_a_flood() {
                     while std::mem::replace(&mut before, sent.load(Ordering::Relaxed)) != before {
                         std::thread::sleep(Duration::from_millis(200));
                     }
-                    let go = word(77);
+                    let go = flood.message(77);
                     world
                         .p2p()
                         .send(go.all().as_send(), 1, 2, Mode::Standard)
@@ -126,13 +163,24 @@ fn a_rank_that_waits_for_another_is_not_filled_by_a_flood() {
 
 #[test]
 fn floods_that_cross_pass_each_other() {
+    floods_cross(FLOOD);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn floods_of_words_that_cross_pass_each_other() {
+    floods_cross(OF_WORDS);
+}
+
+fn floods_cross(flood: Flood) {
+    let count = flood.count / 8;
+    assert!(flood.memory() / 8 > 2 * BOUND, "no flood");
     for way in WAYS {
         over(way, 2).run(|engine| {
             let world = engine.world().expect("a world");
             let other = 1 - engine.me() as i32;
-            let count = MANY / 8;
             let pending: Vec<_> = (0..count)
-                .filter_map(|at| isend(&world, at, other))
+                .filter_map(|at| isend(&world, flood, at, other))
                 .collect();
             (0..count).for_each(|at| assert_eq!(recv(&world, other, 1), at));
             for (req, _data) in pending {
@@ -148,14 +196,14 @@ fn floods_that_cross_pass_each_other() {
 fn a_flood_to_the_own_process_needs_no_receiver() {
     bounded(Job::of(1)).run(|engine| {
         let world = engine.world().expect("a world");
-        for at in 0..MANY / 4 {
-            let data = word(at);
+        for at in 0..FLOOD.count / 4 {
+            let data = FLOOD.message(at);
             world
                 .p2p()
                 .send(data.all().as_send(), 0, 1, Mode::Standard)
                 .expect("sent");
         }
-        (0..MANY / 4).for_each(|at| assert_eq!(recv(&world, 0, 1), at));
+        (0..FLOOD.count / 4).for_each(|at| assert_eq!(recv(&world, 0, 1), at));
     });
 }
 

@@ -24,9 +24,10 @@ fn only(fault: &str, campaign: Campaign) -> Vec<Case> {
     cases
 }
 
+/// Of four nodes: [`every_line_of_the_documented_list_is_needed`].
 #[test]
 fn every_unsafe_outcome_is_documented_with_a_reason() {
-    for (nodes, seed) in [(2, 1), (3, 2), (4, 1), (4, 2), (4, 3), (7, 4)] {
+    for (nodes, seed) in [(2, 1), (3, 2), (7, 4)] {
         for case in run(&Campaign::new(nodes, seed)) {
             assert!(
                 case.class != Class::Unsafe || case.known.is_some(),

@@ -40,6 +40,19 @@ pub fn every_length_up_to_the_eager_limit_arrives_whole(net: Net) {
     exchange(&net, eager as u64 + 1, |n| n as usize);
 }
 
+/// Exchanges messages of every length up to 8 KiB; above, of one length in five and of the limit itself.
+pub fn lengths_up_to_the_eager_limit_arrive_whole(net: Net) {
+    const ALL: usize = 8 << 10;
+    const STEP: usize = 5;
+    let eager = net.from().info().limits.eager;
+    let above = eager.saturating_sub(ALL).div_ceil(STEP);
+    let count = eager.min(ALL) + 1 + above;
+    exchange(&net, count as u64, |n| match n as usize {
+        n if n <= ALL => n,
+        n => eager.min(ALL + (n - ALL) * STEP),
+    });
+}
+
 pub fn the_longest_messages_arrive_whole(net: Net) {
     let max = net.from().info().limits.max_send;
     exchange(&net, 300, |_| max);

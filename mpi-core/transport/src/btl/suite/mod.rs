@@ -47,7 +47,7 @@ macro_rules! btl_suite {
     ($net:expr) => {
         $crate::btl_suite!($net;
             messages_of_all_sizes_arrive_once_each_in_order
-            every_length_up_to_the_eager_limit_arrives_whole
+            lengths_up_to_the_eager_limit_arrive_whole
             the_longest_messages_arrive_whole
             a_longer_message_is_refused_and_nothing_sent
             would_block_takes_nothing_and_room_comes_back
@@ -61,6 +61,7 @@ macro_rules! btl_suite {
             what_is_lent_arrives_whole_and_once_or_not_at_all
             registered_memory_is_read_and_written_whole_or_not_at_all
             two_ranks_exchange_at_full_speed);
+        $crate::btl_suite!(long $net; every_length_up_to_the_eager_limit_arrives_whole);
 
         #[test]
         #[ignore = "long: cargo xtask test --long"]

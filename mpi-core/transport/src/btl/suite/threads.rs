@@ -27,7 +27,7 @@ impl Drop for Claims<'_> {
 
 /// Two threads as two ranks, both sending and receiving at full speed.
 pub fn two_ranks_exchange_at_full_speed(net: Net) {
-    two_ranks_exchange(net, 10_000);
+    two_ranks_exchange(net, 4_000);
 }
 
 /// Exchanges `count` messages each way.
