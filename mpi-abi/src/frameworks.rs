@@ -49,7 +49,7 @@ impl Framework {
     }
 }
 
-/// Returns an error for the first setting whose value lacks its parameter's type.
+/// Returns an error for the first setting whose value cannot be parsed as its parameter's type.
 ///
 /// A component that cannot parse its own value is merely unavailable, without a reason.
 pub fn malformed(params: &Params, known: &[Framework]) -> Result<(), ParamError> {

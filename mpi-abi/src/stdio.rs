@@ -122,7 +122,7 @@ struct OpenStreams {
 /// The streams besides the standard C streams. Found at initialization, as the search allocates.
 struct ProgramStreams {
     open_streams: Option<OpenStreams>,
-    /// `std::cout` and its flush function. It has its own buffer after `sync_with_stdio(false)`.
+    /// `std::cout` and its flush function. After `sync_with_stdio(false)`, `cout` has a buffer.
     cout: Option<(usize, FlushCpp)>,
 }
 

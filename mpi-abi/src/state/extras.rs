@@ -26,12 +26,12 @@ pub(super) const STAGING: u8 = 8;
 /// A function runs after each call ([`call_after_calls`](super::call_after_calls)).
 pub(super) const FOLLOWED: u8 = 16;
 
-/// Words for [`WATCHED`]: calls have no extra actions (`QUIET`), or calls have some (`ACTIVE`).
+/// Targets of [`WATCHED`]: calls have no extra actions (`QUIET`), or calls have some (`ACTIVE`).
 static QUIET: AtomicUsize = AtomicUsize::new(0);
 static ACTIVE: AtomicUsize = AtomicUsize::new(1);
 
 /// The address of the word that every call reads.
-/// The address is that of [`ACTIVE`] if [`EXTRAS`] has an action, else the one in [`LOADER`].
+/// The address is that of [`ACTIVE`] if [`EXTRAS`] has an action, else the address in [`LOADER`].
 static WATCHED: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&ACTIVE).cast_mut());
 
 /// The address of a loader word that becomes nonzero when a library is loaded, or of [`QUIET`].
