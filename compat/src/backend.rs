@@ -1,7 +1,7 @@
 //! The backend: the MPI library that this library calls, `libmpi_abi.so.1` or a foreign library.
 //!
-//! The loader's start of this library opens the backend ([`crate::foreign_below`] if foreign).
-//! The backend's functions are called through slots and by their `PMPI_` names.
+//! The initializer of this library opens the backend (a foreign one by [`crate::foreign_below`]).
+//! A slot is an atomic pointer to a backend function, which is found by its `PMPI_` name.
 //! So the loader does not confuse functions of this library with those of the backend.
 //! An installation has `libmpi_abi.so.1` three directories above (`lib/portcullis/compat/X`).
 //! In other places the loader searches for `libmpi_abi.so.1`.
@@ -79,7 +79,7 @@ pub fn query(slot: &AtomicPtr<c_void>) -> c_int {
     unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(function)() }
 }
 
-/// Returns the functions of these slots.
+/// Returns the function in the slot [`MAKE_OPERATOR`].
 pub fn make_operator() -> MakeOperator {
     // SAFETY: [`open`] stores a symbol of this type in the slot.
     // Before that, the slot holds [`unavailable`], which does not return.

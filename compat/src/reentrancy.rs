@@ -90,7 +90,7 @@ pub fn is_set() -> bool {
     set
 }
 
-/// Marks the branch as unlikely. Nearly every call comes from the program, and then does not jump.
+/// Marks a branch as unlikely: nearly every call comes from the program, which does not take it.
 #[cold]
 #[inline]
 fn seldom() {}

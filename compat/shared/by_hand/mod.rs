@@ -43,7 +43,7 @@ pub fn check() {
     direction::check();
 }
 
-/// Returns a constant that exists on both sides.
+/// Returns a constant that exists in both ABIs.
 pub fn constant(name: &str) -> (c_int, c_int) {
     known(name).unwrap_or_else(|| panic!("{name} is not there on both sides"))
 }
