@@ -24,7 +24,7 @@ pub trait Foreign: Family<Handle = usize, Status = StandardStatus> {
     fn request_number(request: Self::Below) -> usize;
     fn of_request_number(number: usize) -> Self::Below;
 
-    /// `emulated` creates a handle from a number; `emulated_index` returns the number of that handle.
+    /// `emulated` creates a handle from a number; `emulated_index` returns its number.
     /// The backend never returns these handles.
     fn emulated(kind: Kind, number: usize) -> Self::Below;
     fn emulated_index(kind: Kind, handle: Self::Below) -> Option<usize>;

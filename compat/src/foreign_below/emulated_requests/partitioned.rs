@@ -1,6 +1,6 @@
 //! Emulated partitioned communication: one message, sent when the last partition is ready.
 //!
-//! Matching: the n-th send to a peer matches the peer's n-th receive with this communicator and tag.
+//! Matching: the n-th send to a peer matches the peer's n-th receive (per communicator and tag).
 //! The number n counts the init calls, independent of the order of starts.
 //! So the backend's message tag is computed from the program's tag and n.
 //! The program's tags are limited to the lower half of the backend's range.
