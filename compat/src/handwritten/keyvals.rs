@@ -2,7 +2,7 @@
 //!
 //! The backend calls callbacks of this library with its own handles.
 //! The library's callbacks find the program's callbacks through the extra state.
-//! Equal triples of copy callback, delete callback and extra state share one [`Kept`].
+//! Equal triples of copy callback, delete callback and extra state share one `Kept`.
 //! A `Kept` is never freed, since attributes may outlive their keyvals.
 #![allow(unsafe_code)]
 

@@ -89,7 +89,8 @@ impl UnexpectedMemory {
     }
 }
 
-/// Sends THROTTLE to a peer that does not know its current state: now, or as the first message when the transport has space again.
+/// Sends THROTTLE to a peer if the throttle state has changed since the last THROTTLE: at once,
+/// or as the first message when the transport has space again.
 pub(super) fn send_throttle(links: &Links, peer: &Rc<Peer>) {
     let Some(asks) = peer.throttle().news() else {
         return;

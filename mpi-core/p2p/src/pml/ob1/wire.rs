@@ -1,6 +1,7 @@
 //! The wire format of ob1: the active messages of its family ([`crate::btl::Family::Ob1`], numbers 0 to 15) and their fields.
 //!
-//! Every request number on the wire is index and generation ([`ReqId`]); no received value is used as an address in this process.
+//! Every request ID on the wire is an index and a generation ([`ReqId`]); no received value is used
+//! as an address in this process.
 //! Addresses on the wire are only passed to the system's cross-process copy, which checks them:
 //! the sender's in a rendezvous, the receiver's in an ASSIST; each is an address in the memory of the process that sends it.
 
@@ -26,7 +27,8 @@ pub const FIN: Am = 5;
 pub const ASSIST: Am = 6;
 /// Sender to receiver: its part of the copy is done. Header: [receiver's request, bytes copied]; no bytes if it failed; payload: sender's request, u64.
 pub const ASSIST_DONE: Am = 7;
-/// Receiver to sender: too many unexpected bytes. Header: [1, 0], use rendezvous for every message; [0, 0], as usual again.
+/// Receiver to sender: flow control of unexpected messages. Header: [1, 0], use rendezvous for every
+/// message; [0, 0], the eager protocol is allowed again.
 pub const THROTTLE: Am = 8;
 /// A complete message like [`EAGER`], but longer than the messages that are sent eagerly to every receiver.
 pub const EAGER_LONG: Am = 12;
@@ -34,7 +36,7 @@ pub const EAGER_LONG: Am = 12;
 pub const EAGER_START: Am = 9;
 /// The next fragment of a message announced by [`EAGER_START`]. Header: [sender's request, offset]; payload: the fragment.
 pub const EAGER_FRAG: Am = 10;
-/// Receiver to sender: how to send messages of an order of size. Header: [order, 1 for the eager pipeline, 0 for rendezvous].
+/// Receiver to sender: how to send messages of a size class. Header: [order, 1 for the eager pipeline, 0 for rendezvous].
 pub const EAGER_MODE: Am = 11;
 
 /// Sender to receiver: cancel an announced message. Header as EAGER; payload: sender's request, u64.
@@ -47,7 +49,7 @@ pub const TYPES: Am = 0;
 /// The longest message of the eager pipeline, whatever EAGER_MODE requests; the receiver allocates its whole buffer at the announcement.
 pub const LONGEST_FOLLOWED: u64 = 1 << 20;
 
-/// Returns a message's match header as two words.
+/// Returns a message's match header: the context, and source and tag.
 #[inline]
 pub fn match_header(context: Context, source: i32, tag: i32) -> Header {
     [
@@ -78,7 +80,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Creates the place of regions; `Scattered` if there are too many, or none.
+    /// Creates a place from regions; `Scattered` if there are too many, or none.
     pub fn new(regions: impl ExactSizeIterator<Item = Region>) -> Place {
         let mut regions = regions;
         match regions.len() {
@@ -100,7 +102,7 @@ impl Place {
         }
     }
 
-    /// Decodes the place that [`message`] wrote after its two words.
+    /// Decodes the place that [`message`] wrote after two 64-bit integers.
     fn decode(payload: &[u8]) -> Option<Place> {
         let (regions, rest) = payload.as_chunks::<REGION>();
         if !rest.is_empty() || regions.len() > MOST_REGIONS {
@@ -122,7 +124,7 @@ impl Place {
 
 const REGION: usize = 16;
 
-/// Calls `show` with the encoding of two words and a place.
+/// Calls `show` with the encoding of two 64-bit integers and a place.
 fn message<R>(words: [u64; 2], place: &Place, show: impl FnOnce(&[u8]) -> R) -> R {
     let regions = place.regions();
     let write = |out: &mut [u8]| {
@@ -153,7 +155,7 @@ pub struct Rendezvous {
     /// The number of bytes of packed data.
     pub bytes: u64,
     pub sender: ReqId,
-    /// The address of the data, if the receiver may read them there; covers at least `bytes` bytes.
+    /// The addresses of the data, `bytes` bytes or more, if the receiver may read them in place.
     pub place: Place,
     /// The transport's key of the data, if the network may read them.
     pub key: Option<Box<[u8]>>,
@@ -202,7 +204,7 @@ impl Rendezvous {
 /// A receiver's request to the sender to copy a part of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assist {
-    /// The number of the transport's offer.
+    /// The transport's ID of the cooperative copy.
     pub number: u32,
     /// The number of bytes that the receiver takes.
     pub wanted: u64,

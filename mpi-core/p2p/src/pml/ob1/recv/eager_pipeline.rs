@@ -2,7 +2,7 @@
 //!
 //! If fragments are the faster protocol, a rendezvous doubles the time of a message of medium length:
 //! the announcement must arrive and the CTS return before the first fragment is sent.
-//! So a receiver whose measurements ([`protocol_choice`](super::super::protocol_choice)) favour fragments for messages of an order of size notifies their sender ([`wire::EAGER_MODE`]).
+//! So a receiver whose measurements ([`protocol_choice`](super::super::protocol_choice)) favour fragments for messages of a size class notifies their sender ([`wire::EAGER_MODE`]).
 //! The sender then announces such messages with [`wire::EAGER_START`] and sends their data at once, in fragments ([`wire::EAGER_FRAG`]) that name the announcement.
 //! Both sides copy neighbouring fragments concurrently, and the send is complete when the transport has accepted the last one.
 //!
@@ -13,7 +13,8 @@
 //! A message that fits in one fragment is sent like a short message, together with its announcement ([`wire::EAGER_LONG`]).
 //!
 //! Periodically, a few messages use rendezvous again, so that the receiver continues to measure; the result may end the pipeline.
-//! If fragments are the only possible protocol, no message uses rendezvous again; the same holds for data in more runs than a single copy could name.
+//! If fragments are the only possible protocol, no message uses rendezvous again. The same holds for
+//! data in more contiguous segments than an announcement can list.
 //!
 //! This is the receiver's part; the sender's is in [`pipeline`](super::super::send::pipeline).
 

@@ -21,7 +21,8 @@ pub fn awaited(core: &Core, from: ProcId, header: Header, len: usize) -> Option<
     (fits && !req.is_complete()).then_some(req)
 }
 
-/// Returns true if a fragment names a receive that waits for another message or for fewer bytes; false if the receive was abandoned.
+/// Returns true if a fragment is an error: its receive never existed, or waits for another message
+/// or for fewer bytes. Returns false if the receive is complete or was abandoned.
 fn is_foreign(core: &Core, from: ProcId, header: Header, len: usize) -> bool {
     let Some(req) = core.requests().get(ReqId(header[0])) else {
         return !core.requests().was_issued(ReqId(header[0]));
