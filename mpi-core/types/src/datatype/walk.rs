@@ -28,7 +28,7 @@ pub enum Piece<'a> {
     },
 }
 
-/// The pieces of a range of packed bytes.
+/// Iterator over the pieces of a range of packed bytes.
 pub struct Walk<'a> {
     shape: Shape<'a>,
     place: Place,
@@ -36,12 +36,12 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Creates a walk over the packed bytes `range`, which is clamped to the shape.
+    /// Creates the iterator over the packed bytes `range`, which is clamped to the shape.
     pub fn new(shape: Shape<'a>, range: Range<i64>) -> Walk<'a> {
         let start = range.start.max(0);
         let left = range.end.min(shape.total) - start;
         Walk {
-            // Most walks begin at position 0, which needs no division.
+            // Most iterations begin at position 0, which needs no division.
             place: match start {
                 1.. if left > 0 => shape.locate(start),
                 _ => Place::default(),
@@ -69,7 +69,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns how many repetitions of the loop `level`, of `bytes` each, fit in one piece.
+    /// Returns the number of repetitions of the loop `level` (`bytes` each) that fit in one piece.
     #[inline]
     fn repetitions(&self, level: usize, bytes: i64) -> i64 {
         let to_go = self.shape.loops[level].count - self.place.index[level];
@@ -187,7 +187,7 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-/// The runs of a range of packed bytes, in packed order.
+/// Iterator over the runs of a range of packed bytes, in packed order.
 pub struct Runs<'a> {
     walk: Walk<'a>,
     /// The piece that is being split.

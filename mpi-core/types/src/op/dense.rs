@@ -35,7 +35,7 @@ impl DenseOp {
         self.op
     }
 
-    /// `inout = input op inout`, for the smaller number of elements.
+    /// Computes `inout = input op inout`, for the number of elements in the shorter operand.
     #[inline]
     pub fn apply(&self, input: &[u8], inout: RecvBytes) {
         inout.with(|inout| self.combine(input, inout));

@@ -224,7 +224,8 @@ impl Kernel {
         unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }
     }
 
-    /// Combines contiguous elements of `size` bytes, the smaller number of both slices; they must have the type of the loop.
+    /// Combines contiguous elements of `size` bytes, for the number of elements in the shorter slice.
+    /// Both slices must have elements of the type of the loop.
     #[inline]
     pub(super) fn run_dense(self, input: &[u8], inout: &mut [u8], size: usize) {
         let count = input.len().min(inout.len()) / size;

@@ -117,7 +117,7 @@ fn choice<O: Preference>(kind: Kind, level: Level) -> Found {
     }
 }
 
-/// Returns the loop of a fold that operates on words of bits only.
+/// Returns the loop of a bitwise operator, which depends only on the width of the scalar.
 macro_rules! words {
     ($level:ident, $scalar:expr, $fold:ty) => {
         row!(
