@@ -216,7 +216,7 @@ pub trait Family: 'static {
     fn request_left(_request: Self::Below) {}
 }
 
-/// A family whose backend is `libmpi_abi.so.1`.
+/// A pair of ABIs in which the backend is `libmpi_abi.so.1`.
 pub trait OnStandard: Family<Below = usize, BelowStatus = StandardStatus> {}
 
 impl<F: Family<Below = usize, BelowStatus = StandardStatus>> OnStandard for F {}

@@ -20,7 +20,7 @@ pub const HANDLES: [&str; 11] = [
 ];
 
 /// Returns true for functions that programs of other ABIs do not call.
-/// The other families lack these functions or give them another meaning.
+/// MPICH and Open MPI lack these functions or give them another meaning.
 pub fn is_of_standard_abi_only(name: &str) -> bool {
     name.starts_with("MPI_Abi_")
         || name.ends_with("_toint")

@@ -3,7 +3,7 @@
 use crate::family::{Family, Kind, StandardStatus};
 use std::ffi::{CStr, c_int, c_void};
 
-/// A family whose programs use the standard ABI.
+/// A pair of ABIs in which the program uses the standard ABI.
 pub trait Foreign: Family<Handle = usize, Status = StandardStatus> {
     /// The library's name, for error texts.
     const NAME: &'static str;

@@ -66,7 +66,7 @@ const POLL_EVERY: u32 = 16;
 const YIELDS: u32 = 4;
 
 /// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
-/// Above it, each release has its own fence.
+/// Above this number, each release has its own fence.
 /// The fence of a release waits for the stores to a ring, some ten nanoseconds.
 /// The heavy fence of a sleep takes about ten microseconds of each core.
 const RARE_SLEEPS: u32 = 32;

@@ -34,7 +34,7 @@ static ACTIVE: AtomicUsize = AtomicUsize::new(1);
 /// The address is that of [`ACTIVE`] if [`EXTRAS`] has an action, else the address in [`LOADER`].
 static WATCHED: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&ACTIVE).cast_mut());
 
-/// The address of a loader word that becomes nonzero when a library is loaded, or of [`QUIET`].
+/// The address of a loader variable that becomes nonzero at the next `dlopen`, or of [`QUIET`].
 static LOADER: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&QUIET).cast_mut());
 
 /// The mutex for changes of the actions or of the loader's word.
@@ -43,7 +43,7 @@ static CHANGE: Mutex<()> = Mutex::new(());
 /// True if a tool calls its interface from its own threads, so that calls keep taking the lock.
 static TOOL_THREADS: AtomicBool = AtomicBool::new(false);
 
-/// Keeps the lock of calls, for the threads of a tool.
+/// Makes calls keep taking the lock, since a tool calls its interface from its own threads.
 /// Returns false if calls take no lock: a tool's calls must not overlap with them.
 pub(crate) fn admit_tool_threads() -> bool {
     let locked = EXTRAS.load(Relaxed) & LOCKED != 0;

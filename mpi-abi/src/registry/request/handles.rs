@@ -5,7 +5,7 @@
 //! In such a handle, bit [`DIRECT`] is set, and the index is that of the engine's table.
 //! The engine stores the handle's low 32 bits as the name of the request.
 //! All other requests are in the process's table. In their handles the bit is clear.
-//! Beyond the first half million, their handles have another kind field.
+//! After the first half million of these requests, the handles have another kind field.
 
 use crate::abi::*;
 use crate::error::Failure;

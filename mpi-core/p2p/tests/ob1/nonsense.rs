@@ -39,7 +39,7 @@ proptest! {
             let Sent::Pending(send) = sent else { panic!("it went without a receive") };
             let context = engine.pml().latest_context().map_or(0, |context| context.0);
             for (am, first, second, words, odd) in &said {
-                // Often the context of the receive, or a request of this process.
+                // Often the field is the context of the receive, or a request of this process.
                 let first = match first {
                     0 => context,
                     1 => send.id().0,

@@ -169,7 +169,7 @@ impl Share {
         }
     }
 
-    /// Builds the owned part of a dimension. Its elements have the type `part` and are `stride` bytes
+    /// Builds the owned part of a dimension. Its elements have the type `part`, `stride` bytes
     /// apart.
     fn along(&self, stride: i64, part: &Datatype) -> Result<Datatype, TypeError> {
         let full = self.len / self.block;

@@ -188,7 +188,7 @@ fn gcd(a: i64, b: i64) -> i64 {
     }
 }
 
-/// The runs inside all loops.
+/// The runs inside all loops of a normal form.
 #[derive(Clone, Copy, Debug)]
 pub struct Body<'a> {
     /// The offset of each run.

@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns a part of a run, up to the end of the run or of the range.
+    /// Returns a piece of one run, up to the end of the run or of the range.
     fn part_of_run(&mut self, run: Run) -> Piece<'a> {
         let len = (run.len - self.place.skip).min(self.left);
         let offset = self.place.base + run.offset + self.place.skip;
@@ -107,7 +107,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns whole repetitions of a body of one run: of the two innermost loops, or a part of the innermost loop.
+    /// Returns a piece of whole repetitions of a body of one run: of the two innermost loops,
+    /// or a part of the innermost loop.
     #[inline]
     fn grid(&mut self, run: Run) -> Piece<'a> {
         let [inner, outer, ..] = self.shape.loops;
@@ -133,7 +134,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns whole repetitions of a body of several runs.
+    /// Returns a piece of whole repetitions of a body of several runs.
     fn bodies(&mut self) -> Piece<'a> {
         let body = self.shape.body;
         let count = self.repetitions(0, body.bytes);
@@ -148,7 +149,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns as many whole runs of a body as remain.
+    /// Returns a piece of the whole runs of a body that remain in the range.
     fn part_of_body(&mut self) -> Piece<'a> {
         let first = self.place.run;
         let n = self.shape.body.whole_runs(first, self.left);

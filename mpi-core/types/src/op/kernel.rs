@@ -122,7 +122,7 @@ unsafe fn each<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usiz
     }
 }
 
-/// The loop for every processor.
+/// The loop without vector extensions, for every processor.
 ///
 /// # Safety
 /// As for [`each`].
@@ -224,7 +224,7 @@ impl Kernel {
         unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }
     }
 
-    /// Combines contiguous elements of `size` bytes, for the number of elements in the shorter slice.
+    /// Combines contiguous elements of `size` bytes, up to the end of the shorter slice.
     /// Both slices must have elements of the type of the loop.
     #[inline]
     pub(super) fn run_dense(self, input: &[u8], inout: &mut [u8], size: usize) {

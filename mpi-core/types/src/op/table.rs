@@ -3,7 +3,7 @@
 //! | operators | types |
 //! |---|---|
 //! | MAX, MIN | C integer, Fortran integer, floating point, multi-language |
-//! | SUM, PROD | the same and complex |
+//! | SUM, PROD | the types of MAX and MIN, and complex |
 //! | LAND, LOR, LXOR | C integer, logical; and multi-language |
 //! | BAND, BOR, BXOR | C integer, Fortran integer, byte, multi-language |
 //! | MAXLOC, MINLOC | pairs |

@@ -72,7 +72,7 @@ impl Ob1 {
         }
     }
 
-    /// Disconnects a peer after a protocol error; it counts as lost.
+    /// Disconnects a peer after a protocol error; the peer then counts as lost.
     #[cold]
     fn report_protocol_error(&self, from: ProcId, ProtocolError(what): ProtocolError) {
         let core = &self.core;

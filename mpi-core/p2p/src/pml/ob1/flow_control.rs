@@ -1,6 +1,6 @@
 //! Flow control of unexpected messages: the bound on messages that have arrived and match no receive yet.
 //!
-//! A rank that waits for one message must receive all before it, and buffers every eager message among them.
+//! A rank that waits for one message also receives all earlier messages, and buffers eager ones.
 //! Promise: the buffered bytes of other processes stay near [`Config::unexpected_max`](super::config::Config), regardless of the number of bytes that they send.
 //! A message beyond the bound costs the receiver one header; the sender holds the data.
 //!

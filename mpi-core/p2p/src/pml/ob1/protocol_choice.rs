@@ -345,7 +345,7 @@ mod tests {
         // Four switches take as long as a single copy.
         assert_eq!(found(8, 4, us(20), us(1) / 4), Some(Way::Copy));
         assert_eq!(found(8, 4, us(3), us(1) / 4), Some(Way::Fragments));
-        // A sender that stays away for long delays the receiver, whatever the number of ranks per core.
+        // A sender that polls too late delays the receiver, for any number of ranks per core.
         assert_eq!(found(2, 1, us(900), us(1)), Some(Way::Copy));
         assert_eq!(found(30, 1, us(900), us(1)), Some(Way::Copy));
     }

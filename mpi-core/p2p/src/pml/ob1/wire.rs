@@ -1,4 +1,4 @@
-//! The wire format of ob1: the active messages of its family ([`crate::btl::Family::Ob1`], numbers 0 to 15) and their fields.
+//! The wire format of ob1: active messages 0 to 15 of [`crate::btl::Family::Ob1`], and their fields.
 //!
 //! Every request ID on the wire is an index and a generation ([`ReqId`]); no received value is used
 //! as an address in this process.
