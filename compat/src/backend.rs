@@ -4,7 +4,7 @@
 //! A slot is an atomic pointer to a backend function, which is found by its `PMPI_` name.
 //! So the loader does not confuse functions of this library with those of the backend.
 //! An installation has `libmpi_abi.so.1` three directories above (`lib/portcullis/compat/X`).
-//! In other places the loader searches for `libmpi_abi.so.1`.
+//! Outside an installation, the loader searches for `libmpi_abi.so.1`.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 // Functions with many parameters have long types.
 #![allow(clippy::type_complexity)]
@@ -116,7 +116,7 @@ pub(crate) unsafe extern "C-unwind" fn unavailable() -> c_int {
 pub fn open(inside: *const c_void) {
     let own = file_of(inside);
     // In an installation the backend is three directories above.
-    // In a Python environment it may be in the same directory.
+    // In a Python environment the backend may be in the same directory.
     let beside = |levels| {
         let file = own.as_deref()?.ancestors().nth(levels)?.join(LIBRARY);
         file.is_file().then_some(file)

@@ -101,7 +101,7 @@ fn set(inside: bool) {
     unsafe { place().write(inside) }
 }
 
-/// An active call of the backend. It ends on drop, also when an exception unwinds through it.
+/// An active call of the backend, which ends on drop, also when an exception unwinds the call.
 #[derive(Debug)]
 pub struct Inside(());
 

@@ -1,6 +1,7 @@
 //! Warnings about unknown parameters, each with the most similar existing name.
 //!
-//! Rank 0 of a world prints them when all frameworks are known, as does a process that runs alone.
+//! Rank 0 of a world, or a process that runs alone,
+//! prints the warnings when all frameworks are known.
 //!
 //! Settings for other programs cause no warning.
 //! The launcher reports unknown parameters of its own ([`is_launchers`]).

@@ -5,8 +5,8 @@
 //!
 //! Protocol: a notifying thread increments `notifications` or clears `leader`.
 //! The notifying thread then reads `sleeping_followers`.
-//! A follower increments `sleeping_followers` under `inside`, and then reads `notifications` and
-//! `leader` again.
+//! A follower increments `sleeping_followers` under `inside`,
+//! and then reads `notifications` and `leader` again.
 //! SYNC POINT `lock.yielding` covers the end of a `yielding` thread.
 //! [`GlobalLock::release_fence`] or its counterpart separates the two steps on each side.
 

@@ -78,7 +78,7 @@ pub(crate) fn datatype(handle: MPI_Datatype) -> Result<Datatype, Failure> {
 /// Resolves the datatype of a buffer of `count` elements.
 ///
 /// For a count of zero the handle may be `MPI_DATATYPE_NULL`.
-/// The standard does not allow it, but MPICH accepts it.
+/// The standard does not allow this null handle, but MPICH accepts it.
 #[inline]
 pub(crate) fn datatype_of(count: i64, handle: MPI_Datatype) -> Result<Datatype, Failure> {
     match handle {

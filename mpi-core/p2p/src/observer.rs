@@ -23,8 +23,9 @@ pub trait Observer {
     /// after the announcement (`begins` is true), and when the receiver has released the message.
     fn rendezvous(&self, to: &Envelope, bytes: u64, begins: bool);
 
-    /// Called at the receiver of an announced message: when the message has matched a receive and its
-    /// data are requested (`begins` is true), and when they have arrived. `message` has no wildcards.
+    /// Called at the receiver of an announced message: when the message has matched a receive and
+    /// its data are requested (`begins` is true), and when they have arrived.
+    /// `message` has no wildcards.
     fn receives_rendezvous(&self, context: Context, message: Key, bytes: u64, begins: bool);
 
     /// Called when a peer has become unreachable.

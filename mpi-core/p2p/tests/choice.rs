@@ -13,16 +13,16 @@ use mpi_transport::trial::{Either, Way, costs};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// One size below and one above the eager pipeline's limit (128 KiB), and the size from which sender
-/// and receiver copy together.
+/// One size below and one above the eager pipeline's limit (128 KiB), and the size from which
+/// sender and receiver copy together.
 const SIZES: [i64; 2] = [64 << 10, 256 << 10];
 /// The cost of a sample of the cheap protocol, and of the expensive one.
 const QUICK: Duration = Duration::from_micros(10);
 const SLOW: Duration = Duration::from_micros(200);
 /// The number of calls after which the initial choice has been made.
 const FIRST: u32 = 64;
-/// The number of calls after which the choice has followed a change of costs. Of 8192 messages of the
-/// eager pipeline, 128 use rendezvous and measure its cost.
+/// The number of calls after which the choice has followed a change of costs. Of 8192 messages of
+/// the eager pipeline, 128 use rendezvous and measure its cost.
 const FOLLOWED: u32 = 2 * 8192;
 /// The number of evaluated calls after that. At most `SLOW_ONES` may use the slower protocol:
 /// one in 256, and those of the barriers.

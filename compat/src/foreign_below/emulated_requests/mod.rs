@@ -134,7 +134,7 @@ enum State<F: Foreign> {
 }
 
 /// Makes progress on an operation.
-/// If another thread or an outer call advances it at this time, the operation counts as pending.
+/// An operation that another thread or an outer call is advancing counts as pending.
 unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     let Some(emulated) = find::<F>(request) else {
         return State::Ended((empty::<F>(), class_below::<F>(class::REQUEST)));

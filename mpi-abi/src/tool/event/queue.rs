@@ -29,7 +29,8 @@ pub(super) struct Queue {
     last: usize,
     pub(super) registrations: BTreeMap<usize, Registration>,
     waiting: VecDeque<(usize, Instance)>,
-    /// The registration whose callback runs, and its free callback if it was freed meanwhile.
+    /// The registration whose callback runs,
+    /// and its free callback if the registration was freed meanwhile.
     running: Option<usize>,
     freed: Option<FreeCallback>,
 }

@@ -70,8 +70,8 @@ impl Context {
     /// The lowest ID of a communicator with members of several jobs.
     /// Lower IDs belong to communicators within one job.
     ///
-    /// Job ranks are not unique among several jobs, so these IDs do not contain the rank of the process
-    /// that chose them; they are drawn at random from 2^60 values.
+    /// Job ranks are not unique among several jobs, so these IDs do not contain the rank of the
+    /// process that chose them; they are drawn at random from 2^60 values.
     pub const FIRST_RANDOM: u64 = 1 << (63 - PLANE_BITS);
 
     /// Returns true for the context of a communicator with members of several jobs.

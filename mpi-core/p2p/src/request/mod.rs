@@ -173,8 +173,8 @@ pub struct Table {
 impl Table {
     /// Takes a request from the pool and gives it a body.
     ///
-    /// Always inlined, so that the body is built in place. A copy would load in one piece what was stored
-    /// in several, which stalls the processor (store forwarding).
+    /// Always inlined, so that the body is built in place. A copy would load in one piece what was
+    /// stored in several, which stalls the processor (store forwarding).
     #[inline(always)]
     pub fn begin(&self, body: Body) -> Req {
         let req = self.take();
@@ -198,7 +198,8 @@ impl Table {
                 if recv.is_light() && recv.is_in(matching) =>
             {
                 recv.renew(*bytes, key, receiver);
-                // `RecvBytes` owns nothing, so nothing needs dropping; `forget` spares the compiler the check.
+                // `RecvBytes` owns nothing, so nothing needs dropping.
+                // `forget` spares the compiler the check.
                 std::mem::forget(buf);
             }
             (body, _) => {

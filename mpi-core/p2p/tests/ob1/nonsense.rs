@@ -53,8 +53,9 @@ proptest! {
                 };
                 let mut payload: Vec<u8> = words.iter().flat_map(|w| named(w).to_le_bytes()).collect();
                 payload.truncate(payload.len().saturating_sub(*odd));
-                // A rank that receives ASSIST writes to the addresses in the message. These are addresses of the
-                // peer, but here the peer is this process itself, so ASSIST is left out.
+                // A rank that receives ASSIST writes to the addresses in the message.
+                // Here these are addresses of this process itself,
+                // so ASSIST is left out.
                 for am in [*am, *am | OVERTAKES].into_iter().filter(|am| *am != wire::ASSIST) {
                     engine.pml().deliver(1, am, [first, *second], &payload);
                 }

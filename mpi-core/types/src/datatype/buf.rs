@@ -106,7 +106,8 @@ impl SendBuf {
         }
         let runs = self.long_runs(i64::try_from(len).ok()?)?.map(|run| {
             let start = self.ptr.wrapping_offset(run.offset as isize);
-            // SAFETY: `new` guarantees that the data of the elements are readable and do not change; the segments cover these data only.
+            // SAFETY: `new` guarantees that the data of the elements are readable and do not
+            // change; the segments cover these data only.
             unsafe { std::slice::from_raw_parts(start, run.len as usize) }
         });
         Some(f(&runs.collect::<Vec<_>>()))
@@ -273,8 +274,8 @@ macro_rules! common {
                 self.datatype.bytes(self.count)
             }
 
-            /// Returns the contiguous segments of memory, relative to [`Self::ptr`], that hold the packed bytes
-            /// `range`, in packed order.
+            /// Returns the contiguous segments of memory, relative to [`Self::ptr`], that hold the
+            /// packed bytes `range`, in packed order.
             pub fn runs(&self, range: Range<i64>) -> Runs<'_> {
                 self.datatype.runs(self.count, range)
             }
@@ -290,7 +291,8 @@ macro_rules! common {
 
             /// Returns true if all data are in few, long contiguous segments,
             /// so that packing them costs no more than copying them.
-            /// This check is for callers whose cost per segment exceeds the cost of copying a short segment.
+            /// This check is for callers whose cost per segment
+            /// exceeds the cost of copying a short segment.
             #[inline]
             pub fn is_in_runs(&self) -> bool {
                 self.datatype.contiguous_bytes(self.count).is_some() || self.has_long_runs()
@@ -317,7 +319,8 @@ macro_rules! common {
                 }
             }
 
-            /// Returns the elements in the range `elements` as a buffer; the range is clamped to this buffer.
+            /// Returns the elements in the range `elements` as a buffer; the range is clamped to
+            /// this buffer.
             pub fn slice(&self, elements: Range<i64>) -> $buf {
                 let end = elements.end.clamp(0, self.count);
                 let start = elements.start.clamp(0, end);

@@ -1,5 +1,5 @@
-//! The normal form of a datatype: a short list of runs (contiguous segments) inside at most three
-//! nested loops.
+//! The normal form of a datatype:
+//! a short list of runs (contiguous segments) inside at most three nested loops.
 //!
 //! *Contiguous* is one run and no loop, *strided* is one run in loops, *indexed and struct* are several runs;
 //! a contiguous or vector type of an indexed type is several runs in loops, so that the list of runs does not grow with the count.
@@ -363,7 +363,8 @@ pub struct Place {
     pub index: [i64; MAX_LOOPS + 1],
     /// The sum of the displacements of the loops.
     pub base: i64,
-    /// The index of the run in the body, and the number of the run's bytes that precede the position.
+    /// The index of the run in the body,
+    /// and the number of the run's bytes before the position.
     pub run: usize,
     pub skip: i64,
 }

@@ -200,8 +200,8 @@ impl Datatype {
         }
     }
 
-    /// Returns true if all contiguous segments of any number of elements begin and end at multiples of
-    /// `unit` bytes from the start of the buffer.
+    /// Returns true if all contiguous segments of any number of elements begin and end at multiples
+    /// of `unit` bytes from the start of the buffer.
     pub fn is_in_units_of(&self, unit: i64) -> bool {
         match &self.0 {
             Repr::Named(named) => named.is_dense() && named.info().size % unit == 0,
@@ -226,8 +226,8 @@ impl Datatype {
         each.saturating_mul(count.max(0))
     }
 
-    /// Returns the contiguous segments of memory that hold the packed bytes `range` of `count` elements,
-    /// in packed order.
+    /// Returns the contiguous segments of memory that hold the packed bytes `range` of `count`
+    /// elements, in packed order.
     pub fn runs(&self, count: i64, range: Range<i64>) -> Runs<'_> {
         Runs::new(self.shape(count), range)
     }

@@ -13,8 +13,8 @@ pub struct DenseOp {
 }
 
 impl DenseOp {
-    /// Looks up the loop. Returns `None` if there is no such loop, for user operators and elements with holes, or if the operator is not defined
-    /// on the type, which [`Op::check`] reports.
+    /// Looks up the loop. Returns `None` for user operators, for elements with holes, and if the
+    /// operator is not defined on the type, which [`Op::check`] reports.
     pub fn new(op: &Op, datatype: &Datatype) -> Option<DenseOp> {
         let Op::Predefined(op) = op else {
             return None;

@@ -1,8 +1,9 @@
 //! Reduction operators: `inout[i] = in[i] op inout[i]`, in MPI's order (MPI 5.0, section 6.9).
 //!
 //! Predefined operators are compiled loops, one for each (operator, scalar) pair, looked up in one table (`table`).
-//! They are defined on predefined datatypes only, by the standard's table and the additions in `table`; [`Op::check`] rejects all other
-//! combinations with an error text, before any process communicates.
+//! Predefined operators are defined on predefined datatypes only, by the standard's table and the
+//! additions in `table`; [`Op::check`] rejects all other combinations with an error text, before
+//! any process communicates.
 //! User operators are callbacks; they get whole elements of the datatype that the user passed.
 //!
 //! | file | subject |

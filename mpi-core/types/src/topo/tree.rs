@@ -1,7 +1,7 @@
 //! K-nomial trees; radix 2 is the binomial tree.
 //!
-//! The nodes of the tree are relative ranks ([`Turn`]), and 0 is the root. The parent of a relative rank
-//! is that number with its lowest nonzero digit, in the tree's radix, set to 0.
+//! The nodes of the tree are relative ranks ([`Turn`]), and 0 is the root. The parent of a relative
+//! rank is that number with its lowest nonzero digit, in the tree's radix, set to 0.
 //! The relative ranks of a subtree are consecutive, so its blocks are contiguous in memory.
 
 use super::turn::Turn;

@@ -2,8 +2,8 @@
 //!
 //! If a sender sends a window of messages before their receives are posted, the receiver buffers
 //! the whole window. The C library returns this memory to the system when the last buffer is freed.
-//! The next window then causes a page fault per page, which took half of the time of a bidirectional
-//! stream of 16 KiB messages.
+//! The next window then causes a page fault per page, which took half of the time of a
+//! bidirectional stream of 16 KiB messages.
 
 use std::cell::{Cell, RefCell};
 

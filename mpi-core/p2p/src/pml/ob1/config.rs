@@ -106,19 +106,20 @@ pub static PARAMS: &[&About] = &[
 ///
 /// In fragments, a stream of 4 MiB messages reached 9,000 MB/s.
 /// In bidirectional transfers, each receiver copies alone.
-/// If the two cores share a cache, the same stream reached 27,000 MB/s by single copies of both sides
-/// and 46,000 MB/s in fragments,
+/// If the two cores share a cache, the same stream reached 27,000 MB/s by single copies
+/// of both sides and 46,000 MB/s in fragments,
 /// so the choice of the protocol is measured at run time (`super::protocol_choice`).
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub single_copy_min: u64,
     pub single_copy_max: u64,
-    /// Whether a message that could use single copy is sent in fragments if those are measured to be
-    /// faster (`super::protocol_choice`).
+    /// Whether a message that could use single copy is sent in fragments if those are measured to
+    /// be faster (`super::protocol_choice`).
     pub measure: bool,
     /// Ranks per core of the node, rounded up: the work of ranks on one core is serialised.
     pub sharing: u32,
-    /// The size from which sender and receiver each copy a part, unless both have messages for each other.
+    /// The size from which sender and receiver each copy a part,
+    /// unless both have messages for each other.
     pub assist_min: u64,
     /// The limit for buffered unexpected messages of other processes, in bytes.
     /// Beyond the limit, their senders must use rendezvous.

@@ -71,7 +71,8 @@ pub(super) fn elements(count: i64, datatype: &Datatype) -> String {
     text
 }
 
-/// The descriptions whose messages have not been matched or stored yet, per key in order of arrival.
+/// The descriptions whose messages have not been matched or stored yet,
+/// in order of arrival per key.
 #[derive(Default)]
 pub(super) struct Types(RefCell<HashMap<(Context, Key), Vec<Described>>>);
 

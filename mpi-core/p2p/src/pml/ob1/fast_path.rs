@@ -6,8 +6,8 @@
 //! All other messages take the general path, which alone handles datatypes, modes and errors.
 //!
 //! Matching order is kept: the slot is used only while its context has no posted receive for any message that it accepts.
-//! A receive that is posted later matches later, because an arriving message is offered to the slot
-//! first.
+//! A receive that is posted later matches later,
+//! because an arriving message is offered to the slot first.
 //!
 //! Protocol: [`Slot::begin`] fills the slot, an arrival advances its stage, [`Slot::end`] empties it.
 //! The slot takes one blocking receive at a time; a receive of a second thread takes the general path.

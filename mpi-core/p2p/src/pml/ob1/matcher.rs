@@ -81,8 +81,8 @@ impl Matcher {
     }
 }
 
-/// Returns true if `from` may have sent an unexpected message: the process that chose the context
-/// is in the job,
+/// Returns true if `from` may have sent an unexpected message:
+/// the process that chose the context is in the job,
 /// and if this process knows the communicator, `from` has the rank in the message.
 pub(super) fn is_plausible(core: &Core, from: ProcId, matching: &Matching, key: Key) -> bool {
     let context = matching.context();

@@ -1,9 +1,11 @@
 //! Adaptive choice between single copy (by the kernel) and fragments (copied by both programs) for long messages from one peer.
 //!
 //! Neither protocol is faster on all machines.
-//! The kernel looks up every page before it copies it. The programs copy twice, which is nearly free if the two cores share a cache and very expensive if they do not;
+//! In a single copy, the kernel looks up every page. In fragments, the programs copy twice, which
+//! is nearly free if the two cores share a cache and very expensive otherwise;
 //! and fragments need a sender that progresses.
-//! So both protocols are measured, for each peer and each size class: each protocol is tried a few times, then the faster one is used.
+//! So both protocols are measured, for each peer and each size class: each protocol is tried a few
+//! times, then the faster one is used.
 //! The other protocol is tried again at intervals, since processes migrate and programs change what they do between their messages.
 //!
 //! A sample is the time from the first fetchable message until no fetchable message is left, divided by the bytes received in this time.
@@ -17,7 +19,8 @@
 //! context switch whenever the receiver had to wait for more data;
 //! but at least this rank's share of the elapsed time. Otherwise a sender that computes for long between its messages would delay every receiver that could copy its data at once.
 //!
-//! The result for one size class is used for the next larger one until the other protocol has been tried there too:
+//! The result for one size class is used for the next larger class until the other protocol has
+//! been tried in that class, too:
 //! three windows with the slower protocol are a fifth of the run time of a short program.
 
 use crate::trial::{self, Known, ORDERS, order_of};
@@ -305,8 +308,8 @@ mod tests {
                 true => messages - fragmented,
                 false => fragmented,
             };
-            // Three tries while their cost is within 1/PRICE; then tries after 64 and 128 messages, and finally
-            // one in 256 messages.
+            // Three tries while their cost is within 1/PRICE; then tries after 64 and 128 messages,
+            // and finally one in 256 messages.
             assert_eq!(share(run(&chooser, &mut now, 500, cost), 500), 5);
             let often = run(&chooser, &mut now, 2_560, cost);
             assert_eq!(share(often, 2_560), 10);
@@ -314,7 +317,8 @@ mod tests {
     }
 
     /// Returns the protocol that is found to be faster. A single copy takes 8 us.
-    /// A message has `pieces` fragments, which take `each` to copy and arrive `after` the previous one.
+    /// A message has `pieces` fragments, which take `each` to copy
+    /// and arrive `after` the previous fragment.
     fn found(sharing: u32, pieces: u32, after: Duration, each: Duration) -> Option<Way> {
         let (chooser, mut now) = (ProtocolChooser::where_cores_have(sharing), Instant::now());
         for _ in 0..7 {
@@ -380,8 +384,8 @@ mod tests {
         for _ in 0..7 {
             send(&mut now, 1 << 16, [6_000, 3_000]);
         }
-        // The next larger size class uses the result of the smaller one. The largest does not: the class
-        // below it has no result of its own.
+        // The next larger size class uses the result of the smaller one. The largest does not: the
+        // class below it has no result of its own.
         let mut first = |bytes| {
             (0..8)
                 .map(|_| send(&mut now, bytes, [6_000, 9_000]))

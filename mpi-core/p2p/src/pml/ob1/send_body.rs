@@ -45,8 +45,8 @@ impl SendBody {
         SendBody::new(buf, self.envelope, self.mode)
     }
 
-    /// Calls `f` with the contiguous segments of the first `len` bytes in place, if they are few and long
-    /// and the send is not in fragments.
+    /// Calls `f` with the contiguous segments of the first `len` bytes in place, if they are few
+    /// and long and the send is not in fragments.
     pub(super) fn in_runs<R>(&self, len: u64, f: impl FnOnce(&[&[u8]]) -> R) -> Option<R> {
         match &self.stream {
             None => self.buf.in_runs(len, f),

@@ -33,8 +33,8 @@ impl<'a> Termination<'a> {
         self.core.losses().survive();
     }
 
-    /// Completes with `error` the communicator's unmatched `MPI_ANY_SOURCE` receives of user messages,
-    /// since no process is left that could send.
+    /// Completes with `error` the communicator's unmatched `MPI_ANY_SOURCE` receives of user
+    /// messages, since no process is left that could send.
     pub fn end_any_source(self, context: Context, error: &Error) {
         interrupt::end_any_source(self.core, context, error);
     }

@@ -1,4 +1,4 @@
-//! The wire format of ob1: active messages 0 to 15 of [`crate::btl::Family::Ob1`], and their fields.
+//! The wire format of ob1: the active messages of [`crate::btl::Family::Ob1`] (0 to 15).
 //!
 //! Every request ID on the wire is an index and a generation ([`ReqId`]); no received value is used
 //! as an address in this process.
@@ -19,7 +19,7 @@ pub const RNDV_KEY: Am = 15;
 /// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: the requested number of bytes, u64.
 pub const CTS: Am = 3;
 /// A fragment of the data. Header: [receiver's request, offset]; payload: the fragment.
-/// It contains its own offset, so fragments may arrive in any order.
+/// The header contains the offset, so fragments may arrive in any order.
 pub const FRAG: Am = 4 | OVERTAKES;
 /// Receiver to sender: the data has been fetched, or none was needed. Header: [sender's request, 0].
 pub const FIN: Am = 5;
@@ -27,8 +27,8 @@ pub const FIN: Am = 5;
 pub const ASSIST: Am = 6;
 /// Sender to receiver: its part of the copy is done. Header: [receiver's request, bytes copied]; no bytes if it failed; payload: sender's request, u64.
 pub const ASSIST_DONE: Am = 7;
-/// Receiver to sender: flow control of unexpected messages. Header: [1, 0], use rendezvous for every
-/// message; [0, 0], the eager protocol is allowed again.
+/// Receiver to sender: flow control of unexpected messages. Header: [1, 0], use rendezvous for
+/// every message; [0, 0], the eager protocol is allowed again.
 pub const THROTTLE: Am = 8;
 /// A complete message like [`EAGER`], but longer than the messages that are sent eagerly to every receiver.
 pub const EAGER_LONG: Am = 12;
@@ -36,7 +36,8 @@ pub const EAGER_LONG: Am = 12;
 pub const EAGER_START: Am = 9;
 /// The next fragment of a message announced by [`EAGER_START`]. Header: [sender's request, offset]; payload: the fragment.
 pub const EAGER_FRAG: Am = 10;
-/// Receiver to sender: how to send messages of a size class. Header: [order, 1 for the eager pipeline, 0 for rendezvous].
+/// Receiver to sender: how to send messages of a size class. Header: [order, 1 for the eager
+/// pipeline, 0 for rendezvous].
 pub const EAGER_MODE: Am = 11;
 
 /// Sender to receiver: cancel an announced message. Header as EAGER; payload: sender's request, u64.
@@ -230,7 +231,7 @@ impl Assist {
     }
 }
 
-/// Returns the little-endian word at `at`, if the payload contains it.
+/// Returns the little-endian 64-bit integer at byte `at`; `None` beyond the end of the payload.
 pub fn word(payload: &[u8], at: usize) -> Option<u64> {
     let bytes = payload.get(at..at + 8)?;
     bytes.try_into().ok().map(u64::from_le_bytes)

@@ -13,8 +13,8 @@ pub struct Row {
 }
 
 /// From this stride (bytes) on, the hardware does not prefetch by itself, in particular for writes.
-/// For a column of doubles 1 KiB apart, prefetching [`AHEAD`] blocks ahead makes unpacking a quarter
-/// faster.
+/// For a column of doubles 1 KiB apart,
+/// prefetching [`AHEAD`] blocks ahead makes unpacking a quarter faster.
 const FAR: u64 = 512;
 const AHEAD: isize = 16;
 
@@ -116,8 +116,8 @@ unsafe fn lines<D: Direction>(mut d: D, grid: Grid) {
 /// The number of sets of the first-level cache, and the minimum number of ways, on all processors with 4 KiB pages.
 const SETS: u32 = 64;
 const WAYS: i64 = 8;
-/// The maximum length of blocks that are moved in groups. Longer blocks fill the queue of outstanding
-/// accesses before they exceed the ways of a set.
+/// The maximum length of blocks that are moved in groups. Longer blocks fill the queue of
+/// outstanding accesses before they exceed the ways of a set.
 const NARROW: i64 = 128;
 /// The maximum number of blocks that are assumed to be in the second-level cache.
 /// More blocks are prefetched before their group is moved.

@@ -178,8 +178,8 @@ impl Matching {
     #[inline(never)]
     fn is_next_among(&self, key: Key) -> bool {
         let posted = self.posted.borrow();
-        // A wildcard key accepts messages of many keys. A posted receive for any of these messages could be
-        // found only by a search of all posted receives.
+        // A wildcard key accepts messages of many keys. A posted receive for any of these messages
+        // could be found only by a search of all posted receives.
         let first = match key.is_exact() {
             true => posted.peek(key).is_none(),
             false => posted.is_empty(),

@@ -58,7 +58,8 @@ impl<R: PartialEq> Posted<R> {
         self.next_order += 1;
         let entry = Entry { order, receive };
         if self.hot.is_empty() && self.queued == 0 {
-            // If no receive is posted, the new key becomes the hot key: the queues hold no receive of it.
+            // If no receive is posted, the new key becomes the hot key:
+            // the queues hold no receive of this key.
             self.hot_key = key;
         }
         if key == self.hot_key {

@@ -8,7 +8,7 @@ pub struct Copying {
     single: Cell<bool>,
     /// Cleared permanently when one side could not copy its part.
     cooperative: Cell<bool>,
-    /// Messages announced to the peer that it has not answered yet.
+    /// The number of messages announced to the peer that the peer has not answered yet.
     announced: Cell<u32>,
 }
 

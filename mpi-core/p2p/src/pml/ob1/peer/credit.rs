@@ -16,10 +16,11 @@ pub const LOOK: isize = 1 << 20;
 pub struct Credit {
     /// The eager limit of the transport.
     eager: usize,
-    /// Messages shorter than this are sent eagerly. The value is the eager limit plus one, or zero while
-    /// the peer throttles or is not connected.
+    /// Messages shorter than this are sent eagerly. The value is the eager limit plus one, or zero
+    /// while the peer throttles or is not connected.
     eager_below: Cell<usize>,
-    /// Whether the peer may have to be connected first, and no message has been sent to it yet.
+    /// Whether no message has been sent yet,
+    /// and the connection to the peer may have to be established.
     unconnected: Cell<bool>,
     /// The eager bytes that may be sent before the next poll for THROTTLE.
     unpolled_bytes: Cell<isize>,

@@ -14,13 +14,13 @@ pub const ASKING: u16 = 128;
 
 #[derive(Default)]
 pub struct Pipeline {
-    /// One bit for each size class: whether the peer requests the eager pipeline for messages of this
-    /// process.
+    /// One bit for each size class: whether the peer requests the eager pipeline for messages of
+    /// this process.
     wanted: Cell<u16>,
     /// Counts messages that are not short.
     turn: Cell<u16>,
-    /// One bit for each size class: whether this process has requested the eager pipeline for the peer's
-    /// messages.
+    /// One bit for each size class: whether this process has requested the eager pipeline for the
+    /// peer's messages.
     told: Cell<u16>,
     /// Messages of the peer whose fragments have not all arrived, in the order of their announcements.
     coming: RefCell<Vec<Coming>>,
@@ -59,7 +59,8 @@ impl Pipeline {
         self.wanted.set(others | u16::from(wanted) << order);
     }
 
-    /// Returns the EAGER_MODE header for messages of this size, unless the peer already knows the mode.
+    /// Returns the EAGER_MODE header for messages of this size,
+    /// unless the peer already knows the mode.
     /// `to_follow` requests the eager pipeline.
     pub fn advice(&self, bytes: u64, to_follow: bool) -> Option<Header> {
         let (told, bit) = (self.told.get(), bit(bytes));

@@ -1,6 +1,7 @@
 //! Messages in fragments: assigns each fragment to its receive, and completes the receive after the last one.
 //!
-//! A fragment names its receive and its offset. It is accepted only from the peer whose message the receive has matched, within the bytes the receive wants.
+//! A fragment names its receive and its offset. A fragment is accepted only from the peer whose
+//! message the receive has matched, and only within the bytes that the receive wants.
 
 use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::incoming::Ended;
@@ -55,7 +56,7 @@ pub fn on_fragment(core: &Core, from: ProcId, header: Header, payload: &[u8]) ->
     Ok(())
 }
 
-/// Counts `len` bytes of a message that are in place; completes its receive with the last of them.
+/// Counts `len` bytes of a message that are in place. The last bytes complete the receive.
 pub fn count(core: &Core, req: &Req, len: usize) {
     let (from, ended) = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => match recv.incoming_mut() {

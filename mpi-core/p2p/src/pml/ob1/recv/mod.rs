@@ -107,7 +107,8 @@ impl Receiver {
         req
     }
 
-    /// Completes a receive with a matching unexpected message, or with an error if no sender is left.
+    /// Completes a receive with a matching unexpected message,
+    /// or with an error if no sender is left.
     /// Returns true if the receive must wait.
     #[inline(never)]
     fn is_to_wait(&self, core: &Core, matching: &Matching, key: Key, req: &Req) -> bool {
@@ -361,7 +362,8 @@ impl Receiver {
         }
     }
 
-    /// Fails the receive in the fast path's slot with `error`, if it is on the communicator `number`.
+    /// Fails the receive in the fast path's slot with `error`,
+    /// if the receive is on the communicator with the ID `number`.
     pub(super) fn give_up_slot(&self, core: &Core, number: u64, error: &Error) {
         let waiting = self.slot.waiting();
         let Some((context, ..)) = waiting.filter(|(context, ..)| context.number() == number) else {

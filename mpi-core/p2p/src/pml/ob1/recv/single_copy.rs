@@ -1,10 +1,12 @@
 //! Single copy of a large message, from the sender's memory to the receiver's.
 //!
 //! The receiver copies, alone or together with the sender:
-//! 1. it asks for help ([`wire::ASSIST`]) and reads the first half, then handles other messages;
+//! 1. the receiver asks for help ([`wire::ASSIST`]) and reads the first half,
+//!    then it handles other messages;
 //! 2. the sender, when it polls, writes the bytes that neither has claimed, and reports their number ([`wire::ASSIST_DONE`]);
 //! 3. when the receiver has no other work, it copies the bytes that are left;
-//! 4. when all data are in place it sends [`wire::FIN`]; if either part has failed, it sends [`wire::CTS`], and the whole message is sent in fragments.
+//! 4. when all data are in place, the receiver sends [`wire::FIN`]; if either part has failed,
+//!    it sends [`wire::CTS`], and the whole message is sent in fragments.
 //!
 //! Between two processes that send to each other at the same time, each receiver copies alone: both cores are busy already.
 //! The transport decides which side copies which piece ([`crate::btl::CooperativeCopy`]).
@@ -119,8 +121,8 @@ impl SingleCopies {
         !self.open.borrow().is_empty()
     }
 
-    /// Updates a cooperative copy: adds it to the open copies if bytes are left, and ends it if neither
-    /// side works on it any more.
+    /// Updates a cooperative copy: adds it to the open copies if bytes are left, and ends it if
+    /// neither side works on it any more.
     pub fn go_on(&self, core: &Core, peer: &Rc<Peer>, req: &Req) {
         let (sender, wanted, complete) = {
             let mut body = req.body.borrow_mut();

@@ -27,8 +27,8 @@ pub fn is_eager(core: &Core, peer: &Peer, mode: Mode, buf: &SendBuf) -> bool {
         // If packing takes long, a rendezvous is faster: the receiver unpacks the first fragment while the sender packs the next one.
         bytes <= BRIEF || !peer.copying().is_single_possible() || buf.run_count() < LABORIOUS_RUNS
     } else {
-        // The message fits into one fragment, and packing a few long segments takes no longer than an
-        // announcement would.
+        // The message fits into one fragment, and packing a few long segments takes no longer than
+        // an announcement would.
         bytes <= WHOLE.min(peer.limits().max_send)
             && buf.is_in_runs()
             && pipeline::fragment(core, peer, buf).is_some()
