@@ -5,7 +5,7 @@
 //!
 //! Settings for other programs cause no warning.
 //! The launcher reports unknown parameters of its own ([`is_launchers`]).
-//! Parameters of absent components are known to other installations.
+//! Settings of absent components cause no warning: other installations may have these components.
 //! A component is absent if a selection excludes it by name or its plugin file was skipped.
 
 use crate::frameworks::{self, Framework};

@@ -1,7 +1,7 @@
 //! Extra actions of every call, beside the work of the call itself.
 //!
 //! A call may take the lock, be traced, deliver events to tools, or stage buffers in device memory.
-//! In a forked process it may be refused.
+//! In a forked process, a call may be refused.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering::Relaxed};
