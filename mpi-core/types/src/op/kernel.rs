@@ -217,7 +217,8 @@ impl Kernel {
         Kernel(portable::<T, F>)
     }
 
-    /// Combines the first `count` elements; both buffers must have that many of the type of the loop.
+    /// Combines the first `count` elements.
+    /// Both buffers must have `count` elements of the loop's type.
     pub(super) fn run(self, input: &SendBuf, inout: &mut RecvBuf, count: i64) {
         // SAFETY: the callers of `SendBuf::new` and `RecvBuf::new` guaranteed the elements, `Op::apply` clamped `count` to both buffers, and `kernel_for`
         // chose the loop by their type and by the features of the processor.
