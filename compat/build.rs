@@ -1,4 +1,4 @@
-//! Build script: generates the enumeration of words and the slots of the backend.
+//! Build script: generates the enumeration `Word` of constant kinds, and the backend's slots.
 
 use compat_generate::{backend, fallbacks, families, root, tables, write, written_in};
 

@@ -15,7 +15,7 @@
 //! With such a loader, [`la_version`] requests that this library is unloaded.
 //!
 //! Rust's standard library would depend on the C library, so this file is not a workspace package.
-//! `cargo xtask install` compiles it by a call of `rustc`, without both libraries.
+//! `cargo xtask install` compiles this file with `rustc`, without the standard and C libraries.
 #![no_std]
 #![deny(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Child processes with a time limit, which leave no process running.
 //!
 //! A program runs in its own process group, and writes its output to memory files.
-//! A pidfd reports its end, so the measured time is as precise as the scheduler.
+//! A pidfd reports the program's end, so the measured time is as precise as the scheduler.
 //! Every wait has a limit, after which the process group receives SIGTERM and then SIGKILL.
 //! This package serves `cargo xtask`, the tests and `mpi-bench`, which starts other launchers.
 
@@ -89,7 +89,7 @@ pub fn output(command: &mut Command, limit: Duration) -> Result<Outcome, Process
 /// MPICH's `mpiexec.hydra` requires such an input.
 /// Hydra reads its input as soon as it has started its proxy.
 /// Hydra forwards even the end of file, over a socket pair.
-/// If a short job has ended before that, as on a busy host, the other end is closed.
+/// If a short job has ended before, as on a busy host, the proxy's end of the pair is closed.
 /// SIGPIPE then kills hydra before it has printed the job's output.
 /// An input that is never readable is never forwarded.
 pub fn silence() -> Stdio {

@@ -136,7 +136,7 @@ impl Running {
     }
 
     /// Waits for the end of the process group, first of its leader.
-    /// Returns true if it ended in time.
+    /// Returns true if the group ended in time.
     fn outlast(&mut self, group: Pid) -> bool {
         const LEADER: Duration = Duration::from_secs(2);
         // Orphans end directly after their parent, or not at all.

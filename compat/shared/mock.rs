@@ -66,7 +66,7 @@ pub fn checked(name: &'static str) {
 
 /// Asserts that this thread has checked all functions of the lists.
 /// The lists have `total` functions of the standard, and the extensions.
-/// With the functions in `left_out`, they are all functions that have a slot.
+/// Together with `left_out`, the lists contain all functions that have a slot.
 pub fn assert_checked(lists: [&[&'static str]; 2], left_out: &[&str], total: usize) {
     let there: BTreeSet<&str> = lists.into_iter().flatten().copied().collect();
     let checked = CHECKED.with_borrow(Clone::clone);

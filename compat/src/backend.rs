@@ -1,10 +1,10 @@
 //! The backend: the MPI library that this library calls, `libmpi_abi.so.1` or a foreign library.
 //!
-//! The loader's start of this library opens the backend ([`crate::foreign_below`] if foreign).
-//! The backend's functions are called through slots and by their `PMPI_` names.
+//! The initializer of this library opens the backend (a foreign one by [`crate::foreign_below`]).
+//! A slot is an atomic pointer to a backend function, which is found by its `PMPI_` name.
 //! So the loader does not confuse functions of this library with those of the backend.
 //! An installation has `libmpi_abi.so.1` three directories above (`lib/portcullis/compat/X`).
-//! In other places the loader searches for `libmpi_abi.so.1`.
+//! Outside an installation, the loader searches for `libmpi_abi.so.1`.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 // Functions with many parameters have long types.
 #![allow(clippy::type_complexity)]
@@ -79,7 +79,7 @@ pub fn query(slot: &AtomicPtr<c_void>) -> c_int {
     unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(function)() }
 }
 
-/// Returns the functions of these slots.
+/// Returns the function in the slot [`MAKE_OPERATOR`].
 pub fn make_operator() -> MakeOperator {
     // SAFETY: [`open`] stores a symbol of this type in the slot.
     // Before that, the slot holds [`unavailable`], which does not return.
@@ -116,7 +116,7 @@ pub(crate) unsafe extern "C-unwind" fn unavailable() -> c_int {
 pub fn open(inside: *const c_void) {
     let own = file_of(inside);
     // In an installation the backend is three directories above.
-    // In a Python environment it may be in the same directory.
+    // In a Python environment the backend may be in the same directory.
     let beside = |levels| {
         let file = own.as_deref()?.ancestors().nth(levels)?.join(LIBRARY);
         file.is_file().then_some(file)

@@ -11,8 +11,8 @@ const GRAPH: c_int = 212;
 /// `MPI_ROOT` of the standard.
 const ROOT: c_int = -4;
 
-/// Returns the numbers of ranks to which each rank sends, and from which it receives.
-/// The number is the size of the remote group, or else the size of the group.
+/// Returns the number of ranks to which each rank sends, and the number from which it receives.
+/// Both are the size of the remote group, or on an intracommunicator the size of the group.
 ///
 /// # Safety
 /// The backend is open, and `comm` is a valid handle of it that is not null.
@@ -31,7 +31,7 @@ pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
     (size, size)
 }
 
-/// Returns the numbers of neighbours to which a rank sends, and from which it receives.
+/// Returns the number of neighbours to which a rank sends, and the number from which it receives.
 ///
 /// # Safety
 /// The contract of [`all_ranks`] applies.

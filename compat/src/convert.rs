@@ -25,8 +25,8 @@ fn failed<F: Family>(code: c_int) -> c_int {
     F::word_out(Word::Error, code)
 }
 
-/// Converts the displacement of a file view.
-/// The constant of the other ABI becomes an invalid displacement.
+/// Converts the displacement of a file view to the backend's ABI.
+/// The backend's `MPI_DISPLACEMENT_CURRENT` becomes an invalid displacement.
 pub fn displacement_in<F: Family>(displacement: i64) -> i64 {
     match displacement {
         here if here == F::DISPLACEMENT_CURRENT => F::BELOW_DISPLACEMENT_CURRENT,
@@ -271,7 +271,7 @@ impl<F: Family> Drop for FileOut<F> {
     }
 }
 
-/// Converts a word that a call has written to the program's variable.
+/// Converts the constant of kind `word` that a call has written to the program's variable.
 ///
 /// # Safety
 /// `place` is null or points to an `int` of the program.
@@ -326,7 +326,7 @@ impl<'a, T: Copy> Array<'a, T> {
         }
     }
 
-    /// Creates `length` elements by index. Creates none if the program passed no array.
+    /// Creates the elements 0 to `length - 1` by `make`; none if the program passed no array.
     #[inline(always)]
     pub fn new(
         short: &'a mut ShortArray<T>,
@@ -397,7 +397,7 @@ fn free<T: Copy>(elements: *mut T, length: usize) {
     drop(unsafe { Box::from_raw(slice) });
 }
 
-/// Converts an array of words that a call reads.
+/// Converts an input array of integer constants of kind `word` to the backend's ABI.
 ///
 /// # Safety
 /// `words` is null or has `length` elements.
@@ -413,7 +413,7 @@ pub unsafe fn words_in<F: Family>(
     })
 }
 
-/// Converts an array of words that a call has written, in place.
+/// Converts an output array of integer constants of kind `word` to the program's ABI, in place.
 ///
 /// # Safety
 /// `words` is null or has `length` elements.
@@ -427,7 +427,7 @@ pub unsafe fn words_out<F: Family>(word: Word, words: *mut c_int, length: c_int)
     }
 }
 
-/// Converts an array of handles that a call reads.
+/// Converts an input array of handles to the backend's ABI.
 ///
 /// # Safety
 /// `handles` is null or has `length` elements.

@@ -3,6 +3,8 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicU8;
 
+// `Word`: the kinds of integer arguments whose named constants differ between ABIs.
+// An example is `Word::PvarClass`.
 include!(concat!(env!("OUT_DIR"), "/words.rs"));
 
 /// A value that no constant of the standard ABI has, for values undefined in the caller's ABI.
@@ -164,7 +166,7 @@ pub trait Family: 'static {
 
     fn handle_in(kind: Kind, handle: Self::Handle) -> Self::Below;
     fn handle_out(kind: Kind, handle: Self::Below) -> Self::Handle;
-    /// Returns true if a handle is invalid in the backend, because the program's handle is invalid.
+    /// Returns true for the value that replaces an invalid handle of the program in the backend.
     fn is_none(handle: Self::Below) -> bool;
     /// Returns the backend's null handle of a kind, and of a file.
     fn null(kind: Kind) -> Self::Below;
@@ -183,15 +185,15 @@ pub trait Family: 'static {
     fn weights_in(weights: *mut c_int) -> *mut c_int;
     fn pvar_in(handle: usize) -> usize;
 
-    /// Returns the maximum size of such a string in the program, with its NUL.
+    /// Returns the maximum size of a string of the kind `limit` in the program, with its NUL.
     fn limit(limit: Limit) -> usize;
 
-    /// These functions convert only the layout. The words keep the ABI from which the status comes.
+    /// The four conversions of a status change only the layout, not the values of its constants.
     fn status_in(status: &Self::Status) -> StandardStatus;
     fn status_out(status: &StandardStatus) -> Self::Status;
     fn status_below(status: &StandardStatus) -> Self::BelowStatus;
     fn status_above(status: &Self::BelowStatus) -> StandardStatus;
-    /// Returns the error field, which the standard leaves unchanged in a single completion.
+    /// Returns the error field of the program's status, which calls with one status do not change.
     fn status_error(status: &Self::Status) -> c_int;
 
     /// Returns the backend's predefined callbacks that do not copy and do not delete.
@@ -214,7 +216,7 @@ pub trait Family: 'static {
     fn request_left(_request: Self::Below) {}
 }
 
-/// A family whose backend is `libmpi_abi.so.1`.
+/// A pair of ABIs in which the backend is `libmpi_abi.so.1`.
 pub trait OnStandard: Family<Below = usize, BelowStatus = StandardStatus> {}
 
 impl<F: Family<Below = usize, BelowStatus = StandardStatus>> OnStandard for F {}

@@ -90,7 +90,7 @@ pub fn is_set() -> bool {
     set
 }
 
-/// Marks the branch as unlikely. Nearly every call comes from the program, and then does not jump.
+/// Marks a branch as unlikely: nearly every call comes from the program, which does not take it.
 #[cold]
 #[inline]
 fn seldom() {}
@@ -101,7 +101,7 @@ fn set(inside: bool) {
     unsafe { place().write(inside) }
 }
 
-/// An active call of the backend. It ends on drop, also when an exception unwinds through it.
+/// An active call of the backend, which ends on drop, also when an exception unwinds the call.
 #[derive(Debug)]
 pub struct Inside(());
 

@@ -1,6 +1,7 @@
 //! `libportcullis-queues.so`: displays a rank's message queues in debuggers.
 //!
-//! Debuggers such as TotalView and DDT load it, because the rank names it in `MPIR_dll_name`.
+//! Debuggers such as TotalView and DDT load this library, whose path is in the rank's variable
+//! `MPIR_dll_name`.
 //!
 //! The interface is described in Cownie and Gropp, "A Standard Interface for Debugger Access to
 //! Message Queue Information in MPI" (1999). This is version 2 of its header.

@@ -12,7 +12,7 @@ pub struct Argument<'a> {
     pub param: &'a Param,
     /// The name of the C argument.
     pub name: String,
-    /// The expression of the value, in the integer width of the implementation.
+    /// The expression of the argument's value, in the integer width of the implementation.
     pub value: String,
 }
 
@@ -55,7 +55,7 @@ pub fn is_memory(p: &Param) -> bool {
         && p.length.is_empty()
 }
 
-/// Returns the expression of a buffer argument with its count and datatype.
+/// Returns the expression of a buffer with its count and datatype (`SendMem` or `RecvMem`).
 fn elements(buffer: &Argument<'_>, count: &Argument<'_>, datatype: &Argument<'_>) -> String {
     let kind = if buffer.param.is_const {
         "SendMem"
@@ -114,7 +114,7 @@ fn memory<'a, 'b>(
     }
 }
 
-/// Returns the expression of an argument that belongs to no group.
+/// Returns the expression of an argument that belongs to no buffer group.
 fn one(f: &Function, arg: &Argument<'_>, args: &[Argument<'_>]) -> String {
     let (p, value) = (arg.param, &arg.value);
     let is_array = !p.array.is_empty() || (p.stars == 1 && !p.length.is_empty());
@@ -180,7 +180,7 @@ fn string(arg: &Argument<'_>, args: &[Argument<'_>]) -> String {
     }
 }
 
-/// Returns the expression of a length as given in the table.
+/// Returns the expression of an array's length, which the table gives as `text`.
 fn length(text: &str, args: &[Argument<'_>]) -> String {
     let (name, suffix) = match text.strip_suffix("+1") {
         Some(name) => (name, ".saturating_add(1)"),

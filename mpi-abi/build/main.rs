@@ -49,11 +49,11 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
 }
 
-/// The name prefixes of implementations.
-/// A whole function, the plan or the fast path of a collective, or the fast path of a trivial call.
+/// The name prefixes of implementations: a function of MPI or of an extension, the plan of a
+/// collective, the fast path of a blocking collective, and the fast path of a trivial call.
 const PARTS: [&str; 5] = ["MPI_", "MPIX_", "plan_", "fast_", "trivial_"];
 
-/// Records the path of each public function with such a prefix in a module folder.
+/// Records the path of each public function with a prefix in [`PARTS`] in a module folder.
 fn find_implementations(
     dir: &Path,
     module: &str,

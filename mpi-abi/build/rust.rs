@@ -1,8 +1,8 @@
 //! Generator of the Rust side of the C interface: types, constants, and every exported symbol.
 //!
 //! An exported function is a thin wrapper of the implementation of the same name in `src/api`.
-//! The implementation returns `Result<(), Failure>`, or the result itself for functions such as
-//! `MPI_Wtime`, which are called directly. Symbols that exist there are exported unchanged.
+//! The implementation returns `Result<(), Failure>`. Functions such as `MPI_Wtime` have no error
+//! code: the implementation returns the result itself, and the wrapper only calls it.
 //! `MPI_X` and `MPI_X_c` may differ only in scalars, and only one of them may be implemented.
 //! The other function is then generated with conversions.
 //! A collective has six functions (blocking, `I`, `_init`, and each with large counts).
@@ -22,16 +22,16 @@ use std::fmt::Write;
 /// Handle types whose argument determines the error handler of a failing call.
 const ERROR_TARGETS: [&str; 4] = ["MPI_Comm", "MPI_Win", "MPI_File", "MPI_Session"];
 
-/// The version field of extensions in the table.
+/// The value of [`Function::since`] that marks an extension in the table.
 const EXTENSION: &str = "x";
 
-/// The chapter of extensions that other libraries have, too. They are also exported as `MPI_X`.
+/// The chapter of extensions that other libraries also have. These are exported as `MPI_X`, too.
 const OTHERS_HAVE: u32 = 0;
 
 /// The chapter on files.
 const FILES: u32 = 14;
 
-/// The comment above each call in an exported function, which forwards its C caller's arguments.
+/// The comment above each call in an exported function, which forwards the arguments of its caller.
 const PROMISE: &str = "// SAFETY: the caller's arguments are handed on as they came; what the standard demands of them is his promise.";
 
 /// Returns the types and constants.
@@ -133,7 +133,7 @@ fn define(out: &mut String, ctype: &str, item: &Item) {
             item.value
         )
     } else if base.ends_with("_function") || base.ends_with("_function_c") {
-        // A Rust function pointer cannot have this value, so it is a `usize` to compare with.
+        // A Rust function pointer cannot have the value of such a constant, so the type is `usize`.
         writeln!(out, "pub const {}: usize = {};", item.name, item.value)
     } else {
         let rust = format!("{}{}", "*mut ".repeat(stars - 1), base_type(base));
@@ -362,13 +362,13 @@ impl<'a> Exports<'a> {
         let body = match trivial.and_then(|trivial| self.found.get(&trivial)) {
             Some(trivial) => {
                 let quick = self.invoked(trivial, f, &plain_arguments(&f.params));
-                // The normal path is a separate function, so that the fast path saves no registers.
+                // The normal path is a separate function, so the fast path saves no registers.
                 let _ = writeln!(
                     out,
                     "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_full({params}) -> {result} {{\n    \
                      {PROMISE}\n    {body}\n}}"
                 );
-                // SAFETY: [`PROMISE`], which has the contract,
+                // SAFETY: [`PROMISE`], which states the contract,
                 // is written above the generated block.
                 format!(
                     "if crate::state::is_untraced() && unsafe {{ {quick} }} {{ return MPI_SUCCESS; }}\n    \
@@ -393,7 +393,7 @@ impl<'a> Exports<'a> {
         );
     }
 
-    /// Exports an extension also with the prefix MPI_.
+    /// Exports an extension `MPIX_X` also as `MPI_X`.
     fn export_alias(&self, out: &mut String, f: &Function) {
         let Some(plain) = f.name.strip_prefix("MPIX_") else {
             return;
@@ -453,7 +453,7 @@ impl<'a> Exports<'a> {
         self.converted(f, twin, path)
     }
 
-    /// Returns the expression of a call of `body` with these arguments.
+    /// Returns the expression of a call of the implementation `body` with the arguments `args`.
     fn invoked(&self, body: &Implementation, f: &Function, args: &[Argument<'_>]) -> String {
         let values = match body.is_safe {
             true => self.typed(f, args),
@@ -509,8 +509,8 @@ impl<'a> Exports<'a> {
         ))
     }
 
-    /// Returns a call of `twin`'s implementation with the converted arguments of `f`.
-    /// Returns `None` if the two differ in more than scalars.
+    /// Generates `f` as a call of `twin`, its variant with or without the suffix `_c`,
+    /// and converts the scalar arguments. Returns `None` if other parameters differ.
     fn converted(&self, f: &Function, twin: &Function, body: &Implementation) -> Option<String> {
         if f.params.len() != twin.params.len() {
             return None;

@@ -90,7 +90,8 @@ pub fn call_with_buffers(
     }
 }
 
-/// Copies back the buffers that a call has staged, or leaves that to the end of its operation.
+/// Copies back the buffers that a call has staged. For an active operation, leaves the copy
+/// to the completion of the request or to the synchronization of the window.
 #[cold]
 #[inline(never)]
 fn settled(

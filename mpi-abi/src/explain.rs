@@ -146,7 +146,7 @@ fn reach(engine: &Engine) -> Vec<String> {
     groups.into_iter().map(line).collect()
 }
 
-/// Returns the number of copies of a long message between processes of this host.
+/// Returns the lines about long messages between processes of this host: one copy or two.
 fn copies(engine: &Engine) -> Vec<String> {
     let by_one = engine
         .pml()
@@ -184,7 +184,7 @@ fn copies(engine: &Engine) -> Vec<String> {
     lines
 }
 
-/// Returns the access method of windows to neighbours' memory that the library has not allocated.
+/// Returns the line about the access to window memory of neighbours that the program allocated.
 fn windows(engine: &Engine) -> Option<String> {
     let are_any = engine.place().neighbours().len() > 1 && osc::is_direct_allowed(engine.params());
     are_any.then(|| format!("osc: {}", osc::explain(engine)))

@@ -165,7 +165,7 @@ pub fn end_session() -> Result<(), Failure> {
 }
 
 /// Decides whether calls take the lock.
-/// After several threads may call, calls lock until the engine is parked.
+/// Once several threads may call MPI, all calls take the lock until the engine is parked.
 fn configure_locking(engine: &Engine, level: c_int) -> Result<(), Failure> {
     let helped = helper::is_wanted(engine);
     let of_program = level == MPI_THREAD_MULTIPLE || state().engines().multiple().get();

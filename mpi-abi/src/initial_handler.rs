@@ -1,7 +1,7 @@
 //! The initial error handler of a process (MPI 5.0, sections 11.5 and 11.8.4).
 //!
-//! `mpirun --initial-errhandler` sets it for the launched job.
-//! The info key `mpi_initial_errhandler` sets it for a spawned job.
+//! `mpirun --initial-errhandler` selects the handler for the launched job.
+//! The info key `mpi_initial_errhandler` selects it for a spawned job.
 
 use crate::abi::*;
 use crate::error::Failure;

@@ -1,7 +1,7 @@
 //! Permission for other processes to access this process's memory, for single-copy messages.
 //!
 //! Where the kernel's Yama module restricts such accesses, it allows one exception per process.
-//! The exception is set before this process is published to its neighbours, and only if it has any.
+//! The exception is set before the neighbours get this process's id, and only if there are any.
 //! The exception is removed when MPI is not in use.
 
 use mpi_base::cma::{self, Tracers};

@@ -1,7 +1,8 @@
 //! Extensions for the libraries of other MPI ABIs (`compat/`), beyond the standard's functions.
 //!
-//! Operators and error handlers have a callback with a context, which converts for the program.
-//! A duplication delivers its result by a callback.
+//! The callbacks of operators and error handlers have a context argument.
+//! With the context, they convert the arguments to the program's ABI.
+//! A nonblocking duplication passes the new handle to a callback.
 //!
 //! Both libraries must be of one installation: other installations have no such symbols.
 //! The library for another ABI then reports the missing symbols.

@@ -7,7 +7,7 @@
 //! A program that calls `setvbuf` keeps its choice.
 //! `mpirun --stream-buffering` sets another mode from `MPI_Init` on.
 //! A pseudo-terminal per rank would also serve programs without the library.
-//! But programs would treat it as interactive (colours, pagers).
+//! But programs would treat a pseudo-terminal as interactive (colours, pagers).
 //! Each line would cost several times more, and the system has few pseudo-terminals.
 //! Full buffers, flushed while a call waits, would lose the lines before a crash.
 //!
@@ -122,7 +122,7 @@ struct OpenStreams {
 /// The streams besides the standard C streams. Found at initialization, as the search allocates.
 struct ProgramStreams {
     open_streams: Option<OpenStreams>,
-    /// `std::cout` and its flush function. It has its own buffer after `sync_with_stdio(false)`.
+    /// `std::cout` and its flush function. After `sync_with_stdio(false)`, `cout` has a buffer.
     cout: Option<(usize, FlushCpp)>,
 }
 

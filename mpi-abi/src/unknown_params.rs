@@ -1,10 +1,11 @@
 //! Warnings about unknown parameters, each with the most similar existing name.
 //!
-//! Rank 0 of a world prints them when all frameworks are known, as does a process that runs alone.
+//! Rank 0 of a world, or a process that runs alone,
+//! prints the warnings when all frameworks are known.
 //!
 //! Settings for other programs cause no warning.
 //! The launcher reports unknown parameters of its own ([`is_launchers`]).
-//! Parameters of absent components are known to other installations.
+//! Settings of absent components cause no warning: other installations may have these components.
 //! A component is absent if a selection excludes it by name or its plugin file was skipped.
 
 use crate::frameworks::{self, Framework};
@@ -95,9 +96,9 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split('_')
 }
 
-/// Returns the name that the user probably meant.
-/// First choice is the only name that has all words and more: `coll_base_check` for `coll_check`.
-/// If several names do, the only one with the same last word. Otherwise the most similar name.
+/// Returns the existing name that the user probably meant.
+/// The first choice is the only name that contains all words: `coll_base_check` for `coll_check`.
+/// Of several such names, it is the only one with the same last word; else the most similar name.
 fn nearest<'a>(name: &str, names: &'a [String]) -> Option<&'a String> {
     let has_words = |known: &&String| {
         let mut theirs = words(known);
@@ -118,8 +119,8 @@ fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
     all.next().filter(|_| all.next().is_none())
 }
 
-/// Returns the similarity of two names (0 to 1), without a common first word.
-/// Parameters of one component are not similar merely because they have the same prefix.
+/// Returns the similarity of two names (0 to 1). An equal first word is not compared:
+/// parameters of one component are not similar merely because they have the same prefix.
 fn likeness(a: &str, b: &str) -> f64 {
     match (a.split_once('_'), b.split_once('_')) {
         (Some((first_a, rest_a)), Some((first_b, rest_b))) if first_a == first_b => {

@@ -53,7 +53,7 @@ impl Unreceived {
         }
     }
 
-    /// Returns the line without its subject, or `None` if all messages were received.
+    /// Returns the text of the warning, without the rank, or `None` if all messages were received.
     fn sentence(&self) -> Option<String> {
         let messages = match self.count {
             0 => return None,

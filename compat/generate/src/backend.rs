@@ -1,4 +1,4 @@
-//! Generator of the backend interface: a slot and a typed accessor per standard function.
+//! Generator of the backend interface: a function pointer (slot) and a typed accessor per function.
 
 use crate::tables::Tables;
 use mpi_api_tables::{Function, Param};
@@ -14,7 +14,7 @@ pub fn is_function(p: &Param) -> bool {
     p.base.ends_with("_function") || p.base.ends_with("_function_c")
 }
 
-/// Returns true if a callback has no handle and no code among its arguments.
+/// Returns true if a callback has no handle and no error code among its arguments.
 /// All libraries can call such a callback without conversion.
 pub fn is_plain_function(p: &Param) -> bool {
     p.base == "MPIX_Checkpoint_function"

@@ -1,4 +1,4 @@
-//! The direction of a family's translation.
+//! The direction of the translation between the standard ABI and another ABI.
 
 /// The library that the exported functions call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

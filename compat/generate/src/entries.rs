@@ -104,7 +104,8 @@ pub fn write(
     Ok((out, served))
 }
 
-/// Returns the symbols of a function. An extension has its MPI_ name, too, as in some libraries.
+/// Returns the exported names of a function. An extension `MPIX_X` is also exported as `MPI_X`,
+/// as in some libraries.
 fn symbols(name: &str) -> Vec<String> {
     let later = name
         .strip_prefix("MPIX_")
@@ -244,7 +245,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Adds a parameter with a meaning from the tables.
+    /// Adds a parameter whose conversion (`meaning`) the tables define.
     fn meant(
         &mut self,
         tables: &Tables,

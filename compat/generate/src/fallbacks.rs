@@ -28,7 +28,7 @@ fn kind(p: &Param) -> String {
     parameter(p, "F::Below", "usize", "F::BelowStatus")
 }
 
-/// Generates the table of functions by slot, and its functions without a handwritten version.
+/// Generates the table of fallbacks by slot, and the fallbacks that are not written by hand.
 pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<String, String> {
     let (mut out, mut entries) = (String::new(), String::new());
     let (mut narrowed, mut lacking) = (Vec::new(), Vec::new());
@@ -70,7 +70,7 @@ pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<String, Stri
     Ok(out)
 }
 
-/// Returns the counterpart with `int` counts.
+/// Returns the function with `int` counts that corresponds to `f`, whose name ends in `_c`.
 fn twin<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     let small = f.name.strip_suffix("_c")?;
     let find = |name: String| tables.functions.iter().find(|g| g.name == name);
@@ -80,7 +80,7 @@ fn twin<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
         .filter(|g| !takes_functions && g.params.len() == f.params.len())
 }
 
-/// Returns the nonblocking counterpart of a persistent collective.
+/// Returns the nonblocking collective that corresponds to the persistent collective `f`.
 fn nonblocking<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     let name = f.name.strip_prefix("MPI_")?.strip_suffix("_init")?;
     let name = format!("MPI_I{}", name.to_lowercase());
@@ -89,7 +89,7 @@ fn nonblocking<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     tables.functions.iter().find(same).filter(|_| has_info)
 }
 
-/// Generates a persistent operation, which starts the nonblocking operation `turn`.
+/// Generates the persistent collective `f`, each start of which calls the nonblocking `turn`.
 fn persist(f: &Function, turn: &Function) -> String {
     let params: Vec<String> = f
         .fixed_params()
@@ -142,7 +142,7 @@ fn length(f: &Function, p: &Param) -> Result<String, String> {
     })
 }
 
-/// Generates a function that calls its counterpart with `int` counts.
+/// Generates the function `f` with large counts as a call of `small`, which has `int` counts.
 fn narrow(f: &Function, small: &Function) -> Result<String, String> {
     let (mut before, mut after) = (String::new(), String::new());
     let (mut arguments, mut kept, mut always) = (Vec::<String>::new(), Vec::new(), String::new());

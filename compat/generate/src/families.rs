@@ -1,10 +1,10 @@
-//! Generator of each ABI's elementary conversions: words and predefined handles.
+//! Generator of each ABI's elementary conversions: integer constants and predefined handles.
 
 use crate::direction::Below;
 use crate::tables::{HANDLES, Tables, Word};
 use std::fmt::Write;
 
-/// A family of ABIs.
+/// An ABI other than the standard's, with its derivatives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     Mpich,
@@ -37,7 +37,7 @@ pub fn variant(word: &str) -> String {
         .collect()
 }
 
-/// Generates the enumeration of words, for the package `compat`.
+/// Generates the enumeration `Word` of constant kinds, for the package `compat`.
 pub fn words(tables: &Tables) -> String {
     let mut out = String::from("#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub enum Word {\n");
     for word in &tables.words {
@@ -61,7 +61,7 @@ fn default_arm(word: &Word, inward: bool, below: Below) -> &'static str {
     }
 }
 
-/// Generates the functions `word_in` and `word_out` of a family.
+/// Generates the functions `word_in` and `word_out` of an ABI.
 pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
     let mut out = String::new();
     for (name, inward) in [("word_in", true), ("word_out", false)] {
@@ -93,7 +93,7 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 continue;
             }
             if pairs.is_empty() {
-                // The ABI has no constant of this word, so a `match` would have a single arm.
+                // The ABI has no constant of this kind, so a `match` would have a single arm.
                 let default = default_arm(word, inward, below).replacen("other => ", "", 1);
                 let default = default.replace("other", "value");
                 let _ = writeln!(out, "        Word::{variant} => {{ {default} }}");
@@ -307,8 +307,8 @@ pub fn openmpi_handles(tables: &Tables) -> String {
     out
 }
 
-/// Generates the symbols of a backend's predefined handles.
-/// An entry is the standard's handle, the symbol, and its replacement where it is missing.
+/// Generates the table of a backend's predefined handles.
+/// A row is the standard's handle, its type, the null handle of that type, and the symbol.
 pub fn openmpi_symbols(tables: &Tables) -> String {
     let null = |kind: usize| {
         let mut nulls = tables.handles.iter().filter(|h| h.kind == kind);

@@ -22,7 +22,7 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns a predefined handle on both sides, the null handle if there is no other.
+    /// Returns a predefined handle in both ABIs: the null handle if `null` or if there is no other.
     pub fn handle(&self, base: &str, null: bool) -> Result<(String, String), String> {
         let kind = HANDLES.iter().position(|h| *h == base);
         let kind = kind.ok_or_else(|| format!("{base} is no handle"))?;
@@ -51,7 +51,7 @@ impl Sides<'_> {
         Ok(self.sides(format!("{:#x}", found.standard), theirs))
     }
 
-    /// Returns a constant of a word on both sides. For flags, returns all flags combined.
+    /// Returns a constant of the kind `word` in both ABIs. For flags, returns all flags combined.
     pub fn word(&self, word: &str) -> Result<(String, String), String> {
         let word = self
             .tables
@@ -63,13 +63,13 @@ impl Sides<'_> {
             .filter_map(|value| Some((value.1, self.which.of(value)?)));
         let (standard, theirs) = match word.bits {
             true => both.fold((0, 0), |(s, t), (a, b)| (s | a, t | b)),
-            // The last constant that differs between the two sides is the best test.
+            // The last constant whose values differ is the best test.
             false => {
                 let all: Vec<(i64, i64)> = both.by_ref().collect();
                 let differs = all.iter().rev().find(|(s, t)| s != t);
                 match differs.or(all.last()) {
                     Some(pair) => *pair,
-                    // The ABI has no constant of this word.
+                    // The ABI has no constant of this kind.
                     // Values that are not constants pass unchanged.
                     None => return Ok(("-1".into(), "-1".into())),
                 }

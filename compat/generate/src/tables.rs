@@ -1,4 +1,4 @@
-//! Parser of the tables of `compat/api`: meanings of parameters, and constants of other ABIs.
+//! Parser of the tables of `compat/api`: conversions of parameters, and constants of other ABIs.
 
 use mpi_api_tables::{Function, lines, number};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ pub const HANDLES: [&str; 11] = [
 ];
 
 /// Returns true for functions that programs of other ABIs do not call.
-/// The other families lack these functions or give them another meaning.
+/// MPICH and Open MPI lack these functions or give them another meaning.
 pub fn is_of_standard_abi_only(name: &str) -> bool {
     name.starts_with("MPI_Abi_")
         || name.ends_with("_toint")
@@ -62,7 +62,8 @@ pub struct Handle {
     pub openmpi: Option<(String, i64, Option<i64>)>,
 }
 
-/// A word: a set of integers or flags that are converted one by one.
+/// A kind of integer argument whose named constants differ between ABIs, such as `pvar_class`.
+/// If `bits` is true, the constants are flags, which are converted one by one.
 #[derive(Clone, Debug)]
 pub struct Word {
     pub name: String,
@@ -75,7 +76,7 @@ pub struct Word {
 #[derive(Clone, Debug)]
 pub struct Tables {
     pub functions: Vec<Function>,
-    /// Meanings of parameters, by function and parameter.
+    /// The meaning (conversion) of each parameter, by function and parameter.
     pub meanings: BTreeMap<(String, String), String>,
     /// Functions in which a backend calls no MPI function by name.
     alone: BTreeSet<String>,
@@ -120,7 +121,7 @@ impl Tables {
         self.words.iter().find(|w| w.name == name)
     }
 
-    /// Returns the meaning of a parameter, and the length of an array.
+    /// Returns the meaning (conversion) of a parameter, and the length of an array parameter.
     pub fn meaning(&self, function: &str, parameter: &str) -> Option<(&str, Option<&str>)> {
         let key = (function.to_string(), parameter.to_string());
         let text = self.meanings.get(&key)?;

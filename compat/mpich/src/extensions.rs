@@ -65,7 +65,7 @@ extensions! {
         unsafe { PMPI_Info_set(info, key, digits.as_ptr()) }
     }
 
-    /// Returns the backend's answer whether buffers in memory of this device type are supported.
+    /// Stores in `is_supported` whether the backend supports buffers in memory of this device type.
     MPIX_GPU_query_support PMPIX_GPU_query_support(device: c_int, is_supported: *mut c_int) {
         let slot = match device {
             0 => &backend::QUERY_CUDA,

@@ -50,7 +50,7 @@ pub static MPIR_F08_MPI_BOTTOM: c_int = 0;
 #[unsafe(no_mangle)]
 pub static MPIR_F08_MPI_IN_PLACE: c_int = 0;
 
-/// Returns the current values of these variables.
+/// Returns the current value of `MPI_UNWEIGHTED`, which the Fortran library may have set.
 pub fn unweighted() -> *mut c_int {
     MPI_UNWEIGHTED.load(Ordering::Relaxed)
 }

@@ -1,7 +1,7 @@
 //! MPICH's ABI: 32-bit handles and a status of 20 bytes.
 //!
 //! The upper two bits of MPICH's handles distinguish null, predefined and dynamic handles.
-//! A dynamic handle of the backend has 31 bits. With the highest bit set it is dynamic for MPICH.
+//! A dynamic handle of the backend has 31 bits; with the highest bit set it is dynamic for MPICH.
 
 use compat::convert::{added_in, added_out};
 use compat::family::{
@@ -70,7 +70,7 @@ impl Predefined {
     }
 }
 
-/// Returns the table of a handle type. The table of files is empty, since they are pointers.
+/// Returns the table of a handle type. The table of files is empty: file handles are pointers.
 #[inline(always)]
 fn table(kind: Kind) -> &'static Predefined {
     match kind {

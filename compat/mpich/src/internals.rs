@@ -4,9 +4,9 @@
 //!
 //! MPICH's Fortran library converts arguments to C and calls the C library.
 //! Its attribute functions also pass the type of the value: an integer (Fortran) or a pointer (C).
-//! A value that Fortran sets is stored as it is.
-//! So C code reads the integer itself, not a pointer to it.
-//! For a generalized request, it calls a function that states the language of the callbacks.
+//! The value of an attribute that Fortran sets is stored unchanged,
+//! so C code reads the integer itself and not a pointer to the integer.
+//! For a generalized request, the Fortran library also states the language of the callbacks.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc)]
 

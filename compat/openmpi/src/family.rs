@@ -85,7 +85,7 @@ const FIRST_ADDRESS: usize = 4096;
 const OTHER: c_int = 16;
 const ARGUMENT: c_int = 13;
 const ERRHANDLER: c_int = 61;
-/// Open MPI's constants for weights, and for all handles of a tool session.
+/// Open MPI's `MPI_UNWEIGHTED`, `MPI_WEIGHTS_EMPTY` and `MPI_T_PVAR_ALL_HANDLES`.
 const UNWEIGHTED_THERE: usize = 2;
 const WEIGHTS_EMPTY_THERE: usize = 3;
 const ALL_HANDLES_THERE: usize = usize::MAX;

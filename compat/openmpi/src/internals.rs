@@ -4,7 +4,7 @@
 //! * access fields of the objects of handles: the attribute table of a communicator, the flags of
 //!   an operator or a generalized request, the Fortran handles of groups and requests.
 //!   So if they are loaded, every handle is the address of an object ([`crate::family`]).
-//!   Each word of the object is the standard's handle, so an attribute table is identified by it;
+//!   Each word of the object is the standard's handle, so an attribute table gives that handle;
 //! * call functions for [`attributes`], [`strings`] and error handlers, which are defined here;
 //! * read state variables of Open MPI, which have the values of an initialized library here.
 //!   Argument checks are disabled.
@@ -164,7 +164,7 @@ pub unsafe extern "C-unwind" fn mpi_aint_diff_f90_(
 }
 
 /// Stubs for Open MPI's C++ bindings, which MPI 3.0 removed.
-/// Programs that are linked to them but do not use them run.
+/// A program that is linked to these bindings but does not use them runs.
 fn no_cxx(what: &str) {
     printable::eprintln!(
         "{what} of the C++ bindings, which MPI 3.0 has removed, are not served for programs of Open MPI"

@@ -3,7 +3,7 @@
 //! `entries` has the exports generated from the tables, `family` the objects of predefined handles.
 //! `removed` has functions that the standard has removed.
 //! `extras` has Open MPI's exports beyond the standard.
-//! `internals` has symbols that its Fortran and C++ libraries need.
+//! `internals` has symbols that Open MPI's Fortran and C++ libraries need.
 #![deny(unsafe_code)]
 
 mod entries;

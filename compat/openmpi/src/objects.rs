@@ -1,7 +1,7 @@
 //! Objects of dynamic handles, for Fortran programs.
 //!
 //! Open MPI's Fortran library accesses fields of the objects of handles ([`crate::internals`]).
-//! If it is loaded, a dynamic handle is the address of an object, like a predefined handle.
+//! If that library is loaded, a dynamic handle is the address of an object, as predefined ones are.
 //! Otherwise a dynamic handle is an integer, without overhead.
 //! An object is allocated when its handle is first returned to the program.
 //! The next handle with the same value uses the same object.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns the datatype of the queries. The constants of an array datatype follow.
+/// Returns the datatype whose envelope and contents are queried.
 fn datatype() -> (Handle, Below) {
     predefined(Kind::Datatype)
 }
@@ -55,7 +55,7 @@ struct Made {
     large: usize,
 }
 
-/// Returns integers that are not constants, and are equal on both sides.
+/// Returns integers that are not constants, and are equal in both ABIs.
 fn same(numbers: &[c_int]) -> Vec<(c_int, c_int)> {
     numbers.iter().map(|number| (*number, *number)).collect()
 }

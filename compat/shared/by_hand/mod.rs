@@ -43,7 +43,7 @@ pub fn check() {
     direction::check();
 }
 
-/// Returns a constant that exists on both sides.
+/// Returns a constant that exists in both ABIs.
 pub fn constant(name: &str) -> (c_int, c_int) {
     known(name).unwrap_or_else(|| panic!("{name} is not there on both sides"))
 }
@@ -68,7 +68,7 @@ pub fn handles(kind: Kind, length: usize) -> Vec<(Handle, Below)> {
     (0..length).map(one).collect()
 }
 
-/// Returns the program's handles of pairs.
+/// Returns the program's handle of each pair.
 pub fn of_program(handles: &[(Handle, Below)]) -> Vec<Handle> {
     handles.iter().map(|pair| pair.0).collect()
 }

@@ -40,7 +40,8 @@ fn assert_requests(name: &str, found: &[Handle], before: &[(Handle, Below)], cha
     assert_eq!(found, expected, "{name}: the requests");
 }
 
-/// Checks a function. `mut` means that it changes the requests; its integer results follow.
+/// Checks a function. `mut` marks a function that changes the requests.
+/// The names of its integer results follow.
 /// The last argument is true for a function that fills one status per request.
 macro_rules! check {
     ($name:ident: $pointer:tt requests, [$($integer:ident)*], $each:literal) => {{

@@ -1,7 +1,7 @@
 //! Nonblocking duplication and shrinking, in which the backend writes the handle before completion.
 //!
 //! The backend writes to the program's variable at any time before the operation completes.
-//! A dynamic handle is equal on both sides, except for its width.
+//! A dynamic handle is equal in both ABIs, except for its width.
 //! The other bytes of the program's variable are cleared at the start.
 //! So the program reads the right handle at any later time.
 
@@ -11,7 +11,7 @@ use crate::convert::{HandleOut, code_out, of};
 use crate::family::Kind;
 use std::ffi::c_int;
 
-/// Clears the program's variable.
+/// Clears the program's variable, and returns its address for the backend.
 unsafe fn clear<F: Foreign>(made: *mut usize) -> *mut F::Below {
     const { assert!(cfg!(target_endian = "little")) };
     if !made.is_null() {

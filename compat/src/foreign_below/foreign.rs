@@ -3,7 +3,7 @@
 use crate::family::{Family, Kind, StandardStatus};
 use std::ffi::{CStr, c_int, c_void};
 
-/// A family whose programs use the standard ABI.
+/// A pair of ABIs in which the program uses the standard ABI.
 pub trait Foreign: Family<Handle = usize, Status = StandardStatus> {
     /// The library's name, for error texts.
     const NAME: &'static str;
@@ -24,7 +24,7 @@ pub trait Foreign: Family<Handle = usize, Status = StandardStatus> {
     fn request_number(request: Self::Below) -> usize;
     fn of_request_number(number: usize) -> Self::Below;
 
-    /// Creates a handle from a number, and returns the number of such a handle.
+    /// `emulated` creates a handle from a number; `emulated_index` returns its number.
     /// The backend never returns these handles.
     fn emulated(kind: Kind, number: usize) -> Self::Below;
     fn emulated_index(kind: Kind, handle: Self::Below) -> Option<usize>;

@@ -2,7 +2,7 @@
 //!
 //! Nonblocking and persistent operations keep the addresses of their array arguments.
 //! A converted array belongs to this library, and must outlive the operation.
-//! Most programs have none; then a completion has the overhead of one load.
+//! Most programs have no such arrays; then a completion has the overhead of one load.
 
 use super::{Foreign, emulated_requests};
 use crate::backend;

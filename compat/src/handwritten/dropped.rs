@@ -1,7 +1,8 @@
 //! Callbacks of the program for dropped tool events.
 //!
 //! A callback for dropped events receives the user data of the event callback.
-//! For the backend, those are a listener of this library.
+//! In the backend, these user data are a listener of this library (module `events`).
+//! The callback replaces the listener by the program's user data.
 //! Events may occur at any time, even in a signal handler, so the lookup takes no lock.
 //! The lookup uses lists that only grow.
 #![allow(unsafe_code)]
@@ -55,7 +56,7 @@ static LISTENERS: List<[usize; 2]> = List::new();
 /// The program's callback for each registration, or 0.
 static FUNCTIONS: List<(usize, AtomicUsize)> = List::new();
 
-/// Records that the backend has the listener instead of the program's user data.
+/// Records that the backend has `listener` in place of the program's user data `data`.
 pub(super) fn listens(listener: *mut c_void, data: *mut c_void) {
     LISTENERS.add([listener.addr(), data.expose_provenance()]);
 }

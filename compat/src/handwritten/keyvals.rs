@@ -2,8 +2,8 @@
 //!
 //! The backend calls callbacks of this library with its own handles.
 //! The library's callbacks find the program's callbacks through the extra state.
-//! Equal triples of addresses share one extra state.
-//! An extra state is never freed, since attributes may outlive their keyvals.
+//! Equal triples of copy callback, delete callback and extra state share one `Kept`.
+//! A `Kept` is never freed, since attributes may outlive their keyvals.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -31,11 +31,11 @@ struct Proxies {
     delete: usize,
 }
 
-/// The extra state of the callbacks in the backend.
+/// The extra state that the backend passes to the callbacks of this library.
 #[derive(Debug)]
 struct Kept {
     functions: Functions,
-    /// Set if the callbacks are in Fortran. The addresses of callbacks determine their language.
+    /// Set if the callbacks are in Fortran. Callbacks with equal addresses have one language.
     proxies: OnceLock<Proxies>,
 }
 
@@ -46,7 +46,7 @@ thread_local! {
     static LAST: Cell<Option<(c_int, &'static Kept)>> = const { Cell::new(None) };
 }
 
-/// Returns the extra state with this content, which exists until process exit.
+/// Returns the [`Kept`] with these functions, which exists until process exit.
 fn kept(functions: Functions) -> &'static Kept {
     let mut known = lock(&KNOWN);
     known.entry(functions).or_insert_with(|| {

@@ -1,7 +1,7 @@
 //! Functions that need extensions of Portcullis's `libmpi_abi.so.1`, beside the tables.
 //!
-//! These extensions are operators and error handlers
-//! with a context, and duplication with a callback.
+//! These extensions are operators and error handlers with a context argument,
+//! and nonblocking duplication with a callback.
 //! Collectives of that library also read their arrays before they return.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]

@@ -10,7 +10,7 @@ use crate::family::{IN_PLACE, Kind, OnStandard};
 use crate::{backend, blocks};
 use std::ffi::{c_int, c_void};
 
-/// Converts the datatypes of both sides. An in-place operation has no send datatypes.
+/// Converts the send and the receive datatypes. An in-place operation has no send datatypes.
 unsafe fn types<'a, F: OnStandard>(
     shorts: &'a mut (ShortArray<usize>, ShortArray<usize>),
     comm: usize,

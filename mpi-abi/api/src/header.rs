@@ -265,7 +265,8 @@ fn write_prototype(out: &mut String, function: &Function, prefix: &str) {
     write_note(out, note.as_deref());
 }
 
-/// Writes words in sequence. A word that exceeds the width begins a new indented line.
+/// Writes `words`, the pieces of a declaration, in sequence.
+/// A piece that would exceed [`WIDTH`] begins a new indented line.
 fn write_wrapped(out: &mut String, words: &[String]) {
     let mut column = 0;
     for word in words {

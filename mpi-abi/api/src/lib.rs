@@ -6,11 +6,11 @@
 //! Cargo runs a build script again when a table changes.
 //!
 //! * [`functions`], [`extensions`] and [`constants`] return the tables.
-//!   [`values`] returns the constants as numbers.
+//!   [`values`] returns the numeric value of each constant.
 //! * [`Function`] and [`Param`] describe a C prototype and its parameters' names and types in Rust.
 //! * [`header`] writes `mpi.h` and `mpi-ext.h`.
 //! * [`MEANINGS`] has one sentence per function for the manual pages.
-//! * [`lines`] and [`number`] parse other tables of the same form.
+//! * [`lines`] and [`number`] parse other tables of the same format.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -47,7 +47,7 @@ pub fn extension_types() -> Result<Vec<Section>, String> {
         .map_err(|e| format!("extension_types.txt, {e}"))
 }
 
-/// Returns the number of each constant and predefined handle, with aliases resolved.
+/// Returns the numeric value of each constant and predefined handle, with aliases resolved.
 pub fn values(sections: &[Section]) -> BTreeMap<&str, i64> {
     let mut values = BTreeMap::new();
     let valued = |s: &&Section| matches!(s.kind, Kind::Handle | Kind::Enum | Kind::Define);

@@ -65,7 +65,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// Returns the number of a constant, or `None` for an alias or a declaration.
+    /// Returns the numeric value of a constant, or `None` for an alias or a declaration.
     pub fn number(&self) -> Option<i64> {
         number(&self.value)
     }
@@ -137,7 +137,7 @@ pub fn functions(text: &str) -> Result<Functions, String> {
     Ok(table)
 }
 
-/// Applies a mark with properties of parameters that the C prototype does not express.
+/// Applies a mark of `functions.txt` to `params`: properties that the C prototype does not express.
 fn argument_mark(kind: &str, names: &str, params: &mut [Param]) -> Result<(), String> {
     let mut change = |name: &str, set: &dyn Fn(&mut Param)| {
         let param = params.iter_mut().find(|p| p.name == name);

@@ -6,7 +6,7 @@ const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
 /// A function of the C interface.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// The name, `MPI_Send`.
+    /// The name, such as `MPI_Send`.
     pub name: String,
     /// The chapter's index in [`Functions::chapters`](crate::Functions::chapters).
     pub chapter: usize,
@@ -59,7 +59,7 @@ impl Function {
 /// A parameter of a C function.
 #[derive(Clone, Debug, Default)]
 pub struct Param {
-    /// The declaration, `const int recvcounts[]`.
+    /// The declaration, such as `const int recvcounts[]`.
     pub declaration: String,
     /// The name; empty for variable arguments.
     pub name: String,
@@ -76,8 +76,8 @@ pub struct Param {
     /// The length of an array or buffer: a parameter, a constant, or a parameter and `+1`.
     /// Empty if the length depends on an object.
     pub length: String,
-    /// The in-out parameter with the size of a character buffer, or empty.
-    /// The call sets it to the length of the string.
+    /// The in-out parameter that holds the size of this character buffer, or empty.
+    /// On return, that parameter holds the length of the string.
     pub length_behind: String,
     /// True for a `void *` that is the address of an output pointer.
     pub is_pointer_address: bool,

@@ -236,8 +236,8 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
     })
 }
 
-/// Open MPI's keyval of fault tolerance (`mpi-ext.h`).
-/// The value is between the predefined keyvals of communicators and those of windows.
+/// Open MPI's keyval for fault tolerance (`mpi-ext.h`), the attribute `MPIX_FT`.
+/// Its number is between the predefined keyvals of communicators and those of windows.
 const MPIX_FT: c_int = 575;
 
 /// Returns true for a predefined communicator attribute, which is read-only for the program.

@@ -104,7 +104,7 @@ impl HandleSink {
         match self {
             // SAFETY: `place` is still valid by the `# Safety` contract of this function.
             HandleSink::Place(place) => unsafe { place.put(comm) },
-            // SAFETY: `deliver` accepts the context `place`, by the contract.
+            // SAFETY: by the `# Safety` contract, `deliver` may still be called with `place`.
             HandleSink::Contextual(deliver, place) => unsafe { deliver(*place, comm) },
         }
     }
@@ -312,7 +312,8 @@ pub fn MPI_Comm_free(comm: InOut<MPI_Comm>) -> Outcome {
     comm.set(MPI_COMM_NULL, "comm")
 }
 
-/// Raises a failure on a communicator passed by pointer, which the wrapper does not see.
+/// Returns a function that raises failures on `comm`.
+/// The wrapper cannot do this, since the handle argument is passed by pointer.
 fn heard_by(comm: MPI_Comm) -> impl Fn(Failure) -> Failure {
     move |failure| failure.on(Target::Comm(comm))
 }

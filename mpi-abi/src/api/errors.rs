@@ -146,7 +146,7 @@ pub fn MPI_Session_call_errhandler(session: MPI_Session, error_code: c_int) -> O
 }
 
 /// Calls `act` with the attached state of a file.
-/// `MPI_FILE_NULL` has such state too, and new files inherit its error handler.
+/// `MPI_FILE_NULL` also has an attached state; new files inherit its error handler.
 fn on_file<R>(file: MPI_File, act: impl FnOnce(&Attached) -> R) -> Result<R, Failure> {
     match file {
         MPI_FILE_NULL => Ok(act(state().program().no_file())),

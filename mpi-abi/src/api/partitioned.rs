@@ -14,7 +14,7 @@ use mpi_core::request::{Operation, Partitioned, PartitionedRecv, PartitionedSend
 use std::ffi::{c_int, c_void};
 
 /// Checks the partitions of a message.
-/// Returns their number, the elements per partition, and the total number of elements.
+/// Returns the number of partitions, the elements per partition, and the total number of elements.
 fn shape(partitions: c_int, count: MPI_Count) -> Result<(u32, i64, i64), Failure> {
     let number = u32::try_from(partitions).ok().filter(|n| *n > 0);
     let number = number.ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! Record and replay of the requests that a completion call finds (`mpi_core::record`).
 //!
-//! Every call whose result depends on timing passes [`decide`] a closure for the natural result.
+//! Every call whose result depends on timing passes [`decide`] a closure that computes the result.
 //! Without record or replay, [`decide`] costs one branch on a relaxed load.
 
 use super::completion::SomeOutcome;

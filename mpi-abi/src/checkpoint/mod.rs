@@ -85,7 +85,7 @@ impl Checkpoints {
         self.poll.set(Some(poll));
     }
 
-    /// Reads the launcher's notices and answers them.
+    /// Reads the launcher's notices about checkpoints and answers them.
     fn hear(&self, launcher: &dyn Rte) {
         self.heard_ns.set(now_ns());
         for notice in launcher.checkpoint_notices() {

@@ -1,6 +1,7 @@
 //! The memory regions of `MPIX_Checkpoint_protect`, saved in one file of the rank's folder.
 //!
-//! Each region is its number and its length, two little-endian words, followed by its packed bytes.
+//! A region is stored as its number and its length in bytes, two 64-bit little-endian integers,
+//! followed by its packed bytes.
 //! The manifest of the checkpoint holds the file's checksum.
 
 use mpi_core::datatype::RecvBuf;
@@ -14,7 +15,7 @@ use std::path::Path;
 /// The file name in the rank's folder.
 const FILE: &str = "protected";
 
-/// The regions of a process by number.
+/// The regions of a process, by the number that the program has given.
 #[derive(Default)]
 pub struct Regions(RefCell<BTreeMap<c_int, RecvBuf>>);
 

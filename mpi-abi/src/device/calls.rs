@@ -12,7 +12,7 @@ thread_local! {
 }
 
 /// Calls `use_it` with the stack of calls.
-/// During thread exit the stack is gone. Exit handlers that finalize MPI get the default.
+/// During thread exit the stack no longer exists, so calls of exit handlers get the default.
 fn with<R: Default>(use_it: impl FnOnce(&mut Vec<Vec<Staged>>) -> R) -> R {
     let used = CALLS.try_with(|calls| use_it(&mut calls.borrow_mut()));
     used.unwrap_or_default()
@@ -85,7 +85,7 @@ impl Views {
         self.0.iter().try_for_each(Staged::fill)
     }
 
-    /// Copies these elements of all buffers to host memory.
+    /// Copies the elements in the range `elements` of all buffers to host memory.
     pub fn fill_elements(&self, elements: &Range<i64>) -> Result<(), DeviceError> {
         let mut all = self.0.iter();
         all.try_for_each(|staged| staged.fill_elements(elements.clone()))
@@ -98,7 +98,7 @@ impl Views {
         copied.fold(Ok(()), Result::and)
     }
 
-    /// Copies these elements of all buffers to device memory.
+    /// Copies the elements in the range `elements` of all buffers to device memory.
     pub fn land_elements(&self, elements: &Range<i64>) -> Result<(), DeviceError> {
         let mut all = self.0.iter();
         all.try_for_each(|staged| staged.land_elements(elements.clone()))

@@ -137,7 +137,7 @@ pub fn is_in_use() -> bool {
     !libraries.found.is_empty()
 }
 
-/// Returns the loader's word that becomes nonzero when another library is loaded.
+/// Returns the loader's variable that becomes nonzero when another library is loaded.
 /// Returns `None` if no accelerator is selected.
 pub fn loader_word() -> Option<&'static AtomicUsize> {
     libraries().tail.map(Tail::word)

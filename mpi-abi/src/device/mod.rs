@@ -13,7 +13,7 @@
 //! | `pool` | pinned host memory |
 //! | `calls` | the staged buffers of the active calls of a thread |
 //!
-//! Without an accelerator library, each call loads a word of the loader ([`loader_word`]).
+//! Without an accelerator library, each call reads one variable of the loader ([`loader_word`]).
 //! Each buffer then costs the test of a flag.
 //! With an accelerator library, each buffer costs a query of a fraction of a microsecond.
 #![allow(unsafe_code)]

@@ -186,7 +186,7 @@ impl Staged {
         }
     }
 
-    /// Copies these elements to the host.
+    /// Copies the elements in the range `elements` to the host.
     pub fn fill_elements(&self, elements: Range<i64>) -> Result<(), DeviceError> {
         self.copy(Direction::ToHost, self.bytes_of(elements))
     }
@@ -227,7 +227,7 @@ impl Staged {
         }
     }
 
-    /// Copies these elements to the device.
+    /// Copies the elements in the range `elements` to the device.
     pub fn land_elements(&self, elements: Range<i64>) -> Result<(), DeviceError> {
         self.copy(Direction::ToDevice, self.bytes_of(elements))
     }
@@ -254,7 +254,7 @@ impl Staged {
             return Ok(());
         }
         let bytes = range.end - range.start;
-        // Contiguous elements are copied as one run, instead of one run per element.
+        // Contiguous data are copied as one segment (`Run`), instead of one segment per element.
         let whole = self.datatype.contiguous_bytes(self.count);
         let only = whole.map(|(offset, _)| Run {
             offset: offset + range.start,
@@ -274,14 +274,14 @@ impl Staged {
             blocks,
         });
         let Located { by, memory } = &self.located;
-        // SAFETY: `host` spans all elements and so all runs.
+        // SAFETY: `host` spans all elements, so it contains all segments.
         // The engine uses `host` only during the operation.
         let copied = unsafe { by.copy(memory, direction, &mut strips) };
         copied.map_err(|error| self.failed(direction, bytes, error))
     }
 }
 
-/// Merges adjacent runs into one run.
+/// Iterator that merges adjacent contiguous segments (runs) into one segment.
 struct Joined<I: Iterator<Item = Run>> {
     runs: std::iter::Peekable<I>,
 }
@@ -299,7 +299,8 @@ impl<I: Iterator<Item = Run>> Iterator for Joined<I> {
     }
 }
 
-/// Merges runs of equal length and distance into a strip: first run, distance, number of runs.
+/// Iterator that merges runs of equal length at equal distances into a strip.
+/// An item is the first run, the distance in bytes, and the number of runs.
 struct Strips<I: Iterator<Item = Run>> {
     runs: std::iter::Peekable<Joined<I>>,
 }
@@ -347,7 +348,7 @@ mod tests {
         };
         let column = [run(0, 8), run(100, 8), run(200, 8)];
         assert_eq!(strips(&column), [(0, 8, 100, 3)]);
-        // Runs with another length, another distance or descending offsets begin new strips.
+        // A run with another length, another distance or a lower offset begins a new strip.
         let mixed = [run(0, 8), run(100, 4), run(200, 4), run(250, 4), run(40, 4)];
         let apart = [
             (0, 8, 8, 1),

@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A class or code added by the program.
 #[derive(Clone, Debug)]
 struct Added {
-    /// The class of a code. The class of a class is its own number.
+    /// The class of this code. For a class, its own number.
     class: c_int,
     /// The number of codes in a class.
     codes: usize,

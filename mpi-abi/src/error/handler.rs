@@ -2,9 +2,9 @@
 //!
 //! A failure is raised on the object of the call; at creation of a communicator, on the parent.
 //! A new communicator inherits its parent's handler *at creation* (section 9.3, "newly created").
-//! A handler set on `MPI_COMM_WORLD` later does not affect it.
+//! A handler set on `MPI_COMM_WORLD` later does not affect the new communicator.
 //! In MPICH a communicator without its own handler uses the current one of `MPI_COMM_WORLD`.
-//! Four MPICH tests (`*_nullarg` of `errors/comm`) rely on that, but the standard differs.
+//! Four MPICH tests (`*_nullarg` of `errors/comm`) require MPICH's rule, not the standard's.
 //! A call without an object raises its errors on `MPI_COMM_SELF`.
 //!
 //! Handlers are reference counted: one reference per object and per handle of the program.

@@ -3,8 +3,9 @@
 //! The default error handler of files returns errors (MPI 5.0, section 14.7).
 //! So a program that ignores return codes continues after a failure.
 //! With [`WARN_UNREAD_ERRORS`], such a rank prints the first error and the number of others.
-//! The default is off: a comparison with `MPI_SUCCESS` handles the error unnoticed by the library.
-//! A missing file in `MPI_File_delete` is not reported: it may never have existed.
+//! The default is off: the library cannot see that a program handles an error by comparing the
+//! return code with `MPI_SUCCESS`, and would warn falsely.
+//! A missing file in `MPI_File_delete` is not reported: programs delete files that may not exist.
 //! A failure of another rank in a collective call is not reported here, since that rank reports it.
 
 use super::{Failure, class_text};

@@ -33,7 +33,7 @@ impl<T> Table<T> {
     }
 
     /// Inserts an object and returns its handle.
-    /// Returns `None` if 2^20 objects of the kind exist. Requests have more than four times that.
+    /// Returns `None` if 2^20 objects of the kind exist, or more than four times as many requests.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<usize> {
         let slot = match self.free.pop() {

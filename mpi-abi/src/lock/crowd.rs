@@ -5,7 +5,8 @@
 //! Waking a sleeping follower costs both threads one more system call.
 //! When the yielding thread gets the core again, the others have advanced.
 //! So its next poll mostly succeeds.
-//! A thread whose polls stay empty for the yields of its policy becomes the leader or a follower.
+//! A thread that has yielded as often as its wait policy allows, without an event,
+//! becomes the leader or a follower.
 //! So in a long wait all threads but one sleep.
 //!
 //! Threads that yield are counted in `yielding`.
@@ -17,8 +18,8 @@ use mpi_base::race_detectors;
 use mpi_base::yield_now::{Yielded, timed_yield};
 use mpi_core::engine::{Polled, ThreadStep};
 
-/// Number of empty polls after which the oversubscription counts as over.
-/// Until then its threads may be between two calls.
+/// Number of empty polls after which the process no longer counts as oversubscribed.
+/// Within this number, the other threads may only be between two MPI calls.
 const MEMORY: u32 = 64;
 
 impl GlobalLock {

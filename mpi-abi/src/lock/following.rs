@@ -5,7 +5,8 @@
 //!
 //! Protocol: a notifying thread increments `notifications` or clears `leader`.
 //! The notifying thread then reads `sleeping_followers`.
-//! A follower increments `sleeping_followers` under `inside`, and then reads both words again.
+//! A follower increments `sleeping_followers` under `inside`,
+//! and then reads `notifications` and `leader` again.
 //! SYNC POINT `lock.yielding` covers the end of a `yielding` thread.
 //! [`GlobalLock::release_fence`] or its counterpart separates the two steps on each side.
 
@@ -36,7 +37,7 @@ impl GlobalLock {
     /// Without a leader, the caller becomes the leader.
     /// Otherwise the caller waits until the leader has events or leaves.
     ///
-    /// Only the owner may call it, while no part of the state is borrowed.
+    /// Only the owner of the lock may call this function, while no part of the state is borrowed.
     pub fn wait_step(&self, polled: Polled) -> ThreadStep {
         if self.is_reserved() {
             // No second thread has ever called MPI, so there are no followers.
@@ -77,7 +78,7 @@ impl GlobalLock {
         let idle = !self.is_polled() && !self.leader_called.load(Relaxed);
         if idle && self.sleeping_followers.load(Relaxed) > 0 {
             let inside = self.lock();
-            // A follower that was woken by its own timeout needs no call.
+            // Followers may have woken by their own timeout since; then no call is needed.
             self.leader_called
                 .store(self.sleeping_followers.load(Relaxed) > 0, Relaxed);
             drop(inside);

@@ -25,10 +25,11 @@
 //! The sleeper's [`fence::heavy`] executes the fence for both sides where the system supports that.
 //! Otherwise each side has its own fence ([`GlobalLock::release_fence`]).
 //! The heavy fence interrupts all cores.
-//! So where threads sleep often, each side has its own fence as well ([`RARE_SLEEPS`]).
+//! Where threads sleep often, each side executes its own fence instead ([`RARE_SLEEPS`]).
 //! Only the owner changes `asymmetric`, and only the owner releases.
-//! So every owner since the change uses the new fence. A sleeper that sees the change sees them.
-//! A change back is made under `inside`, after which earlier sleepers have a visible flag.
+//! So every release after a change uses the new fence, and a sleeper that reads the new value
+//! also sees all releases before the change (Release and Acquire).
+//! The change is made under `inside`, so the owner then sees the flags of all earlier sleepers.
 //! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `yielding`,
 //! `crowded_polls`, `news_polls` and `notifications`.
 //! Only the owner or a waking follower writes `leader_called`.
@@ -65,7 +66,7 @@ const POLL_EVERY: u32 = 16;
 const YIELDS: u32 = 4;
 
 /// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
-/// Above it, each release has its own fence.
+/// Above this number, each release has its own fence.
 /// The fence of a release waits for the stores to a ring, some ten nanoseconds.
 /// The heavy fence of a sleep takes about ten microseconds of each core.
 const RARE_SLEEPS: u32 = 32;

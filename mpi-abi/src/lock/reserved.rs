@@ -20,7 +20,7 @@ use mpi_base::fence;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 
 /// Value of `owner` while the lock is reserved.
-/// No thread number is 1, since it is a word's address.
+/// A thread's number (see `me` in the parent module) is the address of a `u64`, so it is never 1.
 const RESERVED: usize = 1;
 
 /// The reservation of the lock for one thread, until a second thread arrives.

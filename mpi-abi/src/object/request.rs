@@ -134,7 +134,8 @@ pub struct Orphan {
     pub(crate) comm: Option<Rc<CommObject>>,
     /// The staged buffers of the operation.
     pub(crate) staged: Option<Rc<StagedObject>>,
-    /// True for the part of the operation whose completion copies the results to the device.
+    /// True if the completion of `req` completes the whole operation, so that results are copied
+    /// to the device. False for the send half of a send-receive.
     pub(crate) lands: bool,
 }
 

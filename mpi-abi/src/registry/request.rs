@@ -1,7 +1,7 @@
 //! Request handles: lookup, state, wait and start.
 //!
 //! A handle refers to an engine operation, a persistent operation, or a generalized request.
-//! `handles` resolves it.
+//! Module `handles` resolves handles.
 //! A send that completes within the call has the handle [`DONE`], which is always complete.
 //!
 //! Protocol: the table is not borrowed while the engine progresses or a callback runs.

@@ -84,7 +84,7 @@ pub fn leave(id: usize, guard: CallGuard) {
     }
 }
 
-/// Converts a function id to its number on the state page, which begins with 1.
+/// Converts a function id to its number on the state page. The numbers begin with 1.
 #[inline(always)]
 fn number(id: usize) -> u16 {
     id as u16 + 1

@@ -1,7 +1,7 @@
 //! Extra actions of every call, beside the work of the call itself.
 //!
 //! A call may take the lock, be traced, deliver events to tools, or stage buffers in device memory.
-//! In a forked process it may be refused.
+//! In a forked process, a call may be refused.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering::Relaxed};
@@ -26,15 +26,15 @@ pub(super) const STAGING: u8 = 8;
 /// A function runs after each call ([`call_after_calls`](super::call_after_calls)).
 pub(super) const FOLLOWED: u8 = 16;
 
-/// Words for [`WATCHED`]: calls have no extra actions (`QUIET`), or calls have some (`ACTIVE`).
+/// Targets of [`WATCHED`]: calls have no extra actions (`QUIET`), or calls have some (`ACTIVE`).
 static QUIET: AtomicUsize = AtomicUsize::new(0);
 static ACTIVE: AtomicUsize = AtomicUsize::new(1);
 
 /// The address of the word that every call reads.
-/// The address is that of [`ACTIVE`] if [`EXTRAS`] has an action, else the one in [`LOADER`].
+/// The address is that of [`ACTIVE`] if [`EXTRAS`] has an action, else the address in [`LOADER`].
 static WATCHED: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&ACTIVE).cast_mut());
 
-/// The address of a loader word that becomes nonzero when a library is loaded, or of [`QUIET`].
+/// The address of a loader variable that becomes nonzero at the next `dlopen`, or of [`QUIET`].
 static LOADER: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&QUIET).cast_mut());
 
 /// The mutex for changes of the actions or of the loader's word.
@@ -43,7 +43,7 @@ static CHANGE: Mutex<()> = Mutex::new(());
 /// True if a tool calls its interface from its own threads, so that calls keep taking the lock.
 static TOOL_THREADS: AtomicBool = AtomicBool::new(false);
 
-/// Keeps the lock of calls, for the threads of a tool.
+/// Makes calls keep taking the lock, since a tool calls its interface from its own threads.
 /// Returns false if calls take no lock: a tool's calls must not overlap with them.
 pub(crate) fn admit_tool_threads() -> bool {
     let locked = EXTRAS.load(Relaxed) & LOCKED != 0;

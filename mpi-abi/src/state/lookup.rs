@@ -78,7 +78,7 @@ pub(crate) fn datatype(handle: MPI_Datatype) -> Result<Datatype, Failure> {
 /// Resolves the datatype of a buffer of `count` elements.
 ///
 /// For a count of zero the handle may be `MPI_DATATYPE_NULL`.
-/// The standard does not allow it, but MPICH accepts it.
+/// The standard does not allow this null handle, but MPICH accepts it.
 #[inline]
 pub(crate) fn datatype_of(count: i64, handle: MPI_Datatype) -> Result<Datatype, Failure> {
     match handle {
@@ -156,7 +156,7 @@ pub(crate) fn session(handle: MPI_Session) -> Result<Rc<SessionObject>, Failure>
 /// Returns the error handler for a failure, and the object on which the handler was set.
 ///
 /// Failures without an object or with an invalid handle are raised on `MPI_COMM_SELF` (9.3).
-/// Up to MPI-3.1 it was raised on `MPI_COMM_WORLD`.
+/// Up to MPI-3.1, these failures were raised on `MPI_COMM_WORLD`.
 /// So if the program has set no handler on `MPI_COMM_SELF`, that of `MPI_COMM_WORLD` is used.
 /// A handler that was set on `MPI_COMM_SELF` is always used, even `MPI_ERRORS_ARE_FATAL`.
 pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {

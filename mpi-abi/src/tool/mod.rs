@@ -103,7 +103,7 @@ impl Variable {
 /// Adds a user of the interface that requests a thread level. Returns the provided level.
 ///
 /// The level concerns the tool, not the program.
-/// A tool's calls must not overlap with MPI calls after `MPI_Init` without locking.
+/// If MPI calls take no lock, a tool's calls after `MPI_Init` must not overlap with MPI calls.
 pub fn begin(required: c_int) -> c_int {
     let params = || Params::from_process(mpi_base::installation::prefix().as_deref());
     KNOWN.get_or_init(|| Known::gather(&params()));

@@ -16,7 +16,8 @@ pub const ENTRIES: &[Entry] = &[
     ("described_types", described_types),
 ];
 
-/// Fuzzes the announcement of a long message: a payload that the decoder accepts must be unchanged after encoding and decoding.
+/// Fuzzes the announcement of a long message. A payload that the decoder accepts must be unchanged
+/// after decoding and encoding.
 pub fn rendezvous(payload: &[u8]) {
     if let Some(read) = Rendezvous::decode_with_key(payload) {
         let key = read.key.as_deref().unwrap_or_default();

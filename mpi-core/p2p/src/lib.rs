@@ -4,7 +4,8 @@
 //!
 //! What the layers above use:
 //! * [`pml::Pml`]: sends, receives, probes, cancels, and progress;
-//! * [`request::Table`]: requests by name, and their outcomes; [`request::Body::Coll`] holds any future, and only the engine polls it;
+//! * [`request::Table`]: requests by ID or by handle, and their outcomes;
+//!   [`request::Body::Coll`] holds any future, and only the engine polls it;
 //! * [`observer::Observer`]: the callbacks with which a trace, a recording or a tool observes messages;
 //! * [`pml::Counts`]: counters of rare events, which are always kept.
 

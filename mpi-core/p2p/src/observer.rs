@@ -1,6 +1,8 @@
-//! The observer of messages: a trace, a recording, a communication matrix, a tool's events, or several of them. Usually no observer is set.
+//! The observer of messages: a trace, a recording, a communication matrix, a tool's events,
+//! or several of them. Usually no observer is set.
 //!
-//! Without an observer, each call site costs one branch on a plain load. With an observer, the fast path of receives is disabled, so the observer sees all messages.
+//! Without an observer, each call site costs one branch on a plain load.
+//! With an observer, the fast path of receives is disabled, so the observer sees all messages.
 
 use crate::btl::ProcId;
 use crate::pml::{Context, Envelope, Key};
@@ -8,24 +10,27 @@ use crate::request::id::ReqId;
 
 /// Callbacks on messages. They run inside the progress loop, so a callback must not call MPI and must not wait.
 pub trait Observer {
-    /// A message is sent.
+    /// Called when this process sends a message.
     fn sends(&self, to: &Envelope, bytes: u64);
 
-    /// A message has matched a receive; `message` is the message's key, without wildcards.
+    /// Called when a message has matched a receive. `message` is its key, without wildcards.
     fn meets(&self, receive: ReqId, context: Context, message: Key, bytes: u64);
 
-    /// A message has arrived that matches no posted receive.
+    /// Called when a message has arrived that matches no posted receive.
     fn keeps(&self, context: Context, message: Key, bytes: u64);
 
-    /// The sender has announced a message whose data wait for the receiver's answer (`begins` is true), or the receiver has released the message (false).
+    /// Called at the sender of an announced message whose data wait for the receiver's answer:
+    /// after the announcement (`begins` is true), and when the receiver has released the message.
     fn rendezvous(&self, to: &Envelope, bytes: u64, begins: bool);
 
-    /// An announced message has matched a receive, and its data are requested (`begins` is true), or have arrived (false). `message` has no wildcards.
+    /// Called at the receiver of an announced message: when the message has matched a receive and
+    /// its data are requested (`begins` is true), and when they have arrived.
+    /// `message` has no wildcards.
     fn receives_rendezvous(&self, context: Context, message: Key, bytes: u64, begins: bool);
 
-    /// A peer is unreachable from now on.
+    /// Called when a peer has become unreachable.
     fn loses(&self, peer: ProcId);
 
-    /// One of several links to a peer is lost, and the others carry its messages.
+    /// Called when one of several links to a peer is lost; the other links carry its messages.
     fn loses_link(&self, peer: ProcId);
 }

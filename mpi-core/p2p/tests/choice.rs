@@ -13,7 +13,8 @@ use mpi_transport::trial::{Either, Way, costs};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// One size on either side of the eager pipeline's limit (128 KiB), and of the limit from which two ranks copy together.
+/// One size below and one above the eager pipeline's limit (128 KiB), and the size from which
+/// sender and receiver copy together.
 const SIZES: [i64; 2] = [64 << 10, 256 << 10];
 /// The cost of a sample of the cheap protocol, and of the expensive one.
 const QUICK: Duration = Duration::from_micros(10);
@@ -49,7 +50,7 @@ fn dialogue(world: &Comm, buffer: &Scratch) {
     }
 }
 
-/// One of several collectives without a barrier between them.
+/// A broadcast, which the test repeats without a barrier between the calls.
 fn row(world: &Comm, buffer: &Scratch) {
     let call = Call::Bcast {
         buf: buffer.all(),
@@ -64,7 +65,7 @@ fn slow_down(slow: Way) {
     }
 }
 
-/// Returns every call with every size, and the protocol that is the slow one at the start.
+/// Returns every call with every size and every initially slow protocol.
 fn settings() -> impl Iterator<Item = (&'static str, One, i64, Way)> {
     let calls: [(&str, One); 2] = [("dialogue", dialogue), ("row", row)];
     let sized = calls

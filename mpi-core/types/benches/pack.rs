@@ -232,14 +232,15 @@ fn main() -> Result<(), TypeError> {
         };
         let expected = out.clone();
         out.fill(0.0);
-        // SAFETY: the same memory as bytes, which nothing else uses here; loop and engine write to the same address, for equal conditions.
+        // SAFETY: `out` has `bytes` bytes, and nothing else uses it here.
+        // The loop and the engine write to the same address, for equal conditions.
         let packed =
             unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), bytes) };
         let pack = median(|| {
             black_box(send.pack_at(0, black_box(packed)));
         });
         assert!(out == expected, "{}: both pack the same", case.name);
-        // SAFETY: the same memory as bytes, which nothing else uses here.
+        // SAFETY: `out` holds `bytes` packed bytes, and nothing else uses it here.
         let packed = unsafe { std::slice::from_raw_parts(out.as_ptr().cast::<u8>(), bytes) };
         let unpack = median(|| {
             black_box(recv.unpack_at(0, black_box(packed)));

@@ -48,7 +48,7 @@ impl Error {
         &*self.0.0
     }
 
-    /// Returns the error of layer `F`, if it is one.
+    /// Returns the error as the type `F`, if it is an error of that layer.
     pub fn find<F: Failure>(&self) -> Option<&F> {
         self.held().as_any().downcast_ref()
     }

@@ -3,8 +3,8 @@
 //! Handles have 32 bits. Dynamic handles are passed unchanged.
 //!
 //! MPICH's error codes contain the class, the message and an instance number.
-//! The code is mapped above all codes that programs add, and can be mapped back.
-//! So MPICH's own text of the code is found.
+//! Such a code is mapped above all codes that programs add, and the mapping is reversible.
+//! So `MPI_Error_string` finds MPICH's own text of the code.
 #![allow(unsafe_code)]
 
 use compat::convert::{own_class_in, own_class_out};
@@ -52,7 +52,7 @@ impl Predefined {
     }
 }
 
-/// Returns the table of a handle type. The table of files is empty, since they are pointers.
+/// Returns the table of a handle type. The table of files is empty: file handles are pointers.
 #[inline(always)]
 fn table(kind: Kind) -> &'static Predefined {
     match kind {
@@ -146,7 +146,7 @@ fn forget_later() {
     }
 }
 
-/// The values of constants that are variables of the library.
+/// The values of `MPI_UNWEIGHTED` and `MPI_WEIGHTS_EMPTY`, which are variables in MPICH.
 static UNWEIGHTED_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
 static WEIGHTS_EMPTY_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
 static ALL_HANDLES_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());

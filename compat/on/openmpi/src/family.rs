@@ -81,7 +81,7 @@ fn added_keyval_out(keyval: c_int) -> c_int {
     }
 }
 
-/// Open MPI's constants for weights, and for all handles of a tool session.
+/// Open MPI's `MPI_UNWEIGHTED`, `MPI_WEIGHTS_EMPTY` and `MPI_T_PVAR_ALL_HANDLES`.
 const UNWEIGHTED_BELOW: usize = 2;
 const WEIGHTS_EMPTY_BELOW: usize = 3;
 const ALL_HANDLES_BELOW: usize = usize::MAX;
@@ -142,7 +142,7 @@ fn add(address: usize, handle: usize) {
                 SPAN.store(high - low, Ordering::Relaxed);
                 return;
             }
-            // An object with two names. Programs get its first name back.
+            // An object with two symbols. Programs get the handle of the first symbol.
             known if known == address => return,
             _ => place = (place + 1) % PLACES,
         }

@@ -38,7 +38,7 @@ static BELOW: Constants = Constants {
 /// The address of the backend's first dynamic object.
 const FIRST_MADE: usize = 0x7000_0000;
 
-/// Returns a dynamic handle on both sides.
+/// Returns a dynamic handle in both ABIs.
 fn made(number: usize) -> (Handle, Below) {
     let address = FIRST_MADE + 16 * number;
     (address, address)
@@ -49,12 +49,12 @@ fn made_as_integer(kind: Kind, number: usize) -> c_int {
     0x1000 + (1000 * kind as usize + number) as c_int
 }
 
-/// Returns a dynamic file handle on both sides.
+/// Returns a dynamic file handle in both ABIs.
 fn made_file(number: usize) -> (usize, usize) {
     made(number)
 }
 
-/// A dynamic keyval on both sides.
+/// A dynamic keyval in both ABIs.
 const MADE_KEYVAL: (c_int, c_int) = (0x10000 + 30, 30);
 
 /// Returns the backend's predefined callbacks that do not copy and do not delete.

@@ -165,7 +165,8 @@ unsafe fn set(of: c_int, object: Handle, key: c_int, value: isize) -> c_int {
     }
 }
 
-/// Returns an attribute value. `table` is the standard's handle of the object, read from a field.
+/// Returns an attribute value. `table` is the standard's handle, read from the object's field for
+/// the attribute table.
 unsafe fn get(table: usize, key: c_int, flag: *mut c_int) -> (c_int, isize) {
     let mut value: *mut c_void = std::ptr::null_mut();
     let place = (&raw mut value).cast::<c_void>();
@@ -203,7 +204,7 @@ const LAST_KEY: c_int = 11;
 const FT: c_int = 12;
 
 /// The keyvals created in Fortran for datatypes and windows.
-/// A handle in an attribute table does not give its kind.
+/// The handle in an attribute table does not show whether the object is a datatype or a window.
 static KEYS: Mutex<BTreeMap<c_int, c_int>> = Mutex::new(BTreeMap::new());
 
 fn kind_of_key(key: c_int) -> c_int {

@@ -1,4 +1,4 @@
-//! Tests of the ABI version and the Fortran information, which are infos of the backend.
+//! Tests of the ABI version and the Fortran information, which are returned as info objects.
 
 use super::*;
 use std::cell::RefCell;

@@ -1,6 +1,7 @@
 //! Tests of programs of the standard ABI on another library.
 //!
-//! Operators and error handlers have no context in the backend. Some functions do not call it.
+//! In the backend, operators and error handlers have no context argument.
+//! Some functions do not call the backend.
 
 mod fortran;
 mod integers;

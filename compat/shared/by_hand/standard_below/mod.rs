@@ -1,6 +1,6 @@
 //! Tests of programs of other ABIs on the standard ABI.
 //!
-//! Operators and error handlers have a context in the backend.
+//! In the backend, operators and error handlers have a context argument.
 
 use super::*;
 use compat::backend::{

@@ -196,7 +196,7 @@ unsafe fn send<F: Foreign>(
     comm: F::Below,
 ) -> c_int {
     // SAFETY: the arguments are those of a buffered send, valid by the standard.
-    // The backend checks the others.
+    // The backend checks the other arguments.
     unsafe {
         let space = match packed::size::<F>(count, datatype, comm) {
             Ok(space) => space,

@@ -25,7 +25,7 @@ pub struct Children<F: Foreign> {
 
 impl<F: Foreign> Children<F> {
     /// Makes an active operation.
-    /// The status is that of request number `shown`, or empty without it.
+    /// The status is that of the request at index `shown`; the empty status if there is none.
     pub fn new(requests: Vec<F::Below>, shown: usize, kept: Option<Box<dyn Any + Send>>) -> Self {
         Children {
             requests,

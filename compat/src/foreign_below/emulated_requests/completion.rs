@@ -64,8 +64,8 @@ fn with_code<F: Foreign>((status, code): End<F>) -> F::BelowStatus {
     F::status_below(&inner)
 }
 
-/// Sets `MPI_ERROR` to success in the statuses of successful operations.
-/// Another operation of the call has failed.
+/// Sets `MPI_ERROR` to success in the statuses of successful operations,
+/// for a call in which another operation has failed.
 unsafe fn tell_that_all_is_well<F: Foreign>(
     statuses: *mut F::BelowStatus,
     these: impl Iterator<Item = usize>,

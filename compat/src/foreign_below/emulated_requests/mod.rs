@@ -2,8 +2,9 @@
 //!
 //! An emulated operation consists of backend operations, or only of memory.
 //! The program gets a handle that no backend returns ([`Foreign::emulated`]).
-//! At the first one, the slots of all functions with requests are set to those of [`completion`].
-//! Functions of [`completion`] support both kinds. Until then a completion has no overhead.
+//! When the first one is created, the slots of all functions with requests are replaced by
+//! functions of [`completion`].
+//! These functions accept emulated and backend requests. Before, a completion has no overhead.
 //!
 //! Protocol: [`make`] registers an operation and returns its handle.
 //! [`advance`] makes progress and records the result.
@@ -133,7 +134,7 @@ enum State<F: Foreign> {
 }
 
 /// Makes progress on an operation.
-/// If another thread or an outer call advances it at this time, it counts as pending.
+/// An operation that another thread or an outer call is advancing counts as pending.
 unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     let Some(emulated) = find::<F>(request) else {
         return State::Ended((empty::<F>(), class_below::<F>(class::REQUEST)));

@@ -1,8 +1,8 @@
 //! Emulated partitioned communication: one message, sent when the last partition is ready.
 //!
-//! Matching: the n-th send to a peer, communicator and tag matches the n-th receive there.
+//! Matching: the n-th send to a peer matches the peer's n-th receive (per communicator and tag).
 //! The number n counts the init calls, independent of the order of starts.
-//! So n is part of the backend's message tag.
+//! So the backend's message tag is computed from the program's tag and n.
 //! The program's tags are limited to the lower half of the backend's range.
 //! The tags of these messages are in the upper half.
 //! A receive of the program with `MPI_ANY_TAG` could still match such a message.

@@ -11,7 +11,7 @@ use crate::foreign_below::refusal::{fail, fail_at_self};
 use crate::foreign_below::standard::class;
 use std::ffi::{c_int, c_void};
 
-/// Raises an error of a session on `MPI_COMM_SELF`, since it has no communicator.
+/// Raises an error of a session on `MPI_COMM_SELF`, since a session has no communicator.
 unsafe fn fail_of_session<F: Foreign>(_session: F::Below, class: c_int) -> c_int {
     // SAFETY: MPI is initialized, since the session exists.
     unsafe { fail_at_self::<F>(class) }

@@ -35,7 +35,7 @@ pub unsafe extern "C-unwind" fn MPI_Info_get_string<F: Foreign>(
     }
 }
 
-/// Returns an info with the command, if it was given.
+/// Returns an info with the command, if `argv` contains the command.
 /// This library has no other information about the start.
 pub unsafe extern "C-unwind" fn MPI_Info_create_env<F: Foreign>(
     argc: c_int,

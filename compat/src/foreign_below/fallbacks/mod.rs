@@ -75,7 +75,7 @@ pub fn prepare<F: Foreign>(lacking: &[usize]) {
     }
 }
 
-/// The content of the slot of a function that has no fallback either.
+/// The function in the slot of a function that neither the backend nor a fallback provides.
 unsafe extern "C-unwind" fn missing<F: Foreign, const ID: usize>() -> c_int {
     let what = format!("the {} below has no such function", F::NAME);
     // SAFETY: `refuse` checks itself whether MPI is initialized.

@@ -34,7 +34,7 @@ unsafe fn both<F: Foreign>(
             (backend::MPI_Isend::<F>())(*buffer, *count, *datatype, *dest, *tag, comm, sending);
         if code != 0 {
             // The send has failed, so the receive is cancelled.
-            // If its message has already arrived, it is received.
+            // If the receive has already matched a message, it completes normally.
             (backend::MPI_Cancel::<F>())(receiving);
             (backend::MPI_Request_free::<F>())(receiving);
             return code;

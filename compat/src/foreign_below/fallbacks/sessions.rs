@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard};
 
 const SETS: [&CStr; 2] = [c"mpi://WORLD", c"mpi://SELF"];
 
-/// A session.
+/// A session of the program, emulated on a backend without sessions.
 #[derive(Clone)]
 struct Session {
     /// The duplicate of `MPI_COMM_SELF`, as a number for [`Foreign::of_request_number`].

@@ -6,10 +6,10 @@ use crate::lock::lock;
 use std::ffi::c_int;
 use std::sync::Mutex;
 
-/// The functions to call with the number of a freed communicator.
+/// The functions to call with the [`Foreign::request_number`] of a freed communicator.
 static TOLD: Mutex<Vec<fn(usize)>> = Mutex::new(Vec::new());
 
-/// Registers `left`, which is called with the number of each communicator that the program frees.
+/// Registers `left`, which is called with that number for each communicator that the program frees.
 pub fn watch<F: Foreign>(left: fn(usize)) {
     lock(&TOLD).push(left);
     put_in_front! { MPI_Comm_free MPI_Comm_disconnect }

@@ -1,4 +1,4 @@
-//! Queries that the standard has defined later, and that an older library rejects.
+//! Queries that only a later version of the standard defines, and that an older library rejects.
 //!
 //! The queries are for names of null handles, hardware resources of a split, and unshared windows.
 

@@ -2,7 +2,7 @@
 //!
 //! A program of the standard ABI has a buffer for 1024 characters.
 //! MPICH's own limit is 256 characters, unless the hint `port_name_size` allows more.
-//! MPICH's port names over UCX (InfiniBand and others) are longer than that.
+//! MPICH's port names over UCX (InfiniBand and others) are longer than 256 characters.
 //! So each call that returns a port name passes the hint. Other libraries ignore unknown hints.
 
 use super::{original, put_in_front};

@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard};
 /// `MPI_THREAD_MULTIPLE` of the standard.
 const THREAD_MULTIPLE: c_int = 4096;
 
-/// The calls of the program so far.
+/// The state of the World Model, from the calls of the program so far.
 struct State {
     /// True if this library has initialized the backend, and will finalize it at process exit.
     is_held: bool,

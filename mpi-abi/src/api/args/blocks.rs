@@ -174,7 +174,6 @@ impl SendBlocks<'_> {
     ///
     /// # Safety
     /// The same contract as that of [`SendBlocks::new`].
-    /// As [`SendBlocks::new`].
     pub unsafe fn typed(
         at: *const c_void,
         counts: *const impl IntoI64,

@@ -169,7 +169,7 @@ unsafe fn recv_buf(
     Ok(unsafe { RecvBuf::new(at.cast(), count, datatype) })
 }
 
-/// A buffer whose count argument is the count of one of several blocks.
+/// A buffer argument with one block per rank, whose count argument is that of one block.
 pub trait Blocks: Sized {
     /// Returns the buffer of `number` consecutive blocks, each of this buffer's count.
     /// Returns `None` if the number of elements overflows.
@@ -351,7 +351,7 @@ impl<'a> RecvMem<'a> {
         RecvMem { count, ..self }
     }
 
-    /// Returns the buffer as an input buffer, for data that are also read, such as a root's.
+    /// Returns the buffer as an input buffer, for a call that sends its content.
     pub fn sent(self) -> SendMem<'a> {
         let RecvMem {
             at,

@@ -106,7 +106,7 @@ impl TextOut<'_> {
         }
     }
 
-    /// Fails for a null pointer.
+    /// Returns an error if the buffer is a null pointer.
     pub fn present(self, name: &str) -> Outcome {
         match self.to.is_null() {
             true => Err(null(name)),
@@ -170,7 +170,7 @@ impl<'a> SizedText<'a> {
         self.peek().ok_or_else(|| null(name))
     }
 
-    /// Returns true if both the buffer and the size are present.
+    /// Returns true if neither the buffer nor the size is a null pointer.
     pub fn is_wanted(self) -> bool {
         !self.to.is_null() && !self.size.is_null()
     }

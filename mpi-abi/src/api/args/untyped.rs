@@ -26,7 +26,7 @@ impl Untyped<'_> {
     /// Returns the handle at this address, of any kind, or `None` for a null pointer.
     pub fn handle(self) -> Option<usize> {
         // SAFETY: the pointer is not null, so by the contract of `new` it refers to a handle.
-        // Handles of all kinds are one word.
+        // Handles of all kinds have the size of a pointer.
         (!self.0.is_null()).then(|| unsafe { self.0.cast::<usize>().read_unaligned() })
     }
 
@@ -43,7 +43,7 @@ impl Untyped<'_> {
         true
     }
 
-    /// Stores an int, the type of the variable. Returns false for a null pointer.
+    /// Stores the value of a variable of type int. Returns false for a null pointer.
     pub fn put_int(self, value: c_int) -> bool {
         if self.0.is_null() {
             return false;

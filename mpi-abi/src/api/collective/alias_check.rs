@@ -4,11 +4,11 @@
 //! An algorithm may write results before it reads all operands, so aliasing corrupts results.
 //! The check compares only addresses.
 //! The check finds blocks that begin at the same address and have the same datatype.
-//! In a buffer with one block per rank, it compares this rank's own block.
-//! The in-place forms do not move that block.
-//! In an all-to-all call, it compares the send and the receive block of each rank.
+//! In a buffer with one block per rank, the check compares this rank's own block.
+//! An in-place call does not move that block.
+//! In an all-to-all call, the check compares the send and the receive block of each rank.
 //!
-//! The fast calls compare only addresses, and fall back to this check if they are equal.
+//! The fast calls compare only the buffer addresses, and call this check if these are equal.
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -68,7 +68,7 @@ fn refused(comm: &Comm, shared: Shared) -> Failure {
 #[inline(always)]
 fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
     let (found, shared) = match call {
-        // The receive buffer of MPI_Exscan is not significant on rank 0, which also fails.
+        // Includes MPI_Exscan on rank 0, although its receive buffer is not significant there.
         Call::Allreduce {
             send: Some(send),
             recv,
@@ -158,7 +158,7 @@ fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
             let mut pairs = send.iter().zip(recv.iter());
             (pairs.any(|(s, r)| overlap(s, r)), Shared::Whole)
         }
-        // A block for an MPI_PROC_NULL neighbour of a grid is not read and not written.
+        // The block of an MPI_PROC_NULL neighbour of a grid is neither read nor written.
         Call::NeighborAlltoall {
             neighbours,
             send,
@@ -235,7 +235,7 @@ fn overlap(send: &SendBuf, recv: &RecvBuf) -> bool {
     begin_at(send, send.ptr(), recv, recv.ptr())
 }
 
-/// Returns true if the data at these two addresses overlap.
+/// Returns true if both blocks begin at one address, are not empty and have one datatype.
 #[inline]
 fn begin_at(send: &SendBuf, send_at: *const u8, recv: &RecvBuf, recv_at: *mut u8) -> bool {
     // Data at MPI_BOTTOM (null) have absolute displacements, so their address is unknown here.

@@ -1,9 +1,9 @@
 //! Fast path of blocking collectives on contiguous data ([`mpi_core::coll::FastCall`]).
 //!
 //! A function `fast_X` has the arguments of `MPI_X`, and runs before a plan is built.
-//! A fast function returns `None`, without side effects, for an invalid or not simple argument.
-//! Simple are predefined datatypes without holes, predefined operators and intracommunicators.
-//! `MPI_IN_PLACE` and buffers that begin at the same address are not simple.
+//! A fast function returns `None`, without side effects, unless the call is simple and valid.
+//! A simple call has a predefined datatype without holes, a predefined operator and an
+//! intracommunicator. `MPI_IN_PLACE` and buffers that begin at one address are not simple.
 //! A component must accept the operation as a fast call.
 //! For all other arguments, `plan_X` runs the call and reports the errors.
 #![allow(unsafe_code)]

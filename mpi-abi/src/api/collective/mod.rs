@@ -209,7 +209,9 @@ impl CommObject {
         buf.buffer().map(Some)
     }
 
-    /// Returns true in the root's group of an intercommunicator, whose processes have no data here.
+    /// Returns true in the root's group of an intercommunicator.
+    /// These processes have no send buffer for data to the root, and no receive buffer for data
+    /// from the root.
     fn is_beside(&self, root: u32) -> bool {
         self.comm.is_inter() && (root == inter::ROOT || root == inter::PROC_NULL)
     }

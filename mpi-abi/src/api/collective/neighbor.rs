@@ -33,8 +33,8 @@ fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Fai
     Ok((comm, neighbours.into()))
 }
 
-/// Returns the maximum count of a block: without neighbours no buffer is required, so it is 0.
-///
+/// Returns the upper limit for the count of a block.
+/// The limit is 0 for a process without neighbours, which needs no buffer; else there is none.
 /// A negative count is an error in both cases.
 fn limit(neighbours: usize) -> i64 {
     match neighbours {

@@ -1,7 +1,6 @@
 //! A caller's array of requests, as in `MPI_Waitall`, `MPI_Waitany` and `MPI_Testsome`.
 //!
-//! Statuses and error codes are stored as section
-//! 3.2.5 requires, regardless of the failing request.
+//! Statuses and error codes are stored as section 3.2.5 requires, whichever request fails.
 //! If the requests complete in order, the batch is traversed once, with one lookup of the engine.
 
 use super::{Statuses, set_empty, set_status, take};
@@ -42,9 +41,9 @@ pub(super) struct Survey {
 pub(in crate::api) enum SomeOutcome {
     /// No request is active.
     Inactive,
-    /// All requests that are complete now are reported, possibly none.
+    /// Report all requests that are complete now; there may be none.
     Complete,
-    /// The requests at these indices.
+    /// Report the requests at these indices, which a replay has determined.
     These(Vec<usize>),
 }
 
@@ -128,7 +127,7 @@ impl<'a> Batch<'a> {
             .position(|h| matches!(look(*h), Ok(RequestState::Complete)))
     }
 
-    /// Finishes successful requests of the most frequent kinds, from index `from` on.
+    /// Finishes successful requests of the most frequent kinds, in order from index `from`.
     /// Stops at the first request of another kind, and returns the number of finished requests.
     fn take_simple_ones(&mut self, from: usize) -> usize {
         let (statuses, failed) = (self.statuses.rest(from), self.statuses.has_failed());

@@ -1,7 +1,7 @@
 //! Constructors of derived datatypes (section 5.1).
 //!
-//! A constructor and its large-count variant differ in the width of their integers.
-//! `MPI_Type_get_contents` also returns different values. Both call one helper.
+//! A constructor and its large-count variant differ in the width of their integers and in what
+//! `MPI_Type_get_contents` returns. Both functions call one helper.
 
 use crate::abi::*;
 use crate::api::args::{InArray, InOut, IntoI64, Out};

@@ -77,7 +77,7 @@ fn most_allowed(soft: &str, maxprocs: u32) -> Option<u32> {
     most
 }
 
-/// The request to the launcher, and `maxprocs` of each command.
+/// The spawn request to the launcher, and the argument `maxprocs` of each command.
 struct Request {
     request: SpawnRequest,
     maxprocs: Vec<u32>,
@@ -205,7 +205,7 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
     (begun, codes(code))
 }
 
-/// Fails the ports of spawned jobs that the launcher reports as failed before they connected.
+/// Ends the root's accept with an error for each spawned job that the launcher reports as failed.
 pub(crate) fn poll_spawn_failures(engine: &Engine, launcher: &dyn Rte) {
     for FailedSpawn { job, why } in launcher.failed_spawns() {
         let spawning = state::state().jobs().spawning().borrow();
@@ -241,8 +241,9 @@ fn spawn(
                     .await;
                 (codes, met)
             }
-            // The members that have received the root's result are in accept.
-            // All members fail with one error.
+            // Other members may have received the root's codes, and wait in `accept`.
+            // In a fault-tolerant job this member takes part in their agreement,
+            // so all members fail with one error.
             Err(error) => (Vec::new(), comm.ports().not_accepted(root, error).await),
         }
     });

@@ -35,7 +35,7 @@ pub fn MPI_File_set_view(
     take_hints(&object, &given)
 }
 
-/// Returns a datatype handle for the program. The program frees it, unless it is predefined.
+/// Returns a datatype handle for the program, which must free the handle of a derived datatype.
 fn handed_out(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
     match datatype.as_named() {
         Some(named) => Ok(MPI_Datatype(named.info().handle as usize)),

@@ -2,8 +2,8 @@
 //!
 //! A freed operation continues as an orphan, and is released when it completes.
 //! No call can report a failure of an orphan, so a failure ends the job (section 3.7.3).
-//! A freed generalized request continues, too: the program has its handle.
-//! With it, the program marks the request as complete (section 13.2).
+//! A freed generalized request continues, too: the program still completes it by its handle
+//! (section 13.2).
 
 use super::handles::{DONE, file_of, object, remove};
 use crate::abi::*;
@@ -56,9 +56,8 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
 }
 
 /// Adds active operations, whose handles were freed, to the orphans.
-///
-/// The flag is true if the completion of `Req` is that of the whole operation.
-/// In a send-receive, that is the receive.
+/// The flag is true if the completion of `Req` completes the whole operation.
+/// In a send-receive, it is true for the receive.
 fn adopt(
     reqs: impl IntoIterator<Item = (Req, bool)>,
     comm: Option<&Rc<CommObject>>,

@@ -2,9 +2,10 @@
 //!
 //! The most frequent request is a single engine operation.
 //! The handle of such a request refers directly to the engine's table ([`direct`]).
-//! Bit [`DIRECT`] is set, and the index is the engine's. The engine knows the request's handle.
+//! In such a handle, bit [`DIRECT`] is set, and the index is that of the engine's table.
+//! The engine stores the handle's low 32 bits as the name of the request.
 //! All other requests are in the process's table. In their handles the bit is clear.
-//! Beyond the first half million, their handles have another kind field.
+//! After the first half million of these requests, the handles have another kind field.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -85,7 +86,7 @@ pub(super) fn file_of(req: &Req) -> Option<Rc<FileObject>> {
     req.held().and_then(|held| held.downcast().ok())
 }
 
-/// Returns the engine's index for a direct handle, and the name of the request in the engine.
+/// Returns the index of a direct handle in the engine's table, and the name of the request there.
 #[inline]
 pub(super) fn direct(handle: MPI_Request) -> Option<(u32, u32)> {
     /// The bits that are equal in all direct handles.

@@ -144,7 +144,7 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
 }
 
 /// Takes the outcome of a successful operation of a frequent kind.
-/// Returns `None` for all others, which [`finish`] handles.
+/// Returns `None` for all other operations, which [`finish`] handles.
 #[inline(never)]
 pub fn finish_simple(mut handle: MPI_Request) -> Option<Status> {
     let mut well = None;

@@ -22,14 +22,15 @@ pub struct Instance {
     pub elements: [i64; MOST_ELEMENTS],
 }
 
-/// The registrations by number, and the queued events with their registrations.
-/// Numbers are not reused.
+/// The registrations by id, and the queued events with the ids of their registrations.
+/// Ids are not reused.
 #[derive(Default)]
 pub(super) struct Queue {
     last: usize,
     pub(super) registrations: BTreeMap<usize, Registration>,
     waiting: VecDeque<(usize, Instance)>,
-    /// The registration whose callback runs, and its free callback if it was freed meanwhile.
+    /// The registration whose callback runs,
+    /// and its free callback if the registration was freed meanwhile.
     running: Option<usize>,
     freed: Option<FreeCallback>,
 }
@@ -66,7 +67,7 @@ pub(super) enum Next {
 }
 
 impl Queue {
-    /// Adds a registration and returns its number.
+    /// Adds a registration and returns its id.
     pub(super) fn add(&mut self, registration: Registration) -> usize {
         self.last += 1;
         self.registrations.insert(self.last, registration);

@@ -139,7 +139,7 @@ impl FreeCallback {
 #[derive(Debug)]
 pub(super) struct Registration {
     event: usize,
-    /// The communicator number to which the registration is bound.
+    /// The id of the communicator to which the registration is bound, or `None` for the process.
     comm: Option<u64>,
     /// The callbacks, indexed like [`SAFETIES`].
     callbacks: [Option<Callback>; SAFETIES.len()],

@@ -2,7 +2,7 @@
 //!
 //! One table, [`PVARS`], serves the interface, `mpi-info --pvars` and the documents.
 //! Most variables are always maintained: they count rare occurrences or are computed on a read.
-//! All other variables are counted after the first `MPI_T_pvar_start` of such a variable.
+//! All other variables count messages after the first `MPI_T_pvar_start` of such a variable.
 //! Until then messages have no overhead.
 //! Before `MPI_Init` and after `MPI_Finalize` there is no engine, and variables read as 0.
 
@@ -142,7 +142,7 @@ impl Pvar {
     }
 
     /// Returns the current values of the variable.
-    /// A counted variable has the counts since the first start of such a variable.
+    /// A variable that counts messages has the counts since the first start of such a variable.
     fn now(&self, object: Object) -> Result<Vec<u64>, Failure> {
         let of_process = |engine: &dyn Fn(&Engine) -> u64| {
             let running = state::engine();

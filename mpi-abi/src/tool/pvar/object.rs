@@ -87,7 +87,7 @@ fn wrong_kind() -> Failure {
 }
 
 impl Object {
-    /// Returns the communicator, or an error.
+    /// Returns the communicator, or an error for an object of another kind.
     pub fn comm(self) -> Result<Comm, Failure> {
         match self {
             Object::Comm(comm) => Ok(state::comm(comm).map_err(unknown)?.comm.clone()),
@@ -95,7 +95,7 @@ impl Object {
         }
     }
 
-    /// Returns the window, or an error.
+    /// Returns the window, or an error for an object of another kind.
     pub fn win(self) -> Result<Rc<WinObject>, Failure> {
         match self {
             Object::Win(win) => state::win(win).map_err(unknown),
@@ -103,7 +103,7 @@ impl Object {
         }
     }
 
-    /// Returns the file, or an error.
+    /// Returns the file, or an error for an object of another kind.
     pub fn file(self) -> Result<Rc<FileObject>, Failure> {
         match self {
             Object::File(file) => state::file(file).map_err(unknown),

@@ -19,7 +19,7 @@ struct Handle {
     kept: Vec<u64>,
 }
 
-/// The handles of each session by number. Numbers are not reused.
+/// The handles of each session, by session id and handle id. Ids are not reused.
 #[derive(Default)]
 struct Sessions {
     last: usize,
@@ -36,7 +36,7 @@ fn sessions() -> MutexGuard<'static, Sessions> {
 }
 
 impl Sessions {
-    /// Returns an unused number that differs from all predefined handles.
+    /// Returns an unused id that differs from all predefined handles.
     fn next(&mut self) -> usize {
         self.last = self.last.max(MPI_T_PVAR_ALL_HANDLES.0) + 1;
         self.last

@@ -25,7 +25,7 @@ fn of_traffic(look: fn(u64, u64) -> u64) -> u64 {
     })
 }
 
-/// Returns a function for the number of the program's handles of one kind.
+/// Expands to a function that returns the number of the program's handles of one kind.
 macro_rules! handles {
     ($table:ident) => {
         || {

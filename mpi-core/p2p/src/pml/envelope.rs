@@ -15,9 +15,11 @@ pub struct Envelope {
     pub tag: i32,
 }
 
-/// A context ID: the communicator's number, equal at all of its members, and a [`Plane`] (message class).
+/// A context ID: the communicator's ID (`number`), equal at all of its members, and a [`Plane`].
 ///
-/// Within one job the number consists of the job rank of the process that chose it and of that process's serial number, so choosing one needs no agreement and never runs out in practice.
+/// Within one job, the communicator's ID consists of the job rank of the process that chose the ID
+/// and a serial number of that process. So the choice needs no agreement, and IDs do not run out
+/// in practice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Context(pub u64);
 
@@ -38,7 +40,7 @@ pub enum Plane {
 }
 
 impl Plane {
-    /// All planes, in the order of their numbers in a [`Context`].
+    /// All planes, in the order of their values in a [`Context`].
     pub const ALL: [Plane; 6] = [
         Plane::User,
         Plane::Collective,
@@ -53,20 +55,23 @@ const PLANE_BITS: u32 = 3;
 const SERIAL_BITS: u32 = 29;
 
 impl Context {
-    /// Creates the context of a communicator, in the plane of the user's messages; `serial` is at most [`Context::LAST_SERIAL`].
+    /// Creates the context of a communicator, in the plane [`Plane::User`].
+    /// `serial` is at most [`Context::LAST_SERIAL`].
     pub fn new(chooser: ProcId, serial: u32) -> Context {
         debug_assert!(serial >> SERIAL_BITS == 0);
         Context(u64::from(chooser) << 32 | u64::from(serial) << PLANE_BITS)
     }
 
-    /// Creates the context of a communicator with this number, in the plane of the user's messages.
+    /// Creates the context of the communicator with the ID `number`, in the plane [`Plane::User`].
     pub fn numbered(number: u64) -> Context {
         Context(number << PLANE_BITS)
     }
 
-    /// The lowest number of a communicator with members of several jobs; lower numbers belong to communicators within one job.
+    /// The lowest ID of a communicator with members of several jobs.
+    /// Lower IDs belong to communicators within one job.
     ///
-    /// Ranks repeat in several jobs, so these numbers do not contain the chooser's rank; they are drawn at random from 2^60.
+    /// Job ranks are not unique among several jobs, so these IDs do not contain the rank of the
+    /// process that chose them; they are drawn at random from 2^60 values.
     pub const FIRST_RANDOM: u64 = 1 << (63 - PLANE_BITS);
 
     /// Returns true for the context of a communicator with members of several jobs.
@@ -79,23 +84,24 @@ impl Context {
         Context(self.0 & !((1 << PLANE_BITS) - 1) | plane as u64)
     }
 
-    /// Returns the process from whose counter the communicator's number was taken.
+    /// Returns the job rank of the process that chose the communicator's ID.
     pub fn chooser(self) -> ProcId {
         (self.0 >> 32) as ProcId
     }
 
-    /// Returns the communicator's number without the plane, for reports.
+    /// Returns the communicator's ID, without the plane, for reports.
     pub fn number(self) -> u64 {
         self.0 >> PLANE_BITS
     }
 
-    /// Splits a communicator's number into the process that chose it and that process's serial number, as reports show it.
+    /// Splits a communicator's ID into the job rank of the process that chose it and that process's
+    /// serial number, for reports.
     pub fn chosen(number: u64) -> (ProcId, u32) {
         let serial = number & ((1 << SERIAL_BITS) - 1);
         ((number >> SERIAL_BITS) as ProcId, serial as u32)
     }
 
-    /// The highest serial number; a process that has used it gets an error.
+    /// The highest serial number. A process that has used this number cannot create communicators.
     pub const LAST_SERIAL: u32 = (1 << SERIAL_BITS) - 1;
 }
 

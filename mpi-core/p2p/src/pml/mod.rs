@@ -1,6 +1,7 @@
 //! PML, the point-to-point messaging layer: MPI's send and receive over the byte transfer layers.
 //!
-//! It matches messages to receives and chooses the protocol that transfers the data; the BTLs move the bytes.
+//! The PML matches messages to receives and chooses the protocol that transfers the data;
+//! the BTLs move the bytes.
 //! `ob1` is the only component, named after Open MPI's reference component; [`select`] reports an error to a caller that asks for another.
 //!
 //! Interface: these are all the names that the layers above use.

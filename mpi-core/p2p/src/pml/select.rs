@@ -9,7 +9,7 @@ use std::fmt;
 /// A component of this framework.
 pub struct Component {
     pub name: &'static str,
-    /// The parameters that `mpi-info` lists for it.
+    /// The parameters that `mpi-info` lists for the component.
     pub params: &'static [&'static About],
 }
 

@@ -8,8 +8,9 @@
 //! the waiting thread takes the [`Outcome`] and returns the cell to the pool with [`Table::finish`].
 //! Returning a cell increments its generation.
 //!
-//! The layer above may give a request a number of its own with [`Request::hold`] and look it up by [`Table::named`] and the related functions,
-//! so that it needs no table of its own; the number is removed when the cell is returned.
+//! The layer above may give a request a name (a number such as a handle) by [`Request::hold`],
+//! and look the request up by [`Table::named`] and the related functions,
+//! so it needs no table of its own. The name is removed when the cell is returned.
 
 pub(crate) mod id;
 
@@ -50,7 +51,8 @@ pub enum Body {
 enum State {
     Running,
     Well,
-    /// Completed successfully, and the cell owns no value that must be dropped before it is reused: a short receive, the most common case, or a collective.
+    /// Completed successfully, and the cell owns no value that must be dropped before its reuse:
+    /// a short receive, the most common case, or a collective.
     Light,
     Failed,
     /// Still active, but the waiting thread must receive an error before it continues; see [`Table::interrupt`].
@@ -65,7 +67,7 @@ pub struct Request {
     status: Cell<Status>,
     /// The error of a failed or interrupted request.
     error: RefCell<Option<Error>>,
-    /// The number by which the layer above knows the request, or 0.
+    /// The name of the request in the layer above, or 0.
     name: Cell<u32>,
     /// A value of the layer above that must live as long as the operation.
     held: Cell<Option<Rc<dyn Any>>>,
@@ -81,7 +83,8 @@ impl Request {
         ReqId::new(self.index, self.generation.get())
     }
 
-    /// Returns true if the request has an outcome, success or error; the thread that takes the outcome returns the request to the pool.
+    /// Returns true if the request has an outcome, success or error.
+    /// The thread that takes the outcome returns the request to the pool.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.state.get() != State::Running
@@ -109,7 +112,7 @@ impl Request {
         body && !matches!(self.state.get(), State::Failed | State::Interrupted)
     }
 
-    /// Returns the status as known so far; final once complete.
+    /// Returns the status as known so far; it is final once the request is complete.
     pub fn status(&self) -> Status {
         self.status.get()
     }
@@ -139,7 +142,7 @@ impl Request {
         self.generation.get()
     }
 
-    /// Gives the request a number, not 0, and a value that lives until the request is returned.
+    /// Gives the request a name other than 0, and a value that lives until the request is returned.
     #[inline]
     pub fn hold(&self, name: u32, held: Option<Rc<dyn Any>>) {
         self.name.set(name);
@@ -153,7 +156,7 @@ impl Request {
         held
     }
 
-    /// Clears the request's number; the held value lives until the operation has completed.
+    /// Clears the request's name; the held value lives until the operation has completed.
     pub fn forget_name(&self) {
         self.name.set(0);
     }
@@ -170,7 +173,8 @@ pub struct Table {
 impl Table {
     /// Takes a request from the pool and gives it a body.
     ///
-    /// Always inlined, so that a body is built in place: loading in one piece what was just stored in several stalls the processor.
+    /// Always inlined, so that the body is built in place. A copy would load in one piece what was
+    /// stored in several, which stalls the processor (store forwarding).
     #[inline(always)]
     pub fn begin(&self, body: Body) -> Req {
         let req = self.take();
@@ -194,7 +198,8 @@ impl Table {
                 if recv.is_light() && recv.is_in(matching) =>
             {
                 recv.renew(*bytes, key, receiver);
-                // A run of bytes owns nothing, so nothing needs dropping; `forget` spares the compiler the check.
+                // `RecvBytes` owns nothing, so nothing needs dropping.
+                // `forget` spares the compiler the check.
                 std::mem::forget(buf);
             }
             (body, _) => {
@@ -240,7 +245,8 @@ impl Table {
         (req.generation.get() == id.generation()).then(|| req.clone())
     }
 
-    /// Returns true if a request with this id has ever existed; a peer may still name one that was returned.
+    /// Returns true if a request with this ID has ever existed.
+    /// A peer may still refer to a request that was returned to the pool.
     pub fn was_issued(&self, id: ReqId) -> bool {
         let all = self.all.borrow();
         let issued = |req: &Req| (1..=req.generation.get()).contains(&id.generation());
@@ -280,7 +286,8 @@ impl Table {
         self.nudge();
     }
 
-    /// Completes an operation like [`Table::complete_ok`], for a receive whose body is light, or a request whose body was taken.
+    /// Completes an operation like [`Table::complete_ok`], for a receive whose body is light,
+    /// or for a request whose body was taken.
     #[inline]
     pub fn complete_light(&self, req: &Request) {
         if req.is_interrupted() {
@@ -290,7 +297,8 @@ impl Table {
         self.nudge();
     }
 
-    /// Interrupts the wait for an operation with this error; the operation stays active, and an arriving message completes it as usual.
+    /// Interrupts the wait for an operation with `error`.
+    /// The operation stays active, and an arriving message completes it as usual.
     pub fn interrupt(&self, req: &Request, error: Error) {
         if !req.has_ended() {
             *req.error.borrow_mut() = Some(error);
@@ -329,7 +337,7 @@ impl Table {
         (req.name.get() == name && name != 0).then(|| req.clone())
     }
 
-    /// Returns whether the request of this name is complete.
+    /// Returns true if the request at `index` is complete; `None` if its name is not `name`.
     #[inline]
     pub fn is_named_complete(&self, index: u32, name: u32) -> Option<bool> {
         let all = self.all.borrow();
@@ -337,8 +345,9 @@ impl Table {
         (req.name.get() == name && name != 0).then(|| req.is_complete())
     }
 
-    /// If the request of this name has ended in state `Light`, as a short receive or a collective does, takes its status and returns it to the pool;
-    /// any other request is left unchanged, to be waited for or passed to [`Table::finish`].
+    /// If the request at `index` with this name has ended in state `Light` (a short receive or a
+    /// collective), takes its status and returns the request to the pool.
+    /// Any other request is left unchanged, to be waited for or passed to [`Table::finish`].
     #[inline(always)]
     pub fn finish_named(&self, index: u32, name: u32) -> Option<Status> {
         let all = self.all.borrow();
@@ -404,7 +413,7 @@ impl Table {
         waits.map(|(req, _)| req.clone()).collect()
     }
 
-    /// Returns the requests that a layer above knows by a number: those of the program.
+    /// Returns the requests that have a name in the layer above: those of the program.
     pub fn all_named(&self) -> Vec<Req> {
         let named = |req: &&Req| req.name.get() != 0;
         self.all.borrow().iter().filter(named).cloned().collect()

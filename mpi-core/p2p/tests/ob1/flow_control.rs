@@ -59,7 +59,7 @@ fn bounded(job: Job) -> Job {
         .with("btl_tcp_rcvbuf", "64k")
 }
 
-/// Every transport except self.
+/// The parameters that select each transport except self.
 const WAYS: [&[(&str, &str)]; 3] = [
     &[],
     &[("btl", "self,tcp")],

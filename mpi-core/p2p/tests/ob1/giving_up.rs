@@ -284,7 +284,8 @@ fn a_send_that_has_not_even_been_announced_is_taken_out_of_the_queue() {
             {
                 Sent::Done => {}
                 Sent::Pending(req) => {
-                    // Without credit a message is passed on by the next poll; it waits longer only for the transport.
+                    // Without credit, the next poll passes a message to the transport.
+                    // A message that is still pending then waits for space.
                     engine.progress();
                     pending.extend(Some(req).filter(|req| !req.is_complete()));
                 }

@@ -121,7 +121,8 @@ fn a_receive_that_waits_does_not_overtake_one_that_was_posted() {
     });
 }
 
-/// Most polls without news make no progress, so both ranks must get on by polls alone: announcements, answers, fragments and space in the rings.
+/// A poll without an arrived message mostly sends nothing. So both ranks must make progress by
+/// polls alone: announcements, answers, fragments and space in the rings.
 #[test]
 fn ranks_that_only_poll_exchange_messages_of_all_lengths() {
     let pml = Config {

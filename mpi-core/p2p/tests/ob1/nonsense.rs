@@ -39,7 +39,7 @@ proptest! {
             let Sent::Pending(send) = sent else { panic!("it went without a receive") };
             let context = engine.pml().latest_context().map_or(0, |context| context.0);
             for (am, first, second, words, odd) in &said {
-                // Often the context of the receive, or a request of this process.
+                // Often the field is the context of the receive, or a request of this process.
                 let first = match first {
                     0 => context,
                     1 => send.id().0,
@@ -53,7 +53,9 @@ proptest! {
                 };
                 let mut payload: Vec<u8> = words.iter().flat_map(|w| named(w).to_le_bytes()).collect();
                 payload.truncate(payload.len().saturating_sub(*odd));
-                // A rank that receives ASSIST writes to the addresses it contains, in the memory of the peer; here that is this process's own.
+                // A rank that receives ASSIST writes to the addresses in the message.
+                // Here these are addresses of this process itself,
+                // so ASSIST is left out.
                 for am in [*am, *am | OVERTAKES].into_iter().filter(|am| *am != wire::ASSIST) {
                     engine.pml().deliver(1, am, [first, *second], &payload);
                 }

@@ -159,7 +159,8 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
                 match world.p2p().isend(data, 1, 1, Mode::Standard).expect("sent") {
                     Sent::Done => {}
                     Sent::Pending(waiting) => {
-                        // Without credit a short message is passed on by the next poll; it waits longer only for the transport.
+                        // Without credit, the next poll passes a short message to the transport.
+                        // A message that is still pending then waits for space.
                         engine.progress();
                         if len == LONG || !waiting.is_complete() {
                             break waiting;
@@ -167,7 +168,7 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
                     }
                 }
             };
-            // Fills the transport; then nothing moves any more.
+            // Fills the transport until it accepts and delivers no more data.
             while !stopped.load(Ordering::Acquire) || engine.progress() {
                 std::hint::spin_loop();
             }

@@ -12,7 +12,7 @@ use mpi_core::request::{ANY_SOURCE, ANY_TAG, Req, Status};
 use mpi_core::testing::Job;
 use proptest::prelude::*;
 
-/// A message of the plan; its index there determines its bytes.
+/// A message of the plan. The message's index in the plan determines its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     from: i32,

@@ -1,4 +1,4 @@
-//! Messages in fragments to one peer take turns.
+//! Tests that messages in fragments to one peer are sent round robin.
 
 use super::{content, scratch};
 use mpi_core::pml::Mode;
@@ -36,7 +36,7 @@ fn a_message_is_not_held_up_by_all_of_a_longer_one_before_it() {
             world.p2p().recv(scratch(1).all(), 1, 2).expect("received");
             long.all().unpack_at(0, &content(0, LONG));
             short.all().unpack_at(0, &content(1, SHORT));
-            // Both are announced before the first fragment is sent.
+            // Both messages are announced before the first fragment is sent.
             let sent = [(&long, 0), (&short, 1)].map(|(buffer, tag)| {
                 let sent = world
                     .p2p()

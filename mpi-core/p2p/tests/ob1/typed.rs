@@ -1,4 +1,4 @@
-//! Noncontiguous data.
+//! Tests of messages with noncontiguous data.
 
 use super::content;
 use mpi_core::datatype::{Datatype, Named, Scratch};

@@ -113,7 +113,8 @@ pub fn darray(
     Datatype::derive_array(made, old, lowered)
 }
 
-/// The part of one dimension that a process owns: blocks of `block` elements, `cycle` elements apart.
+/// The elements of one dimension that a process owns: blocks of `block` elements,
+/// whose starts are `cycle` elements apart.
 struct Share {
     first: i64,
     len: i64,
@@ -168,7 +169,8 @@ impl Share {
         }
     }
 
-    /// Builds the owned part of a dimension whose elements are `part`, `stride` bytes apart.
+    /// Builds the owned part of a dimension.
+    /// Its elements have the type `part` and are `stride` bytes apart.
     fn along(&self, stride: i64, part: &Datatype) -> Result<Datatype, TypeError> {
         let full = self.len / self.block;
         let rest = self.len % self.block;
@@ -184,7 +186,8 @@ impl Share {
     }
 }
 
-/// Returns the type of a part of an array: the part at its offset, with the extent of the whole array.
+/// Returns the type of a part of an array: `part` at its offset,
+/// with the extent of the whole array.
 fn in_place(part: &Datatype, offset: i64, extent: i64) -> Result<Datatype, TypeError> {
     Datatype::resized(0, extent, &Datatype::hindexed_block(1, &[offset], part)?)
 }

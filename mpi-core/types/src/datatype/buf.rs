@@ -98,14 +98,16 @@ impl SendBuf {
         unsafe { loops::pack(self.ptr, &self.datatype.shape(self.count), at, out) }
     }
 
-    /// Passes the first `len` packed bytes to `f` in place, if they are in few long runs.
+    /// Passes the first `len` packed bytes to `f` in place,
+    /// if they are in few, long contiguous segments.
     pub fn in_runs<R>(&self, len: u64, f: impl FnOnce(&[&[u8]]) -> R) -> Option<R> {
         if let Some(all) = self.contiguous() {
             return Some(f(&[all.get(..usize::try_from(len).ok()?)?]));
         }
         let runs = self.long_runs(i64::try_from(len).ok()?)?.map(|run| {
             let start = self.ptr.wrapping_offset(run.offset as isize);
-            // SAFETY: `new` guarantees that the data of the elements are readable and do not change; runs cover these data only.
+            // SAFETY: `new` guarantees that the data of the elements are readable and do not
+            // change; the segments cover these data only.
             unsafe { std::slice::from_raw_parts(start, run.len as usize) }
         });
         Some(f(&runs.collect::<Vec<_>>()))
@@ -198,9 +200,10 @@ impl RecvBuf {
         unsafe { loops::unpack(self.ptr, &self.datatype.shape(self.count), at, input) }
     }
 
-    /// Passes the memory of the first `len` packed bytes to `f`, if it is in few long runs.
+    /// Passes the memory of the first `len` packed bytes to `f`,
+    /// if it is in few, long contiguous segments.
     ///
-    /// The slices are of cells, because the runs of an erroneous type may overlap.
+    /// The slices are of cells, because the segments of an erroneous type may overlap.
     pub fn in_runs<R>(&mut self, len: u64, f: impl FnOnce(&[&[Cell<u8>]]) -> R) -> Option<R> {
         if let Some(all) = self.contiguous() {
             let all = all.get_mut(..usize::try_from(len).ok()?)?;
@@ -209,7 +212,7 @@ impl RecvBuf {
         let runs = self.long_runs(i64::try_from(len).ok()?)?.map(|run| {
             let start = self.ptr.wrapping_offset(run.offset as isize).cast();
             // SAFETY: `new` guarantees that the data of the elements are writable and that no other code uses them;
-            // runs cover these data only, and slices of cells may overlap.
+            // the segments cover these data only, and slices of cells may overlap.
             unsafe { std::slice::from_raw_parts(start, run.len as usize) }
         });
         Some(f(&runs.collect::<Vec<_>>()))
@@ -271,12 +274,13 @@ macro_rules! common {
                 self.datatype.bytes(self.count)
             }
 
-            /// Returns the runs of memory, relative to [`Self::ptr`], that hold packed bytes `range`, in packed order.
+            /// Returns the contiguous segments of memory, relative to [`Self::ptr`], that hold the
+            /// packed bytes `range`, in packed order.
             pub fn runs(&self, range: Range<i64>) -> Runs<'_> {
                 self.datatype.runs(self.count, range)
             }
 
-            /// Returns the number of runs of memory; adjacent runs may count as two.
+            /// Returns the number of contiguous segments; adjacent segments may count as two.
             #[inline]
             pub fn run_count(&self) -> i64 {
                 match self.datatype.contiguous_bytes(self.count) {
@@ -285,8 +289,10 @@ macro_rules! common {
                 }
             }
 
-            /// Returns true if all data are in few long runs, so that packing them costs no more than copying them.
-            /// This check is for callers whose cost per run exceeds the cost of copying a short run.
+            /// Returns true if all data are in few, long contiguous segments,
+            /// so that packing them costs no more than copying them.
+            /// This check is for callers whose cost per segment
+            /// exceeds the cost of copying a short segment.
             #[inline]
             pub fn is_in_runs(&self) -> bool {
                 self.datatype.contiguous_bytes(self.count).is_some() || self.has_long_runs()
@@ -298,7 +304,7 @@ macro_rules! common {
                 runs <= MOST_RUNS && self.bytes() >= runs * LONG_RUN
             }
 
-            /// Returns the runs that hold the first `len` packed bytes, if they are few and long.
+            /// Returns the segments with the first `len` packed bytes, if they are few and long.
             fn long_runs(&self, len: i64) -> Option<Runs<'_>> {
                 self.has_long_runs().then(|| self.runs(0..len))
             }
@@ -313,7 +319,8 @@ macro_rules! common {
                 }
             }
 
-            /// Returns elements `elements` of this buffer as a buffer; the range is clamped to the buffer.
+            /// Returns the elements in the range `elements` as a buffer; the range is clamped to
+            /// this buffer.
             pub fn slice(&self, elements: Range<i64>) -> $buf {
                 let end = elements.end.clamp(0, self.count);
                 let start = elements.start.clamp(0, end);
@@ -329,10 +336,11 @@ macro_rules! common {
     };
 }
 
-/// The maximum number of runs that count as few, and the minimum bytes of a long run.
+/// The maximum number of contiguous segments that count as few,
+/// and the minimum length of a long segment in bytes.
 ///
-/// In the kernel's cross-process copy a run costs about a third of a microsecond, in which the two sides together
-/// pack and unpack about 4 KiB.
+/// In the kernel's cross-process copy, a segment costs about a third of a microsecond. In this time
+/// sender and receiver together pack and unpack about 4 KiB.
 const MOST_RUNS: i64 = 64;
 const LONG_RUN: i64 = 4 << 10;
 

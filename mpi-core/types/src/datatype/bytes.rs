@@ -138,7 +138,7 @@ impl RecvTarget {
         }
     }
 
-    /// Returns true if the whole buffer is in few long runs.
+    /// Returns true if the whole buffer is in few, long contiguous segments.
     #[inline]
     pub fn is_in_runs(&self) -> bool {
         match self {
@@ -147,7 +147,8 @@ impl RecvTarget {
         }
     }
 
-    /// Passes the memory of the first `len` packed bytes to `f`, if it is in few long runs.
+    /// Passes the memory of the first `len` packed bytes to `f`,
+    /// if it is in few, long contiguous segments.
     pub fn in_runs<R>(&mut self, len: u64, f: impl FnOnce(&[&[Cell<u8>]]) -> R) -> Option<R> {
         if let RecvTarget::Typed(buf) = self {
             return buf.in_runs(len, f);

@@ -1,6 +1,6 @@
 //! Constructors of derived datatypes: a type stores its constructor's arguments; all other properties are computed from its *placements*.
 //!
-//! A constructor only defines the displacements of blocks of older types ([`Derived::placements`]).
+//! A constructor only defines the displacements of blocks of the old types ([`Derived::placements`]).
 //! Bounds, size, normal form, element counts and signatures are each one pass over these placements.
 
 use std::cell::{Cell, OnceCell};

@@ -1,4 +1,4 @@
-//! Errors of datatypes.
+//! Errors of datatype constructors and of commit.
 
 use std::fmt;
 

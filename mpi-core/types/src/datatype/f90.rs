@@ -30,14 +30,14 @@ impl FortranKind {
 /// `MPI_UNDEFINED` in the standard ABI: an omitted argument.
 const UNDEFINED: i64 = -32766;
 
-/// Digits, range, and the real and complex types that have them.
+/// The decimal digits and the exponent range of each pair of real and complex types.
 const REALS: [(i64, i64, Named, Named); 3] = [
     (6, 37, Named::REAL4, Named::COMPLEX8),
     (15, 307, Named::REAL8, Named::COMPLEX16),
     (33, 4931, Named::REAL16, Named::COMPLEX32),
 ];
 
-/// Decimal range and the type that has it.
+/// The decimal range of each integer type.
 const INTEGERS: [(i64, Named); 5] = [
     (2, Named::INTEGER1),
     (4, Named::INTEGER2),

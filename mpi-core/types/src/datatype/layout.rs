@@ -1,4 +1,5 @@
-//! The normal form of a datatype: a short list of runs inside at most three nested loops.
+//! The normal form of a datatype:
+//! a short list of runs (contiguous segments) inside at most three nested loops.
 //!
 //! *Contiguous* is one run and no loop, *strided* is one run in loops, *indexed and struct* are several runs;
 //! a contiguous or vector type of an indexed type is several runs in loops, so that the list of runs does not grow with the count.
@@ -37,7 +38,8 @@ impl Loop {
         self.stride.checked_mul(self.count) == Some(stride)
     }
 
-    /// Merges this loop with one over `times` elements, `extent` apart, if each element ends where the next begins.
+    /// Merges this loop with an outer loop of `times` elements, `extent` apart,
+    /// if each element ends where the next begins.
     #[inline]
     fn goes_on(self, extent: i64, times: i64) -> Option<Loop> {
         self.ends_at(extent).then_some(Loop {
@@ -50,7 +52,7 @@ impl Loop {
 /// Maximum number of loops of a type; of deeper nests the innermost loop is expanded into runs.
 pub const MAX_LOOPS: usize = 3;
 
-/// A normalised type.
+/// The normal form of a datatype.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Layout {
     /// The offset of each run of the body, in packed order; empty exactly if the type has no data.
@@ -120,7 +122,7 @@ impl Layout {
         self.runs
     }
 
-    /// Returns the memory of `count` elements, `extent` apart, if it is one run.
+    /// Returns the memory of `count` elements, `extent` apart, if it is contiguous.
     #[inline]
     pub fn contiguous(&self, extent: i64, count: i64) -> Option<Run> {
         match (self.offsets.as_slice(), self.loops.as_slice()) {
@@ -186,7 +188,7 @@ fn gcd(a: i64, b: i64) -> i64 {
     }
 }
 
-/// The runs inside all loops.
+/// The runs inside all loops of a normal form.
 #[derive(Clone, Copy, Debug)]
 pub struct Body<'a> {
     /// The offset of each run.
@@ -328,7 +330,7 @@ impl<'a> Shape<'a> {
     pub fn in_one_run(&self, range: &Range<i64>) -> Option<i64> {
         let len = range.end - range.start;
         let body = &self.body;
-        // A range longer than the mean run is not searched.
+        // A range longer than the mean run is not looked up, since it is rarely in one run.
         if len == 0 || len > body.bytes / body.offsets.len() as i64 {
             return None;
         }
@@ -361,7 +363,8 @@ pub struct Place {
     pub index: [i64; MAX_LOOPS + 1],
     /// The sum of the displacements of the loops.
     pub base: i64,
-    /// The index of the run in the body; `done` is the number of its bytes that precede the position.
+    /// The index of the run in the body,
+    /// and the number of the run's bytes before the position.
     pub run: usize,
     pub skip: i64,
 }

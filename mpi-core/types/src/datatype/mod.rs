@@ -185,7 +185,8 @@ impl Datatype {
         }
     }
 
-    /// Returns the memory of `count` elements, if it is one run: (offset from the start of the buffer, bytes).
+    /// Returns the memory of `count` elements, if it is contiguous:
+    /// (offset from the start of the buffer, bytes).
     #[inline]
     pub fn contiguous_bytes(&self, count: i64) -> Option<(i64, i64)> {
         match &self.0 {
@@ -199,7 +200,8 @@ impl Datatype {
         }
     }
 
-    /// Returns true if all runs of memory of any number of elements begin and end at multiples of `unit` bytes from the start of the buffer.
+    /// Returns true if all contiguous segments of any number of elements begin and end at multiples
+    /// of `unit` bytes from the start of the buffer.
     pub fn is_in_units_of(&self, unit: i64) -> bool {
         match &self.0 {
             Repr::Named(named) => named.is_dense() && named.info().size % unit == 0,
@@ -213,7 +215,8 @@ impl Datatype {
         self.size().saturating_mul(count.max(0))
     }
 
-    /// Returns the number of runs of memory of `count` elements; adjacent runs may count as two.
+    /// Returns the number of contiguous segments of `count` elements.
+    /// Adjacent segments may count as two.
     #[inline]
     fn run_count(&self, count: i64) -> i64 {
         let each = match &self.0 {
@@ -223,12 +226,13 @@ impl Datatype {
         each.saturating_mul(count.max(0))
     }
 
-    /// Returns the runs of memory that hold packed bytes `range` of `count` elements, in packed order.
+    /// Returns the contiguous segments of memory that hold the packed bytes `range` of `count`
+    /// elements, in packed order.
     pub fn runs(&self, count: i64, range: Range<i64>) -> Runs<'_> {
         Runs::new(self.shape(count), range)
     }
 
-    /// Returns the name of the normal form.
+    /// Returns the name of the normal form, such as `contiguous` or `strided`.
     pub fn form(&self) -> &'static str {
         match &self.0 {
             Repr::Named(named) => {

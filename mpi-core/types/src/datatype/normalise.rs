@@ -49,7 +49,7 @@ impl Part {
         }
     }
 
-    /// Returns the memory of `count` repetitions, `extent` apart, if it is one run.
+    /// Returns the memory of `count` repetitions, `extent` apart, if it is contiguous.
     pub fn contiguous(&self, extent: i64, count: i64) -> Option<Run> {
         if self.is_empty() || count == 0 {
             return Some(Run::new(0, 0));
@@ -58,7 +58,7 @@ impl Part {
         (count == 1 || run.len == extent).then_some(Run::new(run.offset, run.len * count))
     }
 
-    /// Repeats the part `count` times, `stride` apart.
+    /// Repeats the part `count` times, `stride` bytes apart.
     pub fn repeated(mut self, count: i64, stride: i64) -> Result<Part, TooManyRuns> {
         if count == 0 || self.is_empty() {
             return Ok(Part::default());

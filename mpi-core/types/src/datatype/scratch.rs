@@ -92,12 +92,12 @@ impl Scratch {
         Scratch::new(len, &super::Named::PACKED.into())
     }
 
-    /// Returns elements `elements` as a send buffer.
+    /// Returns the elements in the range `elements` as a send buffer.
     pub fn send(&self, elements: Range<i64>) -> SendBuf {
         self.recv(elements).as_send()
     }
 
-    /// Returns elements `elements` as a receive buffer.
+    /// Returns the elements in the range `elements` as a receive buffer.
     pub fn recv(&self, elements: Range<i64>) -> RecvBuf {
         self.all().slice(elements)
     }

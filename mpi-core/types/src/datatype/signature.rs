@@ -1,7 +1,8 @@
 //! Type signatures: the basic types of a datatype in order, without displacements.
 //!
 //! Signatures serve two purposes.
-//! *How many basic elements are in a number of bytes?* (`MPI_Get_elements`): a walk over the placements counts the elements,
+//! *How many basic elements are in a number of bytes?* (`MPI_Get_elements`): a traversal of the
+//! placements counts the elements,
 //! and skips whole placements by division.
 //! *Are two signatures equal?*: a composable hash is compared. A signature of `n` elements with hash `h`, followed by a signature
 //! of `m` elements with hash `g`, has `n + m` elements and the hash `h * B^m + g` modulo 2^61 - 1 (Karp and Rabin).
@@ -69,7 +70,7 @@ impl Signature {
         result
     }
 
-    /// Encodes the signature as words to send.
+    /// Encodes the signature as two 64-bit integers.
     pub fn words(self) -> [u64; 2] {
         [self.elements, self.hash]
     }
@@ -79,7 +80,7 @@ impl Signature {
         Signature { elements, hash }
     }
 
-    /// Returns one word for fingerprints.
+    /// Returns a 64-bit digest of the signature, for fingerprints.
     pub fn word(self) -> u64 {
         self.hash ^ self.elements.rotate_left(61)
     }
@@ -130,7 +131,7 @@ impl Datatype {
     }
 }
 
-/// The elements of a datatype in bytes that have been received.
+/// The counts of elements of a datatype in a number of received bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts<'a>(&'a Datatype);
 

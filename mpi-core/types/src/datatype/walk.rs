@@ -28,7 +28,7 @@ pub enum Piece<'a> {
     },
 }
 
-/// The pieces of a range of packed bytes.
+/// Iterator over the pieces of a range of packed bytes.
 pub struct Walk<'a> {
     shape: Shape<'a>,
     place: Place,
@@ -36,12 +36,12 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Creates a walk over the packed bytes `range`, which is clamped to the shape.
+    /// Creates the iterator over the packed bytes `range`, which is clamped to the shape.
     pub fn new(shape: Shape<'a>, range: Range<i64>) -> Walk<'a> {
         let start = range.start.max(0);
         let left = range.end.min(shape.total) - start;
         Walk {
-            // Most walks begin at position 0, which needs no division.
+            // Most iterations begin at position 0, which needs no division.
             place: match start {
                 1.. if left > 0 => shape.locate(start),
                 _ => Place::default(),
@@ -69,7 +69,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns how many repetitions of the loop `level`, of `bytes` each, fit in one piece.
+    /// Returns the number of repetitions of the loop `level` (`bytes` each) that fit in one piece.
     #[inline]
     fn repetitions(&self, level: usize, bytes: i64) -> i64 {
         let to_go = self.shape.loops[level].count - self.place.index[level];
@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns a part of a run, up to the end of the run or of the range.
+    /// Returns a piece of one run, up to the end of the run or of the range.
     fn part_of_run(&mut self, run: Run) -> Piece<'a> {
         let len = (run.len - self.place.skip).min(self.left);
         let offset = self.place.base + run.offset + self.place.skip;
@@ -107,7 +107,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns whole repetitions of a body of one run: of the two innermost loops, or a part of the innermost loop.
+    /// Returns a piece of whole repetitions of a body of one run: of the two innermost loops,
+    /// or a part of the innermost loop.
     #[inline]
     fn grid(&mut self, run: Run) -> Piece<'a> {
         let [inner, outer, ..] = self.shape.loops;
@@ -133,7 +134,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns whole repetitions of a body of several runs.
+    /// Returns a piece of whole repetitions of a body of several runs.
     fn bodies(&mut self) -> Piece<'a> {
         let body = self.shape.body;
         let count = self.repetitions(0, body.bytes);
@@ -148,7 +149,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns as many whole runs of a body as remain.
+    /// Returns a piece of the whole runs of a body that remain in the range.
     fn part_of_body(&mut self) -> Piece<'a> {
         let first = self.place.run;
         let n = self.shape.body.whole_runs(first, self.left);
@@ -187,7 +188,7 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-/// The runs of a range of packed bytes, in packed order.
+/// Iterator over the runs of a range of packed bytes, in packed order.
 pub struct Runs<'a> {
     walk: Walk<'a>,
     /// The piece that is being split.

@@ -18,7 +18,7 @@ pub struct Group(Rc<Inner>);
 
 struct Inner {
     members: Members,
-    /// Built at the first reverse lookup in a group that is a list.
+    /// The ranks by process, built at the first reverse lookup in a group that is a list.
     ranks: OnceCell<HashMap<ProcId, u32>>,
 }
 
@@ -230,7 +230,7 @@ impl Group {
         Group::from_procs(self.iter().chain(more).collect())
     }
 
-    /// Returns the members of both, in the order of this group.
+    /// Returns the members of both groups, in the order of this group.
     pub fn intersection(&self, other: &Group) -> Group {
         Group::from_procs(
             self.iter()

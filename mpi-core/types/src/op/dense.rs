@@ -13,8 +13,8 @@ pub struct DenseOp {
 }
 
 impl DenseOp {
-    /// Looks up the loop. Returns `None` if there is no such loop, for user operators and elements with holes, or if the operator is not defined
-    /// on the type, which [`Op::check`] reports.
+    /// Looks up the loop. Returns `None` for user operators, for elements with holes, and if the
+    /// operator is not defined on the type, which [`Op::check`] reports.
     pub fn new(op: &Op, datatype: &Datatype) -> Option<DenseOp> {
         let Op::Predefined(op) = op else {
             return None;
@@ -35,7 +35,7 @@ impl DenseOp {
         self.op
     }
 
-    /// `inout = input op inout`, for the smaller number of elements.
+    /// Computes `inout = input op inout`, for the number of elements in the shorter operand.
     #[inline]
     pub fn apply(&self, input: &[u8], inout: RecvBytes) {
         inout.with(|inout| self.combine(input, inout));

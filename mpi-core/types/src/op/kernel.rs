@@ -122,7 +122,7 @@ unsafe fn each<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usiz
     }
 }
 
-/// The loop for every processor.
+/// The loop without vector extensions, for every processor.
 ///
 /// # Safety
 /// As for [`each`].
@@ -217,14 +217,16 @@ impl Kernel {
         Kernel(portable::<T, F>)
     }
 
-    /// Combines the first `count` elements; both buffers must have that many of the type of the loop.
+    /// Combines the first `count` elements.
+    /// Both buffers must have `count` elements of the loop's type.
     pub(super) fn run(self, input: &SendBuf, inout: &mut RecvBuf, count: i64) {
         // SAFETY: the callers of `SendBuf::new` and `RecvBuf::new` guaranteed the elements, `Op::apply` clamped `count` to both buffers, and `kernel_for`
         // chose the loop by their type and by the features of the processor.
         unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }
     }
 
-    /// Combines contiguous elements of `size` bytes, the smaller number of both slices; they must have the type of the loop.
+    /// Combines contiguous elements of `size` bytes, up to the end of the shorter slice.
+    /// Both slices must have elements of the type of the loop.
     #[inline]
     pub(super) fn run_dense(self, input: &[u8], inout: &mut [u8], size: usize) {
         let count = input.len().min(inout.len()) / size;

@@ -1,8 +1,9 @@
 //! Reduction operators: `inout[i] = in[i] op inout[i]`, in MPI's order (MPI 5.0, section 6.9).
 //!
 //! Predefined operators are compiled loops, one for each (operator, scalar) pair, looked up in one table (`table`).
-//! They are defined on predefined datatypes only, by the standard's table and the additions in `table`; [`Op::check`] rejects all other
-//! combinations with an error text, before any process communicates.
+//! Predefined operators are defined on predefined datatypes only, by the standard's table and the
+//! additions in `table`; [`Op::check`] rejects all other combinations with an error text, before
+//! any process communicates.
 //! User operators are callbacks; they get whole elements of the datatype that the user passed.
 //!
 //! | file | subject |
@@ -108,7 +109,7 @@ pub struct UserOp {
     commutes: bool,
 }
 
-/// Why an operator cannot be applied.
+/// The reason why an operator cannot be applied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OpError {
     /// The standard does not define the operator on this type.
@@ -187,7 +188,7 @@ impl Op {
         }
     }
 
-    /// `inout = input op inout`, for the smaller number of elements.
+    /// Computes `inout = input op inout`, for the number of elements in the smaller buffer.
     pub fn apply(&self, input: &SendBuf, inout: &mut RecvBuf) -> Result<(), OpError> {
         let datatype = inout.datatype();
         if !input.datatype().same(datatype) {
@@ -210,7 +211,8 @@ impl Op {
         Ok(())
     }
 
-    /// [`Op::apply`] to packed data at any address. Returns false, without any effect, for user operators and for elements with holes.
+    /// Applies the operator like [`Op::apply`], to packed input at any address.
+    /// Returns false, without any effect, for user operators and for elements with holes.
     pub fn apply_packed(&self, input: &[u8], inout: &mut RecvBuf) -> Result<bool, OpError> {
         if inout.contiguous().is_none() {
             return Ok(false);

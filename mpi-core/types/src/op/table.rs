@@ -3,7 +3,7 @@
 //! | operators | types |
 //! |---|---|
 //! | MAX, MIN | C integer, Fortran integer, floating point, multi-language |
-//! | SUM, PROD | the same and complex |
+//! | SUM, PROD | the types of MAX and MIN, and complex |
 //! | LAND, LOR, LXOR | C integer, logical; and multi-language |
 //! | BAND, BOR, BXOR | C integer, Fortran integer, byte, multi-language |
 //! | MAXLOC, MINLOC | pairs |
@@ -117,7 +117,7 @@ fn choice<O: Preference>(kind: Kind, level: Level) -> Found {
     }
 }
 
-/// Returns the loop of a fold that operates on words of bits only.
+/// Returns the loop of a bitwise operator, which depends only on the width of the scalar.
 macro_rules! words {
     ($level:ident, $scalar:expr, $fold:ty) => {
         row!(

@@ -5,7 +5,7 @@ use super::TopoError;
 /// A graph that every process knows completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
-    /// The end of the edges of each node.
+    /// For each node, the end of its edges in `edges`.
     index: Vec<u32>,
     edges: Vec<u32>,
 }

@@ -1,7 +1,8 @@
 //! K-nomial trees; radix 2 is the binomial tree.
 //!
-//! Number 0 is the root. The parent of a number is that number with its lowest nonzero digit, in the tree's radix, set to 0.
-//! The numbers of a subtree are consecutive, so the blocks of a subtree are contiguous in memory.
+//! The nodes of the tree are relative ranks ([`Turn`]), and 0 is the root. The parent of a relative
+//! rank is that number with its lowest nonzero digit, in the tree's radix, set to 0.
+//! The relative ranks of a subtree are consecutive, so its blocks are contiguous in memory.
 
 use super::turn::Turn;
 use std::ops::Range;
@@ -12,11 +13,12 @@ pub struct Knomial {
     turn: Turn,
     number: u32,
     radix: u32,
-    /// The number of trailing zero digits of this member's number; descendants differ from it in these digits only.
+    /// The number of trailing zero digits of this member's relative rank.
+    /// The relative ranks of its descendants differ from it in these digits only.
     digits: u32,
 }
 
-/// A child and the range of its subtree, relative to the parent's number.
+/// A child and the range of its subtree, relative to the parent's relative rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Child {
     pub rank: u32,
@@ -47,7 +49,7 @@ impl Knomial {
         Knomial::new(rank, root, size, 2)
     }
 
-    /// Returns the rotation of the communicator: the root is number 0.
+    /// Returns the conversion between ranks and relative ranks.
     pub fn turn(&self) -> Turn {
         self.turn
     }

@@ -1,6 +1,6 @@
-//! Rotated ranks: numbers counted from a root, modulo the communicator size.
+//! Relative ranks: `(rank - root) mod size`, so the root has the relative rank 0.
 
-/// A communicator rotated so that its root is number 0.
+/// The conversion between ranks and relative ranks, for a communicator size and a root.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     pub size: u32,
@@ -8,12 +8,12 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Returns the number of a rank: `(rank - root) mod size`.
+    /// Returns the relative rank of a rank: `(rank - root) mod size`.
     pub fn number(self, rank: u32) -> u32 {
         ahead(rank, self.size - self.root % self.size, self.size)
     }
 
-    /// Returns the rank of a number: `(number + root) mod size`.
+    /// Returns the rank of a relative rank: `(number + root) mod size`.
     pub fn rank(self, number: u32) -> u32 {
         ahead(number, self.root, self.size)
     }

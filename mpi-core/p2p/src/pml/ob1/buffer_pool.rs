@@ -1,7 +1,9 @@
 //! A pool of buffers for unexpected messages.
 //!
-//! A sender that runs a window of messages ahead makes its peer buffer all of them. The C library returns such memory to the system whenever the last buffer is freed,
-//! and every page of it must be faulted in again for the next window, which took half of the time of a bidirectional stream of 16 KiB messages.
+//! If a sender sends a window of messages before their receives are posted, the receiver buffers
+//! the whole window. The C library returns this memory to the system when the last buffer is freed.
+//! The next window then causes a page fault per page, which took half of the time of a
+//! bidirectional stream of 16 KiB messages.
 
 use std::cell::{Cell, RefCell};
 

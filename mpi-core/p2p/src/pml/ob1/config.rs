@@ -89,11 +89,13 @@ pub static PARAMS: &[&About] = &[
     CHECK_BUFFERING.about(),
 ];
 
-/// The sizes, in bytes, that choose how the data of a rendezvous are transferred: by single copy from `single_copy_min` up to `single_copy_max`, otherwise in fragments.
+/// The message sizes, in bytes, that choose how the data of a rendezvous are transferred:
+/// by single copy from `single_copy_min` up to `single_copy_max`, otherwise in fragments.
 ///
-/// Measured with two ranks on two cores, medians in us and MB/s; the receiver copies alone, or both sides copy:
+/// Single copies between two ranks on two cores, medians.
+/// Either the receiver copies alone, or both sides copy a part:
 ///
-/// | bytes | latency: alone | both | stream: alone | both | both ways: alone | both |
+/// | bytes | latency, us: alone | both | stream, MB/s: alone | both | bidirectional, MB/s: alone | both |
 /// |---|---|---|---|---|---|---|
 /// | 64 Ki | 4.9 | 4.2 | 15,600 | 19,000 | 28,100 | 22,500 |
 /// | 128 Ki | 8.1 | 5.7 | 18,000 | 24,700 | 32,200 | 27,100 |
@@ -102,22 +104,28 @@ pub static PARAMS: &[&About] = &[
 /// | 1 Mi | 86 | 41 | 15,000 | 38,400 | 28,100 | 27,300 |
 /// | 4 Mi | 436 | 235 | 9,650 | 20,800 | 18,400 | 17,900 |
 ///
-/// Fragments reached 9,000 MB/s in a stream of 4 MiB; if both sides have messages for each other, each copies alone.
-/// On a machine whose two cores share a cache the same stream reached 27,000 MB/s copied by both sides and 46,000 in fragments,
-/// so the choice between the two is measured at run time (`super::protocol_choice`).
+/// In fragments, a stream of 4 MiB messages reached 9,000 MB/s.
+/// In bidirectional transfers, each receiver copies alone.
+/// If the two cores share a cache, the same stream reached 27,000 MB/s by single copies
+/// of both sides and 46,000 MB/s in fragments,
+/// so the choice of the protocol is measured at run time (`super::protocol_choice`).
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub single_copy_min: u64,
     pub single_copy_max: u64,
-    /// Whether a message eligible for single copy is sent in fragments where those are measured to be faster (`super::protocol_choice`).
+    /// Whether a message that could use single copy is sent in fragments if those are measured to
+    /// be faster (`super::protocol_choice`).
     pub measure: bool,
     /// Ranks per core of the node, rounded up: the work of ranks on one core is serialised.
     pub sharing: u32,
-    /// The size from which both sides work on a single copy, unless both have messages for each other.
+    /// The size from which sender and receiver each copy a part,
+    /// unless both have messages for each other.
     pub assist_min: u64,
-    /// The number of bytes of other processes' unexpected messages that are buffered; beyond it they must use rendezvous.
+    /// The limit for buffered unexpected messages of other processes, in bytes.
+    /// Beyond the limit, their senders must use rendezvous.
     pub unexpected_max: u64,
-    /// The number of bytes of short messages that a sender may copy while their receiver holds too many unexpected messages.
+    /// The limit for copies that a sender makes of short messages, in bytes,
+    /// while their receiver holds too many unexpected messages.
     pub copied_max: u64,
     /// Whether type signatures are compared (`super::types`).
     pub check_types: bool,
@@ -147,14 +155,16 @@ impl Config {
         let roomy = sharing <= 1;
         Ok(Config {
             single_copy_min: params.get(&SINGLE_COPY_MIN)? as u64,
-            // On an oversubscribed node two concurrent copies are two copies one after the other.
+            // No upper limit on an oversubscribed node: the two copies of a fragment, by the
+            // sender and by the receiver, run one after the other on one core.
             single_copy_max: match roomy {
                 true => params.get(&SINGLE_COPY_MAX)? as u64,
                 false => u64::MAX,
             },
             measure: params.get(&MEASURE)?,
             sharing,
-            // On an oversubscribed node, waking a sleeping sender for a copy does not pay off. Valgrind considers memory written by the sender uninitialised.
+            // On an oversubscribed node, waking a sleeping sender for a copy does not pay off.
+            // Valgrind considers memory written by the sender uninitialised.
             assist_min: match roomy && !valgrind::is_running() {
                 true => params.get(&ASSIST_MIN)? as u64,
                 false => u64::MAX,

@@ -92,7 +92,8 @@ impl Core {
         self.protocol_errors.get()
     }
 
-    /// Counts a message about an unknown request; it may be late rather than wrong, because the request may have been abandoned.
+    /// Counts a message about an unknown request. The message may be late and not wrong, because
+    /// the request may have been abandoned.
     pub(super) fn protocol_error(&self) {
         self.protocol_errors.set(self.protocol_errors.get() + 1);
     }

@@ -71,7 +71,8 @@ pub(super) fn elements(count: i64, datatype: &Datatype) -> String {
     text
 }
 
-/// The descriptions whose messages have not been matched or stored yet, the latest of each key last.
+/// The descriptions whose messages have not been matched or stored yet,
+/// in order of arrival per key.
 #[derive(Default)]
 pub(super) struct Types(RefCell<HashMap<(Context, Key), Vec<Described>>>);
 
@@ -87,7 +88,7 @@ impl Types {
         latest
     }
 
-    /// Adds the description of the message that arrives, or is matched, next.
+    /// Adds the description of the next message with this key.
     pub(super) fn put(&self, context: Context, key: Key, described: Described) {
         let mut all = self.0.borrow_mut();
         all.entry((context, key)).or_default().push(described);

@@ -14,7 +14,7 @@ use crate::pml::envelope::Context;
 use std::ops::Range;
 
 impl Ob1 {
-    /// Handles all messages except short ones; a separate function, so that a short message does not pay for it.
+    /// Handles all messages except short ones, in a separate function to keep the short path small.
     #[inline(never)]
     fn on_rare(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         let Ob1 {
@@ -63,7 +63,7 @@ impl Ob1 {
         }
     }
 
-    /// Buffers an unexpected message; out of line, so that an expected one does not pay for it.
+    /// Buffers an unexpected message, out of line to keep the path of expected messages small.
     #[inline(never)]
     fn keep_eager(&self, from: ProcId, context: Context, key: Key, payload: &[u8]) {
         let kept = (self.receiver).keep_eager(&self.core, from, context, key, payload);
@@ -72,7 +72,7 @@ impl Ob1 {
         }
     }
 
-    /// Disconnects a peer after a protocol error; it counts as lost.
+    /// Disconnects a peer after a protocol error; the peer then counts as lost.
     #[cold]
     fn report_protocol_error(&self, from: ProcId, ProtocolError(what): ProtocolError) {
         let core = &self.core;

@@ -1,15 +1,18 @@
 //! The fast path: the most common send and the most common receive, without a request.
 //!
 //! A short contiguous message to a peer whose queue is empty is passed to the transport at once and needs no further state.
-//! A blocking receive into a contiguous buffer waits in a separate slot, if no unexpected message of its context matches it
-//! and no posted receive accepts a message that it accepts. All other messages take the general path, which alone handles datatypes, modes and errors.
+//! A blocking receive into a contiguous buffer waits in a separate slot, if no unexpected message
+//! matches the receive, and no posted receive accepts any message that this receive accepts.
+//! All other messages take the general path, which alone handles datatypes, modes and errors.
 //!
 //! Matching order is kept: the slot is used only while its context has no posted receive for any message that it accepts.
-//! A receive that is posted later has a later position, because an arriving message is offered to the slot first.
+//! A receive that is posted later matches later,
+//! because an arriving message is offered to the slot first.
 //!
 //! Protocol: [`Slot::begin`] fills the slot, an arrival advances its stage, [`Slot::end`] empties it.
 //! The slot takes one blocking receive at a time; a receive of a second thread takes the general path.
-//! After the first loss of a peer the slot stays closed, so that every receive takes the general path, which checks whether its sender is lost.
+//! After the first loss of a peer the slot stays closed. Every receive then takes the general path,
+//! which checks whether the receive's sender is lost.
 
 use super::links::Links;
 use super::matching::{Key, Matching};
@@ -56,7 +59,7 @@ pub(super) struct Slot {
     landed: Cell<bool>,
     /// The key of the message in the buffer, and its length in bytes.
     message: Cell<(Key, u64)>,
-    /// The arguments of the receive; meaningful while it waits.
+    /// The arguments of the receive; valid while the receive waits.
     context: Cell<Context>,
     key: Cell<Key>,
     /// The receiver's rank in the communicator, for error texts.

@@ -1,12 +1,14 @@
 //! Flow control of unexpected messages: the bound on messages that have arrived and match no receive yet.
 //!
-//! A rank that waits for one message must receive all before it, and buffers every eager message among them.
-//! Promise: the buffered bytes of other processes stay near [`Config::unexpected_max`](super::config::Config), regardless of the number of bytes that they send.
+//! A rank that waits for one message also receives all earlier messages, and buffers eager ones.
+//! Promise: the buffered bytes of other processes stay near
+//! [`Config::unexpected_max`](super::config::Config), however much these processes send.
 //! A message beyond the bound costs the receiver one header; the sender holds the data.
 //!
 //! **Receiver.** [`UnexpectedMemory::charge`] charges an eager message that matched no receive, [`UnexpectedMemory::discharge`] removes the charge when a receive has matched it.
 //! A peer that sends while more than the bound is buffered is notified to use rendezvous ([`wire::THROTTLE`]); all such peers are released when the buffered bytes have fallen to half of the bound.
-//! THROTTLE overtakes all messages that are queued for the peer; otherwise two ranks that flood each other would receive it only after the flood.
+//! THROTTLE overtakes all messages that are queued for the peer; otherwise two ranks that flood
+//! each other would receive THROTTLE only after the flood.
 //!
 //! **Sender.** THROTTLE withdraws the credit of the [`Peer`] ([`Credit`](super::peer)).
 //! So a peer may exceed the bound by its credit (`LOOK` bytes) and by what a ring or a socket holds.
@@ -89,7 +91,8 @@ impl UnexpectedMemory {
     }
 }
 
-/// Sends THROTTLE to a peer that does not know its current state: now, or as the first message when the transport has space again.
+/// Sends THROTTLE to a peer if the throttle state has changed since the last THROTTLE: at once,
+/// or as the first message when the transport has space again.
 pub(super) fn send_throttle(links: &Links, peer: &Rc<Peer>) {
     let Some(asks) = peer.throttle().news() else {
         return;

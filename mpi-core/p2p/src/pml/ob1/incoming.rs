@@ -17,7 +17,7 @@ pub(super) struct Incoming {
     truncated: Option<PmlError>,
     /// Set while both sides work on one copy.
     shared: Option<SharedCopy>,
-    /// The active read by the network.
+    /// The transport's ID of the active read by the network.
     read: Option<u64>,
     /// Set if the transfer is timed.
     transfer: Option<TimedTransfer>,
@@ -48,7 +48,7 @@ impl Incoming {
         }
     }
 
-    /// Records that the message was announced, with its own key and length.
+    /// Records that the message was announced with this key and length.
     pub(super) fn announced(self, key: Key, bytes: u64) -> Incoming {
         Incoming {
             announced: Some((key, bytes)),
@@ -56,7 +56,7 @@ impl Incoming {
         }
     }
 
-    /// Adds the sender's request and a read by the network.
+    /// Adds the sender's request and the ID of a read by the network.
     pub(super) fn reading(self, sender: ReqId, read: u64) -> Incoming {
         Incoming {
             sender: Some(sender),
@@ -65,12 +65,12 @@ impl Incoming {
         }
     }
 
-    /// Returns the active read by the network.
+    /// Returns the ID of the active read by the network.
     pub(super) fn read(&self) -> Option<u64> {
         self.read
     }
 
-    /// Removes the read by the network and returns it.
+    /// Removes the ID of the read by the network and returns it.
     pub(super) fn end_read(&mut self) -> Option<u64> {
         self.read.take()
     }
@@ -94,7 +94,7 @@ impl Incoming {
         self.from
     }
 
-    /// Returns the number of bytes that the receive takes.
+    /// Returns the number of bytes that the receive takes from the message.
     pub(super) fn wanted(&self) -> u64 {
         self.wanted
     }
@@ -121,7 +121,7 @@ impl Incoming {
         self.sender.take()
     }
 
-    /// Returns the cooperative copy.
+    /// Returns the cooperative copy of this message, if one is active.
     pub(super) fn shared(&mut self) -> Option<&mut SharedCopy> {
         self.shared.as_mut()
     }
@@ -143,7 +143,7 @@ impl Incoming {
         self.transfer.as_ref()
     }
 
-    /// Drops the timing, because the rest arrives by another protocol.
+    /// Drops the timing, because the rest of the message arrives by another protocol.
     pub(super) fn stop_measuring(&mut self) {
         self.transfer = None;
     }

@@ -1,4 +1,4 @@
-//! Interrupting and cancelling operations whose peers live, for fault tolerance.
+//! Interrupting and cancelling operations whose peers are alive, for fault tolerance.
 //!
 //! An operation that has not failed itself can end early in two ways.
 //! * A receive from any source is *interrupted* when a process fails that might have sent its message:
@@ -16,7 +16,8 @@ use crate::pml::envelope::{Context, Plane};
 use crate::request::{Body, Req};
 use mpi_types::status::ANY_SOURCE;
 
-/// Completes the unmatched receives from any source of the user's messages of a communicator with an error: no process is left that could send.
+/// Completes with `error` the communicator's unmatched `MPI_ANY_SOURCE` receives of user messages,
+/// since no process is left that could send.
 pub fn end_any_source(core: &Core, context: Context, error: &Error) {
     for req in core.requests().under_way() {
         if waits_for_any_source(&req, context) && withdraw(&req) {
@@ -25,7 +26,7 @@ pub fn end_any_source(core: &Core, context: Context, error: &Error) {
     }
 }
 
-/// Interrupts the unmatched receives from any source of the user's messages of a communicator.
+/// Interrupts the communicator's unmatched `MPI_ANY_SOURCE` receives of user messages.
 pub fn interrupt_any_source(core: &Core, context: Context, error: &Error) {
     for req in core.requests().under_way() {
         if waits_for_any_source(&req, context) {
@@ -34,7 +35,8 @@ pub fn interrupt_any_source(core: &Core, context: Context, error: &Error) {
     }
 }
 
-/// Resumes the receives from any source after the program has acknowledged the failures that interrupted them.
+/// Resumes the communicator's `MPI_ANY_SOURCE` receives, after the program has acknowledged
+/// the failures that interrupted them.
 pub fn resume_any_source(core: &Core, context: Context) {
     for req in core.requests().under_way() {
         if waits_for_any_source(&req, context) {
@@ -56,7 +58,8 @@ fn waits_for_any_source(req: &Req, context: Context) -> bool {
     }
 }
 
-/// Aborts the program's active operations on a communicator with this number; all of them complete with this error.
+/// Aborts the program's active operations on the communicator with the ID `number`.
+/// Each completes with `error`.
 pub fn give_up_all(core: &Core, number: u64, error: &Error) {
     for req in core.requests().under_way() {
         let context = match &*req.body.borrow() {

@@ -1,7 +1,9 @@
 //! The peers of this process, and the peers with messages that wait for space in a transport.
 //!
-//! A peer is looked up on first use. Peers of this job are kept; peers of other jobs are removed when no communicator contains them any more.
-//! Order: a BTL delivers in the order of acceptance, and messages that it did not accept wait in the peer's queue, so matching sees messages in the order of sending.
+//! A peer is looked up on first use. Peers of this job are kept; a peer of another job is removed
+//! when no communicator contains it any more.
+//! Order: a BTL delivers in the order of acceptance, and messages that the BTL did not accept wait
+//! in the peer's queue, so matching sees messages in the order of sending.
 
 use super::peer::{Peer, PeerRef, Queued};
 use crate::bml::{Bml, Route};
@@ -23,7 +25,8 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Creates links to the processes of a job of `job_size`, and to those of other jobs as they connect.
+    /// Creates links to the processes of a job of `job_size`.
+    /// Links to processes of other jobs are created on use.
     pub(super) fn new(bml: Bml, job_size: u32, sharing: u32) -> Links {
         Links {
             bml,

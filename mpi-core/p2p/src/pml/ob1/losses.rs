@@ -19,13 +19,13 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Records the loss of a peer; the first reason is kept, because it is the cause of later losses.
+    /// Records the loss of a peer. The first reason is kept, since it is the cause of later losses.
     pub(super) fn declare(&self, peer: ProcId, why: &str) {
         let mut reasons = self.reasons.borrow_mut();
         reasons.entry(peer).or_insert_with(|| why.into());
     }
 
-    /// Removes the loss of a process of another job.
+    /// Removes the record of a lost process of another job.
     pub(super) fn forget(&self, peer: ProcId) {
         self.reasons.borrow_mut().remove(&peer);
     }

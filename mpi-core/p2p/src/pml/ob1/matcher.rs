@@ -12,7 +12,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub(super) struct Matcher {
     contexts: RefCell<WordMap<Context, Rc<Matching>>>,
-    /// The context of the last message; consecutive messages often have the same one.
+    /// The matching state of the last message's context, which the next message often has, too.
     recent: RefCell<Option<Rc<Matching>>>,
 }
 
@@ -35,7 +35,8 @@ impl Matcher {
         matching
     }
 
-    /// Returns the state of [`Matcher::matching`] for a communicator; `peers` are the processes that ranks in its messages name.
+    /// Returns the state of [`Matcher::matching`] for a communicator.
+    /// `peers` are the processes to which the ranks in its messages refer.
     pub(super) fn matching_among(&self, context: Context, peers: &Group) -> Rc<Matching> {
         let matching = self.matching(context);
         matching.set_peers(peers);
@@ -80,7 +81,8 @@ impl Matcher {
     }
 }
 
-/// Returns true if `from` may have sent an unexpected message: the chooser in its context is a process of the job,
+/// Returns true if `from` may have sent an unexpected message:
+/// the process that chose the context is in the job,
 /// and if this process knows the communicator, `from` has the rank in the message.
 pub(super) fn is_plausible(core: &Core, from: ProcId, matching: &Matching, key: Key) -> bool {
     let context = matching.context();

@@ -126,7 +126,8 @@ impl Ob1 {
         self.receiver.matcher().matching(context)
     }
 
-    /// Returns the state of [`Ob1::matching`] for a communicator's context; `peers` are the processes that ranks in its messages name.
+    /// Returns the state of [`Ob1::matching`] for a communicator's context.
+    /// `peers` are the processes to which the ranks in its messages refer.
     pub fn matching_among(&self, context: Context, peers: &Group) -> Rc<Matching> {
         self.receiver.matcher().matching_among(context, peers)
     }
@@ -308,7 +309,7 @@ impl Ob1 {
         self.receiver.slot().is_here()
     }
 
-    /// Returns the outcome of the receive on the fast path, which is then free for another.
+    /// Returns the outcome of the receive on the fast path, and frees the slot for another receive.
     #[inline]
     pub fn end_here(&self) -> Outcome {
         self.receiver.slot().end(self.core.requests())

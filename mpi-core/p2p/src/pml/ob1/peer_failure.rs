@@ -1,10 +1,13 @@
-//! The effect of losing a peer on the operations that wait for it.
+//! The effect of the loss of a peer on the operations that wait for the peer.
 //!
 //! A transport reports a loss once ([`Sink::lost`](crate::btl::Sink::lost)).
 //! Then every operation that only this peer could complete fails with an error that quotes the transport's reason:
-//! active sends to it, receives whose data were arriving from it, and unmatched receives and probes that name it.
-//! A receive or a probe from any source continues while another process of its communicator may satisfy it, and fails when the last of them is lost.
-//! The peer's queue is cleared first: a transport whose buffers are full of data that the peer has not read would only keep reporting that it has no space.
+//! active sends to the peer, receives of data from the peer, and unmatched receives and probes
+//! whose source is the peer.
+//! A receive or a probe from any source continues while another process of the communicator may
+//! send, and fails when the last such process is lost.
+//! The peer's queue is cleared first: if the transport's buffers are full of data that the peer has
+//! not read, the transport would only keep reporting that it has no space.
 
 use super::core::Core;
 use super::matching::{Key, Matching};

@@ -1,21 +1,26 @@
 //! Adaptive choice between single copy (by the kernel) and fragments (copied by both programs) for long messages from one peer.
 //!
 //! Neither protocol is faster on all machines.
-//! The kernel looks up every page before it copies it. The programs copy twice, which is nearly free if the two cores share a cache and very expensive if they do not;
+//! In a single copy, the kernel looks up every page. In fragments, the programs copy twice, which
+//! is nearly free if the two cores share a cache and very expensive otherwise;
 //! and fragments need a sender that progresses.
-//! So both protocols are measured, for each peer and each order of size: each protocol is tried a few times, then the faster one is used.
+//! So both protocols are measured, for each peer and each size class: each protocol is tried a few
+//! times, then the faster one is used.
 //! The other protocol is tried again at intervals, since processes migrate and programs change what they do between their messages.
 //!
 //! A sample is the time from the first fetchable message until no fetchable message is left, divided by the bytes received in this time.
 //! Messages of one protocol that overlap in time are one sample, so that a window of messages and a single one are measured alike.
-//! A window uses one protocol, except when single copy is only tried: once enough copies for a sample have begun, the rest of the window uses fragments.
+//! A window uses one protocol, except when single copy is only being tried again:
+//! once enough copies for a sample have begun, the rest of the window uses fragments.
 //! (Not the other way round: fragments are requested all at once, and would wait for the copies that follow them.)
 //!
 //! On an oversubscribed node most of the elapsed time belongs to other ranks, for which the core does useful work.
-//! There the cost of fragments is the work of both sides: twice the receiver's copying time, plus a context switch wherever it had to wait for more;
+//! There the cost of fragments is the work of both sides: twice the receiver's copying time, plus a
+//! context switch whenever the receiver had to wait for more data;
 //! but at least this rank's share of the elapsed time. Otherwise a sender that computes for long between its messages would delay every receiver that could copy its data at once.
 //!
-//! The result for one order of size is used for the next larger one until the other protocol has been tried there too:
+//! The result for one size class is used for the next larger class until the other protocol has
+//! been tried in that class, too:
 //! three windows with the slower protocol are a fifth of the run time of a short program.
 
 use crate::trial::{self, Known, ORDERS, order_of};
@@ -25,9 +30,10 @@ use std::time::{Duration, Instant};
 
 pub use crate::trial::Way;
 
-/// The relative cost of trying the slower protocol again is about 1/PRICE: a sample may be a window of 64 messages, and the slower protocol four times slower.
+/// The slower protocol is tried again so rarely that the trials add about 1/PRICE to the cost.
+/// A sample may be a window of 64 messages, and the slower protocol four times slower.
 const PRICE: f32 = 32.0;
-/// The maximum length of a sample if the messages never leave a gap.
+/// The maximum length of a sample if there is always an active message.
 const LONGEST: Duration = Duration::from_millis(20);
 /// The number of copies in one period that is enough for a sample.
 const ENOUGH: u32 = 16;
@@ -54,13 +60,14 @@ struct Period {
     order: usize,
     began: Instant,
     bytes: u64,
-    /// The work of both sides on fragments, and the time of the last one.
+    /// The work of both sides on fragments, and the time at which the last fragment was copied.
     work: Duration,
     worked: Instant,
     /// The number of active messages, and of all messages in the period.
     open: u32,
     begun: u32,
-    /// Whether the sample is valid: all its messages are of one order of size, none was abandoned, and no other long data arrived meanwhile.
+    /// Whether the sample is valid: all its messages are of one size class, none was abandoned,
+    /// and no other long data arrived meanwhile.
     counts: bool,
 }
 
@@ -114,7 +121,7 @@ impl ProtocolChooser {
             })
     }
 
-    /// Invalidates the current samples: eager data have arrived, for which the fetched messages had to wait.
+    /// Invalidates the current samples, since the fetched messages had to wait for eager data.
     pub(super) fn disturb(&self) {
         for period in &self.periods {
             period.set(period.get().map(|period| Period {
@@ -140,7 +147,7 @@ impl ProtocolChooser {
             };
             let copying = now.saturating_duration_since(began);
             Period {
-                // The sender has copied it too.
+                // The sender has copied the fragment, too.
                 work: period.work + 2 * copying + switch,
                 worked: now,
                 ..period
@@ -176,7 +183,7 @@ impl ProtocolChooser {
                 self.turn.set(Some(next));
                 (period.began, period.bytes, period.begun) = (now, 0, 0);
                 period.work = Duration::ZERO;
-                // The rest of the old protocol's messages overlaps with those of the new one.
+                // The rest of the old protocol's messages overlap with those of the new one.
                 period.counts = next == way;
             }
         }
@@ -301,14 +308,17 @@ mod tests {
                 true => messages - fragmented,
                 false => fragmented,
             };
-            // Three tries while they cost no more than their price allows, then after 64 and 128, and finally every 256.
+            // Three tries while their cost is within 1/PRICE; then tries after 64 and 128 messages,
+            // and finally one in 256 messages.
             assert_eq!(share(run(&chooser, &mut now, 500, cost), 500), 5);
             let often = run(&chooser, &mut now, 2_560, cost);
             assert_eq!(share(often, 2_560), 10);
         }
     }
 
-    /// Returns the protocol found to be faster if a single copy takes 8 us and each message has `pieces` fragments that take `each` to copy and arrive `after` the one before.
+    /// Returns the protocol that is found to be faster. A single copy takes 8 us.
+    /// A message has `pieces` fragments, which take `each` to copy
+    /// and arrive `after` the previous fragment.
     fn found(sharing: u32, pieces: u32, after: Duration, each: Duration) -> Option<Way> {
         let (chooser, mut now) = (ProtocolChooser::where_cores_have(sharing), Instant::now());
         for _ in 0..7 {
@@ -334,12 +344,12 @@ mod tests {
         // Other ranks use the 20 us in which this one waits.
         assert_eq!(found(1, 1, us(20), us(2)), Some(Way::Copy));
         assert_eq!(found(2, 1, us(20), us(2)), Some(Way::Fragments));
-        // The sender has to copy them, too.
+        // The sender has to copy the fragments, too.
         assert_eq!(found(2, 1, us(10), us(5)), Some(Way::Copy));
         // Four switches take as long as a single copy.
         assert_eq!(found(8, 4, us(20), us(1) / 4), Some(Way::Copy));
         assert_eq!(found(8, 4, us(3), us(1) / 4), Some(Way::Fragments));
-        // A sender that stays away for long delays the receiver, whatever the number of ranks per core.
+        // A sender that polls too late delays the receiver, for any number of ranks per core.
         assert_eq!(found(2, 1, us(900), us(1)), Some(Way::Copy));
         assert_eq!(found(30, 1, us(900), us(1)), Some(Way::Copy));
     }
@@ -374,7 +384,8 @@ mod tests {
         for _ in 0..7 {
             send(&mut now, 1 << 16, [6_000, 3_000]);
         }
-        // The larger order has no measurement of its own yet, and the largest none at all: the order between them is unmeasured.
+        // The next larger size class uses the result of the smaller one. The largest does not: the
+        // class below it has no result of its own.
         let mut first = |bytes| {
             (0..8)
                 .map(|_| send(&mut now, bytes, [6_000, 9_000]))
@@ -383,7 +394,7 @@ mod tests {
         let (longer, longest): (Vec<_>, Vec<_>) = (first(1 << 17), first(1 << 20));
         assert!(longer.iter().all(|way| *way == Way::Fragments));
         assert_eq!(longest[..3], [Way::Copy; 3]);
-        // From now on the size has samples of its own.
+        // From now on this size class has samples of its own.
         let found = |_| send(&mut now, 1 << 17, [6_000, 9_000]);
         let ways: Vec<_> = (0..200).map(found).collect();
         assert!(ways.contains(&Way::Copy));
@@ -401,7 +412,7 @@ mod tests {
         run(&chooser, &mut now, 1, |_| 50_000_000);
         // One of these messages tries the other protocol again.
         assert_eq!(run(&chooser, &mut now, 20, calm), 19);
-        // The sender computes, and its fragments have to wait for it.
+        // The sender computes, and its fragments wait until it polls.
         let absent = |way| match way {
             Way::Copy => 8_000,
             Way::Fragments => 900_000,

@@ -40,7 +40,7 @@ impl RecvBody {
         matches!(self.buf, RecvTarget::Bytes(_)) && self.incoming.is_none()
     }
 
-    /// Returns true if its messages are in this context.
+    /// Returns true if this receive matches messages of this context.
     #[inline]
     pub(crate) fn is_in(&self, matching: &Rc<Matching>) -> bool {
         Rc::ptr_eq(&self.matching, matching)
@@ -57,7 +57,8 @@ impl RecvBody {
         self.receiver = receiver;
     }
 
-    /// Returns what can complete the receive: the context and key of a message, and the process whose message it has matched.
+    /// Returns what can complete the receive: the context and key of a message,
+    /// and the process whose message has matched.
     pub(super) fn from(&self) -> (&Matching, Key, Option<ProcId>) {
         let incoming = self.incoming.as_ref().map(|incoming| incoming.from());
         (&self.matching, self.key, incoming)
@@ -73,7 +74,7 @@ impl RecvBody {
         self.incoming.as_deref_mut()
     }
 
-    /// The receiver's rank in the communicator, for error texts.
+    /// Returns the receiver's rank in the communicator, for error texts.
     pub(super) fn receiver(&self) -> i32 {
         self.receiver
     }
@@ -91,7 +92,9 @@ impl RecvBody {
         }
     }
 
-    /// Copies a complete message into the buffer, as far as it fits. Returns the number of bytes that fit, and whether the receive is [light](RecvBody::is_light).
+    /// Copies a complete message into the buffer, truncated to the buffer.
+    /// Returns the size of the buffer in bytes, and true if the receive is
+    /// [light](RecvBody::is_light).
     #[inline]
     pub(super) fn fill(&mut self, data: &[u8]) -> (u64, bool) {
         match &mut self.buf {
@@ -121,12 +124,12 @@ impl RecvBody {
         self.matching.withdraw(self.key, id)
     }
 
-    /// Returns true if the receive buffer consists of few, long runs.
+    /// Returns true if the receive buffer consists of few, long contiguous segments.
     pub(super) fn is_in_runs(&self) -> bool {
         self.buf.is_in_runs()
     }
 
-    /// Calls `f` with the runs of the first `len` bytes, if they are few and long.
+    /// Calls `f` with the contiguous segments of the first `len` bytes, if they are few and long.
     pub(super) fn in_runs<R>(
         &mut self,
         len: u64,

@@ -14,7 +14,7 @@ pub struct SendBody {
     envelope: Envelope,
     mode: Mode,
     stream: Option<Box<Stream>>,
-    /// The registration of its data for reads by the network.
+    /// The registration of the message's data for reads by the network.
     exposure: Option<Box<Exposure>>,
 }
 
@@ -30,12 +30,12 @@ impl SendBody {
         }
     }
 
-    /// Returns the key of its data for reads by the network, if they are registered.
+    /// Returns the key of the message's data for reads by the network, if the data are registered.
     pub(super) fn key(&self) -> Option<&[u8]> {
         self.exposure.as_ref().map(|exposure| exposure.key())
     }
 
-    /// Records that its data are registered, or that they are not any more.
+    /// Records the registration of the message's data, or `None` after its end.
     pub(super) fn expose(&mut self, exposure: Option<Exposure>) {
         self.exposure = exposure.map(Box::new);
     }
@@ -45,7 +45,8 @@ impl SendBody {
         SendBody::new(buf, self.envelope, self.mode)
     }
 
-    /// Calls `f` with the runs of the first `len` bytes in place, if they are few and long and the send is not in fragments.
+    /// Calls `f` with the contiguous segments of the first `len` bytes in place, if they are few
+    /// and long and the send is not in fragments.
     pub(super) fn in_runs<R>(&self, len: u64, f: impl FnOnce(&[&[u8]]) -> R) -> Option<R> {
         match &self.stream {
             None => self.buf.in_runs(len, f),
@@ -53,7 +54,8 @@ impl SendBody {
         }
     }
 
-    /// Returns the addresses of its data, for a peer that can read them in place, if they fit into an announcement of `most` bytes.
+    /// Returns the addresses of the message's data, for a peer that can read them in place,
+    /// if the addresses fit into an announcement of `most` bytes.
     pub(super) fn place(&self, most: usize) -> Place {
         let place = self.buf.in_runs(self.buf.bytes() as u64, |runs| {
             Place::new(runs.iter().map(|run| Region {
@@ -99,12 +101,12 @@ impl SendBody {
         self.stream = Some(Box::new(stream));
     }
 
-    /// Returns true if its data are sent in fragments.
+    /// Returns true if the message's data are sent in fragments.
     pub(super) fn is_streaming(&self) -> bool {
         self.stream.is_some()
     }
 
-    /// Returns the progress of the send, if its data are sent in fragments.
+    /// Returns the progress of the send, if the message's data are sent in fragments.
     pub(super) fn stream(&self) -> Option<&Stream> {
         self.stream.as_deref()
     }
@@ -114,7 +116,7 @@ impl SendBody {
         Some((self.stream.as_deref_mut()?, &self.buf))
     }
 
-    /// Returns the context of its message.
+    /// Returns the context of the message.
     pub fn context(&self) -> Context {
         self.envelope.context
     }

@@ -58,7 +58,7 @@ impl SharedCopy {
         self.failed |= fetched.result.is_err();
     }
 
-    /// Records the sender's report.
+    /// Records the sender's report that it has copied `bytes` bytes.
     /// The sender leaves no bytes uncopied unless it has failed; after a failure no more bytes may be copied.
     pub(super) fn sender_ends(&mut self, bytes: u64) {
         self.open = false;

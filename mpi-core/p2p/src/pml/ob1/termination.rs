@@ -33,22 +33,25 @@ impl<'a> Termination<'a> {
         self.core.losses().survive();
     }
 
-    /// Completes the unmatched receives from any source of the user's messages of a communicator with an error: no process is left that could send.
+    /// Completes with `error` the communicator's unmatched `MPI_ANY_SOURCE` receives of user
+    /// messages, since no process is left that could send.
     pub fn end_any_source(self, context: Context, error: &Error) {
         interrupt::end_any_source(self.core, context, error);
     }
 
-    /// Interrupts the unmatched receives from any source of the user's messages of a communicator.
+    /// Interrupts the communicator's unmatched `MPI_ANY_SOURCE` receives of user messages.
     pub fn interrupt_any_source(self, context: Context, error: &Error) {
         interrupt::interrupt_any_source(self.core, context, error);
     }
 
-    /// Resumes the receives from any source after the program has acknowledged the failures that interrupted them.
+    /// Resumes the communicator's `MPI_ANY_SOURCE` receives, after the program has acknowledged
+    /// the failures that interrupted them.
     pub fn resume_any_source(self, context: Context) {
         interrupt::resume_any_source(self.core, context);
     }
 
-    /// Aborts the program's active operations on a communicator with this number; all of them complete with this error.
+    /// Aborts the program's active operations on the communicator with the ID `number`.
+    /// Each completes with `error`.
     pub fn give_up_all(self, number: u64, error: &Error) {
         self.receiver.give_up_slot(self.core, number, error);
         interrupt::give_up_all(self.core, number, error);

@@ -1,6 +1,7 @@
-//! The wire format of ob1: the active messages of its family ([`crate::btl::Family::Ob1`], numbers 0 to 15) and their fields.
+//! The wire format of ob1: the active messages of [`crate::btl::Family::Ob1`] (0 to 15).
 //!
-//! Every request number on the wire is index and generation ([`ReqId`]); no received value is used as an address in this process.
+//! Every request ID on the wire is an index and a generation ([`ReqId`]); no received value is used
+//! as an address in this process.
 //! Addresses on the wire are only passed to the system's cross-process copy, which checks them:
 //! the sender's in a rendezvous, the receiver's in an ASSIST; each is an address in the memory of the process that sends it.
 
@@ -18,7 +19,7 @@ pub const RNDV_KEY: Am = 15;
 /// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: the requested number of bytes, u64.
 pub const CTS: Am = 3;
 /// A fragment of the data. Header: [receiver's request, offset]; payload: the fragment.
-/// It contains its own offset, so fragments may arrive in any order.
+/// The header contains the offset, so fragments may arrive in any order.
 pub const FRAG: Am = 4 | OVERTAKES;
 /// Receiver to sender: the data has been fetched, or none was needed. Header: [sender's request, 0].
 pub const FIN: Am = 5;
@@ -26,7 +27,8 @@ pub const FIN: Am = 5;
 pub const ASSIST: Am = 6;
 /// Sender to receiver: its part of the copy is done. Header: [receiver's request, bytes copied]; no bytes if it failed; payload: sender's request, u64.
 pub const ASSIST_DONE: Am = 7;
-/// Receiver to sender: too many unexpected bytes. Header: [1, 0], use rendezvous for every message; [0, 0], as usual again.
+/// Receiver to sender: flow control of unexpected messages. Header: [1, 0], use rendezvous for
+/// every message; [0, 0], the eager protocol is allowed again.
 pub const THROTTLE: Am = 8;
 /// A complete message like [`EAGER`], but longer than the messages that are sent eagerly to every receiver.
 pub const EAGER_LONG: Am = 12;
@@ -34,7 +36,8 @@ pub const EAGER_LONG: Am = 12;
 pub const EAGER_START: Am = 9;
 /// The next fragment of a message announced by [`EAGER_START`]. Header: [sender's request, offset]; payload: the fragment.
 pub const EAGER_FRAG: Am = 10;
-/// Receiver to sender: how to send messages of an order of size. Header: [order, 1 for the eager pipeline, 0 for rendezvous].
+/// Receiver to sender: how to send messages of a size class. Header: [order, 1 for the eager
+/// pipeline, 0 for rendezvous].
 pub const EAGER_MODE: Am = 11;
 
 /// Sender to receiver: cancel an announced message. Header as EAGER; payload: sender's request, u64.
@@ -47,7 +50,7 @@ pub const TYPES: Am = 0;
 /// The longest message of the eager pipeline, whatever EAGER_MODE requests; the receiver allocates its whole buffer at the announcement.
 pub const LONGEST_FOLLOWED: u64 = 1 << 20;
 
-/// Returns a message's match header as two words.
+/// Returns a message's match header: the context, and source and tag.
 #[inline]
 pub fn match_header(context: Context, source: i32, tag: i32) -> Header {
     [
@@ -78,7 +81,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Creates the place of regions; `Scattered` if there are too many, or none.
+    /// Creates a place from regions; `Scattered` if there are too many, or none.
     pub fn new(regions: impl ExactSizeIterator<Item = Region>) -> Place {
         let mut regions = regions;
         match regions.len() {
@@ -100,7 +103,7 @@ impl Place {
         }
     }
 
-    /// Decodes the place that [`message`] wrote after its two words.
+    /// Decodes the place that [`message`] wrote after two 64-bit integers.
     fn decode(payload: &[u8]) -> Option<Place> {
         let (regions, rest) = payload.as_chunks::<REGION>();
         if !rest.is_empty() || regions.len() > MOST_REGIONS {
@@ -122,7 +125,7 @@ impl Place {
 
 const REGION: usize = 16;
 
-/// Calls `show` with the encoding of two words and a place.
+/// Calls `show` with the encoding of two 64-bit integers and a place.
 fn message<R>(words: [u64; 2], place: &Place, show: impl FnOnce(&[u8]) -> R) -> R {
     let regions = place.regions();
     let write = |out: &mut [u8]| {
@@ -153,7 +156,7 @@ pub struct Rendezvous {
     /// The number of bytes of packed data.
     pub bytes: u64,
     pub sender: ReqId,
-    /// The address of the data, if the receiver may read them there; covers at least `bytes` bytes.
+    /// The addresses of the data, `bytes` bytes or more, if the receiver may read them in place.
     pub place: Place,
     /// The transport's key of the data, if the network may read them.
     pub key: Option<Box<[u8]>>,
@@ -202,7 +205,7 @@ impl Rendezvous {
 /// A receiver's request to the sender to copy a part of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assist {
-    /// The number of the transport's offer.
+    /// The transport's ID of the cooperative copy.
     pub number: u32,
     /// The number of bytes that the receiver takes.
     pub wanted: u64,
@@ -228,7 +231,7 @@ impl Assist {
     }
 }
 
-/// Returns the little-endian word at `at`, if the payload contains it.
+/// Returns the little-endian 64-bit integer at byte `at`; `None` beyond the end of the payload.
 pub fn word(payload: &[u8], at: usize) -> Option<u64> {
     let bytes = payload.get(at..at + 8)?;
     bytes.try_into().ok().map(u64::from_le_bytes)

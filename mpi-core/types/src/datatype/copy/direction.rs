@@ -29,7 +29,8 @@ pub trait Direction: Copy {
     /// True if the user's memory is written.
     const WRITES: bool;
 
-    /// The minimum number of groups from which on a wait after each group saves time, for blocks that compete for the same cache sets (a `Crowd`).
+    /// The minimum number of groups for which a wait after each group saves time,
+    /// for blocks that compete for the same cache sets (a `Crowd`).
     /// `stride` is the distance of the blocks in bytes.
     fn many_groups(stride: i64) -> i64;
 

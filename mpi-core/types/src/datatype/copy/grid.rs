@@ -12,12 +12,14 @@ pub struct Row {
     pub count: i64,
 }
 
-/// From this stride on the hardware does not prefetch by itself, in particular for writes:
-/// measured for a column of doubles 1 KiB apart, prefetching [`AHEAD`] blocks ahead makes unpacking a quarter faster.
+/// From this stride (bytes) on, the hardware does not prefetch by itself, in particular for writes.
+/// For a column of doubles 1 KiB apart,
+/// prefetching [`AHEAD`] blocks ahead makes unpacking a quarter faster.
 const FAR: u64 = 512;
 const AHEAD: isize = 16;
 
-/// The size of a cache line. A block of this length mostly spans two lines, and the packed bytes of such blocks are often in another core's cache.
+/// The size of a cache line. A block of this length mostly spans two lines,
+/// and the packed bytes of such blocks are often in another core's cache.
 const LINE: usize = 64;
 /// The prefetch distance, in cache lines.
 const SOON: i64 = 32;
@@ -114,16 +116,20 @@ unsafe fn lines<D: Direction>(mut d: D, grid: Grid) {
 /// The number of sets of the first-level cache, and the minimum number of ways, on all processors with 4 KiB pages.
 const SETS: u32 = 64;
 const WAYS: i64 = 8;
-/// The maximum length of blocks that are moved in groups: longer ones fill the queue of outstanding accesses before they exceed the ways of a set.
+/// The maximum length of blocks that are moved in groups. Longer blocks fill the queue of
+/// outstanding accesses before they exceed the ways of a set.
 const NARROW: i64 = 128;
-/// The maximum number of blocks that are assumed to be in the second-level cache; more blocks are prefetched before their group is moved.
-/// The limit is below the number of lines of that cache: with that number of blocks only some runs had all of them in the cache, and the others
+/// The maximum number of blocks that are assumed to be in the second-level cache.
+/// More blocks are prefetched before their group is moved.
+/// The limit is below the number of lines of that cache. At that number of blocks, only some
+/// executions found all of them in the cache, and the other executions
 /// were half as fast (a message of 8,192 doubles took 45 or 100 us).
 const CACHED: i64 = 4096;
 /// The prefetch distance, in blocks, for more than [`CACHED`] blocks.
 const EARLY: isize = 24;
 
-/// How to move a crowd: many blocks that map to the same few sets of the first-level cache and evict each other.
+/// The parameters for moving a crowd: many blocks that map to the same few sets of the first-level
+/// cache and evict each other.
 struct Crowd {
     /// The number of blocks in flight between two waits.
     group: i64,
@@ -131,7 +137,8 @@ struct Crowd {
     early: bool,
 }
 
-/// Returns how to move the blocks of a grid if they are many and map to the same few sets.
+/// Returns the parameters for moving the blocks of a grid as a crowd.
+/// Returns `None` if the blocks are few, long, or map to many sets.
 ///
 /// Blocks whose stride is a multiple of a power of two, such as a column of a matrix with long rows, map to the same few sets of the first-level cache.
 /// The processor requests the lines of a hundred stores at once; in a set with twelve ways these lines evict each other before they are written.

@@ -24,7 +24,8 @@ pub fn improve(layout: &mut [u32], by_place: &[u32], wires: &Wires, places: &[Pl
                 let Some(level) = apart(&there, place(layout[vertex as usize])) else {
                     continue;
                 };
-                // Any process in the part of the neighbour is nearer to it than the current one.
+                // Any process in the neighbour's part is nearer
+                // to the neighbour than the current process.
                 let part = |process: u32| &place(process)[..=level];
                 let from = by_place.partition_point(|process| *part(*process) < there[..=level]);
                 let beside = by_place[from..].iter();

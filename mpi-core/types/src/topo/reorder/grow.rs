@@ -19,7 +19,7 @@ pub fn order(wires: &Wires, slots: &[Place]) -> Vec<u32> {
 
 struct Field<'a> {
     wires: &'a Wires,
-    /// Vertices that have not been assigned at this level of this part.
+    /// True for a vertex of the part being divided that is not assigned to a smaller part yet.
     inside: Vec<bool>,
     /// The number of edges from the first vertex of the growing part.
     far: Vec<u32>,

@@ -26,12 +26,13 @@ pub use wires::Wires;
 /// The number of kinds of parts, from the largest to the smallest: node, package, memory node, core, hardware thread.
 pub const LEVELS: usize = 5;
 
-/// The location of a process: for each kind, the part that it is in, by a number that is unique among the parts of that kind.
+/// The location of a process: for each kind of part, the number of the part that it is in.
+/// The numbers are unique among the parts of a kind.
 ///
 /// Processes that are not bound to one part of a kind share a number that identifies no part.
 pub type Place = [u64; LEVELS];
 
-/// The distance of processes that share no part from this level on.
+/// The distance of two processes by the level of the largest part that they do not share.
 const FAR: [u64; LEVELS] = [10_000, 1_000, 100, 10, 1];
 
 /// Returns the level of the largest part that two locations do not share, if there is one.
@@ -44,7 +45,7 @@ fn distance(a: &Place, b: &Place) -> u64 {
     apart(a, b).map_or(0, |level| FAR[level])
 }
 
-/// Returns the process of each topology vertex; the layout uses the first processes, one per vertex.
+/// Returns the process of each topology vertex. The processes are the first ones, one per vertex.
 ///
 /// `grid` is the topology if it is Cartesian. The current order is kept if no computed one is cheaper.
 pub fn reorder(wires: &Wires, grid: Option<&Cart>, places: &[Place]) -> Vec<u32> {

@@ -6,7 +6,7 @@ use crate::topo::{Cart, Graph};
 /// The neighbours of each vertex and the weight of each edge, without directions.
 #[derive(Clone, Debug, Default)]
 pub struct Wires {
-    /// The end of each vertex's neighbours.
+    /// For each vertex, the end of its neighbours in `neighbours`.
     ends: Vec<u32>,
     neighbours: Vec<(u32, u64)>,
 }

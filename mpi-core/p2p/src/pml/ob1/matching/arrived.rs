@@ -76,7 +76,8 @@ impl Kept {
         self.sender
     }
 
-    /// Appends the next fragment; at the first one `memory` allocates a buffer for the whole message.
+    /// Appends the next fragment.
+    /// At the first fragment, `memory` allocates a buffer for the whole message.
     pub(in crate::pml::ob1) fn append(&self, piece: &[u8], memory: impl FnOnce(usize) -> Vec<u8>) {
         let mut data = self.data.borrow_mut();
         if data.is_empty() {

@@ -17,7 +17,7 @@ use std::cell::RefCell;
 /// The posted receives and unexpected messages of one context.
 pub struct Matching {
     context: Context,
-    /// The processes that ranks name, once a communicator has set them.
+    /// The processes to which the ranks of this context refer, once a communicator has set them.
     peers: RefCell<Option<Group>>,
     posted: RefCell<Posted<ReqId>>,
     unexpected: RefCell<Unexpected<Arrived>>,
@@ -33,7 +33,7 @@ impl Matching {
         }
     }
 
-    /// Returns the context of its receives and messages.
+    /// Returns the context to which this matching state belongs.
     #[inline]
     pub fn context(&self) -> Context {
         self.context
@@ -55,23 +55,25 @@ impl Matching {
         }
     }
 
-    /// Sets the processes that ranks in this context's messages name.
+    /// Sets the processes to which the ranks in this context's messages refer.
     pub(in crate::pml::ob1) fn set_peers(&self, peers: &Group) {
         *self.peers.borrow_mut() = Some(peers.clone());
     }
 
-    /// Returns the process that a key names, if it names one.
+    /// Returns the process at the source rank of `key`. Returns `None` for a wildcard, or if the
+    /// communicator is unknown.
     pub(in crate::pml::ob1) fn names(&self, key: Key) -> Option<ProcId> {
         let source = u32::try_from(key.source()).ok()?;
         self.peers.borrow().as_ref()?.proc(source)
     }
 
-    /// Returns true if `from` has the rank that the message names, or this process does not know the communicator.
+    /// Returns true if `from` has the source rank of the message, or the communicator is unknown.
     pub(in crate::pml::ob1) fn may_be_of(&self, key: Key, from: ProcId) -> bool {
         self.peers.borrow().is_none() || self.names(key) == Some(from)
     }
 
-    /// Calls `of` for each process of the communicator except `me`. Returns `None` if a call returns `None`, or if the communicator is not known.
+    /// Calls `of` for each process of the communicator except `me`.
+    /// Returns `None` if a call returns `None`, or if the communicator is unknown.
     pub(in crate::pml::ob1) fn of_all_but<T>(
         &self,
         me: ProcId,
@@ -165,7 +167,8 @@ impl Matching {
         self.unexpected.take().into_messages()
     }
 
-    /// Returns true if no unexpected message matches this key, and no posted receive accepts any message that this key accepts.
+    /// Returns true if no unexpected message matches this key,
+    /// and no posted receive accepts any message that this key accepts.
     #[inline]
     pub(in crate::pml::ob1) fn is_next(&self, key: Key) -> bool {
         let alone = self.unexpected.borrow().is_empty() && self.posted.borrow().is_empty();
@@ -175,7 +178,8 @@ impl Matching {
     #[inline(never)]
     fn is_next_among(&self, key: Key) -> bool {
         let posted = self.posted.borrow();
-        // A receive with wildcards accepts messages of many keys, so finding a posted receive for any of them would need a search of all.
+        // A wildcard key accepts messages of many keys. A posted receive for any of these messages
+        // could be found only by a search of all posted receives.
         let first = match key.is_exact() {
             true => posted.peek(key).is_none(),
             false => posted.is_empty(),

@@ -5,7 +5,7 @@ use mpi_types::status::{ANY_SOURCE, ANY_TAG, Status};
 /// The number of forms of a key: each of source and tag is exact or a wildcard.
 pub(super) const FORMS: usize = 4;
 
-/// A source and a tag, each possibly a wildcard, as one word.
+/// A source and a tag, each possibly a wildcard, in one 64-bit integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key(u64);
 
@@ -38,7 +38,7 @@ impl Key {
         self.form() == 0
     }
 
-    /// Returns this message's key in one of the four forms.
+    /// Returns this message's key with the wildcards of `form`.
     #[inline]
     pub(super) fn widened(self, form: usize) -> Key {
         let source = if form & 1 != 0 {
@@ -50,7 +50,7 @@ impl Key {
         Key::new(source, tag)
     }
 
-    /// Returns true if a receive with this key matches a message with the other key.
+    /// Returns true if a receive with this key matches a message with the key `message`.
     #[inline]
     pub fn accepts(self, message: Key) -> bool {
         self == message

@@ -6,13 +6,14 @@ use std::collections::VecDeque;
 
 /// The posted receives of one context; `R` identifies a receive.
 ///
-/// Programs mostly post consecutive receives of one key, so the receives of one key, the hot one, are queued outside the table.
+/// Programs mostly post consecutive receives of one key. So the receives of one key, the hot key,
+/// are in a queue outside the hash table.
 pub struct Posted<R> {
     hot_key: Key,
     hot: VecDeque<Entry<R>>,
     /// The receives of all other keys.
     queues: Queues<Entry<R>>,
-    /// The number of entries of each form in the queues, so that an unused form costs no lookup.
+    /// The number of entries in the queues by form of their key; an unused form costs no lookup.
     forms: [usize; FORMS],
     next_order: u64,
     /// The number of entries in the queues.
@@ -57,7 +58,8 @@ impl<R: PartialEq> Posted<R> {
         self.next_order += 1;
         let entry = Entry { order, receive };
         if self.hot.is_empty() && self.queued == 0 {
-            // While no receive is posted any key may become the hot one, since the queues have no receive of it.
+            // If no receive is posted, the new key becomes the hot key:
+            // the queues hold no receive of this key.
             self.hot_key = key;
         }
         if key == self.hot_key {

@@ -4,7 +4,8 @@ use super::key::Key;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Hashes one word by a multiplication and a fold. It does not resist deliberate collisions: keys are this program's own ranks and tags.
+/// Hashes a 64-bit integer by a multiplication and a fold.
+/// The hash does not resist deliberate collisions: keys are this program's own ranks and tags.
 #[derive(Default)]
 pub struct WordHasher(u64);
 
@@ -19,14 +20,14 @@ impl Hasher for WordHasher {
     }
     #[inline]
     fn write_u64(&mut self, word: u64) {
-        // Fibonacci hashing; the high half of the product is the well-mixed one.
+        // Fibonacci hashing; the high half of the product depends on all bits of the input.
         let product =
             u128::from(self.0 ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
         self.0 = (product >> 64) as u64 ^ product as u64;
     }
 }
 
-/// A hash map from one word.
+/// A hash map whose keys are hashed as one 64-bit integer.
 pub type WordMap<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
 
 /// Queues by key; the memory of an emptied queue is kept for the next key.

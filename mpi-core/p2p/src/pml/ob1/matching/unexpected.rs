@@ -10,7 +10,7 @@ pub struct Unexpected<M> {
     exact: Queues<Mark>,
     /// The indexes for any source, any tag, and both; created at the first wildcard.
     wild: Option<Box<[Queues<Mark>; FORMS - 1]>>,
-    /// Marks in the wildcard indexes whose message was removed by another index.
+    /// The number of marks in the wildcard indexes whose message was removed by another index.
     pub(super) stale: usize,
     next_order: u64,
     len: usize,
@@ -22,14 +22,15 @@ struct Slot<M> {
     message: M,
 }
 
-/// Refers to a slot while it contains the message of this arrival number.
+/// A reference to a slot; valid while the slot holds the message with the arrival number `order`.
 #[derive(Clone, Copy)]
 struct Mark {
     slot: u32,
     order: u64,
 }
 
-/// The number of stale marks, beyond an allowance for the living messages, at which the wildcard indexes are dropped.
+/// The number of stale marks at which the wildcard indexes are dropped,
+/// beyond an allowance for the messages that remain.
 const STALE_LIMIT: usize = 1024;
 
 impl<M> Default for Unexpected<M> {
@@ -47,7 +48,7 @@ impl<M> Default for Unexpected<M> {
 }
 
 impl<M> Unexpected<M> {
-    /// Returns the number of unexpected messages, without removed ones whose marks remain.
+    /// Returns the number of unexpected messages, without removed messages whose marks remain.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -1,4 +1,5 @@
-//! The ways of copying messages between this process and a peer: single copy, and cooperative copy by both sides.
+//! The methods of copying messages between this process and a peer: single copy by one side,
+//! and cooperative copy by both sides.
 
 use std::cell::Cell;
 
@@ -7,7 +8,7 @@ pub struct Copying {
     single: Cell<bool>,
     /// Cleared permanently when one side could not copy its part.
     cooperative: Cell<bool>,
-    /// Messages announced to the peer that it has not answered yet.
+    /// The number of messages announced to the peer that the peer has not answered yet.
     announced: Cell<u32>,
 }
 
@@ -42,7 +43,7 @@ impl Copying {
         self.cooperative.set(false);
     }
 
-    /// Counts an announced message.
+    /// Counts a message that was announced to the peer.
     pub fn announces(&self) {
         self.announced.set(self.announced.get() + 1);
     }

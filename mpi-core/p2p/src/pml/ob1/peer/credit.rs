@@ -1,6 +1,6 @@
 //! The sender's side of flow control: how much may be sent eagerly to a peer.
 //!
-//! Each send compares its size with one word, the eager limit; THROTTLE sets this word to zero.
+//! Each send compares its size with one variable, the eager limit; THROTTLE sets it to zero.
 //! A sender that never waits would not receive THROTTLE, so it polls its transports after every [`LOOK`] bytes of eager data.
 
 use std::cell::Cell;
@@ -8,16 +8,19 @@ use std::cell::Cell;
 /// The memory of a buffered message besides its data: its queue entries and the allocator's overhead.
 pub const COST: usize = 128;
 
-/// The eager bytes between two polls for THROTTLE; each message counts its size plus [`COST`], as it would if it were buffered.
+/// The eager bytes between two polls for THROTTLE. Each message counts its size plus [`COST`],
+/// as if it were buffered.
 /// A poll costs as much as a few short messages.
 pub const LOOK: isize = 1 << 20;
 
 pub struct Credit {
     /// The eager limit of the transport.
     eager: usize,
-    /// Shorter messages are sent eagerly: the eager limit plus one, or zero while the peer throttles.
+    /// Messages shorter than this are sent eagerly. The value is the eager limit plus one, or zero
+    /// while the peer throttles or is not connected.
     eager_below: Cell<usize>,
-    /// Whether the peer may have to be connected first, and no message has been sent to it yet.
+    /// Whether no message has been sent yet,
+    /// and the connection to the peer may have to be established.
     unconnected: Cell<bool>,
     /// The eager bytes that may be sent before the next poll for THROTTLE.
     unpolled_bytes: Cell<isize>,

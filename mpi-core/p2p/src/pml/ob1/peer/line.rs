@@ -8,7 +8,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub struct Line {
     sends: RefCell<VecDeque<Req>>,
-    /// Whether the peer is on the list of peers with such sends.
+    /// Whether the peer is on the list of peers with sends in fragments.
     listed: Cell<bool>,
 }
 
@@ -43,7 +43,8 @@ impl Line {
         (self.sends.borrow().iter()).position(|other| Rc::ptr_eq(other, req))
     }
 
-    /// Sets whether the peer is on the list of peers with such sends. Returns the previous value.
+    /// Sets whether the peer is on the list of peers with sends in fragments.
+    /// Returns the previous value.
     pub fn set_listed(&self, listed: bool) -> bool {
         self.listed.replace(listed)
     }

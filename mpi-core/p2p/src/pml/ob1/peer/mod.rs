@@ -1,6 +1,6 @@
 //! One peer in ob1: its transport, and the state of each protocol for it.
 //!
-//! The state of a protocol is a struct of its own, whose fields only its module accesses.
+//! Each protocol has a struct for its state, whose fields only the protocol's module accesses.
 
 pub(in crate::pml) mod pipeline;
 
@@ -44,7 +44,8 @@ pub struct Peer {
     direct_receive: Cell<Option<ReqId>>,
 }
 
-/// The result of a peer lookup: peers of this job stay, those of other jobs are removed when no communicator names them any more.
+/// The result of a peer lookup. Peers of this job stay; those of other jobs are removed when no
+/// communicator names them any more.
 pub enum PeerRef<'a> {
     OfJob(&'a Rc<Peer>),
     Foreign(Rc<Peer>),

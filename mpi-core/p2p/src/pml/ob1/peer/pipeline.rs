@@ -14,11 +14,13 @@ pub const ASKING: u16 = 128;
 
 #[derive(Default)]
 pub struct Pipeline {
-    /// One bit for each order of size: whether the peer requests the eager pipeline for messages of this process.
+    /// One bit for each size class: whether the peer requests the eager pipeline for messages of
+    /// this process.
     wanted: Cell<u16>,
     /// Counts messages that are not short.
     turn: Cell<u16>,
-    /// One bit for each order of size: whether this process has requested the eager pipeline for the peer's messages.
+    /// One bit for each size class: whether this process has requested the eager pipeline for the
+    /// peer's messages.
     told: Cell<u16>,
     /// Messages of the peer whose fragments have not all arrived, in the order of their announcements.
     coming: RefCell<Vec<Coming>>,
@@ -40,7 +42,8 @@ pub enum Destination {
 }
 
 impl Pipeline {
-    /// Returns true if the peer wants a message of this size by the eager pipeline; the last `ASKING` of `ROUND` messages use rendezvous nevertheless.
+    /// Returns true if a message of this size uses the eager pipeline: the peer wants it,
+    /// and the message is not among the last `ASKING` of `ROUND` messages, which use rendezvous.
     pub fn is_wanted(&self, bytes: u64) -> bool {
         self.wanted.get() & bit(bytes) != 0 && self.turn.get() < ROUND - ASKING
     }
@@ -50,13 +53,15 @@ impl Pipeline {
         self.turn.set((self.turn.get() + 1) % ROUND);
     }
 
-    /// Handles EAGER_MODE: whether the peer wants messages of an order of size by the eager pipeline.
+    /// Handles EAGER_MODE: whether the peer wants messages of a size class by the eager pipeline.
     pub fn set_wanted(&self, order: u64, wanted: bool) {
         let others = self.wanted.get() & !(1 << order);
         self.wanted.set(others | u16::from(wanted) << order);
     }
 
-    /// Returns the EAGER_MODE header for messages of this size, unless the peer already knows it; `to_follow` requests the eager pipeline.
+    /// Returns the EAGER_MODE header for messages of this size,
+    /// unless the peer already knows the mode.
+    /// `to_follow` requests the eager pipeline.
     pub fn advice(&self, bytes: u64, to_follow: bool) -> Option<Header> {
         let (told, bit) = (self.told.get(), bit(bytes));
         if (told & bit != 0) == to_follow {

@@ -18,7 +18,7 @@ pub enum Queued {
         header: Header,
         payload: [u8; 8],
     },
-    /// The description of the next message in the queue with the same header.
+    /// The description of the next message in the queue, which has the same header.
     Description { header: Header, payload: Box<[u8]> },
 }
 

@@ -1,4 +1,5 @@
-//! The receiver's side of flow control: whether a peer must use rendezvous for every message, and whether it has been notified.
+//! The receiver's side of flow control: whether a peer must use rendezvous for every message,
+//! and whether the peer has been notified.
 
 use std::cell::Cell;
 

@@ -2,7 +2,8 @@
 //!
 //! A fragment contains its destination.
 //! A long eager message is matched when its first bytes arrive, which keeps the order, since later messages of its sender arrive later.
-//! From then on the receive waits for one fragment, the message itself, and the sender's [`Peer`](super::super::peer::Peer) stores which receive that is.
+//! From then on the receive waits for one fragment, the message itself. The sender's
+//! [`Peer`](super::super::peer::Peer) stores the ID of this receive.
 //! A message without a matching receive, or whose receive buffer is not contiguous or too small, is delivered as a whole and takes the general path.
 
 use super::super::core::Core;
@@ -24,7 +25,8 @@ pub struct Receives<'a> {
     pub matcher: &'a Matcher,
 }
 
-/// Begins a payload of `len` bytes. Returns true, and copies the bytes that have arrived, if the rest can be read in place too.
+/// Begins a payload of `len` bytes. Returns true, and copies the bytes that have arrived,
+/// if the rest can be read in place, too.
 pub fn begin(
     core: &Core,
     receives: Receives<'_>,
@@ -114,7 +116,8 @@ fn put(
     }
 }
 
-/// Matches an eager message after only its first bytes have arrived. Returns `None`, without effect, if it must arrive as a whole first.
+/// Matches an eager message after only its first bytes have arrived.
+/// Returns `None`, without effect, if the message must arrive completely first.
 fn meet_early(
     core: &Core,
     receives: Receives<'_>,

@@ -2,18 +2,21 @@
 //!
 //! If fragments are the faster protocol, a rendezvous doubles the time of a message of medium length:
 //! the announcement must arrive and the CTS return before the first fragment is sent.
-//! So a receiver whose measurements ([`protocol_choice`](super::super::protocol_choice)) favour fragments for messages of an order of size notifies their sender ([`wire::EAGER_MODE`]).
+//! So a receiver whose measurements ([`protocol_choice`](super::super::protocol_choice)) favour
+//! fragments for messages of a size class notifies their sender ([`wire::EAGER_MODE`]).
 //! The sender then announces such messages with [`wire::EAGER_START`] and sends their data at once, in fragments ([`wire::EAGER_FRAG`]) that name the announcement.
 //! Both sides copy neighbouring fragments concurrently, and the send is complete when the transport has accepted the last one.
 //!
 //! The announcement is matched like any other, so order is kept.
-//! If its receive is posted, the fragments are copied into its buffer; otherwise they are buffered and charged like short unexpected messages ([`flow_control`](super::super::flow_control)).
+//! If the receive is posted, the fragments are copied into its buffer; otherwise they are buffered
+//! and charged like short unexpected messages ([`flow_control`](super::super::flow_control)).
 //! A receive that is posted meanwhile takes over the data received so far and gets the rest.
 //!
 //! A message that fits in one fragment is sent like a short message, together with its announcement ([`wire::EAGER_LONG`]).
 //!
 //! Periodically, a few messages use rendezvous again, so that the receiver continues to measure; the result may end the pipeline.
-//! If fragments are the only possible protocol, no message uses rendezvous again; the same holds for data in more runs than a single copy could name.
+//! If fragments are the only possible protocol, no message uses rendezvous again. The same holds
+//! for data in more contiguous segments than an announcement can list.
 //!
 //! This is the receiver's part; the sender's is in [`pipeline`](super::super::send::pipeline).
 
@@ -31,7 +34,8 @@ use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId};
 use std::rc::Rc;
 
-/// Invalidates the current measurements after a long eager message: concurrent transfers had to wait for it.
+/// Invalidates the current measurements,
+/// since concurrent transfers had to wait for a long eager message.
 pub fn disturb(core: &Core, from: ProcId) {
     if let Ok(peer) = core.links().peer(from) {
         peer.chooser().disturb();

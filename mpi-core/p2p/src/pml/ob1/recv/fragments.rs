@@ -1,6 +1,7 @@
 //! Messages in fragments: assigns each fragment to its receive, and completes the receive after the last one.
 //!
-//! A fragment names its receive and its offset. It is accepted only from the peer whose message the receive has matched, within the bytes the receive wants.
+//! A fragment names its receive and its offset. A fragment is accepted only from the peer whose
+//! message the receive has matched, and only within the bytes that the receive wants.
 
 use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::incoming::Ended;
@@ -21,7 +22,8 @@ pub fn awaited(core: &Core, from: ProcId, header: Header, len: usize) -> Option<
     (fits && !req.is_complete()).then_some(req)
 }
 
-/// Returns true if a fragment names a receive that waits for another message or for fewer bytes; false if the receive was abandoned.
+/// Returns true if a fragment is an error: its receive never existed, or waits for another message
+/// or for fewer bytes. Returns false if the receive is complete or was abandoned.
 fn is_foreign(core: &Core, from: ProcId, header: Header, len: usize) -> bool {
     let Some(req) = core.requests().get(ReqId(header[0])) else {
         return !core.requests().was_issued(ReqId(header[0]));
@@ -54,7 +56,7 @@ pub fn on_fragment(core: &Core, from: ProcId, header: Header, payload: &[u8]) ->
     Ok(())
 }
 
-/// Counts `len` bytes of a message that are in place; completes its receive with the last of them.
+/// Counts `len` bytes of a message that are in place. The last bytes complete the receive.
 pub fn count(core: &Core, req: &Req, len: usize) {
     let (from, ended) = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => match recv.incoming_mut() {

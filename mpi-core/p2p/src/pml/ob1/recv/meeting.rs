@@ -8,7 +8,8 @@ use crate::observer::Observer;
 use crate::pml::error::PmlError;
 use crate::request::{Body, Req};
 
-/// Returns the number of bytes that a receive takes of a matched message of `bytes` bytes, and the error of a truncated message or a type mismatch.
+/// Returns the number of bytes that a receive takes from a matched message of `bytes` bytes,
+/// and the error of a truncated message or a type mismatch.
 pub fn meet(core: &Core, req: &Req, key: Key, bytes: u64) -> Option<(u64, Option<PmlError>)> {
     let body = req.body.borrow();
     let Body::Recv(recv) = &*body else {

@@ -107,7 +107,9 @@ impl Receiver {
         req
     }
 
-    /// Completes a receive with a matching unexpected message. Returns true if no such message exists and the receive must wait; fails the receive if no sender is left.
+    /// Completes a receive with a matching unexpected message,
+    /// or with an error if no sender is left.
+    /// Returns true if the receive must wait.
     #[inline(never)]
     fn is_to_wait(&self, core: &Core, matching: &Matching, key: Key, req: &Req) -> bool {
         if let Some((key, message)) = matching.take_unexpected(key) {
@@ -287,8 +289,8 @@ impl Receiver {
         self.copies.on_assist_done(core, from, header, payload)
     }
 
-    /// Handles CANCEL: drops the announced message if it is still unmatched,
-    /// or confirms that it was dropped with its communicator, which may be freed at any time after a revocation.
+    /// Handles CANCEL: drops the announced message if it is still unmatched, or confirms that it
+    /// was dropped with its communicator, which may be freed at any time after a revocation.
     pub(super) fn on_cancel(
         &self,
         core: &Core,
@@ -341,7 +343,8 @@ impl Receiver {
         }
     }
 
-    /// After the loss of a peer: converts the receive in the fast path's slot into a request, and closes the slot.
+    /// Closes the fast path's slot after the loss of `peer`. The receive in the slot fails if no
+    /// remaining process can send its message.
     pub(super) fn close_slot(&self, core: &Core, peer: ProcId) {
         let waiting = self.slot.waiting();
         self.slot.close();
@@ -359,7 +362,8 @@ impl Receiver {
         }
     }
 
-    /// Fails the receive in the fast path's slot with this error, if it is on the communicator of this number.
+    /// Fails the receive in the fast path's slot with `error`,
+    /// if the receive is on the communicator with the ID `number`.
     pub(super) fn give_up_slot(&self, core: &Core, number: u64, error: &Error) {
         let waiting = self.slot.waiting();
         let Some((context, ..)) = waiting.filter(|(context, ..)| context.number() == number) else {
@@ -371,7 +375,8 @@ impl Receiver {
     }
 }
 
-/// Counts an unexpected message and reports it to the observer. Returns the message's description, if types are compared.
+/// Counts an unexpected message and reports it to the observer.
+/// Returns the message's description, if types are compared.
 #[inline]
 fn keeps(core: &Core, context: Context, key: Key, bytes: u64) -> Option<Box<Described>> {
     core.counts().keeps();
@@ -380,7 +385,7 @@ fn keeps(core: &Core, context: Context, key: Key, bytes: u64) -> Option<Box<Desc
     core.types()?.take(context, key).map(Box::new)
 }
 
-/// Makes the description of an unexpected message the next one of its key, since it is matched now.
+/// Makes the description of an unexpected message the next one of its key, for the match.
 #[cold]
 fn recall(core: &Core, req: &Req, key: Key, described: Described) {
     if let (Body::Recv(recv), Some(types)) = (&*req.body.borrow(), core.types()) {

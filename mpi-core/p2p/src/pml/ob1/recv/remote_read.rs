@@ -73,7 +73,7 @@ impl RemoteReads {
         !self.open.borrow().is_empty()
     }
 
-    /// Lists a read that was started.
+    /// Adds a started read to the open reads.
     pub fn list(&self, (from, peer): (ProcId, &Rc<Peer>), req: &Req, read: u64, sender: ReqId) {
         self.open.borrow_mut().push(Open {
             receive: req.id(),
@@ -85,7 +85,7 @@ impl RemoteReads {
         });
     }
 
-    /// Completes the receives whose reads have ended. Returns true if any has.
+    /// Completes the receives whose reads have ended. Returns true if any receive was completed.
     #[cold]
     pub fn poll(&self, core: &Core) -> bool {
         let (mut open, mut moved) = (self.open.take(), false);
@@ -109,8 +109,9 @@ impl RemoteReads {
     }
 }
 
-/// Returns the result of a read that has ended, true if it succeeded; `None` while it is active. The network may write to the buffer until then,
-/// also after the loss of the sender. The network library ends such reads soon; a read that it does not end in time counts as failed.
+/// Returns true if a read has succeeded, false if it has failed, and `None` while it is active.
+/// Until the end, the network may write to the buffer, also after the loss of the sender.
+/// The network library ends such reads soon. After [`GIVEN_UP`], a read counts as failed.
 fn outcome(core: &Core, all: &dyn RemoteMemory, open: &Open) -> Option<bool> {
     let outcome = all.outcome(open.read);
     if outcome.is_some() || !core.losses().has(open.from) {
@@ -132,7 +133,7 @@ fn is_awaited(core: &Core, open: &Open) -> bool {
     req.is_some_and(|req| read_of(&req) == Some(open.read))
 }
 
-/// The read for which a receive waits.
+/// Returns the ID of the read for which a receive waits.
 fn read_of(req: &Req) -> Option<u64> {
     match &*req.body.borrow() {
         Body::Recv(recv) => recv.incoming().and_then(Incoming::read),

@@ -1,10 +1,12 @@
 //! Single copy of a large message, from the sender's memory to the receiver's.
 //!
 //! The receiver copies, alone or together with the sender:
-//! 1. it asks for help ([`wire::ASSIST`]) and reads the first half, then handles other messages;
+//! 1. the receiver asks for help ([`wire::ASSIST`]) and reads the first half,
+//!    then it handles other messages;
 //! 2. the sender, when it polls, writes the bytes that neither has claimed, and reports their number ([`wire::ASSIST_DONE`]);
 //! 3. when the receiver has no other work, it copies the bytes that are left;
-//! 4. when all data are in place it sends [`wire::FIN`]; if either part has failed, it sends [`wire::CTS`], and the whole message is sent in fragments.
+//! 4. when all data are in place, the receiver sends [`wire::FIN`]; if either part has failed,
+//!    it sends [`wire::CTS`], and the whole message is sent in fragments.
 //!
 //! Between two processes that send to each other at the same time, each receiver copies alone: both cores are busy already.
 //! The transport decides which side copies which piece ([`crate::btl::CooperativeCopy`]).
@@ -60,7 +62,8 @@ fn may_copy(core: &Core, peer: &Peer, rendezvous: &Rendezvous, wanted: u64) -> b
 
 /// Begins the timed transfer of a message that can use either protocol, and chooses one; `None` if only one is possible.
 ///
-/// Data in few, long runs are measured together with contiguous data, since packing them costs no more than copying them;
+/// Data in few, long contiguous segments are measured together with contiguous data, since packing
+/// such data costs no more than copying them;
 /// other data always use fragments.
 pub fn measured(
     core: &Core,
@@ -118,7 +121,8 @@ impl SingleCopies {
         !self.open.borrow().is_empty()
     }
 
-    /// Updates a cooperative copy: lists it if bytes are left, ends it if neither side works on it any more.
+    /// Updates a cooperative copy: adds it to the open copies if bytes are left, and ends it if
+    /// neither side works on it any more.
     pub fn go_on(&self, core: &Core, peer: &Rc<Peer>, req: &Req) {
         let (sender, wanted, complete) = {
             let mut body = req.body.borrow_mut();
@@ -284,10 +288,11 @@ fn fetch_rest(together: &dyn CooperativeCopy, open: &Open, req: &Req) -> bool {
     fetched.is_some()
 }
 
-/// Makes sure that the sender no longer writes into the buffer of an abandoned receive;
-/// that takes at most as long as copying a piece.
+/// Makes sure that the sender no longer writes into the buffer of an abandoned receive.
+/// The wait takes at most as long as copying a piece.
 ///
-/// A sender that has claimed a part reports the end of the part and is released then; a sender that has claimed no part is released here.
+/// A sender that has claimed a part reports the end of the part and is released then;
+/// a sender that has claimed no part is released here.
 pub fn abandon(core: &Core, req: &Req) {
     let (from, wanted, shared) = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => match recv.incoming_mut() {

@@ -1,8 +1,10 @@
 //! Sender-side copies of short messages whose receiver throttles.
 //!
-//! Flow control ([`flow_control`](super::super::flow_control)) makes such a message use rendezvous, so the program's buffer would have to wait for its receive.
-//! Programs of other MPI libraries rely on short messages being sent without one, even hundreds of MiB of them that are received in another order.
-//! So the sender copies the message and completes the send; the copy is freed when its receive has taken it.
+//! Flow control ([`flow_control`](super::super::flow_control)) makes a throttled message use
+//! rendezvous, so the program's buffer would be in use until the receive is posted.
+//! Programs written for other MPI libraries rely on short messages being sent without a posted
+//! receive, even hundreds of MiB of short messages that are received in another order.
+//! So the sender copies the message and completes the send. The copy is freed after its delivery.
 //!
 //! Promise: all copies together take no more than [`Config::copied_max`](super::super::config::Config) bytes; a message beyond this limit waits like a long message.
 

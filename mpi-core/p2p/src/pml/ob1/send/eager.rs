@@ -13,7 +13,8 @@ use crate::pml::envelope::{Envelope, Mode};
 const BRIEF: usize = 4 << 10;
 /// Up to this length an eager message is sent in one piece; both sides copy longer messages concurrently.
 const WHOLE: usize = 32 << 10;
-/// Packing this number of runs takes longer than announcing them, after which the receiver can begin with the first fragment.
+/// Packing this number of contiguous segments takes longer than announcing them. After the
+/// announcement, the receiver can begin with the first fragment.
 const LABORIOUS_RUNS: i64 = 256;
 
 /// Returns true if the data are sent with the announcement.
@@ -26,7 +27,8 @@ pub fn is_eager(core: &Core, peer: &Peer, mode: Mode, buf: &SendBuf) -> bool {
         // If packing takes long, a rendezvous is faster: the receiver unpacks the first fragment while the sender packs the next one.
         bytes <= BRIEF || !peer.copying().is_single_possible() || buf.run_count() < LABORIOUS_RUNS
     } else {
-        // The message fits into one fragment, and packing a few long runs takes no longer than an announcement would.
+        // The message fits into one fragment, and packing a few long segments takes no longer than
+        // an announcement would.
         bytes <= WHOLE.min(peer.limits().max_send)
             && buf.is_in_runs()
             && pipeline::fragment(core, peer, buf).is_some()

@@ -13,7 +13,8 @@ use crate::pml::envelope::Mode;
 use crate::request::{Body, Req};
 use std::rc::Rc;
 
-/// Returns the maximum fragment size if a message that is not short uses the eager pipeline; `None`: rendezvous.
+/// Returns the maximum fragment size if a message that is not short uses the eager pipeline,
+/// and `None` if it uses rendezvous.
 #[cold]
 pub fn fragment(core: &Core, peer: &Peer, buf: &SendBuf) -> Option<usize> {
     let bytes = buf.bytes() as u64;

@@ -2,7 +2,8 @@
 //!
 //! A transport accepts only a part of the fragments at a time.
 //! The first send in a peer's queue sends up to 256 KiB, then it moves to the end of the queue.
-//! So a message does not wait for the whole of a longer message before it, and messages that use the same memory find this memory in the cache.
+//! So a message does not wait until an earlier, longer message is complete, and messages that use
+//! the same memory find this memory in the cache.
 //! A send that the transport has refused keeps its position, because the transport may have accepted the beginning of a fragment ([`crate::btl::Lending`]).
 
 use super::super::core::{Core, HandlerResult, ProtocolError};
@@ -88,7 +89,7 @@ impl Streams {
         }
     }
 
-    /// Starts a stream and sends as much of it as the transport accepts.
+    /// Starts a stream and sends its fragments while the transport accepts them.
     pub fn flow(&self, core: &Core, peer: &Rc<Peer>, req: &Req) {
         self.enqueue(peer, req.clone());
         self.push_all(core);
