@@ -7,7 +7,7 @@
 //! MPICH's `-help` has one dash only, because `--help` is the compiler's option.
 //! `MPICC_CC` or, for one call, `-cc=NAME` selects the compiler;
 //! for `mpicxx`, `MPICXX_CXX` or `-cxx=NAME`; for `mpifort`, `MPIFORT_FC` or `-fc=NAME`.
-//! By default `mpifort` uses the first Fortran compiler in PATH (`fortran`).
+//! By default `mpifort` uses the first Fortran compiler in PATH (see module `fortran`).
 //! It compiles the modules `mpi` and `mpi_f08` at the first use of a compiler (`modules`).
 
 mod fortran;

@@ -41,7 +41,7 @@ pub enum CheckpointError {
     NoFolder {
         option: &'static str,
     },
-    /// This option and checkpoints exclude each other; `why` is the reason.
+    /// `option` cannot be combined with checkpoints; `why` is the reason.
     Excluded {
         option: &'static str,
         why: &'static str,
@@ -92,7 +92,8 @@ impl std::error::Error for CheckpointError {}
 /// The maximum length of the description in bytes: one environment variable carries it.
 const LONGEST: usize = 100_000;
 
-/// Finds the checkpoint that `--restart` names: `DIR` (the newest) or `DIR@N` (number N).
+/// Finds the checkpoint that `--restart` names.
+/// `DIR` means the newest complete checkpoint in DIR, and `DIR@N` means checkpoint N.
 pub fn origin(restart: &Path) -> Result<Found, CheckpointError> {
     let bytes = restart.as_os_str().as_bytes();
     let numbered = bytes.iter().rposition(|byte| *byte == b'@').and_then(|at| {
@@ -203,7 +204,7 @@ fn describe(plan: &Plan, ranks: &[usize]) -> Result<Description, CheckpointError
     Ok(Description { programs })
 }
 
-/// Returns the fingerprint of a program.
+/// Returns the fingerprint of a program's file, working directory and arguments.
 /// A program that is not on this host has the fingerprint "elsewhere"; only its name is compared.
 fn print_of(plan: &Plan, app: &App) -> Result<String, CheckpointError> {
     let Ok(file) = app.resolve(&plan.env, None) else {

@@ -34,7 +34,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// The ratio of the interval to the duration of a reading; it limits the cost to 1/100 of a core.
 const SHARE: u32 = 100;
 
-/// The ranks of this host that have not called this library's `MPI_Init`, by the caller's numbers.
+/// The ranks of this host that have not called this library's `MPI_Init`, by the caller's keys.
 #[derive(Debug, Default)]
 pub struct Watch {
     silent: BTreeMap<usize, Silent>,
@@ -66,7 +66,7 @@ impl Watch {
         self.silent.remove(&number);
     }
 
-    /// Records output of a rank.
+    /// Notes that a rank has written output.
     /// At the rank's first output, returns the other MPI library that the rank has loaded.
     pub fn has_written(&mut self, number: usize) -> Option<PathBuf> {
         let rank = self.silent.get_mut(&number)?;
@@ -78,7 +78,7 @@ impl Watch {
         Some(found)
     }
 
-    /// Returns the time at which [`Watch::read`] is due.
+    /// Returns the time at which [`Watch::read`] is due; `None` if no rank is watched.
     pub fn next(&self) -> Option<Instant> {
         self.next.filter(|_| !self.silent.is_empty())
     }

@@ -2,7 +2,8 @@
 //!
 //! *By slot* fills a host before the next one; *by node* assigns ranks round robin over the hosts.
 //! *`ppr:N:node`* puts N ranks on each host.
-//! *Spanning* gives each host the same number of ranks as by node, but with consecutive ranks.
+//! *Spanning* gives each host the same number of ranks as *by node*, but ranks on a host are
+//! consecutive.
 //! Ranks are numbered in the order of placement, program by program.
 //! With *rank by node* they are numbered round robin over the hosts.
 //! A rankfile overrides the policy for its ranks.

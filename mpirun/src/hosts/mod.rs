@@ -132,7 +132,7 @@ pub fn is_here(name: &str) -> bool {
     short(&name) == short(&own) || name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Adds hosts to a list; a host that is already in the list gets the slots of both.
+/// Adds hosts to a list; if a host is already in the list, its slot counts are added.
 pub fn merge(list: &mut Vec<Host>, more: impl IntoIterator<Item = Host>) {
     for host in more {
         let known = list

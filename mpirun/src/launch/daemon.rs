@@ -57,7 +57,7 @@ struct Daemon {
     links: Links,
     local: LocalRanks,
     feed: Feed,
-    /// The number of input bytes for the ranks, which is reported once all bytes are consumed.
+    /// The received bytes of the ranks' standard input; reported once the ranks have consumed all.
     unfed: usize,
     epoll: OwnedFd,
     finishing: bool,
@@ -117,7 +117,7 @@ impl Daemon {
             fds.push(PollFd::new(&self.guard, PollFlags::IN));
         }
         self.uplink.poll_fds(&mut fds);
-        // If the queue to the launcher above is full, the ranks are not read either.
+        // If the queue to the launcher above is full, the ranks and further links are not read.
         if !self.uplink.is_full() {
             self.local.poll_readable(&mut fds);
             let links = self.links.read_fds();

@@ -9,7 +9,7 @@ use super::wire::{ALL, FrameError, Hello, ToDaemon, frame};
 use rustix::fd::BorrowedFd;
 use std::io;
 
-/// All links that were ever opened, by number; a closed link keeps its number.
+/// All links that were ever opened; a closed link keeps its index.
 #[derive(Debug, Default)]
 pub struct Links {
     links: Vec<Link>,
@@ -54,7 +54,7 @@ impl LostLink {
 }
 
 impl Links {
-    /// Opens a link and sends `Hello` through it; returns the link with its number.
+    /// Opens a link and sends `Hello` through it; returns the link with its index.
     pub fn open(
         &mut self,
         hello: Hello,

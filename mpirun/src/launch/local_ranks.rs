@@ -38,8 +38,8 @@ pub struct LocalRanks {
     failed_starts: FailedStarts,
     null: OwnedFd,
     nofile: Option<u64>,
-    /// The read buffer. On the stack it would fill most of a short stack.
-    /// The stack array would also be cleared for each read.
+    /// The read buffer, on the heap: a stack array would fill most of a small stack and be zeroed
+    /// for each read.
     buffer: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ impl LocalRank {
     }
 }
 
-/// A job's part on this host, with resolved programs and allocated memory.
+/// The ranks of a job that this host must start, with resolved programs and allocated memory.
 pub struct Prepared<'a> {
     order: &'a Order,
     resolved: Resolved<'a>,

@@ -30,7 +30,7 @@
 //!
 //! Once the job runs, each process returns memory that only the start needed (`trim_memory`).
 //!
-//! All waits for the end of a pipe are limited, as an orphan may hold the pipe's other end.
+//! Each wait for the end of a pipe has a time limit, as an orphan may hold the pipe's other end.
 
 pub(crate) mod binding;
 pub mod daemon;

@@ -115,7 +115,7 @@ pub struct StartedRank {
     pub bound: Option<String>,
 }
 
-/// The job's programs that run on this host, by program number.
+/// The job's programs that run on this host, by index in the order's `apps`.
 pub struct Resolved<'a> {
     apps: Vec<Option<ResolvedApp<'a>>>,
     ranks: Vec<u32>,
@@ -348,7 +348,7 @@ fn bound(
 struct RankCores<'a> {
     /// The processors that the rank is bound to; `None` if it is unbound.
     cpus: Option<&'a [usize]>,
-    /// The number of local ranks that may run on these processors, if the rank needs it.
+    /// The number of local ranks that may run on these processors, for the rank's environment.
     sharers: Option<usize>,
     /// Whether the processors are oversubscribed.
     shares: bool,

@@ -55,7 +55,7 @@ impl Branch {
     }
 
     /// Builds a launch tree in which a launcher reaches at most `fanout` hosts;
-    /// returns its top row.
+    /// returns the branches whose hosts this launcher reaches itself.
     pub fn tree(hosts: &[(u32, String)], fanout: usize) -> Vec<Branch> {
         let rows = fanout.max(1).min(hosts.len());
         if rows == 0 {
@@ -217,7 +217,7 @@ pub enum FromDaemon {
         asked: u64,
         now: u64,
     },
-    /// The next part of a rank's event ring, encoded by [`mpi_base::node::Event::words`].
+    /// The next events of a rank's event ring, encoded by [`mpi_base::node::Event::words`].
     EventRing {
         proc: usize,
         lost: u64,
@@ -257,7 +257,7 @@ impl FromDaemon {
     }
 }
 
-/// The way in which a rank ended.
+/// The end of a rank, as its host reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     Exited(i32),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// A matrix entry: one kind of communication from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
-    /// The job number: 0 is the launched job, others are spawned.
+    /// The index of the job: 0 is the launched job, others are spawned.
     job: usize,
     kind: Kind,
     from: u32,

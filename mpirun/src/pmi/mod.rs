@@ -38,11 +38,11 @@ use std::fmt;
 /// The maximum length of a value in bytes, as announced to clients.
 const VALUE_MAX: usize = 1024;
 
-/// A process of any job, by its number on this server.
+/// The index of a process, unique among the processes of all jobs on this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Proc(pub usize);
 
-/// A job, launched or spawned, by its number on this server.
+/// The index of a launched or spawned job, unique on this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Job(pub usize);
 
@@ -630,7 +630,7 @@ fn refusal(cmd: &str, reason: &str) -> Line {
     Line::cmd(cmd).with("rc", -1).with("msg", reason)
 }
 
-/// Encodes a reply. Its values came in over the same protocol, so the encoding succeeds;
+/// Encodes a reply. Its values were received over the same protocol, so the encoding succeeds;
 /// otherwise the client gets a refusal.
 fn send(to: Proc, line: Line) -> Option<Effect> {
     line.finish()

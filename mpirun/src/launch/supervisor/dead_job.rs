@@ -16,7 +16,7 @@ use crate::pmi::{Job, Proc};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The interval of checks while the job makes progress, and below, of the rounds of a proof.
+/// The interval of checks while the job makes progress; [`ROUND`] is that of a proof's rounds.
 const PAUSE: Duration = Duration::from_millis(400);
 const ROUND: Duration = Duration::from_millis(250);
 
@@ -42,7 +42,8 @@ pub(super) struct DeadJob {
     standstill: Standstill,
     next_part: Instant,
     next: Instant,
-    /// The time of the last used snapshot of each rank on another host.
+    /// The time in nanoseconds of each remote rank's snapshot in the last round.
+    /// The time is 0 if the rank did not wait.
     used: BTreeMap<Proc, u64>,
     is_asked: bool,
     is_reported: bool,
@@ -133,8 +134,8 @@ impl DeadJob {
         self.wanted == EndDead::Yes
     }
 
-    /// Returns true if all living ranks on other hosts have unused, newer snapshots.
-    /// These snapshots then count as used.
+    /// Returns true if all living ranks on other hosts have snapshots newer than in the last round.
+    /// The times of these snapshots are stored for the next round.
     fn have_hosts_answered(&mut self, control: &JobControl<'_>) -> bool {
         let jobs = &control.ranks.jobs;
         let elsewhere = jobs.alive().filter(|(_, rank)| !rank.here);

@@ -1,6 +1,7 @@
 //! Standard input of the first job.
 //!
-//! A single reader on this host inherits the file; else the supervisor reads and distributes it.
+//! A single reader on this host inherits mpirun's standard input.
+//! Otherwise the supervisor reads the input and distributes it.
 
 use super::super::links::Links;
 use super::super::program::StdinTo;
@@ -68,7 +69,7 @@ impl Input {
         self.feed.add(|pipe| poller.watch_writable(pipe)).map(Some)
     }
 
-    /// Begins to read if a job's readers cannot inherit the file; `here` is this host's number.
+    /// Begins to read if a job's readers cannot inherit the file; `here` is this host's index.
     pub(super) fn start(&mut self, order: &Order, here: u32, poller: &Poller, links: &mut Links) {
         for &reader in &order.readers {
             let host = order.hosts[reader as usize];

@@ -38,7 +38,7 @@ pub(super) struct Rank {
     pub(super) is_dismissed: bool,
     /// The cause of the rank's death, if the job continues without the rank.
     pub(super) lost: Option<String>,
-    /// The start of the rank's next request; `None` if the rank is disconnected.
+    /// The received bytes of the rank's next request; `None` if the rank is disconnected.
     requests: Option<Lines>,
     /// The last snapshot that the rank's host has sent.
     snapshot: Option<RankSnapshot>,
@@ -170,7 +170,7 @@ impl<'a> Jobs<'a> {
             .is_some_and(|rank| rank.host == host && !rank.here)
     }
 
-    /// Returns the ranks on these other hosts.
+    /// Returns the ranks on `hosts`, without ranks on this host.
     pub(super) fn on_hosts(&self, hosts: &[u32]) -> Vec<Proc> {
         let ranks = self.iter();
         let there = ranks.filter(|(_, rank)| !rank.here && hosts.contains(&rank.host));

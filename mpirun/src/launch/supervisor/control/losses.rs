@@ -4,8 +4,8 @@
 //! The rank's process group is killed, so that no process acts in the rank's name.
 //! The PMI server notifies the other ranks, and barriers no longer include the rank.
 //!
-//! The exit status is that of the survivors, or without survivors that of the first lost rank.
-//! Not deaths, and thus failures of the job: an abort, a malformed request, and a failed start.
+//! The exit status is that of the survivors; without survivors it is that of the first lost rank.
+//! An abort, a malformed request or a failed start is not a death but a failure of the job.
 
 use super::super::jobs::Jobs;
 use super::JobControl;
