@@ -77,7 +77,7 @@ fn lose_others(rte: &dyn Rte) {
     if me.rank == 1 {
         common::kill(std::process::id() as i32, libc::SIGKILL);
     }
-    // No process sends a request in the meantime, so the server sends the notice without one.
+    // No process sends a request in the meantime, so the server sends the notice unrequested.
     assert_eq!(deaths_of(rte, 1), [(me.job.clone(), 1)]);
     rte.fence().unwrap();
     assert_eq!(rte.get(1, "card").unwrap(), b"here");

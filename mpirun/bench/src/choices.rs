@@ -45,7 +45,7 @@ pub enum Sync {
     Pscw,
 }
 
-/// The set of a peer library's settings to measure.
+/// The settings of the compared libraries (peers) to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Settings {
     /// Every tuned setting; each row takes the best of them

@@ -31,7 +31,7 @@ pub struct Options {
     #[arg(value_enum)]
     pub benchmark: Benchmark,
 
-    /// The MPI library to measure: a file, its folder, or the one it was installed to
+    /// The MPI library to measure: the file, its folder, or the installation prefix
     #[arg(long, value_name = "PATH")]
     pub lib: Option<PathBuf>,
 

@@ -6,7 +6,7 @@
 //! The loops are those of the OSU micro-benchmarks, so the columns are comparable with theirs.
 //! Source: D. K. Panda and others, "OSU Micro-Benchmarks" 7.
 //!
-//! Ways to run it:
+//! Modes of operation:
 //! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;
 //! - as `mpi-bench tune` it starts its own launcher for each algorithm and writes a decision table;
 //! - as `mpi-bench guidelines` it compares collectives with equivalent calls;

@@ -15,7 +15,7 @@ pub struct Row {
     pub size: usize,
     /// The average over all ranks, in the unit of [`crate::table::meaning`].
     pub avg: f64,
-    /// The minimum, and below the maximum, over all ranks, if the ranks' figures can differ.
+    /// The minimum over all ranks, if the ranks' figures can differ; `max` is the maximum.
     pub min: Option<f64>,
     pub max: Option<f64>,
     pub iterations: u64,

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// How the benchmark of files goes about it.
+/// Options of the benchmark `io`.
 #[derive(Clone, Debug, Args)]
 pub struct FileOptions {
     /// What the ranks write and read, for io
@@ -45,7 +45,7 @@ impl FileOptions {
 /// The access pattern of the ranks; each pattern has its own meaning of the sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
-    /// Each rank's part is contiguous: four accesses of the size at explicit offsets
+    /// Each rank has one contiguous region of the file, accessed at explicit offsets in four blocks of the --sizes value
     Easy,
     /// As easy, and each rank has a file of its own
     Own,

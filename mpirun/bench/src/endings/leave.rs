@@ -11,7 +11,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use super::watch::Folder;
 use crate::mpi::{Library, LoadError, MpiError, World};
 
-/// The way in which rank 1 ends.
+/// The behaviour of rank 1: the end that it causes, or waiting for a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LeaveMode {
     /// It does not leave
@@ -40,7 +40,7 @@ impl LeaveMode {
     }
 }
 
-/// What `mpi-bench endings` tells its ranks.
+/// Arguments of a rank of `mpi-bench endings`.
 #[derive(Clone, Debug, Parser)]
 pub struct Leave {
     #[arg(value_enum)]
@@ -48,7 +48,7 @@ pub struct Leave {
     /// The MPI library
     #[arg(long)]
     lib: PathBuf,
-    /// Where ranks and the process that watches them leave notes for each other
+    /// The folder for notes between the ranks and the process that observes them
     #[arg(long)]
     folder: PathBuf,
 }

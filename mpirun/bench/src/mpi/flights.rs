@@ -225,7 +225,7 @@ fn places(memory: usize, len: usize) -> impl Iterator<Item = usize> {
 ///
 /// Each call passes the memory for the messages of a window.
 /// Memory of one message's length is shared by all messages, as in the OSU loops.
-/// Memory of all messages' length gives each message its own part.
+/// Memory of all messages' length gives each message its own segment.
 pub struct Flights {
     /// The length of a message in bytes.
     len: usize,
