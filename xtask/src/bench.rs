@@ -56,7 +56,7 @@ const ROUNDS: u32 = 5;
 pub enum BenchError {
     /// Portcullis could not be built or installed, so there is nothing to measure.
     Install(InstallError),
-    /// The environment of a peer could not be created; `--peers` requires it.
+    /// The Python environment of MPICH or Open MPI could not be created; `--peers` requires both.
     Venv(VenvError),
     /// `mpi-bench` could not be started, or failed.
     Run(ProcessError),
@@ -96,7 +96,7 @@ struct Rows {
     ranks: u32,
     /// Each size with its target time or rate; size 0 if the benchmark has no sizes.
     targets: &'static [(u64, f64)],
-    /// True if peers run with their default settings instead of their best ones.
+    /// True if MPICH and Open MPI run with their default settings instead of their best ones.
     defaults: bool,
 }
 
@@ -239,7 +239,7 @@ fn measure(prefix: &Path, peers: &[PathBuf], rounds: u32, rows: &Rows) -> Result
     if rows.defaults {
         command.args(["--settings", "default"]);
     }
-    // Without peers, the library is measured alone in the same way.
+    // Without other libraries, Portcullis is measured alone in the same way.
     for peer in peers {
         command.arg("--vs").arg(peer);
     }

@@ -12,8 +12,8 @@ use crate::ui::{Steps, bold};
 use crate::venv::{self, VenvError};
 use crate::workspace;
 
-/// This variable marks the second run, whose search path contains the tools;
-/// it prevents a third run.
+/// The variable that marks the second start of this program, with the tools in its search path;
+/// the mark prevents a third start.
 const AGAIN: &str = "PORTCULLIS_FPGA_AGAIN";
 
 /// Reasons why no bitstream is built.

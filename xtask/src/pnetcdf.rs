@@ -120,7 +120,7 @@ fn told(command: &mut Command, limit: Duration) -> Result<(), PnetcdfError> {
 }
 
 /// Builds the library and its tests unless they exist.
-/// They load Portcullis at run time, so they need no rebuild if Portcullis has changed.
+/// The tests load Portcullis at run time, so they need no rebuild if Portcullis has changed.
 fn build(archive: &Path, prefix: &Path) -> Result<PathBuf, PnetcdfError> {
     packages::ensure_autotools().map_err(PnetcdfError::Packages)?;
     let folder = workspace::target().join("pnetcdf").join("build");

@@ -1,4 +1,4 @@
-//! Python environments below the target folder: peers, mpi4py built by `mpicc`, and tools.
+//! Python environments below the target folder: MPICH, Open MPI, mpi4py built by `mpicc`, tools.
 
 use std::fmt;
 use std::fs;

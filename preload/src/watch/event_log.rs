@@ -115,7 +115,7 @@ impl EventLog {
         next(&mut self.received, (context(comm), source, tag))
     }
 
-    /// Withdraws a cancelled receive: the next receive takes its message number.
+    /// Withdraws a cancelled receive; the next receive gets the same message number.
     pub fn unposts(&mut self, comm: &Communicator, source: c_int, tag: c_int) {
         let count = self
             .received

@@ -33,8 +33,8 @@ fn exceptions(ranks: &[Seen]) -> Vec<Finding> {
     ranks.iter().filter_map(of).collect()
 }
 
-/// Returns the collective operations in which ranks wait, each with these ranks.
-/// The order is by communicator, and then by number.
+/// Returns the collective operations in which ranks wait, each with its waiting ranks.
+/// The operations are sorted by communicator and then by their number on the communicator.
 fn rounds(ranks: &[Seen]) -> BTreeMap<(Comm, u64), Vec<(&Seen, &Round)>> {
     let mut rounds: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for seen in ranks.iter().filter(|seen| !seen.has_left()) {

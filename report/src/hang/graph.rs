@@ -1,7 +1,7 @@
 //! Wait-for graph of a job, with searches for cycles and for ranks that can never proceed.
 //!
 //! An AND wait ends when *all* awaited ranks have proceeded:
-//! a wait for one peer, or in a collective operation for all absent members.
+//! a wait for one other rank, or in a collective operation for all absent members.
 //! A cycle of AND waits is a deadlock.
 //! An OR wait ends when *one* rank has proceeded: a receive from any source, or a wait for any
 //! request of several. Ranks in OR waits are deadlocked if no rank that can proceed is left.

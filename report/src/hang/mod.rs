@@ -94,7 +94,7 @@ pub enum Finding {
         #[serde(skip)]
         is_comparable: bool,
     },
-    /// Ranks wait for a rank that itself waits for no rank.
+    /// Ranks wait for a rank that does not wait for any rank.
     Culprit {
         waiting: Vec<u32>,
         rank: u32,
@@ -136,7 +136,7 @@ pub struct Wire {
 /// A hang report: the findings, and the activity of every rank.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The number of the job: 0 is the launched job, others are spawned.
+    /// The index of the job: 0 is the launched job, others are spawned.
     pub job: usize,
     pub findings: Vec<Finding>,
     pub ranks: Vec<Seen>,

@@ -57,7 +57,7 @@ pub enum HpccError {
     Packages(PackagesError),
     /// Portcullis could not be installed.
     Install(InstallError),
-    /// The environment of a peer could not be created; `--peers` requires it.
+    /// The Python environment of MPICH or Open MPI could not be created; `--peers` requires both.
     Venv(VenvError),
     /// A fetch, build or run could not be started, failed or timed out.
     Process(ProcessError),

@@ -1,12 +1,13 @@
 //! Checks of the sources: format, lints, documentation, the oldest compiler, undefined behaviour.
 //!
-//! All checks except the format compile all packages once more,
-//! for which the short form has no time:
+//! The checks other than the format compile all packages once more,
+//! so the short form of the command omits them:
 //! clippy needs 80 s of CPU time, the check by the oldest compiler 100 s,
-//! and rustdoc, which shares its metadata, 20 s. The oldest compiler and rustdoc on the product's
+//! and rustdoc, which shares that check's metadata, 20 s.
+//! The oldest compiler and rustdoc on the product's
 //! packages alone take 83 s, and lengthened the whole command by a minute to 952 s.
-//! With `clippy-driver` as the tests' compiler, the tests take 120 s longer:
-//! rustc has compiled `cargo xtask` itself before.
+//! With `clippy-driver` as the tests' compiler, the tests take 120 s longer, since packages
+//! that rustc has compiled for `cargo xtask` itself are compiled again.
 //! The checks have separate target folders.
 //! So they do not wait for the lock of the tests' folder.
 
@@ -139,7 +140,7 @@ fn rustup(words: &[&str]) -> Command {
     command
 }
 
-/// Returns true if a command of `rustup run` succeeds; no toolchain is installed for it.
+/// Returns true if a command of `rustup run` succeeds; the command installs no toolchain.
 fn answers(words: &[&str]) -> bool {
     let mut command = rustup(&["run"]);
     let output = command.args(words).output();

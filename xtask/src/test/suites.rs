@@ -11,7 +11,7 @@
 //! The programs of [`BACKGROUND`] run at a low priority, so that the time limits of the other
 //! programs, which assume an idle machine, are not exceeded more often.
 //! The programs of [`BESIDE`] use the cores while the foreground waits;
-//! in sequence they took a sixth of its time.
+//! in the foreground lane they took a sixth of that lane's time.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;

@@ -47,7 +47,7 @@ struct Sizes {
     quick: &'static [u64],
 }
 
-/// The form of a report and the time limits of its measurements.
+/// The length of a report, and the time limits of its measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
     /// True for the quick form, which has fewer rows and takes a minute or two.
@@ -133,7 +133,8 @@ impl Run {
         !self.sizes.long.is_empty()
     }
 
-    /// Returns the arguments of `mpi-bench`; `peers` are folders or placeholders for them.
+    /// Returns the arguments of `mpi-bench`.
+    /// `peers` are the folders of the compared libraries, or placeholders for the folders.
     pub fn arguments(&self, effort: &Effort, peers: &[String]) -> Vec<String> {
         let mut all = vec![
             self.benchmark.to_owned(),

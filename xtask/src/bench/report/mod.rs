@@ -1,7 +1,7 @@
 //! `cargo xtask bench --report`: a page with tables and plots of the current performance.
 //!
 //! The page contains only results of this command, with the commands, the machine and the versions.
-//! A missing or failing peer is reported on the page;
+//! A missing or failing MPICH or Open MPI is reported on the page;
 //! only a Portcullis installation that cannot run aborts the report.
 //! The table in `groups` defines the rows; parsing, formatting and drawing are pure functions.
 
@@ -187,7 +187,7 @@ impl Bench {
         })
     }
 
-    /// Returns the peer's folder after a test job has succeeded.
+    /// Returns the folder of a compared library after a test job has succeeded.
     /// If the job fails, returns the reason.
     fn find(
         &self,
