@@ -8,9 +8,9 @@
 //! Source: F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2,
 //! 1987: the total counts of sent and received messages are equal in an unchanged state.
 //!
-//! *Rounds* establish such a time. A round is complete when every rank has polled again in the
 //! *Rounds* establish a time at which all ranks are passive.
-//! A round is complete when every rank has polled again in the
+//! A round is complete when every rank has polled again in the same wait without a result.
+//! A round begins after all ranks have completed the previous round.
 //! The clocks of different hosts are never compared.
 //!
 //! The proof uses no edge of the wait-for graph.
