@@ -89,7 +89,7 @@ impl fmt::Display for CheckpointError {
 
 impl std::error::Error for CheckpointError {}
 
-/// The maximum length of the description in bytes: one environment variable carries it.
+/// The maximum length of the description in bytes, which must fit into one environment variable.
 const LONGEST: usize = 100_000;
 
 /// Finds the checkpoint that `--restart` names.
@@ -189,7 +189,7 @@ fn notes_of(found: &Found) -> Vec<String> {
     skipped.chain([begins]).collect()
 }
 
-/// Describes the programs of a plan, for the manifest of its checkpoints.
+/// Describes the programs of a plan, for the manifest of the job's checkpoints.
 fn describe(plan: &Plan, ranks: &[usize]) -> Result<Description, CheckpointError> {
     let programs = plan.apps.iter().zip(ranks).map(|(app, ranks)| {
         Ok(Program {

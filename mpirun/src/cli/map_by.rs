@@ -40,7 +40,7 @@ pub struct MapBy {
 }
 
 impl MapBy {
-    /// Parses a value of `--map-by`; letter case matters only in a file name.
+    /// Parses a value of `--map-by`; only file names are case-sensitive.
     pub fn parse(text: &str) -> Result<MapBy, ValueError> {
         let wrong = || ValueError::unknown(WANTED);
         let lower = text.to_lowercase();

@@ -67,7 +67,7 @@ impl Unit {
         Unit::Thread,
     ];
 
-    /// Returns the kernel's id of the unit of this kind that contains a processor.
+    /// Returns the kernel's id of the unit of this level that contains a processor.
     fn instance(self, cpu: usize, sys: &Path) -> Option<u32> {
         match self {
             Unit::Thread => hardware::instance(cpu, Kind::ProcessingUnit, sys),
@@ -93,7 +93,7 @@ const CORE: usize = 5;
 /// The machine's topology, as far as binding uses it.
 #[derive(Debug)]
 pub struct Machine {
-    /// The allowed processors, each with the id of its unit of each kind.
+    /// The allowed processors, each with the ids of its units at all levels.
     cpus: Vec<(usize, BTreeMap<Unit, u32>)>,
 }
 

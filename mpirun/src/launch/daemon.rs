@@ -1,9 +1,9 @@
 //! Daemon: the launcher on another host, which executes orders and reports events.
 //!
 //! `mpirun --daemon` speaks the `wire` protocol over its standard input and output.
-//! It starts ranks with the same `Starter` as the supervisor, and forwards PMI lines and output.
-//! A daemon knows only its own host's part of a job.
-//! It may have links to further hosts; it forwards their frames without decoding them.
+//! The daemon starts ranks by a `Starter` like the supervisor, and forwards PMI lines and output.
+//! A daemon knows only the ranks of its own host.
+//! A daemon may have links to further hosts, whose frames it forwards without decoding them.
 //!
 //! Promise: the daemon ends all processes below it if the link to the launcher above closes or
 //! falls silent, or if the guard process dies.

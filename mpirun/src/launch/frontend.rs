@@ -1,7 +1,7 @@
 //! Front end: the process that the user started and the shell waits for.
 //!
 //! The front end forks the supervisor, forwards signals, and feeds a terminal's input to rank 0.
-//! It exits with the supervisor's exit code.
+//! The front end exits with the supervisor's exit code.
 //! The supervisor has its own process group: Ctrl-C and `kill -9 -PGID` reach the front end alone.
 //! The supervisor then receives the signal exactly once, through the socket.
 
@@ -24,7 +24,7 @@ pub fn run(plan: &Plan) -> i32 {
 }
 
 /// Serves the singleton process at the other end of standard input, which started this process.
-/// That process waits for this one to exit, so a forked child remains and serves it.
+/// The singleton waits for this process to exit, so a forked child serves the singleton.
 pub fn adopt(plan: &Plan, job: String) -> i32 {
     let adopted = || {
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
@@ -89,7 +89,7 @@ fn serve(
 
 /// Runs `work` in a child process that this process guards.
 ///
-/// If the child is killed, its orphans become this process's children, which it then ends.
+/// If the child is killed, its orphans become children of this process, which ends them.
 /// `work` gets the socket to the guard, a signalfd, and the previous limit of open files.
 /// The socket closes when the guard dies.
 pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::Result<i32> {

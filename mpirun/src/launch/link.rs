@@ -37,7 +37,8 @@ impl Queue {
         self.bytes.is_empty()
     }
 
-    /// Returns true if the receiver is slow: the caller should read no more for it, but may push.
+    /// Returns true if the receiver is slow: the caller should read no more data for the receiver.
+    /// More bytes may still be pushed.
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= QUEUE_MAX
     }

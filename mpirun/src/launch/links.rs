@@ -1,6 +1,6 @@
 //! Table of a launcher's links to other hosts: routes orders, gives up ended or overdue links.
 //!
-//! A link reaches a host and the hosts behind it. The supervisor and each daemon have such a table.
+//! A link reaches a host and the hosts behind it. The supervisor and each daemon have one table.
 
 use super::limits::Limits;
 use super::link::{self, Link, Received};
@@ -18,13 +18,13 @@ pub struct Links {
 /// The result of reading a link.
 #[derive(Debug)]
 pub struct Arrived {
-    /// Complete frames, each as a host number and a body.
+    /// Complete frames, each as a host index and a body.
     pub frames: Vec<(u32, Vec<u8>)>,
-    /// The reason why the link is lost; `None` if it still works.
+    /// The reason why the link is lost; `None` if the link still works.
     pub lost: Option<LostLink>,
 }
 
-/// The reason why the reader of a link gives it up.
+/// The reason why the reader of a link gives up the link.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LostLink {
     /// The daemon at the other side has ended after its greeting.

@@ -118,7 +118,7 @@ impl LocalRanks {
     // ---- starts ---------------------------------------------------------------------------------------------------
 
     /// Resolves the programs of a job's ranks on `host` (this host) and allocates their memory.
-    /// If either fails, no rank is started.
+    /// If resolving or allocating fails, no rank is started.
     pub fn prepare<'a>(
         &self,
         order: &'a Order,
@@ -264,7 +264,7 @@ impl LocalRanks {
     /// Reaps processes until one of them is a rank; returns that rank and how it ended.
     ///
     /// Other processes are orphans, or commands that reached other hosts.
-    /// The end of such a command is detected on its link.
+    /// The end of a command that reached another host is detected on the command's link.
     pub fn reap(&mut self) -> Option<(Proc, Ended)> {
         while let Some((pid, ended)) = sys::reap() {
             let of_pid = self.alive().find(|(_, rank)| rank.pid == pid);

@@ -13,7 +13,7 @@
 //! Supervisor and daemon share `local_ranks` and `starter` for ranks, and `links` for links.
 //! The supervisor decides what an event means; the daemon only reports events.
 //!
-//! Promise: if any of these processes dies, all processes of the job end within a moment.
+//! Promise: if any of these processes dies, all processes of the job end.
 //! * A rank dies: the supervisor ends the other ranks, or with `--with-ft` notifies them.
 //! * The front end dies: the supervisor's socket closes, and the supervisor ends all ranks.
 //! * The supervisor dies: the kernel kills each rank by its parent-death signal.
@@ -25,7 +25,7 @@
 //!   It kills all descendants before it exits.
 //!
 //! Inside a Slurm allocation this process replaces itself by [`srun`] if ranks run on other hosts.
-//! For ranks on Open MPI's library it replaces itself by Open MPI's launcher
+//! For ranks on Open MPI's library this process replaces itself by Open MPI's launcher
 //! ([`foreign_launcher`]).
 //!
 //! Once the job runs, each process returns memory that only the start needed (`trim_memory`).

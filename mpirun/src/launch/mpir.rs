@@ -2,13 +2,13 @@
 //!
 //! TotalView, DDT, STAT, LaunchMON and gdb scripts attach to mpirun and read this table.
 //! A debugger knows only the process that the user started, the front end.
-//! It reads the front end's variables by name.
+//! The debugger reads the front end's variables by name.
 //! The supervisor, which starts the ranks, writes the table to a memfd that both processes share.
-//! It then sends one byte to the front end.
+//! The supervisor then sends one byte to the front end.
 //! The table is always filled, so that a debugger can attach to a job that hangs.
 //!
 //! A debugger that starts mpirun sets `MPIR_being_debugged` before `main`;
-//! the supervisor inherits it.
+//! the supervisor inherits the value.
 //! The supervisor then answers no PMI request until the front end has returned from
 //! `MPIR_Breakpoint`.
 //! Meanwhile every rank of this host waits in `MPI_Init`.

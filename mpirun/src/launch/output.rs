@@ -7,7 +7,7 @@
 //!
 //! If a write to a stream's file fails, all further bytes go to mpirun's own output.
 //! A sink keeps the error number of a failed write, except for a closed pipe.
-//! The owner of the sinks reports both ([`Sink::take_complaints`], [`Sink::take_write_error`]).
+//! The sinks' owner reports both failures ([`Sink::take_complaints`], [`Sink::take_write_error`]).
 //!
 //! A sink never blocks the launcher: bytes that the reader does not accept are queued.
 //! With a long queue the launcher stops reading the ranks, which then block as on their own pipe.

@@ -5,7 +5,7 @@
 //! Ranks on oversubscribed cores are switched in for each message and each collective.
 //! There these writes take a tenth of the time of an operation
 //! (docs/adr/0025-no-restartable-sequences-on-shared-cores.md).
-//! With glibc's tunable `glibc.pthread.rseq=0`, a program that uses them must register itself.
+//! With glibc's tunable `glibc.pthread.rseq=0`, programs that use rseq(2) register themselves.
 //! Older versions and other C libraries ignore the tunable.
 
 use std::ffi::{OsStr, OsString};

@@ -90,7 +90,7 @@ pub fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Star
 pub struct Inherited<'a> {
     /// The environment of every rank, without the variables that [`Starter::start`] adds.
     pub env: &'a [(OsString, OsString)],
-    /// The working directory of programs without one; `None` means this process's directory.
+    /// The working directory of programs that specify none; `None` means this process's directory.
     pub dir: Option<&'a Path>,
 }
 
@@ -364,8 +364,8 @@ struct JobOnHost<'a> {
 
 impl JobOnHost<'_> {
     /// Returns the environment variables of a rank.
-    /// They are PMI-1's standard variables, those that scripts read, and this library's own.
-    /// The latter save `MPI_Init` all requests to the PMI server.
+    /// They are PMI-1's standard variables, variables that scripts read, and this library's own.
+    /// With this library's own variables, `MPI_Init` needs no request to the PMI server.
     fn env(&self, rank: u32, local: u32, appnum: usize, pmi: i32) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(14);
         let mut set = |name: &str, value: String| env.push((name.into(), value.into()));

@@ -294,7 +294,7 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
         Forked::Child => {
             // SAFETY: only system calls follow.
             // All pointers are to memory from before the fork.
-            // It is never freed, since the child ends in exec or _exit.
+            // That memory is never freed, since the child ends in exec or _exit.
             unsafe {
                 if let Some(set) = &cpus {
                     // An error is ignored: a processor may have been taken offline since then.
@@ -475,7 +475,7 @@ pub fn reap() -> Option<(libc::pid_t, Ended)> {
 }
 
 /// Returns true if a child has begun to exit but is not reaped.
-/// The kernel closes its files and unmaps its memory before it notifies the parent.
+/// The kernel closes the process's files and unmaps its memory before it notifies the parent.
 pub fn is_dying(pid: libc::pid_t) -> bool {
     /// The flag that `do_exit` in the kernel sets first; field 9 of `stat` (proc(5)).
     const PF_EXITING: u64 = 0x4;
@@ -506,7 +506,7 @@ pub fn end_group_of(leader: libc::pid_t) {
     if leader > 1 {
         // SAFETY: kill has no memory effects.
         // The kernel does not reuse the number of a group that has members.
-        // It reuses the number of an empty group after it has assigned all other numbers.
+        // The number of an empty group is reused only after all other numbers were assigned.
         unsafe { libc::kill(-leader, libc::SIGKILL) };
     }
 }

@@ -1,7 +1,7 @@
 //! `mpirun --matrix FILE`: communication matrix as `FILE.csv`, and as the heat map `FILE.svg`.
 //!
 //! Each rank counts its sent messages and one-sided accesses ([`mpi_core::matrix`]).
-//! It writes the counts to its event ring in `MPI_Finalize`; a killed rank's counts are missing.
+//! Each rank writes its counts to its event ring in `MPI_Finalize`; a killed rank writes none.
 
 mod svg;
 

@@ -1,7 +1,7 @@
 //! Deadlocked jobs: all ranks wait inside MPI, and no rank can ever make progress (`--end-dead`).
 //!
 //! The proof is in [`crate::hang::proof`]; this module takes the snapshots for the proof.
-//! It requests snapshots of other hosts only while all ranks of this host are passive.
+//! Snapshots of other hosts are requested only while all ranks of this host are passive.
 //! The next round begins only after all hosts have answered, so rounds never overlap.
 //! Ranks that make no progress while others do are reported too ([`crate::hang::standstill`]).
 
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(400);
 const ROUND: Duration = Duration::from_millis(250);
 
-/// The interval of requests to other hosts after one of their ranks was seen to make progress.
+/// The interval of requests to other hosts after a rank there has made progress.
 const ELSEWHERE: Duration = Duration::from_secs(1);
 
 /// The interval of checks for ranks that make no progress while others do.

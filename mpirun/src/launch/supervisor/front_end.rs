@@ -1,5 +1,6 @@
 //! Socket to the front end: one byte per signal of the user; closed when the front end dies.
-//! In the other direction it carries the reports for debuggers ([`mpir`](super::super::mpir)).
+//! In the other direction the socket carries the reports for debuggers
+//! ([`mpir`](super::super::mpir)).
 
 use super::super::ends_the_job;
 use super::super::mpir::RELEASED;

@@ -95,7 +95,7 @@ impl Input {
         self.in_flight.retain(|host, _| !hosts.contains(host));
     }
 
-    /// Reads input while no reader is behind, and watches the input for more.
+    /// Reads input while no reader has too many unread bytes, and watches the input for more.
     pub(super) fn pump(&mut self, poller: &Poller, links: &mut Links) {
         self.feed.drain();
         while self.open {

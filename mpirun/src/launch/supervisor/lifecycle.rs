@@ -30,7 +30,7 @@ enum Ending {
     },
 }
 
-/// A step for ranks that were asked to end.
+/// A step in the termination of ranks that were asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// Kill the ranks that have no handler for this signal.

@@ -20,7 +20,7 @@ pub(super) enum Watch {
     Pmi(Proc),
     Stdout(Proc),
     Stderr(Proc),
-    /// A pipe has space, or a paused input may resume; the handler checks all of them.
+    /// A pipe has space, or a paused input may resume; the handler serves all links and the input.
     SinkWritable,
     Link(usize),
     Stdin,

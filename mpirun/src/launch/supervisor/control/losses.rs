@@ -37,7 +37,7 @@ impl Losses {
     }
 
     /// Returns true if the daemons of all these ranks have ever sent a frame.
-    /// If a daemon has not, the loss of its host is a failed start.
+    /// The loss of a host whose daemon has not sent a frame is a failed start.
     pub(super) fn were_reached(&self, ranks: &[Proc], jobs: &Jobs<'_>) -> bool {
         let mut ranks = ranks.iter().filter_map(|&proc| jobs.get(proc));
         ranks.all(|rank| self.reached.contains(&rank.host))

@@ -106,7 +106,7 @@ impl JobControl<'_> {
     /// Finds ranks that have ended and closed their sockets while others wait in a barrier.
     ///
     /// Without this check those ranks would wait indefinitely.
-    /// In a fault-tolerant job such a rank is a loss even if no rank waits in a barrier yet.
+    /// In a fault-tolerant job, a rank that ended in this way is a loss even before others wait.
     pub(super) fn find_abandoned(&mut self) {
         while self.is_running()
             && let Some((proc, cause)) = self.abandoned()
