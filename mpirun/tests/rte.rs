@@ -1,7 +1,7 @@
 //! Tests of the PMI-1 client under this and other servers, and of the server with other clients.
 //!
 //! The client is this test program, which runs [`as_a_rank`] as a rank.
-//! That function does nothing without a launcher.
+//! The function [`as_a_rank`] does nothing without a launcher.
 
 mod common;
 

@@ -25,7 +25,7 @@ pub enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     pub comm: Comm,
-    /// The number of the operation on its communicator, counted from 1.
+    /// The operation's number on its communicator; the first operation has number 1.
     pub number: u64,
     /// The arguments that must match at all members: "MPI_Bcast from rank 0 of 400 bytes".
     pub what: String,
@@ -66,7 +66,7 @@ pub enum Waiting {
     RecvAny { comm: Comm, tag: Option<i32> },
     /// The other members must act in a nonblocking collective operation.
     Collective,
-    /// One of this number of requests must complete.
+    /// One of several requests must complete; `requests` is the number of requests.
     Any { requests: u32 },
     /// A member of a window must act.
     Window(Box<AtWindow>),
@@ -83,7 +83,7 @@ pub struct AtWindow {
     pub need: WindowNeed,
     /// The rank in the job of the holder of the requested lock.
     pub holder: Option<u32>,
-    /// The number of calls that the needed rank had entered and left when the wait began, if known.
+    /// The needed rank's [`RankSnapshot::calls`] when the wait began, if known.
     /// The needed rank is the holder of the lock, or without a holder the member.
     pub calls: Option<u64>,
     /// Whether the needed rank has made no call since the wait began, as its snapshot shows.

@@ -33,7 +33,7 @@ impl fmt::Display for NotFound {
 impl std::error::Error for NotFound {}
 
 /// Returns the library of `--lib`, or the first one in `LD_LIBRARY_PATH`.
-/// Without both, returns the library beside this program.
+/// Without `--lib` and `LD_LIBRARY_PATH`, returns the library beside this program.
 ///
 /// A given folder may be the library's folder or the installation prefix.
 pub fn library(named: Option<&Path>) -> Result<PathBuf, NotFound> {

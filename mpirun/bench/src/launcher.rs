@@ -1,7 +1,7 @@
 //! Execution of a program under the launcher that belongs to a library.
 //!
 //! The options for good performance of a compared library (peer) are data, a list of [`Setting`]s.
-//! Their arguments and environment are from the peers' documentation and from measurements.
+//! Arguments and environment are from the libraries' documentation and from measurements.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

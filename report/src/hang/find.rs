@@ -113,9 +113,9 @@ fn tags_differ(a: &Seen, b: &Seen) -> bool {
 
 /// Finds collective operations in which ranks wait although all members have arrived.
 ///
-/// Then the members' arguments do not match;
-/// the earliest operation of each communicator is reported.
-/// The finding is used only if there is no other.
+/// In this case the members' arguments do not match.
+/// Only the earliest operation of each communicator is reported.
+/// The finding is used only if there is no other finding.
 /// If members forward data, a member that waits elsewhere may be the cause.
 fn unended(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
@@ -143,7 +143,7 @@ fn unended(ranks: &[Seen]) -> Vec<Finding> {
 }
 
 /// Finds collective operations that lack members, the earliest of each communicator.
-/// An operation is omitted if it is in a reported cycle with the missing members.
+/// An operation is omitted if a reported cycle has both the operation and the missing members.
 fn absent(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
     rounds(ranks)
@@ -181,7 +181,7 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Finds ranks that others wait for in a message or at a window, and that do not wait themselves.
+/// Finds ranks that do not wait, but that others wait for in a message or at a window.
 /// Each such rank is reported with the ranks that wait for it.
 fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
     let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();

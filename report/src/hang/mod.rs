@@ -154,7 +154,7 @@ impl Report {
     }
 
     /// Returns true if all living ranks apparently wait for each other.
-    /// For ranks on another library this is no proof, since its messages in flight are not visible.
+    /// This is no proof for ranks on another library, whose messages in flight are not visible.
     pub fn all_seem_stuck(&self) -> bool {
         let stuck = graph::Graph::of(&self.ranks).stuck();
         let mut living = self.ranks.iter().zip(stuck).filter(|(seen, _)| seen.alive);
@@ -302,7 +302,7 @@ impl fmt::Display for Finding {
                         write!(f, "{} and {unknown} more of its members:", named(missing))?
                     }
                 }
-                /// The maximum number of lines; for more ranks the list of all ranks is clearer.
+                /// The maximum number of listed ranks; the message counts the others.
                 const SHOWN: usize = 4;
                 for (rank, doing) in missing.iter().zip(doing).take(SHOWN) {
                     write!(f, "\n  rank {rank} {doing}")?;

@@ -14,11 +14,11 @@ use crate::mpi::{Library, LoadError, MpiError, World};
 /// The behaviour of rank 1: the end that it causes, or waiting for a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LeaveMode {
-    /// It does not leave
+    /// Rank 1 does not end
     Wait,
-    /// It does not leave, and ignores all signals that can be ignored
+    /// Rank 1 does not end, and ignores all signals that can be ignored
     Deaf,
-    /// It does not leave, and every rank has a child
+    /// Rank 1 does not end, and every rank has a child
     Fork,
     Segv,
     Exit,
@@ -83,7 +83,7 @@ pub fn leave(task: &Leave) -> Result<(), LeaveError> {
     let folder = Folder::at(&task.folder);
     if task.mode == LeaveMode::Fork {
         // The child keeps the rank's standard output and error open.
-        // It outlives the rank unless a launcher kills it.
+        // The child outlives the rank unless a launcher kills the child.
         let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
         let child = child.map_err(LeaveError::Note)?.id();
         folder

@@ -13,7 +13,7 @@ enum Bytes {
     Share,
     /// The blocks of all ranks, `n * p` bytes
     All,
-    /// The next larger size of the run
+    /// The next larger size of the row, in the order of `--sizes`
     Next,
 }
 
