@@ -295,7 +295,7 @@ fn spell(rows: &Rows, compared: &Compared) -> String {
         None if rows.defaults => format!("{}, {} ranks, defaults", compared.benchmark, rows.ranks),
         None => format!("{}, {} ranks", compared.benchmark, rows.ranks),
     };
-    // The target of `start` applies to the whole command, whose time a user sees.
+    // The target of `start` applies to the whole command, whose duration a user observes.
     let target = match (size, rows.targets) {
         (Some((_, target)), _) => Some(*target),
         (None, [(0, target)]) if !matches!(compared.benchmark.as_str(), "init" | "start") => {

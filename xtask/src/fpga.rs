@@ -25,7 +25,7 @@ pub enum FpgaError {
     Venv(VenvError),
     /// This program could not be started a second time.
     Again(std::io::Error),
-    /// The second run failed and has printed the reason.
+    /// The second start of this program failed and has printed the reason.
     Told,
     /// yosys, nextpnr or icestorm is missing or failed; the error names tool and step.
     Tool(ToolError),
@@ -53,7 +53,7 @@ impl std::error::Error for FpgaError {}
 /// Builds every target and prints one table.
 ///
 /// The tools for ECP5 and Gowin are Python packages. If they are not on the search path,
-/// this function creates a Python environment and runs this program again with its programs.
+/// this function creates a Python environment, and starts this program again with its tools.
 pub fn run() -> Result<(), FpgaError> {
     let there = Tool::NEXTPNR_ECP5.is_there() && Tool::NEXTPNR_GOWIN.is_there();
     if !there && std::env::var_os(AGAIN).is_none() {
@@ -65,7 +65,7 @@ pub fn run() -> Result<(), FpgaError> {
             .env("PATH", venv::NEXTPNR.search_path())
             .status()
             .map_err(FpgaError::Again)?;
-        // The second run has printed its error.
+        // The second start of this program has printed its error.
         return if status.success() {
             Ok(())
         } else {

@@ -3,7 +3,7 @@
 //! PnetCDF (J. Li et al., "Parallel netCDF: a high-performance scientific I/O interface", SC 2003)
 //! uses only MPI-IO: derived views, collective and nonblocking accesses, hints.
 //! Its tests write files, read them back, and check each by a separate program for the format.
-//! Portcullis's `mpicc` builds it unchanged, and its `mpirun` runs it.
+//! Portcullis's `mpicc` builds PnetCDF unchanged, and Portcullis's `mpirun` runs the tests.
 //!
 //! A test that does not pass is an error that quotes its output.
 //! All files are fetched and built below the target folder.

@@ -81,7 +81,7 @@ pub struct Venv {
 /// Reasons why an environment could not be created.
 #[derive(Debug)]
 pub enum VenvError {
-    /// `python3 -m venv` failed; in Debian it is a separate package.
+    /// `python3 -m venv` failed; the module venv is a separate package in Debian.
     Make {
         /// The environment.
         name: &'static str,

@@ -42,7 +42,7 @@ impl Communicator {
         }
     }
 
-    /// Counts a collective operation and returns its number; the first is 1.
+    /// Counts a collective operation and returns its number; the first operation has number 1.
     pub fn next_round(&self) -> u64 {
         self.rounds.fetch_add(1, Relaxed) + 1
     }

@@ -9,7 +9,7 @@ use crate::install::{self, Contents, InstallError, Programs};
 use crate::venv::{self, Venv, VenvError};
 use crate::workspace;
 
-/// Installations that are there already.
+/// Existing installations to measure.
 #[derive(Clone, Debug, Args)]
 pub struct Subjects {
     /// Measure what is installed in this folder instead of building it

@@ -2,7 +2,7 @@
 //!
 //! P. Luszczek et al., "Introduction to the HPC Challenge benchmark suite", 2005: HPL, PTRANS,
 //! RandomAccess, FFT, STREAM, DGEMM, latency and bandwidth, each with a check of its results.
-//! The source is Debian's package; `mpicc` builds it, and `mpirun` runs it.
+//! The source is Debian's package; `mpicc` builds hpcc, and `mpirun` runs hpcc.
 //!
 //! All self-checks of hpcc are parsed (`checks`); a failed check is an error that quotes its line.
 //! With `--peers`, MPICH and Open MPI build and run the same program with default settings,

@@ -45,7 +45,7 @@ pub enum TestError {
     /// Required Debian packages are missing and could not be installed.
     Packages(PackagesError),
     /// The environment of MPICH, Open MPI or mpi4py could not be created;
-    /// `--offline` does not need it.
+    /// `--offline` does not need these environments.
     Venv(VenvError),
     /// mpi4py could not be built with Portcullis's `mpicc`.
     Build(BuildError),

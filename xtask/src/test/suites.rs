@@ -5,7 +5,7 @@
 //! so a sequential run leaves cores idle.
 //!
 //! Each test program of `cargo test` is run once, in its package's folder, even after a failure.
-//! Its complete output is printed under its name after its end.
+//! When the program has ended, its complete output is printed under its name.
 //! Each program has a separate folder for temporary files, which must be empty at its end.
 //!
 //! The programs of [`BACKGROUND`] run at a low priority, so that the time limits of the other
@@ -48,7 +48,7 @@ const BACKGROUND: &[(&str, &str)] = &[
 ];
 
 /// Test programs of a second lane at normal priority.
-/// They wait for daemons and for deaths, or compute without time limits.
+/// These programs wait for daemons and for deaths, or compute without time limits.
 const BESIDE: &[(&str, &str)] = &[
     ("tests", "slurm"),
     ("tests", "dead_jobs"),

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(400);
 const ROUND: Duration = Duration::from_millis(250);
 
-/// The interval of requests to other hosts after a rank there has made progress.
+/// The interval of requests to other hosts after a rank on another host has made progress.
 const ELSEWHERE: Duration = Duration::from_secs(1);
 
 /// The interval of checks for ranks that make no progress while others do.

@@ -66,7 +66,7 @@ impl fmt::Display for ReportError {
 
 impl std::error::Error for ReportError {}
 
-/// Time limit of one library in one run; a library that exceeds it has no result.
+/// Time limit of one library in one run; a library above the limit has no result.
 const LIMIT: Duration = Duration::from_secs(60);
 /// An upper bound of the number of settings of all libraries.
 const MOST_SETTINGS: u32 = 10;

@@ -36,7 +36,7 @@ impl Losses {
         self.reached.insert(host);
     }
 
-    /// Returns true if the daemons of all these ranks have ever sent a frame.
+    /// Returns true if the daemons of the hosts of all `ranks` have ever sent a frame.
     /// The loss of a host whose daemon has not sent a frame is a failed start.
     pub(super) fn were_reached(&self, ranks: &[Proc], jobs: &Jobs<'_>) -> bool {
         let mut ranks = ranks.iter().filter_map(|&proc| jobs.get(proc));
