@@ -35,7 +35,7 @@ pub struct Options {
     /// A report with fewer rows, in a minute or two
     #[arg(long, requires = "report")]
     quick: bool,
-    /// How often the libraries take turns [default: 5; 1 with --quick]
+    /// Number of rounds; each round runs every library once [default: 5; 1 with --quick]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// Only rows whose benchmark has this name

@@ -72,7 +72,8 @@ pub const COCOTB: Venv = Venv {
 pub struct Venv {
     /// The folder below `venvs/` in the target folder, and the name in messages.
     pub name: &'static str,
-    /// pip requirements with exact versions, separated by blanks; a changed version rebuilds.
+    /// pip requirements with exact versions, separated by blanks.
+    /// A changed version rebuilds the environment.
     pub requirement: &'static str,
     /// C flags of a package that is compiled here; changed flags also rebuild the environment.
     compiled_with: Option<&'static str>,

@@ -359,7 +359,7 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         "sim/command/src/main.rs",
         "sim/command/src/watch/",
     ];
-    // These files print lines for cargo or a compiler's user, and numbers, but no such names.
+    // These files print lines for cargo or a compiler's user, and numbers, but no outside names.
     const OTHERS: &[&str] = &[
         "build.rs",
         "build/",

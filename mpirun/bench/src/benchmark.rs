@@ -29,7 +29,7 @@ pub enum Benchmark {
     Face,
     /// Latency of doubles at irregular displacements
     Indexed,
-    /// Latency of the same range of four arrays
+    /// Latency of one index range in four arrays
     Arrays,
     /// MPI_Barrier on all ranks
     Barrier,

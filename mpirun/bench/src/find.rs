@@ -9,7 +9,7 @@ pub const STANDARD: &str = "libmpi_abi.so.1";
 /// The file name of Open MPI's library; Open MPI 5 has no library of the standard ABI.
 pub const OPEN_MPI: &str = "libmpi.so.40";
 
-/// The error of a search without a result.
+/// The error if no library was found in the searched folders.
 #[derive(Debug)]
 pub struct NotFound {
     searched: Vec<PathBuf>,

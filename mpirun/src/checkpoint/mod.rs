@@ -1,7 +1,7 @@
 //! Command-line options for checkpoints: folder, interval, and the checkpoint to restart from.
 //!
 //! The store of checkpoints and the protocol with the ranks are in [`mpi_core::crs`].
-//! The supervisor's part is in `launch/supervisor/checkpoints.rs`.
+//! The supervisor's code for checkpoints is in `launch/supervisor/checkpoints.rs`.
 
 use crate::launch::program::{App, Checkpointing, Plan};
 use crate::launch::sys::Signal;

@@ -85,7 +85,7 @@ impl MapBy {
             ("oversubscribe", _) => self.oversubscribe = true,
             ("nooversubscribe", _) => self.strict = true,
             ("span", _) => self.span = true,
-            // `hwtcpus` has no effect, since processors are hardware threads here.
+            // `hwtcpus` has no effect, since this launcher's processors are hardware threads.
             // `inherit` and `noinherit` have none, since spawned jobs always inherit the policy.
             ("hwtcpus" | "inherit" | "noinherit", _) => {}
             (_, Some(("pe", each))) => {

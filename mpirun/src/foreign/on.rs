@@ -233,7 +233,7 @@ fn is_ours(file: &Path) -> bool {
     file.to_string_lossy().contains("/portcullis/compat/")
 }
 
-/// Returns a library's implementation, from its DT_SONAME or from the symbol of an implementation.
+/// Returns a library's implementation, from its DT_SONAME or from a symbol of that implementation.
 pub fn family(file: &Path) -> Option<Family> {
     let name = Dynamic::of(file).and_then(|dynamic| dynamic.name);
     if name.is_some_and(|name| name.starts_with(STANDARD_NAMES)) {

@@ -264,7 +264,7 @@ pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
     late
 }
 
-/// Builds the command that reaches a host and executes the daemon there.
+/// Builds the command that reaches a host and executes the daemon on that host.
 fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = agent.to_vec();
     if words.is_empty() {

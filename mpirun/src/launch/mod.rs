@@ -7,7 +7,7 @@
 //! A socket connects both processes and carries one byte per signal.
 //! The socket closes when one of the processes dies.
 //!
-//! A [`daemon`] on each other host starts the ranks there.
+//! On each other host, a [`daemon`] starts that host's ranks.
 //! The daemon is the same program, reached by ssh (`link`, `wire`).
 //! A parent process guards the daemon as the front end guards the supervisor.
 //! Supervisor and daemon share `local_ranks` and `starter` for ranks, and `links` for links.

@@ -3,7 +3,7 @@
 //! A [`Stream`] buffers one of a rank's outputs; complete lines go to a [`Sink`], mpirun's output.
 //! An incomplete line may be a prompt: it is printed at the end of the stream, or after [`PROMPT`].
 //! Before another stream's bytes, a newline terminates an incomplete line.
-//! The last line of a job stays open.
+//! No newline is added to the last line of a job.
 //!
 //! If a write to a stream's file fails, all further bytes go to mpirun's own output.
 //! A sink keeps the error number of a failed write, except for a closed pipe.

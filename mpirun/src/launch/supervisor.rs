@@ -1,7 +1,7 @@
 //! Supervisor: the process that owns the ranks of all jobs of one `mpirun`.
 //!
 //! The supervisor has one thread with one epoll. Ranks of this host are its children.
-//! Ranks of other hosts are children of a [daemon](super::daemon) there.
+//! Ranks of another host are children of that host's [daemon](super::daemon).
 //! A daemon executes the supervisor's orders and reports events over a [link](super::link).
 //! The supervisor alone decides what an end, output or request of a rank means.
 //!

@@ -24,7 +24,7 @@ fn said(effects: Vec<Effect>) -> Vec<(usize, String)> {
             Effect::Send(to, bytes) => {
                 Some((to.0, String::from_utf8(bytes).unwrap().trim_end().into()))
             }
-            // This effect concerns only checkpoints.
+            // `Effect::Left` concerns only checkpoints.
             Effect::Left(_) => None,
             other => panic!("{other:?}"),
         })

@@ -1,7 +1,7 @@
 //! `mpirun --trace FILE`: conversion of the event rings of all ranks to one file for a viewer.
 //!
 //! The event rings are in the hosts' memory ([`mpi_base::node::Player`]).
-//! The rings are read after the ranks have ended, for any reason.
+//! The rings are read after all ranks have ended, also after a crash.
 //! Other hosts send their event rings, whose times are converted to this host's clock
 //! ([`clock`], `align`).
 //! The file's extension selects the format. `.vcd` is a waveform ([`vcd`]).

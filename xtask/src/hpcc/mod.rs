@@ -42,7 +42,7 @@ pub struct Options {
     /// Also build and run it with MPICH and Open MPI
     #[arg(long)]
     peers: bool,
-    /// How often the libraries take turns; the best of each is printed
+    /// Number of rounds; each round runs every library once, and the best of each is printed
     #[arg(long, default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Seconds that one run may take

@@ -3,7 +3,7 @@
 //! Its nodes are the files and folders directly below `src`.
 //!
 //! An edge is an import of one node from another, counted once.
-//! The next lowest node is one that imports no remaining node,
+//! Nodes are placed from the lowest level up. The next node is one that imports no remaining node,
 //! otherwise the remaining node with the maximum of `importers - 2 * imports`.
 
 use std::collections::{BTreeMap, BTreeSet};

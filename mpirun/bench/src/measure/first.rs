@@ -1,4 +1,4 @@
-//! First uses: the times of the first operation of each kind in a job, and of most second ones.
+//! First uses: times of the first and, for most kinds, of the second operation in a job.
 //!
 //! Programs execute most operations only a few times, so set-up at the first use matters.
 //! Every row is one call after a barrier; its figure is the time of the slowest rank.

@@ -68,7 +68,7 @@ impl<'a> AllRanks<'a> {
         self.links.send_all(&ToDaemon::Kill);
     }
 
-    /// Sends a signal to all ranks of some jobs.
+    /// Sends a signal to all ranks of the jobs `jobs`.
     pub(super) fn signal_jobs(&mut self, jobs: &BTreeSet<usize>, signal: Signal) {
         let alive = self.jobs.alive();
         let of_jobs = alive.filter(|(_, rank)| jobs.contains(&rank.job.0));

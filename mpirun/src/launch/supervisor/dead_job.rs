@@ -72,7 +72,7 @@ impl DeadJob {
         (is_running && self.wanted != EndDead::No).then_some(self.next)
     }
 
-    /// Takes snapshots if due, and returns what they show about the job.
+    /// Takes snapshots if due, and returns the job's apparent state.
     pub(super) fn step(&mut self, now: Instant, control: &mut JobControl<'_>) -> Seems {
         let is_due = self
             .next(control.is_running())

@@ -23,7 +23,7 @@ pub(super) struct Input {
     to: StdinTo,
     /// The pipes to readers on this host that cannot inherit the file.
     feed: Feed,
-    /// Whether this process reads the input and has not reached its end.
+    /// Whether this process reads the input and has not reached the end of the input.
     open: bool,
     /// Whether the epoll watches the input; a regular file is always ready and cannot be watched.
     watched: bool,

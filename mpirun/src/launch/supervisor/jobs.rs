@@ -243,7 +243,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Disconnects the adopted processes of some jobs, which are never killed.
+    /// Disconnects the adopted processes of the selected jobs; adopted processes are never killed.
     /// Returns the processes whose sockets the caller must close.
     pub(super) fn let_go(&mut self, is_meant: impl Fn(Job) -> bool) -> Vec<Proc> {
         let adopted = self.iter().filter(|(_, rank)| rank.is_adopted);
