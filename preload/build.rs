@@ -1,4 +1,4 @@
-//! Generates the wrapper functions.
+//! Build script that generates the wrapper functions.
 //!
 //! The library links only the C library and is never unloaded:
 //! exit handlers and MPI may call its functions even after `dlclose`.

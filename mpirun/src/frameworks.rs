@@ -46,7 +46,7 @@ pub fn all_and_not_used(values: &Params) -> (Vec<Framework>, Vec<NotUsed>) {
 }
 
 /// Adds the transports in plugin files, as their manifests describe them.
-/// A job opens such a file only if the parameter `btl` names the transport.
+/// A job opens a transport's plugin file only if the parameter `btl` names the transport.
 fn add_transports(values: &Params, to: &mut Framework, not_used: &mut Vec<NotUsed>) {
     for found in btl::plugin::list(values) {
         let is_built_in = to.components.iter().any(|known| known.name == found.name);

@@ -1,6 +1,6 @@
 //! Map with ascending keys that are never reused; removing a value frees its memory.
 //!
-//! A program may spawn jobs for days, so a job's records are removed when it has ended.
+//! A program may spawn jobs for days, so the records of a job are removed when the job has ended.
 
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};

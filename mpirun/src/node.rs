@@ -80,7 +80,7 @@ pub fn call_name(call: u16) -> String {
         )
 }
 
-/// Returns a number that distinguishes launches with the same process id, from the clock.
+/// Returns the clock in microseconds modulo 10^9: launches with one process id then differ.
 pub fn unique() -> u64 {
     now_ns() / 1000 % 1_000_000_000
 }

@@ -46,7 +46,7 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// The content of a text file; `kind` names the kind of file in messages.
+/// The content of a text file; `kind` is the file's description in messages, such as "hostfile".
 #[derive(Clone, Debug)]
 pub struct TextFile {
     pub kind: &'static str,

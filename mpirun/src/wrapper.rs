@@ -7,8 +7,8 @@
 //! MPICH's `-help` has one dash only, because `--help` is the compiler's option.
 //! `MPICC_CC` or, for one call, `-cc=NAME` selects the compiler;
 //! for `mpicxx`, `MPICXX_CXX` or `-cxx=NAME`; for `mpifort`, `MPIFORT_FC` or `-fc=NAME`.
-//! By default `mpifort` uses the first Fortran compiler in PATH (`fortran`).
-//! It compiles the modules `mpi` and `mpi_f08` at the first use of a compiler (`modules`).
+//! By default `mpifort` uses the first Fortran compiler in PATH (see module `fortran`).
+//! `mpifort` compiles the modules `mpi` and `mpi_f08` at the first use of a compiler (`modules`).
 
 mod fortran;
 mod help;
@@ -154,7 +154,7 @@ const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
 impl Wrapper {
     /// Finds this installation, and the compiler that the arguments or the environment select.
     ///
-    /// For Fortran it compiles the modules if these arguments may need them; `say` prints messages.
+    /// For Fortran, compiles the modules that these arguments may need; `say` prints messages.
     pub fn of_this_process(
         language: Language,
         args: &[OsString],

@@ -164,7 +164,7 @@ fn a_reader_that_leaves_ends_the_job_as_it_would_end_a_program() {
 
 #[test]
 fn a_rank_that_leaves_others_waiting_is_named() {
-    // Rank 0 speaks PMI-1 from a shell; it enters a barrier that rank 1 never enters.
+    // Rank 0 speaks PMI-1 from a shell and enters a barrier that rank 1 never enters.
     let script = "[ $PMI_RANK = 1 ] && exit 0; \
         eval \"exec 9<&$PMI_FD\"; printf 'cmd=init pmi_version=1 pmi_subversion=1\\ncmd=barrier_in\\n' >&9; sleep 1000";
     let done = Launch::new(&["-n", "2", "bash", "-c", script]).run();

@@ -1,7 +1,7 @@
 //! Tests of the PMI-1 client under this and other servers, and of the server with other clients.
 //!
 //! The client is this test program, which runs [`as_a_rank`] as a rank.
-//! That function does nothing without a launcher.
+//! The function [`as_a_rank`] does nothing without a launcher.
 
 mod common;
 
@@ -77,7 +77,7 @@ fn lose_others(rte: &dyn Rte) {
     if me.rank == 1 {
         common::kill(std::process::id() as i32, libc::SIGKILL);
     }
-    // No process sends a request in the meantime, so the server sends the notice without one.
+    // No process sends a request in the meantime, so the server sends the notice unrequested.
     assert_eq!(deaths_of(rte, 1), [(me.job.clone(), 1)]);
     rte.fence().unwrap();
     assert_eq!(rte.get(1, "card").unwrap(), b"here");

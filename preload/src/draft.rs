@@ -2,7 +2,7 @@
 //!
 //! Some libraries were built before the constants were final, but report ABI version 1.0.
 //! The error handler of `MPI_FILE_NULL` is `MPI_ERRORS_RETURN` in every library
-//! (MPI 5.0, section 14.7). Its value is 0x143 in the standard ABI and 0x142 in the draft.
+//! (MPI 5.0, section 14.7). The constant is 0x143 in the standard ABI and 0x142 in the draft.
 //! The draft also differs in `MPI_ERRORS_ABORT`, file seek positions and three attributes.
 #![allow(unsafe_code)]
 
@@ -36,7 +36,7 @@ fn is_first(library: &Library) -> bool {
     code == 0 && rank == 0
 }
 
-/// Returns the library's value of `MPI_ERRORS_RETURN`, if it reports one.
+/// Returns the library's value of `MPI_ERRORS_RETURN`; `None` if the library's call fails.
 fn errors_return(library: &Library) -> Option<usize> {
     type Get = unsafe extern "C" fn(usize, *mut usize) -> c_int;
     let get = library.symbol(c"PMPI_File_get_errhandler").ok()?;

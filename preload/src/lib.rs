@@ -14,7 +14,7 @@
 //! Each call is passed unchanged to the next function of the same name:
 //! the MPI library's or a profiler's (`next`).
 //! If a port is configured, a barrier of `MPI_COMM_WORLD` is performed in hardware
-//! (`coll_hwbarr_foreign`), as is that of a congruent communicator.
+//! (`coll_hwbarr_foreign`), also a barrier of a congruent communicator.
 //! If a trace or a report is configured, each call is recorded (`watch`).
 //! Fortran interfaces differ in the C functions that they call; some call the profiling names.
 //! The Fortran names are therefore interposed too, and nested calls are not recorded.

@@ -1,7 +1,7 @@
 //! Reports from state pages and event rings, for people and tools; used by launchers and libraries.
 //!
 //! `mpirun` uses this package for its own jobs.
-//! The library that is preloaded into programs of other MPI libraries uses it inside the ranks.
+//! The library that is preloaded into ranks of other MPI libraries uses this package in the ranks.
 //! The package is pure: it runs no programs, sends nothing, and reads no memory of other processes.
 //!
 //! | module | what it is |

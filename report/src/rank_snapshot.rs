@@ -25,7 +25,7 @@ pub enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     pub comm: Comm,
-    /// The number of the operation on its communicator, counted from 1.
+    /// The operation's number on its communicator; the first operation has number 1.
     pub number: u64,
     /// The arguments that must match at all members: "MPI_Bcast from rank 0 of 400 bytes".
     pub what: String,
@@ -35,7 +35,7 @@ pub struct Round {
     pub inside: bool,
 }
 
-/// A communicator, by a number that all members know.
+/// A communicator, identified by a number that is the same at all members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Comm(pub u64);
 
@@ -66,7 +66,7 @@ pub enum Waiting {
     RecvAny { comm: Comm, tag: Option<i32> },
     /// The other members must act in a nonblocking collective operation.
     Collective,
-    /// One of this number of requests must complete.
+    /// One of several requests must complete; `requests` is the number of requests.
     Any { requests: u32 },
     /// A member of a window must act.
     Window(Box<AtWindow>),
@@ -83,10 +83,10 @@ pub struct AtWindow {
     pub need: WindowNeed,
     /// The rank in the job of the holder of the requested lock.
     pub holder: Option<u32>,
-    /// The number of calls that the needed rank had entered and left when the wait began, if known.
+    /// The needed rank's [`RankSnapshot::calls`] when the wait began, if known.
     /// The needed rank is the holder of the lock, or without a holder the member.
     pub calls: Option<u64>,
-    /// Whether the needed rank has made no call since then, as its snapshot shows.
+    /// Whether the needed rank has made no call since the wait began, as its snapshot shows.
     pub is_outside: bool,
 }
 
@@ -101,11 +101,11 @@ pub enum WindowNeed {
     Unknown,
 }
 
-/// The peer and the properties of a message.
+/// The other rank of a message, and the message's properties.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partner {
     pub comm: Comm,
-    /// The peer's rank in the communicator, and below, in the job.
+    /// The other rank's rank in the communicator; `job_rank` is its rank in the job.
     pub rank: u32,
     pub job_rank: u32,
     pub tag: Option<i32>,
@@ -118,7 +118,7 @@ pub struct Partner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     pub wire: u32,
-    /// The number of barriers entered, and below, left, at this wire.
+    /// The number of barriers entered at this wire; `released` is the number of barriers left.
     pub entered: u64,
     pub released: u64,
 }
@@ -137,10 +137,10 @@ pub struct InFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quiet {
     pub waits: u64,
-    /// The start of the poll and, below, the time of the snapshot, by the host's clock.
+    /// The start of the poll by the host's clock; `taken_ns` is the time of the snapshot.
     pub checked_ns: u64,
     pub taken_ns: u64,
-    /// The number of messages sent, and below, received, by transports that count them.
+    /// The number of messages sent by transports that count; `received` is the number received.
     pub sent: u64,
     pub received: u64,
     /// Whether an event from outside this job may end the wait.

@@ -35,7 +35,7 @@ pub struct Options {
     /// A report with fewer rows, in a minute or two
     #[arg(long, requires = "report")]
     quick: bool,
-    /// How often the libraries take turns [default: 5; 1 with --quick]
+    /// Number of rounds; each round runs every library once [default: 5; 1 with --quick]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// Only rows whose benchmark has this name
@@ -56,7 +56,7 @@ const ROUNDS: u32 = 5;
 pub enum BenchError {
     /// Portcullis could not be built or installed, so there is nothing to measure.
     Install(InstallError),
-    /// The environment of a peer could not be created; `--peers` requires it.
+    /// The Python environment of MPICH or Open MPI could not be created; `--peers` requires both.
     Venv(VenvError),
     /// `mpi-bench` could not be started, or failed.
     Run(ProcessError),
@@ -96,7 +96,7 @@ struct Rows {
     ranks: u32,
     /// Each size with its target time or rate; size 0 if the benchmark has no sizes.
     targets: &'static [(u64, f64)],
-    /// True if peers run with their default settings instead of their best ones.
+    /// True if MPICH and Open MPI run with their default settings instead of their best ones.
     defaults: bool,
 }
 
@@ -239,7 +239,7 @@ fn measure(prefix: &Path, peers: &[PathBuf], rounds: u32, rows: &Rows) -> Result
     if rows.defaults {
         command.args(["--settings", "default"]);
     }
-    // Without peers, the library is measured alone in the same way.
+    // Without other libraries, Portcullis is measured alone in the same way.
     for peer in peers {
         command.arg("--vs").arg(peer);
     }
@@ -295,7 +295,7 @@ fn spell(rows: &Rows, compared: &Compared) -> String {
         None if rows.defaults => format!("{}, {} ranks, defaults", compared.benchmark, rows.ranks),
         None => format!("{}, {} ranks", compared.benchmark, rows.ranks),
     };
-    // The target of `start` applies to the whole command, whose time a user sees.
+    // The target of `start` applies to the whole command, whose duration a user observes.
     let target = match (size, rows.targets) {
         (Some((_, target)), _) => Some(*target),
         (None, [(0, target)]) if !matches!(compared.benchmark.as_str(), "init" | "start") => {

@@ -1,7 +1,7 @@
 //! Download of a Debian package's source archive, from the mirror of this machine.
 //!
 //! Most machines have no `deb-src` lines. apt gets such lines for one command, derived from the
-//! sources of binary packages, with private folders for all of its state.
+//! sources of binary packages, with private folders for all of apt's state.
 //! Only the upstream archive is fetched; apt verifies it against the signed index.
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! Check of the dependencies by cargo-deny against `deny.toml`: licences, sources, wildcards.
 //!
 //! Advisories are not checked: their database is a separate repository.
-//! A build machine may not reach that repository; `cargo deny check advisories` reads it.
+//! A build machine may not reach that repository, which `cargo deny check advisories` reads.
 
 use std::fmt;
 use std::process::Command;

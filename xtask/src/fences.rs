@@ -5,7 +5,7 @@
 /// A fenced block.
 #[derive(Debug)]
 pub struct Block<'a> {
-    /// The words after the fence.
+    /// The words after the opening fence: the language, and a file's name.
     pub words: Vec<&'a str>,
     /// The lines inside.
     pub lines: Vec<&'a str>,

@@ -12,8 +12,8 @@ use crate::ui::{Steps, bold};
 use crate::venv::{self, VenvError};
 use crate::workspace;
 
-/// This variable marks the second run, whose search path contains the tools;
-/// it prevents a third run.
+/// The variable that marks the second start of this program, with the tools in its search path;
+/// the mark prevents a third start.
 const AGAIN: &str = "PORTCULLIS_FPGA_AGAIN";
 
 /// Reasons why no bitstream is built.
@@ -25,7 +25,7 @@ pub enum FpgaError {
     Venv(VenvError),
     /// This program could not be started a second time.
     Again(std::io::Error),
-    /// The second run failed and has printed the reason.
+    /// The second start of this program failed and has printed the reason.
     Told,
     /// yosys, nextpnr or icestorm is missing or failed; the error names tool and step.
     Tool(ToolError),
@@ -96,7 +96,7 @@ pub fn run(options: &Options) -> Result<(), FpgaError> {
             .env("PATH", venv::NEXTPNR.search_path())
             .status()
             .map_err(FpgaError::Again)?;
-        // The second run has printed its error.
+        // The second start of this program has printed its error.
         return if status.success() {
             Ok(())
         } else {

@@ -41,7 +41,7 @@ const MINUTES: Duration = Duration::from_secs(600);
 /// Reasons why the guests do not synchronise.
 #[derive(Debug)]
 pub enum GuestsError {
-    /// A program of a step failed.
+    /// A program that prepares or boots the guests failed.
     Process(ProcessError),
     /// A file could not be read or written.
     File(PathBuf, io::Error),

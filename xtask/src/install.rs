@@ -4,7 +4,7 @@
 //! `lib/portcullis/` plugins,
 //! `lib/portcullis/abi/` a link to the library, which mpirun adds to the search path of programs,
 //! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs,
-//! `lib/portcullis/on/` those for programs of the standard ABI on other libraries,
+//! `lib/portcullis/on/` the libraries for programs of the standard ABI on other libraries,
 //! `lib/portcullis/openmpi/` the component for Open MPI, `lib/pkgconfig/`,
 //! `lib/libmpifort_abi.so.1` the Fortran interface,
 //! `share/portcullis/fortran/` the module sources, which `mpifort` compiles for each compiler,
@@ -42,7 +42,7 @@ const LAUNCHER: &str = "mpirun";
 /// Programs that are built by a separate cargo call.
 const APART: &[Apart] = &[
     // The launcher is copied to unknown machines, so it is linked statically;
-    // it also starts faster.
+    // a static program also starts faster.
     Apart {
         program: LAUNCHER,
         package: "mpirun",
@@ -122,7 +122,7 @@ const SEARCHER: (&str, &str) = (
     "lib/portcullis/compat/libportcullis-search.so",
 );
 /// The audit library's compiler flags: without the standard library and the C library;
-/// its source explains why.
+/// `compat/search.rs` explains the flags.
 const SEARCHER_FLAGS: &[&str] = &[
     "--edition=2024",
     "--crate-type=cdylib",
@@ -455,7 +455,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         programs: &programs,
         ..libraries.clone()
     };
-    // Built by a separate call: in one call,
+    // This library is built by a separate call: in one call with the others,
     // feature unification would add the usual library's components.
     let bare = Build {
         packages: &[BARE.0],

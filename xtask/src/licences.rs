@@ -104,7 +104,7 @@ struct Kind {
 /// Packages of this project that are not installed.
 const NOT_INSTALLED: [&str; 2] = ["tests", "xtask"];
 
-/// Returns the licences of all third-party packages in any installed part;
+/// Returns the licences of all third-party packages that an installation links;
 /// packages with the same text share one copy.
 pub fn of_others() -> Result<String, LicencesError> {
     let metadata = metadata()?;

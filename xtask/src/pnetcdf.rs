@@ -3,7 +3,7 @@
 //! PnetCDF (J. Li et al., "Parallel netCDF: a high-performance scientific I/O interface", SC 2003)
 //! uses only MPI-IO: derived views, collective and nonblocking accesses, hints.
 //! Its tests write files, read them back, and check each by a separate program for the format.
-//! Portcullis's `mpicc` builds it unchanged, and its `mpirun` runs it.
+//! Portcullis's `mpicc` builds PnetCDF unchanged, and Portcullis's `mpirun` runs the tests.
 //!
 //! A test that does not pass is an error that quotes its output.
 //! All files are fetched and built below the target folder.
@@ -120,7 +120,7 @@ fn told(command: &mut Command, limit: Duration) -> Result<(), PnetcdfError> {
 }
 
 /// Builds the library and its tests unless they exist.
-/// They load Portcullis at run time, so they need no rebuild if Portcullis has changed.
+/// The tests load Portcullis at run time, so they need no rebuild if Portcullis has changed.
 fn build(archive: &Path, prefix: &Path) -> Result<PathBuf, PnetcdfError> {
     packages::ensure_autotools().map_err(PnetcdfError::Packages)?;
     let folder = workspace::target().join("pnetcdf").join("build");

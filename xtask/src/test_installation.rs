@@ -13,11 +13,12 @@ pub fn installation() -> PathBuf {
     workspace::target().join("test-installation")
 }
 
-/// An environment variable with the prefix of the installation to test; no other is made then.
+/// An environment variable with the prefix of the installation to test; then no installation is
+/// built.
 ///
-/// `cargo xtask test` sets it to the installation that it has made.
-/// A developer can set it to a package's installation.
-/// Another MPI implementation tests the tests themselves.
+/// `cargo xtask test` sets the variable to the installation that it has built.
+/// A developer can set the variable to a package's installation.
+/// The prefix of another MPI implementation checks the tests: they should pass there too.
 pub const MADE: &str = "PORTCULLIS_TEST_PREFIX";
 
 /// The parts of the shared installation.

@@ -167,7 +167,7 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// Returns the names of a file's tests, and the form of the test run that includes each.
+/// Returns the names of a file's tests, each with the runs that include it: always, or `--long`.
 fn tests_of(text: &str) -> Vec<(String, &'static str)> {
     let mut found = Vec::new();
     let (mut is_test, mut runs) = (false, "always");

@@ -1,4 +1,4 @@
-//! Python environments below the target folder: peers, mpi4py built by `mpicc`, and tools.
+//! Python environments below the target folder: MPICH, Open MPI, mpi4py built by `mpicc`, tools.
 
 use std::fmt;
 use std::fs;
@@ -72,7 +72,8 @@ pub const COCOTB: Venv = Venv {
 pub struct Venv {
     /// The folder below `venvs/` in the target folder, and the name in messages.
     pub name: &'static str,
-    /// pip requirements with exact versions, separated by blanks; a changed version rebuilds.
+    /// pip requirements with exact versions, separated by blanks.
+    /// A changed version rebuilds the environment.
     pub requirement: &'static str,
     /// C flags of a package that is compiled here; changed flags also rebuild the environment.
     compiled_with: Option<&'static str>,
@@ -81,7 +82,7 @@ pub struct Venv {
 /// Reasons why an environment could not be created.
 #[derive(Debug)]
 pub enum VenvError {
-    /// `python3 -m venv` failed; in Debian it is a separate package.
+    /// `python3 -m venv` failed; the module venv is a separate package in Debian.
     Make {
         /// The environment.
         name: &'static str,

@@ -1,7 +1,7 @@
 //! Tests that `cargo package` packs the public packages with all required files and no others.
 //!
-//! `cargo publish --dry-run -p fpga-model -p barrier-driver` tests that they compile alone.
-//! That command needs the registry.
+//! `cargo publish --dry-run -p fpga-model -p barrier-driver` tests that each compiles alone.
+//! The command `cargo publish` needs the registry.
 
 use std::path::Path;
 use std::process::Command;

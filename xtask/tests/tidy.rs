@@ -231,7 +231,7 @@ fn the_version_is_in_the_list_of_changes_with_its_date() {
 }
 
 /// The first command compiles `cargo xtask` itself, which takes minutes on a loaded machine;
-/// cargo prints this only without `--quiet`.
+/// without `--quiet`, cargo prints the packages that it compiles.
 #[test]
 fn the_first_command_reports_what_it_compiles() {
     let config = read(&root().join(".cargo/config.toml"));
@@ -359,7 +359,7 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         "sim/command/src/main.rs",
         "sim/command/src/watch/",
     ];
-    // Lines for cargo or a compiler's user, and numbers, which contain no such names.
+    // These files print lines for cargo or a compiler's user, and numbers, but no outside names.
     const OTHERS: &[&str] = &[
         "build.rs",
         "build/",

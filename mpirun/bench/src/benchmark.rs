@@ -19,9 +19,9 @@ pub enum Benchmark {
     Multilat,
     /// Message rate of two ranks with several threads each; the sizes are threads
     Threads,
-    /// Latency with posted receives that do not match; the sizes are their number
+    /// Latency with posted receives that do not match; the sizes are the number of receives
     Posted,
-    /// Latency with unexpected messages in the queue; the sizes are their number
+    /// Latency with unexpected messages in the queue; the sizes are the number of messages
     Unexpected,
     /// Latency of a matrix column
     Column,
@@ -29,11 +29,11 @@ pub enum Benchmark {
     Face,
     /// Latency of doubles at irregular displacements
     Indexed,
-    /// Latency of the same range of four arrays
+    /// Latency of one index range in four arrays
     Arrays,
     /// MPI_Barrier on all ranks
     Barrier,
-    /// How long after the first rank the last one leaves MPI_Barrier
+    /// Time from the first rank's exit to the last rank's exit from MPI_Barrier
     ExitSkew,
     /// MPI_Comm_dup of all ranks, and MPI_Comm_free
     Dup,
@@ -55,7 +55,7 @@ pub enum Benchmark {
     Scatter,
     /// MPI_Allgather; the sizes are a rank's block
     Allgather,
-    /// MPI_Alltoall; the sizes are a block from one rank to another
+    /// MPI_Alltoall; the sizes are the block from one rank to another
     Alltoall,
     /// MPI_Ibarrier on all ranks, and MPI_Wait
     Ibarrier,
@@ -67,21 +67,21 @@ pub enum Benchmark {
     Iallreduce,
     /// MPI_Iallgather, and MPI_Wait; the sizes are a rank's block
     Iallgather,
-    /// MPI_Ialltoall, and MPI_Wait; the sizes are a block from one rank to another
+    /// MPI_Ialltoall, and MPI_Wait; the sizes are the block from one rank to another
     Ialltoall,
-    /// How much of MPI_Iallreduce hides behind computing, in percent
+    /// Share of MPI_Iallreduce that overlaps with computation, in percent
     Overlap,
-    /// MPI_Put of rank 0 to rank 1, and what completes it
+    /// MPI_Put of rank 0 to rank 1, with its completion (--sync)
     Put,
-    /// MPI_Get of rank 0 from rank 1, and what completes it
+    /// MPI_Get of rank 0 from rank 1, with its completion (--sync)
     Get,
-    /// MPI_Accumulate of 64-bit integers, MPI_SUM, and what completes it
+    /// MPI_Accumulate of 64-bit integers, MPI_SUM, with its completion (--sync)
     Acc,
-    /// MPI_Get_accumulate of 64-bit integers, MPI_SUM, and what completes it
+    /// MPI_Get_accumulate of 64-bit integers, MPI_SUM, with its completion (--sync)
     GetAcc,
-    /// MPI_Fetch_and_op of a 64-bit integer, MPI_SUM, and what completes it
+    /// MPI_Fetch_and_op of a 64-bit integer, MPI_SUM, with its completion (--sync)
     Fop,
-    /// MPI_Compare_and_swap of a 64-bit integer, and what completes it
+    /// MPI_Compare_and_swap of a 64-bit integer, with its completion (--sync)
     Cas,
     /// Bandwidth of MPI_Put, 64 to each flush
     PutBw,
@@ -89,31 +89,31 @@ pub enum Benchmark {
     GetBw,
     /// Bandwidth of MPI_Put in both directions at once
     PutBibw,
-    /// An exclusive lock of rank 1, MPI_Put of 8 bytes, and its end
+    /// An exclusive lock of rank 1, MPI_Put of 8 bytes, and the unlock
     Lock,
-    /// MPI_Win_lock_all and its end
+    /// MPI_Win_lock_all and MPI_Win_unlock_all
     LockAll,
-    /// MPI_Win_flush with nothing before it
+    /// MPI_Win_flush without a preceding access
     Flush,
     /// MPI_Win_fence of all ranks
     Fence,
     /// MPI_Win_post, start, complete and wait of all ranks for all ranks
     Pscw,
-    /// All ranks add to one number of rank 0 at the same time, with MPI_Fetch_and_op and a flush
+    /// All ranks add to one integer at rank 0 at the same time, with MPI_Fetch_and_op and a flush
     Counter,
-    /// Files: what all ranks write or read together; see --pattern, --read and --plain
+    /// Files that all ranks write or read together; see --pattern, --read and --plain
     Io,
     /// MPI_File_open of one file by all ranks, and MPI_File_close
     Open,
-    /// The first and the second use of each kind of operation, in a job of their own; see --directory
+    /// The first and the second operation of each kind in a job; see --directory
     First,
     /// Operations beside processes that compute; with -n or --vs, busy loops run meanwhile (--load)
     Beside,
     /// A manager's tasks for the other ranks: the share of the cores that compute; the sizes are a task's microseconds
     Farm,
-    /// MPI_Init; with --vs also from the command to there, and the whole command
+    /// MPI_Init; with --vs also the time from the command to its return, and of the whole command
     Init,
-    /// A program that does nothing, from the command to its end
+    /// A program that does nothing, from the start of the command to its end
     Launch,
     /// Memory of a rank after MPI_Init (its proportional set size)
     Memory,

@@ -5,9 +5,9 @@ use clap::ValueEnum;
 /// The memory of messages that are in flight together; `-b` of the OSU benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Buffers {
-    /// One for all of them, which stays in the nearest cache
+    /// One buffer for all messages, which stays in the nearest cache
     Single,
-    /// One for each, as in programs
+    /// One buffer for each message, as in programs
     Multiple,
 }
 
@@ -24,10 +24,10 @@ impl Buffers {
 /// The function that creates a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WindowKind {
-    /// Of memory of the program
+    /// On memory of the program
     Create,
     Allocate,
-    /// With memory attached to it
+    /// With attached memory
     Dynamic,
     Shared,
 }
@@ -35,7 +35,7 @@ pub enum WindowKind {
 /// The synchronisation that completes an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sync {
-    /// MPI_Win_flush; all ranks are locked for the whole run
+    /// MPI_Win_flush, within one MPI_Win_lock_all for all accesses
     Flush,
     /// An exclusive lock around each access
     Lock,
@@ -45,13 +45,13 @@ pub enum Sync {
     Pscw,
 }
 
-/// The set of a peer library's settings to measure.
+/// The settings of the compared libraries (peers) to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Settings {
-    /// Every tuned setting; each row takes the best of them
+    /// Every tuned setting; each row uses the best setting
     Best,
-    /// As the peer comes
+    /// The default setting of each library
     Default,
-    /// All libraries over TCP, ours too, each peer at its best there
+    /// All libraries over TCP, each with its best TCP setting
     Tcp,
 }

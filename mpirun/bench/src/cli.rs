@@ -31,7 +31,7 @@ pub struct Options {
     #[arg(value_enum)]
     pub benchmark: Benchmark,
 
-    /// The MPI library to measure: a file, its folder, or the one it was installed to
+    /// The MPI library to measure: the file, its folder, or the installation prefix
     #[arg(long, value_name = "PATH")]
     pub lib: Option<PathBuf>,
 
@@ -39,7 +39,7 @@ pub struct Options {
     #[arg(long, value_name = "SIZES", value_parser = parse_sizes)]
     pub sizes: Option<Sizes>,
 
-    /// Iterations of a row; the default is that of the OSU benchmarks for the size
+    /// Iterations of a row; the default is the number of the OSU benchmarks for the size
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub iterations: Option<u64>,
 
@@ -47,7 +47,7 @@ pub struct Options {
     #[arg(short = 'x', long, value_name = "N", hide_short_help = true)]
     pub warmup: Option<u64>,
 
-    /// A row makes fewer iterations when they would take longer than this
+    /// Time limit of a row; a row that would take longer makes fewer iterations
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = parse_seconds, hide_short_help = true)]
     pub max_seconds: Duration,
 
@@ -55,19 +55,19 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = parse_length, hide_short_help = true)]
     pub settle: Duration,
 
-    /// Whether all messages of a window of bw, bibw and rate use the same memory
+    /// The buffers of messages in flight together, for bw, bibw and rate
     #[arg(long, value_enum, default_value = "single", hide_short_help = true)]
     pub buffers: Buffers,
 
-    /// How windows are made, for put and its relatives
+    /// The function that creates windows, for put and the other one-sided benchmarks
     #[arg(long, value_enum, default_value = "allocate", hide_short_help = true)]
     pub window: WindowKind,
 
-    /// What completes each access of put, get and acc
+    /// The synchronisation that completes each access of put, get and acc
     #[arg(long, value_enum, default_value = "flush", hide_short_help = true)]
     pub sync: Sync,
 
-    /// Busy loops beside the ranks, for beside with -n or --vs [default: one for each core]
+    /// Busy loops that run with the ranks, for beside with -n or --vs [default: one for each core]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub load: Option<usize>,
 
@@ -82,7 +82,7 @@ pub struct Options {
     #[arg(long)]
     pub json: bool,
 
-    /// Measure against the library in this folder, or installed to it, each under its own launcher (may be repeated)
+    /// Compare with the library in this folder or installation prefix, under its own launcher (may be repeated)
     #[arg(long, value_name = "LIBDIR")]
     pub vs: Vec<PathBuf>,
 
@@ -94,11 +94,11 @@ pub struct Options {
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: Option<u32>,
 
-    /// Number of turns of each library, with --vs
+    /// Rounds with --vs; each round runs every library once
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub rounds: u32,
 
-    /// Settings of the peers, with --vs
+    /// Settings of the other libraries, with --vs
     #[arg(long, value_enum, default_value = "best", hide_short_help = true)]
     pub settings: Settings,
 
@@ -115,13 +115,13 @@ pub struct Options {
     #[arg(short, long, value_name = "FILE", hide_short_help = true)]
     pub output: Option<PathBuf>,
 
-    /// Time limit of a run, with --vs; a run that exceeds it counts as not measured
+    /// Time limit of a job, with --vs; a job that exceeds it counts as not measured
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = parse_seconds, hide_short_help = true)]
     pub timeout: Duration,
 }
 
 impl Options {
-    /// Returns true if this process is a rank; false if it starts launchers.
+    /// Returns true if this process is a rank; false if this process starts launchers.
     pub fn is_of_ranks(&self) -> bool {
         let starts = !self.vs.is_empty() || self.alone || self.ranks.is_some();
         !starts && self.benchmark != Benchmark::Launch

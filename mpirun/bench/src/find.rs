@@ -9,7 +9,7 @@ pub const STANDARD: &str = "libmpi_abi.so.1";
 /// The file name of Open MPI's library; Open MPI 5 has no library of the standard ABI.
 pub const OPEN_MPI: &str = "libmpi.so.40";
 
-/// The error of a search without a result.
+/// The error if no library was found in the searched folders.
 #[derive(Debug)]
 pub struct NotFound {
     searched: Vec<PathBuf>,
@@ -33,7 +33,7 @@ impl fmt::Display for NotFound {
 impl std::error::Error for NotFound {}
 
 /// Returns the library of `--lib`, or the first one in `LD_LIBRARY_PATH`.
-/// Without both, returns the library beside this program.
+/// Without `--lib` and `LD_LIBRARY_PATH`, returns the library beside this program.
 ///
 /// A given folder may be the library's folder or the installation prefix.
 pub fn library(named: Option<&Path>) -> Result<PathBuf, NotFound> {

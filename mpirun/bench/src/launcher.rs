@@ -1,7 +1,7 @@
 //! Execution of a program under the launcher that belongs to a library.
 //!
-//! The options for good performance of a peer library are data, a list of [`Setting`]s.
-//! Their arguments and environment are from the peers' documentation and from measurements.
+//! The options for good performance of a compared library (peer) are data, a list of [`Setting`]s.
+//! Arguments and environment are from the libraries' documentation and from measurements.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct Installation {
     pub launcher: PathBuf,
 }
 
-/// Launcher arguments and environment variables for one way to run a library.
+/// Launcher arguments and environment variables for one configuration of a library.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub name: &'static str,
@@ -377,7 +377,7 @@ impl Installation {
         end_well(command, timeout).map(|outcome| outcome.took)
     }
 
-    /// Returns the launcher's part of a command, to which the caller appends the program.
+    /// Returns the launcher with its options as a command; the caller appends the program.
     pub fn launch(&self, setting: &Setting, ranks: u32, extra: &[String]) -> Command {
         let mut command = Command::new(&self.launcher);
         command

@@ -1,12 +1,12 @@
 //! `mpi-bench`: micro-benchmarks for any MPI library.
 //!
-//! The program is not linked to an MPI library: it loads one at start and calls it through the MPI
+//! The program is not linked to an MPI library: it loads a library at start and calls it by the MPI
 //! 5.0 standard ABI. So one executable measures this project's library and MPICH's.
-//! It measures Open MPI's library by means of a small table of handles.
+//! Open MPI's library is measured by means of a small table of handles.
 //! The loops are those of the OSU micro-benchmarks, so the columns are comparable with theirs.
 //! Source: D. K. Panda and others, "OSU Micro-Benchmarks" 7.
 //!
-//! Ways to run it:
+//! Modes of operation:
 //! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;
 //! - as `mpi-bench tune` it starts its own launcher for each algorithm and writes a decision table;
 //! - as `mpi-bench guidelines` it compares collectives with equivalent calls;
@@ -15,7 +15,7 @@
 //! - with `--vs LIBDIR` it alternates between libraries and prints ratios of medians.
 //!
 //! Promise: every printed figure was measured in this run.
-//! A setting that cannot be measured is reported with the reason and never replaced.
+//! A setting that cannot be measured is reported with the reason, and no other one replaces it.
 
 #![deny(unsafe_code)]
 
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The reason why this rank has no figures, and whether this rank prints it.
+/// The reason why this rank has no figures, and whether this rank prints the reason.
 enum Failure {
     Sentence(String),
     /// Rank 0 prints the message for all ranks.

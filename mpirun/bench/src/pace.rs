@@ -2,7 +2,7 @@
 //!
 //! The OSU loops run a fixed number of iterations.
 //! With some libraries, 60 ranks on 2 cores would then measure for hours.
-//! Here the warm-up runs in batches of doubling size under a clock.
+//! `mpi-bench` runs the warm-up in batches of doubling size under a clock.
 //! Rank 0 decides and broadcasts the decision, so all ranks leave the loops together.
 
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub struct Pace {
 /// Keeps all ranks busy with barriers for `length`.
 ///
 /// On a virtual machine, the first rows on idle cores took up to five times their usual time.
-/// A quarter of a second later this slow phase was over.
+/// A quarter of a second later the rows took their usual time.
 /// A library that starts in 10 ms would be measured only in the slow phase.
 /// A library that takes 1 s to start would not be affected.
 pub fn keep_busy(world: &World<'_>, length: Duration) -> Result<(), MpiError> {
@@ -75,7 +75,7 @@ impl Pace {
     }
 
     /// Returns the number of iterations of duration `each` in the time limit:
-    /// 1 up to the requested number.
+    /// at least 1 and at most the requested number.
     fn fitting(&self, each: Duration) -> u64 {
         let fit = self.budget.as_nanos() / each.as_nanos().max(1);
         u64::try_from(fit)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One row of the table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The size in bytes, or for some benchmarks another number.
+    /// The size in bytes, or another quantity for these benchmarks:
     ///
     /// * `first`, `beside`, `exit-skew`: the index in [`crate::measure::first::ROWS`],
     ///   [`crate::measure::beside::ROWS`] or [`crate::measure::exits::ROWS`];
@@ -15,12 +15,12 @@ pub struct Row {
     pub size: usize,
     /// The average over all ranks, in the unit of [`crate::table::meaning`].
     pub avg: f64,
-    /// The minimum, and below the maximum, over all ranks, if the ranks' figures can differ.
+    /// The minimum over all ranks, if the ranks' figures can differ; `max` is the maximum.
     pub min: Option<f64>,
     pub max: Option<f64>,
     pub iterations: u64,
-    /// The figure without MPI among the same ranks.
-    /// It is a barrier in shared memory for `barrier`, and system calls for `io --plain`.
+    /// The figure of the same ranks without MPI.
+    /// The figure is a barrier in shared memory for `barrier`, and system calls for `io --plain`.
     #[serde(default)]
     pub bare: Option<f64>,
 }

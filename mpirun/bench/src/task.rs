@@ -1,4 +1,4 @@
-//! Task of a command line: a benchmark, or one of the other tasks.
+//! Task of a command line: a benchmark, `tune`, `guidelines`, `endings` or the manual page.
 
 use std::ffi::OsString;
 

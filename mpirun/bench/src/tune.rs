@@ -1,9 +1,9 @@
 //! `mpi-bench tune`: measures every algorithm of every collective and writes a decision table.
 //!
-//! The table is for `coll_tuned_rules` on this machine.
+//! The decision table is for `coll_tuned_rules` on this machine.
 //! The library runs under its own launcher, with general components and one forced algorithm.
 //! The algorithms alternate in rounds, and their medians over the rounds are compared.
-//! A longer message keeps the algorithm of the shorter one unless another is clearly faster.
+//! A longer message keeps the algorithm of the shorter one unless another is 5 % faster.
 //! Otherwise noise could become a rule.
 
 use std::collections::BTreeMap;
@@ -188,7 +188,7 @@ fn measure(
     figures
 }
 
-/// Returns the rules for one call: one at each size at which the best algorithm changes.
+/// Returns the rules for one call: one rule at each size at which the best algorithm changes.
 fn rules(call: CallId, ranks: u32, shared: bool, figures: &Figures) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
     for (size, times) in figures {

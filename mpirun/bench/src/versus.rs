@@ -2,7 +2,7 @@
 //!
 //! Figures differ between machines and between minutes.
 //! So the libraries alternate in rounds, and medians over the rounds are compared.
-//! A peer runs with each of its settings, and each row uses the best one.
+//! Each compared library (a *peer*) runs with each of its settings; each row uses the best one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -55,7 +55,7 @@ struct Contestant {
     failed: Option<RunError>,
 }
 
-/// The median of a peer's best setting for one row.
+/// The median for one row of the best setting of a compared library.
 #[derive(Debug, Clone, Serialize, PartialEq)]
 struct Best {
     library: &'static str,
@@ -126,7 +126,7 @@ pub fn own_library(options: &Options) -> Result<PathBuf, find::NotFound> {
     Ok(own.parent().map_or_else(PathBuf::new, PathBuf::from))
 }
 
-/// Returns the library under test, followed by every peer with every setting.
+/// Returns the library under test, followed by every compared library with every setting.
 fn contestants(options: &Options) -> Result<Vec<Contestant>, VersusError> {
     let own = own_library(options).map_err(VersusError::NoOwnLibrary)?;
     let mut all = Vec::new();
@@ -252,7 +252,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
         })
         .collect();
     if options.benchmark == Benchmark::Init {
-        // Start-up times include the launcher, since the user waits for both.
+        // Start-up times include the launcher's time, for which the user waits as well.
         type Times = fn(&Contestant) -> &[f64];
         let times: [(&str, Times); 2] = [("start", |c| &c.starts), ("launch", |c| &c.commands)];
         for (name, times) in times {

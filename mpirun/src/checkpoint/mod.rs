@@ -1,7 +1,7 @@
 //! Command-line options for checkpoints: folder, interval, and the checkpoint to restart from.
 //!
 //! The store of checkpoints and the protocol with the ranks are in [`mpi_core::crs`].
-//! The supervisor's part is in `launch/supervisor/checkpoints.rs`.
+//! The supervisor's code for checkpoints is in `launch/supervisor/checkpoints.rs`.
 
 use crate::launch::program::{App, Checkpointing, Plan};
 use crate::launch::sys::Signal;
@@ -41,7 +41,7 @@ pub enum CheckpointError {
     NoFolder {
         option: &'static str,
     },
-    /// This option and checkpoints exclude each other; `why` is the reason.
+    /// `option` cannot be combined with checkpoints; `why` is the reason.
     Excluded {
         option: &'static str,
         why: &'static str,
@@ -89,10 +89,11 @@ impl fmt::Display for CheckpointError {
 
 impl std::error::Error for CheckpointError {}
 
-/// The maximum length of the description in bytes: one environment variable carries it.
+/// The maximum length of the description in bytes, which must fit into one environment variable.
 const LONGEST: usize = 100_000;
 
-/// Finds the checkpoint that `--restart` names: `DIR` (the newest) or `DIR@N` (number N).
+/// Finds the checkpoint that `--restart` names.
+/// `DIR` means the newest complete checkpoint in DIR, and `DIR@N` means checkpoint N.
 pub fn origin(restart: &Path) -> Result<Found, CheckpointError> {
     let bytes = restart.as_os_str().as_bytes();
     let numbered = bytes.iter().rposition(|byte| *byte == b'@').and_then(|at| {
@@ -188,7 +189,7 @@ fn notes_of(found: &Found) -> Vec<String> {
     skipped.chain([begins]).collect()
 }
 
-/// Describes the programs of a plan, for the manifest of its checkpoints.
+/// Describes the programs of a plan, for the manifest of the job's checkpoints.
 fn describe(plan: &Plan, ranks: &[usize]) -> Result<Description, CheckpointError> {
     let programs = plan.apps.iter().zip(ranks).map(|(app, ranks)| {
         Ok(Program {
@@ -203,7 +204,7 @@ fn describe(plan: &Plan, ranks: &[usize]) -> Result<Description, CheckpointError
     Ok(Description { programs })
 }
 
-/// Returns the fingerprint of a program.
+/// Returns the fingerprint of a program's file, working directory and arguments.
 /// A program that is not on this host has the fingerprint "elsewhere"; only its name is compared.
 fn print_of(plan: &Plan, app: &App) -> Result<String, CheckpointError> {
     let Ok(file) = app.resolve(&plan.env, None) else {

@@ -26,7 +26,8 @@ use mpi_core::fault;
 use std::path::PathBuf;
 
 impl AppOptions {
-    /// Adds the options before a configuration file to a line of the file, which may override them.
+    /// Adds the options before a configuration file to those of one line of the file.
+    /// The line's own options take precedence.
     pub fn inherit(&mut self, job: &AppOptions) {
         fn before<T: Clone>(mine: &mut Vec<T>, job: &[T]) {
             mine.splice(0..0, job.iter().cloned());
@@ -59,7 +60,7 @@ pub fn assemble(
     for (number, section) in sections.into_iter().enumerate() {
         let Section { app, command } = section;
         let named = named_hosts(&app)?;
-        // A host that two programs name is one host with one number of slots.
+        // A host that several programs name is added once, with the slots of its first mention.
         for host in &named {
             if !hosts.iter().any(|known| known.is_same(host)) {
                 hosts.push(host.clone());
@@ -155,7 +156,7 @@ pub fn assemble(
                 app.procs = Some(file.count());
             }
             if !allocated && !matches!(placement.policy, Policy::PerNode(_)) {
-                // The slot count is only a default: filling the machine would surprise users.
+                // Without named hosts the program gets one rank, and not one for each default slot.
                 app.procs = app.procs.or(Some(1));
             }
             app

@@ -24,7 +24,7 @@ impl BindTo {
         let lower = text.to_lowercase();
         let mut words = lower.split(':');
         let unit = match words.next().unwrap_or_default() {
-            // One unit for the whole machine means that binding has no effect.
+            // The machine and the board have all processors, so ranks stay unbound.
             "none" | "default" | "machine" | "board" => None,
             "rr" => Some(Unit::Thread),
             "user" | "cpu-list" | "cpulist" => {

@@ -51,7 +51,7 @@ pub fn script(shell: Shell, name: &str, options: &Command) -> String {
     }
 }
 
-/// The line of clap's bash script after which the script examines the words of the command line.
+/// The line of clap's bash script after which [`stop_at_program`]'s code is inserted.
 const AFTER: &str = "    prev=\"$3\"\n";
 
 /// Extends the generated bash script.

@@ -88,7 +88,7 @@ pub fn normalised(part: &[OsString], position: OptionPosition) -> Result<Vec<OsS
     Ok(out)
 }
 
-/// Returns the part of an option before `=`, its name with dashes.
+/// Returns the name of an option with its dashes: the text before `=`.
 fn option_of(text: &str) -> &str {
     text.split('=').next().unwrap_or(text)
 }

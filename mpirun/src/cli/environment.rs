@@ -1,6 +1,6 @@
 //! `-x`, `--env` and `--genv`: environment variables for the ranks of one or all programs.
 //!
-//! `-x` and `--env` apply to the program of their part, as in Open MPI and MPICH.
+//! `-x` and `--env` apply to the program of the same part, as in Open MPI and MPICH.
 //! `--genv` applies to all programs, at any position.
 //! A variable with the same value in all programs belongs to the job; spawned programs get it too.
 

@@ -26,7 +26,7 @@ pub enum CliError {
         option: String,
         /// The option's effect in the other launcher, in a few words.
         what: &'static str,
-        /// A replacement that the user can type here.
+        /// A replacement that the user can type for this launcher.
         instead: &'static str,
     },
     /// The option does not exist in this launcher.

@@ -23,7 +23,7 @@ pub fn screen() -> String {
 }
 
 /// Returns the help of a topic (by its name here or in other launchers) or of one option.
-/// Returns `None` if `name` is neither.
+/// Returns `None` if `name` names no topic and no option.
 pub fn about(name: &str) -> Option<String> {
     let lower = name.to_lowercase();
     let other = OTHER_NAMES.iter().find(|(other, _)| *other == lower);

@@ -40,7 +40,7 @@ pub struct MapBy {
 }
 
 impl MapBy {
-    /// Parses a value of `--map-by`; letter case matters only in a file name.
+    /// Parses a value of `--map-by`; only file names are case-sensitive.
     pub fn parse(text: &str) -> Result<MapBy, ValueError> {
         let wrong = || ValueError::unknown(WANTED);
         let lower = text.to_lowercase();
@@ -85,7 +85,7 @@ impl MapBy {
             ("oversubscribe", _) => self.oversubscribe = true,
             ("nooversubscribe", _) => self.strict = true,
             ("span", _) => self.span = true,
-            // `hwtcpus` has no effect, since processors are hardware threads here.
+            // `hwtcpus` has no effect, since this launcher's processors are hardware threads.
             // `inherit` and `noinherit` have none, since spawned jobs always inherit the policy.
             ("hwtcpus" | "inherit" | "noinherit", _) => {}
             (_, Some(("pe", each))) => {

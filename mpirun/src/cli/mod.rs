@@ -9,7 +9,7 @@
 //! `options` defines the options, `choices` and `numbers` the types of their values.
 //! `dashes` normalises single dashes, and `usage` words clap's errors.
 //! `help` generates screens and the manual page, `completion` the shell completions.
-//! `configfile` reads parts from a file.
+//! `configfile` reads the parts of a command line from a file.
 //! `assemble` builds a [`Plan`] from the parts. `placement`, `values` and `observation` derive
 //! values from single options. `settings` reports errors in parameters.
 
@@ -116,7 +116,7 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
 }
 
 /// Returns the programs to run on a restart from a checkpoint.
-/// If the command line names no program, the checkpoint's programs are combined with its options.
+/// If the command line names no program, its options apply to the checkpoint's programs.
 /// A single program without `-n` gets the checkpoint's number of ranks.
 fn programs_of(found: &Found, mut sections: Vec<Section>) -> Result<Vec<Section>, CliError> {
     let (then, programs) = (found.manifest.ranks(), &found.manifest.job.programs);

@@ -1,4 +1,4 @@
-//! Unsupported options of other launchers, each with its effect there and a replacement here.
+//! Unsupported options of other launchers, each with its effect and this launcher's replacement.
 //!
 //! Each of these options is an error with its own message, since ignoring it would mislead users.
 //! A value that requests the default behaviour is accepted.
@@ -13,7 +13,7 @@ pub struct NotYet {
     pub harmless: &'static [&'static str],
     /// The option's effect in other launchers.
     pub what: &'static str,
-    /// A replacement that the user can type here.
+    /// A replacement that the user can type for this launcher.
     pub instead: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Values of `--output` and `--output-filename`: a folder, or keywords for the form of the output.
+//! Values of `--output` and `--output-filename`: a folder, or keywords for the output's format.
 
 use super::value_error::ValueError;
 use crate::launch::program::Io;

@@ -50,7 +50,7 @@ impl Placement {
             Order::PerNode(count) => self.policy = Policy::PerNode(*count),
             Order::PerUnit(count, unit) => self.put_on_each(*count, *unit, hosts)?,
         }
-        // `:SPAN` matters only for `slot`: other policies spread ranks over all hosts already.
+        // `:SPAN` changes only `slot`: other policies spread ranks over all hosts already.
         if map_by.span && self.policy == Policy::Slot {
             self.policy = Policy::Span;
         }

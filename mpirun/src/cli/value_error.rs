@@ -15,7 +15,7 @@ pub enum ValueError {
         option: &'static str,
         /// The value's effect in other launchers, in a few words.
         what: &'static str,
-        /// A replacement that the user can type here.
+        /// A replacement that the user can type for this launcher.
         instead: &'static str,
     },
 }

@@ -87,7 +87,7 @@ pub fn timeout(options: &Options) -> Result<Option<Duration>, CliError> {
 }
 
 /// Checks that the folder of a report file exists; returns the file's absolute path.
-/// The file is written when the job ends: a long job must not fail only then.
+/// The check precedes the job, since the file is written only at the job's end.
 pub fn output(option: &'static str, file: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
     let Some(file) = file.map(absolute) else {
         return Ok(None);

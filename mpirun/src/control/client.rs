@@ -17,7 +17,7 @@ use std::io::{self, Read as _};
 pub enum ControlError {
     /// No mpirun of this user runs on this host.
     NoJob,
-    /// Several mpiruns of this user run on this host; their pids.
+    /// Several mpiruns of this user run on this host; the value has their pids.
     Several(Vec<i32>),
     /// The process is not an mpirun of this user, or has ended.
     NotThere(i32),

@@ -5,7 +5,7 @@
 //! Each side checks by `SO_PEERCRED` that the peer process belongs to the same user or to root.
 //!
 //! A request is one line, [`Command`]. The reply is text until the end of the stream;
-//! its first line is `ok` or `no`.
+//! the reply's first line is `ok` or `no`.
 
 pub mod client;
 mod command;

@@ -13,7 +13,7 @@ const MOST: usize = 16;
 /// The control socket and its connections.
 pub(crate) struct ControlSocket {
     socket: OwnedFd,
-    /// The open connections by number; a number is never reused.
+    /// The open connections, each under a number that is never assigned again.
     connections: BTreeMap<usize, Connection>,
     next: usize,
 }
@@ -35,9 +35,8 @@ pub(crate) enum Asked {
 }
 
 impl ControlSocket {
-    /// Creates the socket of this mpirun.
-    /// Returns `None` if the name is taken or sockets are unavailable;
-    /// the job then runs without it.
+    /// Creates the control socket of this mpirun. Returns `None` if the socket's name is taken
+    /// or sockets are unavailable; the job then runs without a control socket.
     pub(crate) fn listen(mpirun: Pid) -> Option<ControlSocket> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
@@ -51,8 +50,8 @@ impl ControlSocket {
         })
     }
 
-    /// Accepts a connection; returns its number.
-    /// A connection of another user, or one above the limit, is closed.
+    /// Accepts a connection; returns its key in `connections`.
+    /// A connection is closed if its peer belongs to another user or [`MOST`] connections are open.
     pub(crate) fn accept(&mut self) -> Option<usize> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::accept_with(&self.socket, flags).ok()?;

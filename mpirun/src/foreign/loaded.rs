@@ -27,18 +27,18 @@ const NAMES: [&str; 4] = [
     "libmpi_cray.so",
 ];
 
-/// The time from a rank's start to the first reading of its maps.
+/// The time from a rank's start to the first reading of the rank's memory maps.
 const FIRST: Duration = Duration::from_millis(10);
 /// The maximum interval between two readings of the maps.
 const LONGEST: Duration = Duration::from_secs(2);
-/// The ratio of the interval to the duration of a reading; it limits the cost to 1/100 of a core.
+/// The ratio of the interval to the duration of a reading: readings use at most 1/100 of a core.
 const SHARE: u32 = 100;
 
-/// The ranks of this host that have not called this library's `MPI_Init`, by the caller's numbers.
+/// The ranks of this host that have not called this library's `MPI_Init`, by the caller's keys.
 #[derive(Debug, Default)]
 pub struct Watch {
     silent: BTreeMap<usize, Silent>,
-    /// The time of the next reading of all maps, and the interval that follows it.
+    /// The time of the next reading of all maps; `interval` follows that reading.
     next: Option<Instant>,
     interval: Duration,
     /// Caches whether a file is another MPI library, since the test reads the whole file.
@@ -66,7 +66,7 @@ impl Watch {
         self.silent.remove(&number);
     }
 
-    /// Records output of a rank.
+    /// Notes that a rank has written output.
     /// At the rank's first output, returns the other MPI library that the rank has loaded.
     pub fn has_written(&mut self, number: usize) -> Option<PathBuf> {
         let rank = self.silent.get_mut(&number)?;
@@ -78,7 +78,7 @@ impl Watch {
         Some(found)
     }
 
-    /// Returns the time at which [`Watch::read`] is due.
+    /// Returns the time at which [`Watch::read`] is due; `None` if no rank is watched.
     pub fn next(&self) -> Option<Instant> {
         self.next.filter(|_| !self.silent.is_empty())
     }

@@ -6,7 +6,8 @@
 //! The stand-ins' folder precedes all others in the program's `LD_LIBRARY_PATH`.
 //! If the program has a `DT_RPATH`, which overrides that variable, the stand-in is preloaded.
 //! An interpreter or a script may load an MPI library later ([`offer`]).
-//! A program of the standard ABI without a library on its search path gets this installation's own.
+//! A program of the standard ABI without a library on its search path gets this installation's
+//! library.
 //!
 //! With `--compat no`, or in an installation without stand-ins, a program keeps its own library.
 //! MPICH's library speaks PMI-1, which this launcher serves.
@@ -79,7 +80,7 @@ const OPEN_MPI: &[&str] = &[
 ];
 const NOT_ONLY_OPEN_MPI: &[&str] = &["libmpi.so.12", "libmpi.so.1"];
 
-/// The result of preparing a program's environment.
+/// The outcome of [`serve`] for one program.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Served {
     /// The program gets a stand-in; `--explain` prints this message.

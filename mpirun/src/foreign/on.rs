@@ -1,14 +1,14 @@
 //! Programs of the standard ABI on another library (`--on openmpi`, `mpich`, `intel` or a path).
 //!
 //! An installation has one translation library per implementation (`lib/portcullis/on`).
-//! This library has the standard's name `libmpi_abi.so.1` and calls the other implementation.
-//! Its folder comes first in `LD_LIBRARY_PATH`, and `PORTCULLIS_ON` names the other library's file.
+//! The translation library has the standard's name `libmpi_abi.so.1` and calls the other library.
+//! Its folder comes first in `LD_LIBRARY_PATH`; `PORTCULLIS_ON` names the other library's file.
 //! The symbols in that file identify the implementation; the name `libmpi.so` is ambiguous.
 //! If ranks are traced or checked for hangs, a watch library is preloaded: it intercepts MPI calls.
 //!
 //! Another library of the standard ABI needs no translation: its own folder comes first.
 //! Some of these libraries use the constants of an ABI draft, which only a running rank can detect.
-//! The preloaded library does so, also if the loader finds such a library without `--on`.
+//! The watch library detects these libraries, also those that the loader finds without `--on`.
 
 use super::dynamic::Dynamic;
 use super::{Env, First, PRELOAD, SEARCH, Served, folders, get, put};
@@ -233,7 +233,7 @@ fn is_ours(file: &Path) -> bool {
     file.to_string_lossy().contains("/portcullis/compat/")
 }
 
-/// Returns a library's implementation, from its DT_SONAME or from a symbol that is unique to one.
+/// Returns a library's implementation, from its DT_SONAME or from a symbol of that implementation.
 pub fn family(file: &Path) -> Option<Family> {
     let name = Dynamic::of(file).and_then(|dynamic| dynamic.name);
     if name.is_some_and(|name| name.starts_with(STANDARD_NAMES)) {

@@ -3,7 +3,7 @@
 use super::*;
 use std::process::Command;
 
-/// Builds a program that is linked to an empty library with this name, in a folder of its run path.
+/// Builds a program that needs an empty library with this name, and a run path to that library.
 fn linked_to(folder: &Path, library: &str, tags: &str) -> PathBuf {
     let gcc = |arguments: &[&str]| {
         let mut gcc = Command::new("gcc");
@@ -132,7 +132,7 @@ fn programs_that_name_no_mpi_library_find_the_stand_ins_before_other_libraries()
         assert_eq!(served, Served::Nothing, "{program}");
         let search = get(&env, SEARCH).unwrap();
         let mut folders: Vec<PathBuf> = std::env::split_paths(search).collect();
-        // The order of these two depends on the system's `libmpi.so`.
+        // The order of the stand-ins' two folders depends on the system's `libmpi.so`.
         folders[..2].sort_unstable();
         let both = ["mpich", "openmpi"].map(|name| stand_ins.path().join(name));
         assert_eq!(folders[..2], both, "{program}");

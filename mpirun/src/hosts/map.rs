@@ -2,9 +2,10 @@
 //!
 //! *By slot* fills a host before the next one; *by node* assigns ranks round robin over the hosts.
 //! *`ppr:N:node`* puts N ranks on each host.
-//! *Spanning* gives each host the same number of ranks as by node, but with consecutive ranks.
+//! *Spanning* gives each host the same number of ranks as *by node*, but ranks on a host are
+//! consecutive.
 //! Ranks are numbered in the order of placement, program by program.
-//! With *rank by node* they are numbered round robin over the hosts.
+//! With *rank by node* ranks are numbered round robin over the hosts.
 //! A rankfile overrides the policy for its ranks.
 //! With oversubscription, ranks beyond the slots are placed in further rounds, host by host.
 
@@ -37,7 +38,7 @@ pub struct Wish {
 pub struct Limits {
     /// Slots do not limit the number of ranks.
     pub oversubscribe: bool,
-    /// Slots limit the number of ranks even if they are a default, and also on a single host.
+    /// Slots limit the number of ranks, also on a single host and also with a default slot count.
     pub strict: bool,
 }
 

@@ -120,7 +120,7 @@ pub fn is_name(text: &str) -> bool {
 
 /// Returns true if a name denotes this machine.
 ///
-/// That holds for loopback names and addresses, and for its own name with or without the domain.
+/// Loopback names and addresses denote this machine, and its own name with or without the domain.
 /// Host names are case-insensitive and may end with the root domain's dot (RFC 4343, RFC 1034).
 pub fn is_here(name: &str) -> bool {
     if let Ok(address) = name.parse::<std::net::IpAddr>() {
@@ -132,7 +132,7 @@ pub fn is_here(name: &str) -> bool {
     short(&name) == short(&own) || name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Adds hosts to a list; a host that is already in the list gets the slots of both.
+/// Adds hosts to a list; if a host is already in the list, its slot counts are added.
 pub fn merge(list: &mut Vec<Host>, more: impl IntoIterator<Item = Host>) {
     for host in more {
         let known = list

@@ -213,7 +213,7 @@ fn cores_of(item: &str) -> Option<Cores> {
             let ranges = list.split(',').map(|range| {
                 let (first, last) = range.split_once('-').unwrap_or((range, range));
                 let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-                /// An upper limit for core numbers, above that of any machine.
+                /// Upper limit of core numbers in a rankfile; no machine has more cores.
                 const MOST: usize = 1 << 16;
                 (first <= last && last < MOST).then_some(first..=last)
             });

@@ -1,7 +1,7 @@
 //! `mpi-info --explain coll barrier`: an operation's possible components and their algorithms.
 //!
 //! The components are listed in order of priority.
-//! The members of a communicator agree on one of them at run time.
+//! The members of a communicator agree on one component at run time.
 //! So only `mpirun --explain` reports the final choice.
 
 use crate::components;

@@ -59,14 +59,14 @@ pub struct FileReport {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Slowest {
-    /// The job number of a spawned rank; 0 for the launched job.
+    /// The index of the rank's job: 0 is the launched job, others are spawned.
     pub job: usize,
     pub rank: u32,
     pub host: String,
     pub seconds_in_calls: f64,
 }
 
-/// Returns the last counters of one rank for each file number.
+/// Returns the last counters of one rank for each of its files, by the file's number in its events.
 fn totals(events: &[Event]) -> BTreeMap<u64, [u64; COUNTERS]> {
     let mut all: BTreeMap<u64, [u64; COUNTERS]> = BTreeMap::new();
     for event in events.iter().filter(|e| e.kind == EventKind::FileTotals) {

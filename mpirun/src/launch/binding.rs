@@ -1,7 +1,7 @@
 //! Binding of a host's ranks to processors.
 //!
-//! This launcher's processors are divided into *units*: hardware threads, cores, caches, memory
-//! nodes or packages.
+//! The processors that this launcher may use are divided into *units*: hardware threads, cores,
+//! caches, memory nodes or packages.
 //! The host's ranks take units in mapping order: adjacent units, or round robin over larger units.
 //! With `ppr:N:UNIT`, each larger unit gets N ranks.
 //! If there are more ranks than units, ranks stay unbound, unless `:overload-allowed` is given:
@@ -67,7 +67,7 @@ impl Unit {
         Unit::Thread,
     ];
 
-    /// Returns the kernel's id of the unit of this kind that contains a processor.
+    /// Returns the kernel's id of the unit of this level that contains a processor.
     fn instance(self, cpu: usize, sys: &Path) -> Option<u32> {
         match self {
             Unit::Thread => hardware::instance(cpu, Kind::ProcessingUnit, sys),
@@ -93,7 +93,7 @@ const CORE: usize = 5;
 /// The machine's topology, as far as binding uses it.
 #[derive(Debug)]
 pub struct Machine {
-    /// The allowed processors, each with the id of its unit of each kind.
+    /// The allowed processors, each with the ids of its units at all levels.
     cpus: Vec<(usize, BTreeMap<Unit, u32>)>,
 }
 
@@ -135,7 +135,7 @@ impl Machine {
         Machine { cpus }
     }
 
-    /// Returns the number of units of this kind.
+    /// Returns the number of units of this level that have allowed processors.
     pub fn count(&self, unit: Unit) -> usize {
         let all: BTreeSet<u32> = self.cpus.iter().map(|(_, place)| place[&unit]).collect();
         all.len()
@@ -172,7 +172,7 @@ impl Machine {
         let parts = self.parts(to, None);
         let mut bound = Vec::with_capacity(ranks);
         for unit in self.parts(over, None) {
-            // `here` has the parts inside the unit, or the larger part that contains the unit.
+            // `here` has the units of `to` inside this unit of `over`, or the one that contains it.
             let meets = |part: &&UnitCpus| part.cpus.iter().any(|cpu| unit.cpus.contains(cpu));
             let here: Vec<&UnitCpus> = parts.iter().filter(meets).collect();
             let bundles: Vec<Vec<usize>> = here
@@ -225,7 +225,7 @@ impl Machine {
         let mut parts: Vec<UnitCpus> = parts.into_values().collect();
         parts.sort_by_key(|part| (part.package, part.cpus.first().copied()));
         if over.is_some() {
-            // Interleaves: the first part of each unit of `over`, then the second parts, and so on.
+            // Interleaves: first the first unit inside each unit of `over`, then each second unit.
             let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
             let mut dealt: Vec<(usize, u32, UnitCpus)> = parts
                 .into_iter()

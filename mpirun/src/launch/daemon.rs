@@ -1,9 +1,9 @@
 //! Daemon: the launcher on another host, which executes orders and reports events.
 //!
 //! `mpirun --daemon` speaks the `wire` protocol over its standard input and output.
-//! It starts ranks with the same `Starter` as the supervisor, and forwards PMI lines and output.
-//! A daemon knows only its own host's part of a job.
-//! It may have links to further hosts; it forwards their frames without decoding them.
+//! The daemon starts ranks by a `Starter` like the supervisor, and forwards PMI lines and output.
+//! A daemon knows only the ranks of its own host.
+//! A daemon may have links to further hosts, whose frames it forwards without decoding them.
 //!
 //! Promise: the daemon ends all processes below it if the link to the launcher above closes or
 //! falls silent, or if the guard process dies.
@@ -57,7 +57,7 @@ struct Daemon {
     links: Links,
     local: LocalRanks,
     feed: Feed,
-    /// The number of input bytes for the ranks, which is reported once all bytes are consumed.
+    /// The received bytes of the ranks' standard input; reported once the ranks have consumed all.
     unfed: usize,
     epoll: OwnedFd,
     finishing: bool,
@@ -117,7 +117,7 @@ impl Daemon {
             fds.push(PollFd::new(&self.guard, PollFlags::IN));
         }
         self.uplink.poll_fds(&mut fds);
-        // If the queue to the launcher above is full, the ranks are not read either.
+        // If the queue to the launcher above is full, the ranks and further links are not read.
         if !self.uplink.is_full() {
             self.local.poll_readable(&mut fds);
             let links = self.links.read_fds();

@@ -1,7 +1,7 @@
 //! Descendants of this process: search in `/proc`, and termination.
 //!
 //! This process is a subreaper: the kernel re-parents orphaned descendants to it.
-//! So a walk from this process down the tree finds every process that a rank has left behind.
+//! So a traversal of the tree below this process finds every process that a rank has left behind.
 
 use super::sys;
 use crate::process_tree::children;

@@ -11,7 +11,7 @@ use std::fmt;
 pub struct NamedRank {
     pub rank: u32,
     pub size: usize,
-    /// The number of the rank's job: 0 is the launched job, others are spawned.
+    /// The index of the rank's job: 0 is the launched job, others are spawned.
     pub job: usize,
     /// The process id; 0 until the rank's host has reported the start.
     pub pid: i32,
@@ -63,7 +63,7 @@ pub enum Cause {
 /// The likelihood that a rank's end caused the ends of other ranks, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// The rank ended as a reaction to another rank's end, so its end is not the root cause.
+    /// The rank ended as a reaction to another rank's end, which is the root cause.
     Reaction,
     /// The rank touched unmapped memory (SIGBUS), which may have belonged to a dying rank.
     /// XPMEM unmaps a dying owner's memory before the kernel notifies the owner's parent.

@@ -11,7 +11,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use std::collections::BTreeMap;
 use std::io;
 
-/// The shared pipe, and the reports that were read from it by pid.
+/// The shared pipe, and the reports read from the pipe, by the pid of the child that wrote each.
 pub struct FailedStarts {
     reading: OwnedFd,
     writing: OwnedFd,

@@ -7,7 +7,7 @@
 //!
 //! `--trace`, `--hang-after` and `--hang-report` work inside the ranks.
 //! Open MPI's library has no state pages and no event rings that this launcher could read.
-//! So this project's library is preloaded beside it, with the options in environment variables.
+//! So ranks preload this project's library, which reads the options in environment variables.
 
 use super::program::{App, Plan, StdinTo};
 use crate::foreign::on::{self, Family};

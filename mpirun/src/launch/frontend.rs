@@ -1,7 +1,7 @@
 //! Front end: the process that the user started and the shell waits for.
 //!
 //! The front end forks the supervisor, forwards signals, and feeds a terminal's input to rank 0.
-//! It exits with the supervisor's exit code.
+//! The front end exits with the supervisor's exit code.
 //! The supervisor has its own process group: Ctrl-C and `kill -9 -PGID` reach the front end alone.
 //! The supervisor then receives the signal exactly once, through the socket.
 
@@ -24,11 +24,12 @@ pub fn run(plan: &Plan) -> i32 {
 }
 
 /// Serves the singleton process at the other end of standard input, which started this process.
-/// That process waits for this one to exit, so a forked child remains and serves it.
+/// The singleton waits for this process to exit, so a forked child serves the singleton.
 pub fn adopt(plan: &Plan, job: String) -> i32 {
     let adopted = || {
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-        // A copy of the socket in standard input would keep this end open for the peer.
+        // Standard input is a copy of the socket. If that copy stayed open, the singleton would
+        // not notice the launcher's end.
         rustix::stdio::dup2_stdin(nothing()?)?;
         match sys::fork()? {
             Forked::Parent(_) => Ok(0),
@@ -88,8 +89,9 @@ fn serve(
 
 /// Runs `work` in a child process that this process guards.
 ///
-/// If the child is killed, its orphans become this process's children, which it then ends.
-/// `work` gets a socket that closes when the guard dies, its signals, and the old limit of files.
+/// If the child is killed, its orphans become children of this process, which ends them.
+/// `work` gets the socket to the guard, a signalfd, and the previous limit of open files.
+/// The socket closes when the guard dies.
 pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::Result<i32> {
     let waited = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
     guard(&waited, (None, None), work)
@@ -160,7 +162,7 @@ fn attend(
             PollFd::new(signals, PollFlags::IN),
             PollFd::new(to_supervisor, PollFlags::IN),
         ];
-        // After the hang-up SIGCHLD alone reports the supervisor's end.
+        // After the hang-up only SIGCHLD reports the supervisor's end, so the socket is not polled.
         fds.truncate(if hung_up { 1 } else { 2 });
         let stdin = rustix::stdio::stdin();
         match &feed {

@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The limit for the first message of the other host.
-    /// It is long, since the command that reaches the host may ask the user for a password.
+    /// The limit is long, since the command that reaches the host may ask the user for a password.
     pub greeting: Duration,
     /// The limit for the time between two later messages.
     pub silence: Duration,

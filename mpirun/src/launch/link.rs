@@ -37,7 +37,8 @@ impl Queue {
         self.bytes.is_empty()
     }
 
-    /// Returns true if the receiver is slow: the caller should read no more for it, but may push.
+    /// Returns true if the receiver is slow: the caller should read no more data for the receiver.
+    /// More bytes may still be pushed.
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= QUEUE_MAX
     }
@@ -158,7 +159,7 @@ impl Link {
         self.branch.hosts().contains(&host)
     }
 
-    /// Returns true while data may still arrive: the other side has not ended and is not given up.
+    /// Returns true while data may still arrive: the other side has not ended and was not given up.
     pub fn is_open(&self) -> bool {
         self.from.is_some()
     }
@@ -228,7 +229,8 @@ impl Link {
             && self.last_sent.elapsed() >= limits.silence / 3
     }
 
-    /// Returns the reason to give up the other side; `None` if it is in time or the link is closed.
+    /// Returns the reason to give up the other side, whose messages are overdue.
+    /// Returns `None` if no message is overdue or the link is closed.
     fn overdue_reason(&self, limits: &Limits) -> Option<String> {
         let passed = |since: Instant, limit: Duration| !limit.is_zero() && since.elapsed() >= limit;
         if !self.is_open() {
@@ -262,7 +264,7 @@ pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
     late
 }
 
-/// Builds the command that reaches a host and executes the daemon there.
+/// Builds the command that reaches a host and executes the daemon on that host.
 fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = agent.to_vec();
     if words.is_empty() {
@@ -272,7 +274,7 @@ fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
         .file_name()
         .is_some_and(|name| name == "ssh");
     if is_ssh && words.len() == 1 {
-        // Without X11 and without a terminal, since a terminal would change the bytes.
+        // `-x` disables X11 forwarding. `-T` requests no terminal, which would change the bytes.
         words.extend(["-x".into(), "-T".into()]);
     }
     if is_ssh {

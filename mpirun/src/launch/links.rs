@@ -1,6 +1,6 @@
 //! Table of a launcher's links to other hosts: routes orders, gives up ended or overdue links.
 //!
-//! A link reaches a host and the hosts behind it. The supervisor and each daemon have such a table.
+//! A link reaches a host and the hosts behind it. The supervisor and each daemon have one table.
 
 use super::limits::Limits;
 use super::link::{self, Link, Received};
@@ -9,7 +9,7 @@ use super::wire::{ALL, FrameError, Hello, ToDaemon, frame};
 use rustix::fd::BorrowedFd;
 use std::io;
 
-/// All links that were ever opened, by number; a closed link keeps its number.
+/// All links that were ever opened; a closed link keeps its index.
 #[derive(Debug, Default)]
 pub struct Links {
     links: Vec<Link>,
@@ -18,13 +18,13 @@ pub struct Links {
 /// The result of reading a link.
 #[derive(Debug)]
 pub struct Arrived {
-    /// Complete frames, each as a host number and a body.
+    /// Complete frames, each as a host index and a body.
     pub frames: Vec<(u32, Vec<u8>)>,
-    /// The reason why the link is lost; `None` if it still works.
+    /// The reason why the link is lost; `None` if the link still works.
     pub lost: Option<LostLink>,
 }
 
-/// The reason why the reader of a link gives it up.
+/// The reason why the reader of a link gives up the link.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LostLink {
     /// The daemon at the other side has ended after its greeting.
@@ -54,7 +54,7 @@ impl LostLink {
 }
 
 impl Links {
-    /// Opens a link and sends `Hello` through it; returns the link with its number.
+    /// Opens a link and sends `Hello` through it; returns the link with its index.
     pub fn open(
         &mut self,
         hello: Hello,

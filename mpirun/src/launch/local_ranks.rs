@@ -38,8 +38,8 @@ pub struct LocalRanks {
     failed_starts: FailedStarts,
     null: OwnedFd,
     nofile: Option<u64>,
-    /// The read buffer. On the stack it would fill most of a short stack.
-    /// The stack array would also be cleared for each read.
+    /// The read buffer, on the heap: a stack array would fill most of a small stack and be zeroed
+    /// for each read.
     buffer: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ impl LocalRank {
     }
 }
 
-/// A job's part on this host, with resolved programs and allocated memory.
+/// The ranks of a job that this host must start, with resolved programs and allocated memory.
 pub struct Prepared<'a> {
     order: &'a Order,
     resolved: Resolved<'a>,
@@ -118,7 +118,7 @@ impl LocalRanks {
     // ---- starts ---------------------------------------------------------------------------------------------------
 
     /// Resolves the programs of a job's ranks on `host` (this host) and allocates their memory.
-    /// If either fails, no rank is started.
+    /// If resolving or allocating fails, no rank is started.
     pub fn prepare<'a>(
         &self,
         order: &'a Order,
@@ -264,7 +264,7 @@ impl LocalRanks {
     /// Reaps processes until one of them is a rank; returns that rank and how it ended.
     ///
     /// Other processes are orphans, or commands that reached other hosts.
-    /// The end of such a command is detected on its link.
+    /// The end of a command that reached another host is detected on the command's link.
     pub fn reap(&mut self) -> Option<(Proc, Ended)> {
         while let Some((pid, ended)) = sys::reap() {
             let of_pid = self.alive().find(|(_, rank)| rank.pid == pid);

@@ -7,13 +7,13 @@
 //! A socket connects both processes and carries one byte per signal.
 //! The socket closes when one of the processes dies.
 //!
-//! A [`daemon`] on each other host starts the ranks there.
+//! On each other host, a [`daemon`] starts that host's ranks.
 //! The daemon is the same program, reached by ssh (`link`, `wire`).
 //! A parent process guards the daemon as the front end guards the supervisor.
 //! Supervisor and daemon share `local_ranks` and `starter` for ranks, and `links` for links.
 //! The supervisor decides what an event means; the daemon only reports events.
 //!
-//! Promise: if any of these processes dies, all processes of the job end within a moment.
+//! Promise: if any of these processes dies, all processes of the job end.
 //! * A rank dies: the supervisor ends the other ranks, or with `--with-ft` notifies them.
 //! * The front end dies: the supervisor's socket closes, and the supervisor ends all ranks.
 //! * The supervisor dies: the kernel kills each rank by its parent-death signal.
@@ -25,12 +25,12 @@
 //!   It kills all descendants before it exits.
 //!
 //! Inside a Slurm allocation this process replaces itself by [`srun`] if ranks run on other hosts.
-//! For ranks on Open MPI's library it replaces itself by Open MPI's launcher
+//! For ranks on Open MPI's library this process replaces itself by Open MPI's launcher
 //! ([`foreign_launcher`]).
 //!
 //! Once the job runs, each process returns memory that only the start needed (`trim_memory`).
 //!
-//! All waits for the end of a pipe are limited, as an orphan may hold the pipe's other end.
+//! Each wait for the end of a pipe has a time limit, as an orphan may hold the pipe's other end.
 
 pub(crate) mod binding;
 pub mod daemon;

@@ -2,14 +2,15 @@
 //!
 //! TotalView, DDT, STAT, LaunchMON and gdb scripts attach to mpirun and read this table.
 //! A debugger knows only the process that the user started, the front end.
-//! It reads the front end's variables by name.
+//! The debugger reads the front end's variables by name.
 //! The supervisor, which starts the ranks, writes the table to a memfd that both processes share.
-//! It then sends one byte to the front end.
+//! The supervisor then sends one byte to the front end.
 //! The table is always filled, so that a debugger can attach to a job that hangs.
 //!
 //! A debugger that starts mpirun sets `MPIR_being_debugged` before `main`;
-//! the supervisor inherits it.
-//! The supervisor then answers no rank until the front end has returned from `MPIR_Breakpoint`.
+//! the supervisor inherits the value.
+//! The supervisor then answers no PMI request until the front end has returned from
+//! `MPIR_Breakpoint`.
 //! Meanwhile every rank of this host waits in `MPI_Init`.
 //!
 //! Debuggers find the table's layout by the name of its type.
@@ -67,7 +68,7 @@ const ABORTING: c_int = 2;
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn MPIR_Breakpoint() {
-    // A use that the compiler cannot remove, so that the function keeps an address of its own.
+    // The compiler cannot remove this use, so the function keeps an address of its own.
     black_box(&MPIR_debug_state);
 }
 
@@ -84,7 +85,7 @@ pub(super) fn is_debugged() -> bool {
     MPIR_being_debugged.load(Relaxed) != 0
 }
 
-/// An entry of the process table, as the supervisor passes it to the front end.
+/// An entry of the process table in the memfd between the supervisor and the front end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) host: String,
@@ -97,7 +98,7 @@ pub(super) struct Entry {
 pub struct TableFile(OwnedFd);
 
 impl TableFile {
-    /// Creates the memfd; returns one descriptor for each process.
+    /// Creates the memfd; returns one descriptor for the supervisor and one for the front end.
     pub(super) fn pair() -> io::Result<(TableFile, TableFile)> {
         let file = rustix::fs::memfd_create(c"portcullis-mpir", MemfdFlags::CLOEXEC)?;
         let other = rustix::io::fcntl_dupfd_cloexec(&file, 3)?;

@@ -2,12 +2,12 @@
 //!
 //! A [`Stream`] buffers one of a rank's outputs; complete lines go to a [`Sink`], mpirun's output.
 //! An incomplete line may be a prompt: it is printed at the end of the stream, or after [`PROMPT`].
-//! Before another stream's bytes, a newline terminates such a line.
-//! The last line of a job stays open.
+//! Before another stream's bytes, a newline terminates an incomplete line.
+//! No newline is added to the last line of a job.
 //!
 //! If a write to a stream's file fails, all further bytes go to mpirun's own output.
 //! A sink keeps the error number of a failed write, except for a closed pipe.
-//! The owner of the sinks reports both ([`Sink::take_complaints`], [`Sink::take_write_error`]).
+//! The sinks' owner reports both failures ([`Sink::take_complaints`], [`Sink::take_write_error`]).
 //!
 //! A sink never blocks the launcher: bytes that the reader does not accept are queued.
 //! With a long queue the launcher stops reading the ranks, which then block as on their own pipe.
@@ -28,7 +28,7 @@ const PROMPT: Duration = Duration::from_millis(50);
 /// A program that fills its buffer will continue the line, even if it is not scheduled for a while.
 const CUT: Duration = Duration::from_secs(1);
 
-/// The minimum size of such a block in bytes: a C library buffer, an atomic pipe write (pipe(7)).
+/// The block size for [`CUT`] in bytes: a C library's buffer, an atomic pipe write (pipe(7)).
 const BLOCK: usize = 4096;
 
 /// The maximum line length in bytes; a longer line is forwarded in pieces.

@@ -32,9 +32,9 @@ pub enum Received {
 pub enum SendOutcome {
     /// The bytes are sent to the rank or queued.
     Sent,
-    /// The rank has closed its end or has died; the next read of the caller reports that.
+    /// The rank has closed its end or has died; the caller's next read reports the hang-up.
     HungUp,
-    /// The queue has reached its limit, since the rank is alive but does not read: it is given up.
+    /// The queue has reached its limit: the rank is alive but does not read, and is given up.
     Unread,
 }
 

@@ -3,9 +3,9 @@
 //! Since version 2.35 glibc registers each thread for restartable sequences (rseq(2)) at its start.
 //! At each context switch to the thread, the kernel writes the core's number to the thread's area.
 //! Ranks on oversubscribed cores are switched in for each message and each collective.
-//! There the writes cost a tenth of an operation
+//! There these writes take a tenth of the time of an operation
 //! (docs/adr/0025-no-restartable-sequences-on-shared-cores.md).
-//! With glibc's tunable `glibc.pthread.rseq=0`, a program must register itself if it uses them.
+//! With glibc's tunable `glibc.pthread.rseq=0`, programs that use rseq(2) register themselves.
 //! Older versions and other C libraries ignore the tunable.
 
 use std::ffi::{OsStr, OsString};

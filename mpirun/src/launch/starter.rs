@@ -90,7 +90,7 @@ pub fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Star
 pub struct Inherited<'a> {
     /// The environment of every rank, without the variables that [`Starter::start`] adds.
     pub env: &'a [(OsString, OsString)],
-    /// The working directory of programs without one; `None` means this process's directory.
+    /// The working directory of programs that specify none; `None` means this process's directory.
     pub dir: Option<&'a Path>,
 }
 
@@ -115,7 +115,7 @@ pub struct StartedRank {
     pub bound: Option<String>,
 }
 
-/// The job's programs that run on this host, by program number.
+/// The job's programs that run on this host, by index in the order's `apps`.
 pub struct Resolved<'a> {
     apps: Vec<Option<ResolvedApp<'a>>>,
     ranks: Vec<u32>,
@@ -348,7 +348,7 @@ fn bound(
 struct RankCores<'a> {
     /// The processors that the rank is bound to; `None` if it is unbound.
     cpus: Option<&'a [usize]>,
-    /// The number of local ranks that may run on these processors, if the rank needs it.
+    /// The number of local ranks that may run on these processors, for the rank's environment.
     sharers: Option<usize>,
     /// Whether the processors are oversubscribed.
     shares: bool,
@@ -364,8 +364,8 @@ struct JobOnHost<'a> {
 
 impl JobOnHost<'_> {
     /// Returns the environment variables of a rank.
-    /// They are PMI-1's standard variables, those that scripts read, and this library's own.
-    /// The latter save `MPI_Init` all requests to the PMI server.
+    /// They are PMI-1's standard variables, variables that scripts read, and this library's own.
+    /// With this library's own variables, `MPI_Init` needs no request to the PMI server.
     fn env(&self, rank: u32, local: u32, appnum: usize, pmi: i32) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = Vec::with_capacity(14);
         let mut set = |name: &str, value: String| env.push((name.into(), value.into()));

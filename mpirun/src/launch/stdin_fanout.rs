@@ -37,7 +37,7 @@ impl Feed {
         self.drain();
     }
 
-    /// Marks the end of the input.
+    /// Notes that the input has ended; each reader's pipe is closed once its queue is empty.
     pub fn end(&mut self) {
         self.ended = true;
         self.drain();

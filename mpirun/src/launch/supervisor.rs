@@ -1,7 +1,7 @@
 //! Supervisor: the process that owns the ranks of all jobs of one `mpirun`.
 //!
-//! It has one thread with one epoll. Ranks of this host are its children.
-//! Ranks of other hosts are children of a [daemon](super::daemon) there.
+//! The supervisor has one thread with one epoll. Ranks of this host are its children.
+//! Ranks of another host are children of that host's [daemon](super::daemon).
 //! A daemon executes the supervisor's orders and reports events over a [link](super::link).
 //! The supervisor alone decides what an end, output or request of a rank means.
 //!
@@ -13,7 +13,7 @@
 //! Later failures of the ranks being ended are consequences and are not reported.
 //! In a fault-tolerant job (`--with-ft`), a dead rank is a loss and not a failure.
 //!
-//! [`Supervisor`] is the event loop: it receives events and passes each to the responsible part.
+//! [`Supervisor`] is the event loop: it receives events and calls the responsible module.
 //!
 //! | module | subject |
 //! |---|---|
@@ -33,7 +33,7 @@
 //! | [`unserved`] | ranks that have loaded another MPI library |
 //! | [`start`], [`hosts`], [`finish`] | start of jobs, reports of hosts, end of a launch |
 //!
-//! A daemon has the same parts for its host:
+//! A daemon uses the same tables for its host:
 //! [`local_ranks`](super::local_ranks) and [`links`](super::links).
 
 mod all_ranks;

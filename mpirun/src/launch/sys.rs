@@ -50,7 +50,7 @@ pub fn stop_self() {
 pub fn next_signal(file: impl AsFd) -> Option<Signal> {
     let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
     let got = rustix::io::read(file, &mut info).ok()?;
-    // The first word of signalfd_siginfo is the signal's number (signalfd(2)).
+    // The first 4 bytes of signalfd_siginfo are the signal's number (signalfd(2)).
     (got == info.len()).then(|| i32::from_ne_bytes([info[0], info[1], info[2], info[3]]))
 }
 
@@ -59,7 +59,7 @@ pub fn next_request(file: impl AsFd) -> Option<Signal> {
     std::iter::from_fn(|| next_signal(&file)).find(|&signal| signal != libc::SIGCHLD)
 }
 
-/// The side of a fork that this process is.
+/// The process in which [`fork`] has returned: the parent, with the child's pid, or the child.
 pub enum Forked {
     Parent(libc::pid_t),
     Child,
@@ -92,7 +92,7 @@ pub fn stack_left() -> Option<u64> {
 /// The thread ends before this function returns.
 /// If no thread can be started, `work` runs on the main thread's stack.
 pub fn on_a_long_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    /// Many times the stack that parsing the command line uses in a debug build, in bytes.
+    /// The stack size in bytes, many times what parsing the command line uses in a debug build.
     const LONG: usize = 8 << 20;
     if stack_left().is_none_or(|left| left >= LONG as u64 / 2) {
         return work();
@@ -294,7 +294,7 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
         Forked::Child => {
             // SAFETY: only system calls follow.
             // All pointers are to memory from before the fork.
-            // It is never freed, since the child ends in exec or _exit.
+            // That memory is never freed, since the child ends in exec or _exit.
             unsafe {
                 if let Some(set) = &cpus {
                     // An error is ignored: a processor may have been taken offline since then.
@@ -441,7 +441,7 @@ pub fn adopt_orphans() -> io::Result<()> {
     }
 }
 
-/// The way in which a process ended.
+/// The end of a process: its exit code or the signal that killed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     Exited(i32),
@@ -475,7 +475,7 @@ pub fn reap() -> Option<(libc::pid_t, Ended)> {
 }
 
 /// Returns true if a child has begun to exit but is not reaped.
-/// The kernel closes its files and unmaps its memory before it notifies the parent.
+/// The kernel closes the process's files and unmaps its memory before it notifies the parent.
 pub fn is_dying(pid: libc::pid_t) -> bool {
     /// The flag that `do_exit` in the kernel sets first; field 9 of `stat` (proc(5)).
     const PF_EXITING: u64 = 0x4;
@@ -506,7 +506,7 @@ pub fn end_group_of(leader: libc::pid_t) {
     if leader > 1 {
         // SAFETY: kill has no memory effects.
         // The kernel does not reuse the number of a group that has members.
-        // It reuses the number of an empty group after it has assigned all other numbers.
+        // The number of an empty group is reused only after all other numbers were assigned.
         unsafe { libc::kill(-leader, libc::SIGKILL) };
     }
 }

@@ -73,7 +73,7 @@ fn has_no_handler(reaction: impl Fn(Signal) -> Reaction, signal: Signal) -> bool
     match reaction(signal) {
         Reaction::Handles | Reaction::Unknown => false,
         Reaction::Ends => true,
-        // Such a process was sent SIGTERM as well, so the handler of SIGTERM decides.
+        // A process that ignores the signal got SIGTERM as well, so the handler of SIGTERM decides.
         Reaction::Ignores => reaction(libc::SIGTERM) != Reaction::Handles,
     }
 }

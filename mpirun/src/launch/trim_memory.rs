@@ -2,7 +2,7 @@
 //!
 //! While the ranks run, mpirun mostly sleeps beside programs that need the memory.
 //! Most of its memory is pages of its own file: option parsing, help, rank mapping.
-//! They are not used again.
+//! These pages are not used again.
 //! So each launcher process does the following once, after [`QUIET`] without an event:
 //! * it returns free heap pages to the kernel;
 //! * it drops the stack pages below the current frame, which option parsing has filled;

@@ -1,7 +1,7 @@
 //! Ranks under a debugger: `mpirun --gdb` and `mpirun --rr`.
 //!
-//! Such a rank starts as a shell with the rank's environment and descriptors.
-//! It remains mpirun's child and speaks PMI as usual.
+//! A rank under a debugger starts as a shell with the rank's environment and descriptors.
+//! The rank remains mpirun's child and speaks PMI as usual.
 //! * `--gdb`: the shell opens a tmux pane with a gdb that attaches to the shell.
 //!   Then the shell executes the program, and gdb stops at `main`.
 //!   All panes of a job on one host are in one tmux session.

@@ -1,10 +1,10 @@
 //! Protocol between launchers on different hosts: messages and framing.
 //!
 //! A link has two byte streams: standard input and output of a command that reaches another host.
-//! The daemon first sends the line [`GREETING`]; before it, a login shell may print any text.
+//! The daemon first sends the line [`GREETING`]. Before this line a login shell may print any text.
 //! Then frames follow: `length: u32, host: u32, body`, little-endian;
 //! the body is in postcard encoding.
-//! The host number is the receiver of an order ([`ALL`]: all hosts) and the sender of a report.
+//! The host index is the receiver of an order ([`ALL`]: all hosts) and the sender of a report.
 //! A launcher that is not the receiver forwards a frame without decoding it.
 //!
 //! Both sides are the same program; [`ToDaemon::Hello`] carries the version.
@@ -30,7 +30,7 @@ pub const GREETING: &[u8] = b"portcullis mpirun agent\n";
 /// The version, which must be equal on both sides.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The host number that addresses all hosts.
+/// The host index that addresses all hosts.
 pub const ALL: u32 = u32::MAX;
 
 /// The maximum body length in bytes; output pieces and environments are much shorter.
@@ -55,7 +55,7 @@ impl Branch {
     }
 
     /// Builds a launch tree in which a launcher reaches at most `fanout` hosts;
-    /// returns its top row.
+    /// returns the branches whose hosts this launcher reaches itself.
     pub fn tree(hosts: &[(u32, String)], fanout: usize) -> Vec<Branch> {
         let rows = fanout.max(1).min(hosts.len());
         if rows == 0 {
@@ -82,12 +82,12 @@ pub struct Order {
     /// The name of the job's key-value space, which also names the job.
     pub kvsname: String,
     pub spawned: bool,
-    /// The process number of rank 0; rank `r` has number `first + r`.
+    /// The process index of rank 0, as in `pmi::Proc`; rank `r` has index `first + r`.
     pub first: usize,
     pub apps: Vec<App>,
     /// The program index of each rank.
     pub appnums: Vec<usize>,
-    /// The host number of each rank.
+    /// The host index of each rank.
     pub hosts: Vec<u32>,
     pub binding: Binding,
     /// The ranks that read standard input.
@@ -217,7 +217,7 @@ pub enum FromDaemon {
         asked: u64,
         now: u64,
     },
-    /// The next part of a rank's event ring, encoded by [`mpi_base::node::Event::words`].
+    /// The next events of a rank's event ring, encoded by [`mpi_base::node::Event::words`].
     EventRing {
         proc: usize,
         lost: u64,
@@ -236,7 +236,7 @@ pub enum FromDaemon {
 }
 
 impl FromDaemon {
-    /// Returns the process number in the message, if the message concerns one process.
+    /// Returns the process index in the message, if the message concerns one process.
     pub fn proc(&self) -> Option<usize> {
         match self {
             FromDaemon::Started { proc, .. }
@@ -257,7 +257,7 @@ impl FromDaemon {
     }
 }
 
-/// The way in which a rank ended.
+/// The end of a rank, as its host reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     Exited(i32),
@@ -343,7 +343,7 @@ impl Frames {
         self.greeted
     }
 
-    /// Returns the next complete frame: host number and body.
+    /// Returns the next complete frame: host index and body.
     pub fn next_frame(&mut self) -> Result<Option<(u32, Vec<u8>)>, FrameError> {
         if !self.greeted && !self.find_greeting()? {
             return Ok(None);

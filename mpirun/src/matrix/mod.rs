@@ -1,7 +1,7 @@
 //! `mpirun --matrix FILE`: communication matrix as `FILE.csv`, and as the heat map `FILE.svg`.
 //!
 //! Each rank counts its sent messages and one-sided accesses ([`mpi_core::matrix`]).
-//! It writes the counts to its event ring in `MPI_Finalize`; a killed rank's counts are missing.
+//! Each rank writes its counts to its event ring in `MPI_Finalize`; a killed rank writes none.
 
 mod svg;
 
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// A matrix entry: one kind of communication from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
-    /// The job number: 0 is the launched job, others are spawned.
+    /// The index of the job: 0 is the launched job, others are spawned.
     job: usize,
     kind: Kind,
     from: u32,

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 /// The maximum number of rows of a square; with more ranks, several ranks share a row.
 const ROWS: u32 = 128;
 
-/// The side of a square in pixels, and below, the margins around it.
+/// The side length of a square in pixels. The next constants are the margins around a square.
 const SIDE: f64 = 360.0;
 const LEFT: f64 = 64.0;
 const TOP: f64 = 84.0;

@@ -47,7 +47,8 @@ pub struct Release {
 }
 
 impl Barriers {
-    /// Enters a rank of a job; rank `r` is on host `hosts[r]`. The last rank completes the barrier.
+    /// Records that a rank enters a barrier; rank `r` is on host `hosts[r]`.
+    /// The last rank completes the barrier.
     pub fn enter(
         &mut self,
         rank: u32,
@@ -76,7 +77,7 @@ impl Barriers {
         Ok(open.map(|open| open.release(&self.gone)))
     }
 
-    /// Records the death of a rank. Returns the barriers that this completes.
+    /// Records the death of a rank. Returns the barriers that the death completes.
     pub fn leave(&mut self, rank: u32) -> Vec<Release> {
         self.gone.insert(rank);
         let (full, open): (BTreeMap<_, _>, _) = std::mem::take(&mut self.open)

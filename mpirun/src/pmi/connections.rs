@@ -1,4 +1,4 @@
-//! Connected sets of jobs (MPI 5.0, section 11.10.4), the closure of the processes' reports.
+//! Connected sets of jobs (MPI 5.0, section 11.10.4): transitive closure of the processes' reports.
 //!
 //! * A process reports the jobs with which it shares a communicator, at each change
 //!   ([`CONNECTIONS`](mpi_core::rte::wire::CONNECTIONS)).

@@ -9,7 +9,7 @@
 //!
 //! In a fault-tolerant job, the server reports each death ([`Server::died`],
 //! [`mpi_core::rte::Death`]).
-//! It sends a notice without a request to each client that has asked for notices in `init`.
+//! The server sends the notice, unrequested, to each client that has asked for notices in `init`.
 //!
 //! Processes of this library report the jobs that they are connected with.
 //! So the server knows which jobs end together ([`connections`]).
@@ -38,11 +38,11 @@ use std::fmt;
 /// The maximum length of a value in bytes, as announced to clients.
 const VALUE_MAX: usize = 1024;
 
-/// A process of any job, by its number on this server.
+/// The index of a process, unique among the processes of all jobs on this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Proc(pub usize);
 
-/// A job, launched or spawned, by its number on this server.
+/// The index of a launched or spawned job, unique on this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Job(pub usize);
 
@@ -100,9 +100,9 @@ impl Client {
 struct JobState {
     kvsname: String,
     kvs: HashMap<Vec<u8>, Vec<u8>>,
-    /// The process number of each rank.
+    /// The process index of each rank.
     procs: Vec<Proc>,
-    /// The host number of each rank.
+    /// The host index of each rank.
     hosts: Vec<u32>,
     barriers: Barriers,
     spawned: bool,
@@ -164,7 +164,7 @@ impl Server {
     }
 
     /// Adds a job; rank `r` runs program `appnums[r]` on host `hosts[r]`.
-    /// Its processes get the next process numbers, in rank order.
+    /// The job's processes get the next process indexes, in rank order.
     pub fn add_job(
         &mut self,
         appnums: &[usize],
@@ -253,7 +253,7 @@ impl Server {
         self.jobs[job.0].spawned
     }
 
-    /// Returns true if the job's parent waits for the job, at the port name that it has stored.
+    /// Returns true if the job's parent has stored a port name and waits there for the job.
     /// No parent waits for a spawned program without MPI.
     pub fn is_awaited(&self, job: Job) -> bool {
         self.jobs[job.0].awaited
@@ -363,7 +363,7 @@ impl Server {
     }
 
     /// Handles a spawned job that will never connect to its waiting parent.
-    /// Returns the notice for the parent, or `None` if the parent does not understand it.
+    /// Returns the notice for the parent, or `None` if the parent does not understand such notices.
     pub fn spawn_failed(&mut self, job: Job, why: &str) -> Option<Vec<Effect>> {
         const LONGEST: usize = 400;
         let state = self.jobs.get(job.0)?;
@@ -615,7 +615,7 @@ fn success(cmd: &str) -> Line {
     Line::cmd(cmd).with("rc", 0).with("msg", "success")
 }
 
-/// Builds a refusal. Old clients print `msg`; a space would end the value, so it is replaced.
+/// Builds a refusal. Old clients print `msg`; a space would end the value, so spaces are replaced.
 fn refusal(cmd: &str, reason: &str) -> Line {
     let reason: String = reason
         .chars()
@@ -630,7 +630,7 @@ fn refusal(cmd: &str, reason: &str) -> Line {
     Line::cmd(cmd).with("rc", -1).with("msg", reason)
 }
 
-/// Encodes a reply. Its values came in over the same protocol, so the encoding succeeds;
+/// Encodes a reply. Its values were received over the same protocol, so the encoding succeeds;
 /// otherwise the client gets a refusal.
 fn send(to: Proc, line: Line) -> Option<Effect> {
     line.finish()

@@ -24,7 +24,7 @@ fn said(effects: Vec<Effect>) -> Vec<(usize, String)> {
             Effect::Send(to, bytes) => {
                 Some((to.0, String::from_utf8(bytes).unwrap().trim_end().into()))
             }
-            // This effect concerns only checkpoints.
+            // `Effect::Left` concerns only checkpoints.
             Effect::Left(_) => None,
             other => panic!("{other:?}"),
         })
@@ -278,7 +278,7 @@ fn connected(server: &Server, with: usize) -> Vec<usize> {
 fn a_spawned_job_is_connected_with_its_parent_until_its_processes_report_otherwise() {
     let mut server = family();
     assert_eq!(connected(&server, 0), [0, 1, 2]);
-    // Both processes of job 1 have disconnected, but job 0 has not reported it yet.
+    // Both processes of job 1 have disconnected, but job 0 has not reported the disconnection yet.
     connects(&mut server, 0, &[1, 2]);
     connects(&mut server, 1, &[]);
     connects(&mut server, 2, &[]);

@@ -117,7 +117,7 @@ pub(super) fn kind_flags(args: &[OsString]) -> Vec<OsString> {
 /// Returns the flag by which a compiler of this version accepts different buffer types in calls
 /// of a procedure without an interface. Programs with `mpif.h` contain such calls.
 /// Since version 10 gfortran rejects such calls (`Type mismatch between actual argument`).
-/// With the flag it only warns.
+/// With the flag gfortran only warns.
 pub(super) fn mismatch_flag(version: &str) -> Option<&'static str> {
     let first = version.lines().find(|line| !line.trim().is_empty())?;
     let number = first.starts_with("GNU Fortran").then(|| {

@@ -4,8 +4,9 @@
 //! So an installation contains the modules' source (`share/portcullis/fortran`).
 //! There is a folder of compiled modules for each compiler, version and set of kind-changing flags.
 //! The folder is below the installation's `lib/portcullis/fortran` if the user may write there.
-//! Otherwise it is below `portcullis/fortran` in the user's cache folder.
-//! Concurrent processes are safe: one compiles under a lock into a temporary folder and renames it.
+//! Otherwise the folder is below `portcullis/fortran` in the user's cache folder.
+//! Concurrent processes are safe: one process compiles, under a lock, into a temporary folder and
+//! renames the folder.
 
 use mpi_base::{environment, text};
 use rustix::fs::{FlockOperation, flock};

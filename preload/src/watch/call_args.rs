@@ -211,7 +211,7 @@ impl Integers {
     }
 }
 
-/// The number of requests that a call completes: all, any one, or some.
+/// The requests that a call completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestSet {
     /// All requests of the array, or the single request.

@@ -1,6 +1,6 @@
 //! The program's communicators: job ranks of the members, and a number known to all members.
 //!
-//! Rank 0 of a new communicator chooses the number and broadcasts the number on it.
+//! Rank 0 of a new communicator chooses the number and broadcasts it on the communicator.
 //! Every member takes part in the broadcast before the creating call returns to the program.
 //! Two cases need no message: after `MPI_Comm_idup` the number derives from a count
 //! that is the same at all members; for communicators of several jobs,
@@ -42,7 +42,7 @@ impl Communicator {
         }
     }
 
-    /// Counts a collective operation and returns its number; the first is 1.
+    /// Counts a collective operation and returns its number; the first operation has number 1.
     pub fn next_round(&self) -> u64 {
         self.rounds.fetch_add(1, Relaxed) + 1
     }
@@ -167,7 +167,7 @@ impl Watch {
             }
             Numbered::ByParent(parent, count) => {
                 // `mixed` is the same at all members.
-                // Equal numbers require duplicates of two parents with the same first rank.
+                // Two duplicates get equal numbers only if their parents have the same first rank.
                 let mixed = parent.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ count;
                 let serial = UNCHOSEN + (mixed % u64::from(UNCHOSEN)) as u32;
                 (number(ours.min(theirs), serial), None)

@@ -1,6 +1,6 @@
 //! The event log of this rank, in the format of Portcullis's own ranks.
 //!
-//! Both sides number messages by communicator, sender, receiver and tag.
+//! Sender and receiver number messages by communicator, sender, receiver and tag.
 //! So the trace pairs each receive with its send.
 //! A receive without wildcards is numbered when posted, since messages match in that order;
 //! a receive with a wildcard is numbered when it completes.
@@ -115,7 +115,7 @@ impl EventLog {
         next(&mut self.received, (context(comm), source, tag))
     }
 
-    /// Withdraws a cancelled receive: the next receive takes its message number.
+    /// Withdraws a cancelled receive; the next receive gets the same message number.
     pub fn unposts(&mut self, comm: &Communicator, source: c_int, tag: c_int) {
         let count = self
             .received

@@ -18,7 +18,7 @@ use std::ffi::c_int;
 use std::fs::File;
 use std::path::Path;
 
-/// Tag of these messages; each pair of ranks has at most one message in flight.
+/// Tag of all messages of the recorder; each pair of ranks has at most one message in flight.
 const TAG: c_int = 3;
 /// Number of consecutive clock queries to a host.
 const QUESTIONS: u32 = 32;
@@ -116,7 +116,7 @@ impl Wire<'_> {
         Ok(all.iter().all(|yes| *yes != 0))
     }
 
-    /// Queries the clocks of the other hosts' first ranks, or answers;
+    /// On rank 0 queries the clocks of the other hosts' first ranks, which answer the queries;
     /// every rank calls this function.
     pub fn compare(
         &self,

@@ -12,7 +12,7 @@
 //!   Rank 0 then receives the event logs and writes the file.
 //!
 //! If no feature is configured, each call costs one additional load.
-//! Ranks of spawned jobs are not watched: their ranks start at 0 again, and they have no file.
+//! Ranks of spawned jobs are not watched: they are numbered from 0 again, and have no trace file.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -131,7 +131,7 @@ fn thread() -> u32 {
     THREAD.try_with(|thread| *thread).unwrap_or(0)
 }
 
-/// Starts the recorder after `MPI_Init` or `MPI_Init_thread`; `call` is its number.
+/// Starts the recorder after `MPI_Init` or `MPI_Init_thread`; `call` is the function's number.
 pub fn start(call: u16, began: u64) {
     if is_on() {
         return;
@@ -185,7 +185,7 @@ fn wire(wire: u32, entered: u64, released: u64) {
 /// Guard of `MPI_Finalize` after the recorder has stopped.
 pub struct CallEnd(Option<(&'static Watch, u16)>);
 
-/// Stops the recorder before `MPI_Finalize`; `call` is its number.
+/// Stops the recorder before `MPI_Finalize`; `call` is that function's number.
 #[allow(unsafe_code)]
 pub fn finish(call: u16) -> CallEnd {
     // SAFETY: the pointer is null or was leaked by `start`; the recorder is never freed.

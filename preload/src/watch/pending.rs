@@ -92,7 +92,7 @@ impl Pendings {
         self.requests.remove(&number)
     }
 
-    /// Records a message that a matched probe has found; the receive takes it later.
+    /// Records a message that a matched probe has found; the receive removes this record later.
     pub fn matches(&mut self, message: Handle, comm: Arc<Communicator>, arrived: Arrived) {
         self.matched.insert(message, (comm, arrived));
     }

@@ -11,7 +11,7 @@ use mpi_core::coll::CallSignature;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// Calls `next` with a pointer to the statuses; records the call unless it is nested.
+/// Calls `next` with a pointer to the statuses, and records the call unless the call is nested.
 ///
 /// # Safety
 /// `statuses` and the pointers in `args` are the program's arguments.

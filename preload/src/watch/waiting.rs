@@ -1,11 +1,11 @@
 //! The state page of this rank: current call, awaited rank and message, collective operations.
 //!
 //! Portcullis's own engine stores the awaited message after a short wait.
-//! A foreign library does not show whether it waits.
+//! A library of another implementation does not show whether a call waits.
 //! So a call that may wait is stored at its start.
-//! Three kinds of calls need more:
+//! Three kinds of calls need special treatment:
 //!
-//! * A call that waits for all of several requests does not report which are complete.
+//! * A call that waits for all of several requests does not report which requests are complete.
 //!   While more than one request is active, the requests are tested one by one,
 //!   at first without and later with a pause. The library's function waits for the last request.
 //! * A call that sends to one rank and receives from another may wait for either rank;

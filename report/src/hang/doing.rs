@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) const DEAD: &str = "is dead; it ";
 
 impl Seen {
-    /// Describes the rank's activity without its number:
+    /// Describes the rank's activity without naming the rank:
     /// "waits in MPI_Recv from rank 5, tag 7, for 31 s".
     pub fn doing(&self) -> String {
         if let Some(how) = &self.lost {

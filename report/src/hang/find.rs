@@ -33,8 +33,8 @@ fn exceptions(ranks: &[Seen]) -> Vec<Finding> {
     ranks.iter().filter_map(of).collect()
 }
 
-/// Returns the collective operations in which ranks wait, each with these ranks.
-/// The order is by communicator, and then by number.
+/// Returns the collective operations in which ranks wait, each with its waiting ranks.
+/// The operations are sorted by communicator and then by their number on the communicator.
 fn rounds(ranks: &[Seen]) -> BTreeMap<(Comm, u64), Vec<(&Seen, &Round)>> {
     let mut rounds: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for seen in ranks.iter().filter(|seen| !seen.has_left()) {
@@ -113,9 +113,9 @@ fn tags_differ(a: &Seen, b: &Seen) -> bool {
 
 /// Finds collective operations in which ranks wait although all members have arrived.
 ///
-/// Then the members' arguments do not match;
-/// the earliest operation of each communicator is reported.
-/// The finding is used only if there is no other.
+/// In this case the members' arguments do not match.
+/// Only the earliest operation of each communicator is reported.
+/// The finding is used only if there is no other finding.
 /// If members forward data, a member that waits elsewhere may be the cause.
 fn unended(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
@@ -143,7 +143,7 @@ fn unended(ranks: &[Seen]) -> Vec<Finding> {
 }
 
 /// Finds collective operations that lack members, the earliest of each communicator.
-/// An operation is omitted if it is in a reported cycle with the missing members.
+/// An operation is omitted if a reported cycle has both the operation and the missing members.
 fn absent(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
     rounds(ranks)
@@ -181,7 +181,7 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Finds ranks that others wait for in a message or at a window, and that do not wait themselves.
+/// Finds ranks that do not wait, but that others wait for in a message or at a window.
 /// Each such rank is reported with the ranks that wait for it.
 fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
     let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();

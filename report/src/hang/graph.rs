@@ -1,7 +1,7 @@
 //! Wait-for graph of a job, with searches for cycles and for ranks that can never proceed.
 //!
 //! An AND wait ends when *all* awaited ranks have proceeded:
-//! a wait for one peer, or in a collective operation for all absent members.
+//! a wait for one other rank, or in a collective operation for all absent members.
 //! A cycle of AND waits is a deadlock.
 //! An OR wait ends when *one* rank has proceeded: a receive from any source, or a wait for any
 //! request of several. Ranks in OR waits are deadlocked if no rank that can proceed is left.
@@ -153,7 +153,7 @@ pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
 /// Returns the members that are known not to have entered a collective operation.
 ///
 /// All ranks are members of `MPI_COMM_WORLD`.
-/// A member of another communicator is known only if its latest collective operation was on it.
+/// A member of another communicator is known only by its latest collective operation there.
 pub(super) fn missing(round: &Round, ranks: &[Seen]) -> Vec<usize> {
     let member = |seen: &Seen| {
         let theirs = seen

@@ -94,7 +94,7 @@ pub enum Finding {
         #[serde(skip)]
         is_comparable: bool,
     },
-    /// Ranks wait for a rank that itself waits for no rank.
+    /// Ranks wait for a rank that does not wait for any rank.
     Culprit {
         waiting: Vec<u32>,
         rank: u32,
@@ -136,7 +136,7 @@ pub struct Wire {
 /// A hang report: the findings, and the activity of every rank.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The number of the job: 0 is the launched job, others are spawned.
+    /// The index of the job: 0 is the launched job, others are spawned.
     pub job: usize,
     pub findings: Vec<Finding>,
     pub ranks: Vec<Seen>,
@@ -154,7 +154,7 @@ impl Report {
     }
 
     /// Returns true if all living ranks apparently wait for each other.
-    /// For ranks on another library this is no proof, since its messages in flight are not visible.
+    /// This is no proof for ranks on another library, whose messages in flight are not visible.
     pub fn all_seem_stuck(&self) -> bool {
         let stuck = graph::Graph::of(&self.ranks).stuck();
         let mut living = self.ranks.iter().zip(stuck).filter(|(seen, _)| seen.alive);
@@ -302,7 +302,7 @@ impl fmt::Display for Finding {
                         write!(f, "{} and {unknown} more of its members:", named(missing))?
                     }
                 }
-                /// The maximum number of lines; for more ranks the list of all ranks is clearer.
+                /// The maximum number of listed ranks; the message counts the others.
                 const SHOWN: usize = 4;
                 for (rank, doing) in missing.iter().zip(doing).take(SHOWN) {
                     write!(f, "\n  rank {rank} {doing}")?;

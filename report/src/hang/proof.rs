@@ -8,8 +8,9 @@
 //! Source: F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2,
 //! 1987: the total counts of sent and received messages are equal in an unchanged state.
 //!
-//! *Rounds* establish such a time. A round is complete when every rank has polled again in the
-//! same wait without a result. It begins after all ranks have completed the previous round.
+//! *Rounds* establish a time at which all ranks are passive.
+//! A round is complete when every rank has polled again in the same wait without a result.
+//! A round begins after all ranks have completed the previous round.
 //! The clocks of different hosts are never compared.
 //!
 //! The proof uses no edge of the wait-for graph.
@@ -61,7 +62,7 @@ impl Proof {
         *self = Proof::default();
     }
 
-    /// Returns true if a proof has begun: no rank has moved in the snapshots so far.
+    /// Returns true if a proof has begun: in all snapshots so far, every rank kept its position.
     pub fn has_begun(&self) -> bool {
         !self.positions.is_empty()
     }
@@ -125,8 +126,8 @@ fn passive_ranks(ranks: &[Seen]) -> Option<Vec<Passive<'_>>> {
     (!passive.is_empty() && !passive.iter().any(is_released_by_hardware)).then_some(passive)
 }
 
-/// Returns the position of a rank that may be passive, and two times.
-/// The times are those of its snapshot and of the start of its latest poll.
+/// Returns the position of a rank that may be passive, the time of its snapshot, and the time
+/// at which its latest poll began.
 pub(super) fn position(seen: &Seen) -> Option<(Position, (u64, u64))> {
     let passive = passive(seen)?;
     let is_counted = passive.quiet.sent + passive.quiet.received > 0;

@@ -3,7 +3,7 @@
 //! Unlike in [`proof`](super::proof), another rank may hold data that the cycle depends on.
 //! So a finding is reported but never ends a job.
 //! A cycle is reported only after a long time and if its edges are exact.
-//! Each rank of the cycle waits in a call for one request, whose peer is the next rank.
+//! Each rank of the cycle waits in a call for one request, a message from or to the next rank.
 //! The poll of every round has found nothing.
 
 use super::graph::{Graph, Needs};

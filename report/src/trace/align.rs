@@ -48,7 +48,7 @@ impl Trace {
             }
         }
         let mut later = vec![0i128; count];
-        // Bounded by the number of hosts, since contradictory constraints have no solution.
+        // One round per host is enough; the limit ends the loop if the constraints contradict.
         for _ in 0..count {
             for (&(from, to), demand) in &demands {
                 later[to] = later[to].max(later[from] + demand);

@@ -1,7 +1,7 @@
 //! Trace event format: a JSON object that Perfetto (ui.perfetto.dev) and chrome://tracing open.
 //!
 //! Source: "Trace Event Format", Google, the document behind chrome://tracing.
-//! A rank is a process, and its threads are threads. A call is a complete event (`X`).
+//! A rank is a process with the rank's threads. A call is a complete event (`X`).
 //! A message is a flow (`s` to `f`) between the slices that enclose its ends.
 //! A message without its other end in the event rings is an instant (`i`).
 //! Each file of a rank is a lane with its system calls.

@@ -1,7 +1,7 @@
 //! Offset of another host's clock, measured by requests and replies.
 //!
 //! The other clock is read between a request and its reply.
-//! The midpoint of both is an estimate with an error of at most half the round-trip time.
+//! The midpoint of request and reply is an estimate, whose error is at most half the round trip.
 //! The round with the shortest round trip is used.
 //! Source: F. Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989.
 //! Clocks run at different speeds.

@@ -1,8 +1,9 @@
 //! `mpirun --trace FILE`: conversion of the event rings of all ranks to one file for a viewer.
 //!
 //! The event rings are in the hosts' memory ([`mpi_base::node::Player`]).
-//! They are read after the ranks have ended, for any reason.
-//! Other hosts send theirs, and the times are converted to this host's clock ([`clock`], `align`).
+//! The rings are read after all ranks have ended, also after a crash.
+//! Other hosts send their event rings, whose times are converted to this host's clock
+//! ([`clock`], `align`).
 //! The file's extension selects the format. `.vcd` is a waveform ([`vcd`]).
 //! Any other extension is the trace event format for Perfetto and Chrome ([`chrome`]).
 //!
@@ -28,7 +29,7 @@ pub const EVENTS: u32 = 1 << 14;
 /// A message, with its send and receive events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrow {
-    /// The send and, below, the receive, each as a lane index and an event index.
+    /// The send, as a lane index and an event index; `to` is the receive.
     pub from: (usize, usize),
     pub to: (usize, usize),
 }
@@ -61,7 +62,7 @@ impl Trace {
         self.lanes.iter().map(|lane| lane.played.lost).sum()
     }
 
-    /// Returns the messages with both ends in the event rings, which number them alike.
+    /// Returns the messages whose send and receive, with equal numbers, are in the event rings.
     pub fn arrows(&self) -> Vec<Arrow> {
         // The key: job, context, source in the communicator, destination in the job, tag, number.
         type Key = (usize, u64, i32, i32, i32, u64);

@@ -64,7 +64,7 @@ fn two_ranks() -> Trace {
     }
 }
 
-/// Returns a trace of two hosts with a message each way; the second clock is `late` behind.
+/// Returns a trace of two hosts that send a message each; the second host's clock is `late` behind.
 fn two_hosts(late: u64) -> Trace {
     let first = vec![sent(10_000, 1, 5, 1), received(12_000, 1, 6, 1)];
     let second = vec![
@@ -167,7 +167,7 @@ fn a_host_whose_clock_is_late_is_moved_as_a_whole() {
 #[test]
 fn messages_that_contradict_every_clock_still_go_forward_and_calls_keep_their_order() {
     let mut trace = two_hosts(0);
-    // The reply is received before its request is sent: no shift of a host satisfies both.
+    // The reply is received before its request is sent: shifts of hosts cannot order both messages.
     trace.lanes[0].played.events[1].at = 10_050;
     trace.lanes[0].played.events.push(call(10_040, 10_060));
     trace.lanes[0].played.events.push(call(10_070, 10_080));

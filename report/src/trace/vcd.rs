@@ -3,7 +3,7 @@
 //! Each rank has a scope. `mpi` is high inside MPI, `collective` inside a collective operation.
 //! `barrier` is high inside a barrier. `sent` and `received` toggle with each message.
 //! `wire_out` and `wire_in` are the levels of the rank's wire of the hardware barrier.
-//! Both are low before the first barrier.
+//! Both wire levels are low before the first barrier.
 //! Times are nanoseconds since the first event.
 
 use super::lane::Trace;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// One row of a comparison.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Compared {
-    /// The name of the benchmark, or the part of a start that `init` measures.
+    /// The name of the benchmark, or the phase of start-up that `init` measures.
     pub benchmark: String,
     /// Bytes, or another quantity that the benchmark varies.
     pub size: u64,
@@ -13,18 +13,18 @@ pub struct Compared {
     pub unit: String,
     /// The median of Portcullis, in `unit`.
     pub ours: f64,
-    /// The peers that have a value.
+    /// The compared libraries that have a value.
     pub peers: Vec<PeerFigure>,
 }
 
-/// The value of a peer for a row, with its best setting.
+/// The value of a compared library for a row, with its best setting.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PeerFigure {
-    /// The peer's name.
+    /// The compared library's name.
     pub library: String,
     /// The name of the setting in `mpi-bench`.
     pub setting: String,
-    /// The median of the peer, in `unit`.
+    /// The median of the compared library, in `unit`.
     pub median: f64,
     /// The ratio of the medians; above 1, Portcullis is better.
     pub ours_is_better_by: f64,

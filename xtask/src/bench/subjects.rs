@@ -1,4 +1,4 @@
-//! The measured installations: Portcullis and the peers, built, fetched, or given by the user.
+//! The measured installations (Portcullis, MPICH, Open MPI): built, fetched, or given by the user.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::install::{self, Contents, InstallError, Programs};
 use crate::venv::{self, Venv, VenvError};
 use crate::workspace;
 
-/// Installations that are there already.
+/// Existing installations to measure.
 #[derive(Clone, Debug, Args)]
 pub struct Subjects {
     /// Measure what is installed in this folder instead of building it
@@ -36,7 +36,7 @@ pub struct Peer {
     named: fn(&Subjects) -> Option<&PathBuf>,
 }
 
-/// The peers, in column order.
+/// The compared libraries, in column order.
 pub const PEERS: [Peer; 2] = [
     Peer {
         library: "Open MPI",
@@ -77,7 +77,7 @@ impl Subjects {
         Ok(prefix)
     }
 
-    /// Returns the folder of a peer; unless given by the user, it is fetched.
+    /// Returns the folder of a compared library; unless given by the user, it is fetched.
     pub fn peer(&self, peer: &Peer) -> Result<PathBuf, VenvError> {
         if let Some(folder) = (peer.named)(self) {
             return Ok(absolute(folder));

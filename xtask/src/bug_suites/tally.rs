@@ -36,8 +36,8 @@ pub(super) struct Tally {
     /// The number of reports about [`WRONG_AFTER_ALL`] programs, which the suite calls correct.
     true_alarms: usize,
     not_compiled: Vec<String>,
-    /// The number of found programs whose mistake the suite describes.
-    /// `named` counts those whose messages name one of the described functions.
+    /// The number of programs with a reported mistake that the suite describes.
+    /// `named` counts the programs among these whose messages name a function of the description.
     described: usize,
     named: usize,
     /// Found programs of which lines of some ranks are marked, and those whose sentences name these ranks.

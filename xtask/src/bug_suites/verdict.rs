@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::ranks::{Ranks, named};
 use crate::process::Outcome;
 
-/// The way in which a mistake was found.
+/// The outcome of a run of a wrong program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     /// A call failed with an error message.

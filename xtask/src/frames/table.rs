@@ -139,12 +139,12 @@ impl Format {
         self.fields.last().map_or(0, |field| field.bits)
     }
 
-    /// The number of bits of a code.
+    /// The number of bits of an operation's or a status's code.
     pub(super) fn code_bits(&self) -> u32 {
         self.fields.first().map_or(0, |field| field.bits)
     }
 
-    /// The number of bits of a counter of the frame's bits.
+    /// The number of bits of a counter that counts the bits of one frame.
     pub(super) fn counter_bits(&self) -> u32 {
         u32::BITS - (self.frame_bits() - 1).leading_zeros()
     }

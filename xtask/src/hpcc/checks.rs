@@ -115,7 +115,7 @@ const ROWS: &[Row] = &[
 ];
 
 impl Report {
-    /// Returns the better of both values of each row.
+    /// Returns a report with the better value of both reports for each row.
     pub fn best(mut self, other: Report) -> Report {
         for row in ROWS {
             if let (Some(here), Some(there)) =
@@ -204,7 +204,7 @@ pub fn heading(ranks: u32, libraries: &[&str]) -> String {
 }
 
 /// Returns a line for each result.
-/// A peer's result is followed by a ratio, which is above 1 if Portcullis is better.
+/// A result of MPICH or Open MPI is followed by a ratio; above 1, Portcullis is better.
 pub fn table(reports: &[Report]) -> Vec<String> {
     let line = |row: &Row| {
         let mut line = format!("{:<34}{:>8}", row.name, row.unit);

@@ -2,7 +2,7 @@
 //!
 //! P. Luszczek et al., "Introduction to the HPC Challenge benchmark suite", 2005: HPL, PTRANS,
 //! RandomAccess, FFT, STREAM, DGEMM, latency and bandwidth, each with a check of its results.
-//! The source is Debian's package; `mpicc` builds it, and `mpirun` runs it.
+//! The source is Debian's package; `mpicc` builds hpcc, and `mpirun` runs hpcc.
 //!
 //! All self-checks of hpcc are parsed (`checks`); a failed check is an error that quotes its line.
 //! With `--peers`, MPICH and Open MPI build and run the same program with default settings,
@@ -42,7 +42,7 @@ pub struct Options {
     /// Also build and run it with MPICH and Open MPI
     #[arg(long)]
     peers: bool,
-    /// How often the libraries take turns; the best of each is printed
+    /// Number of rounds; each round runs every library once, and the best of each is printed
     #[arg(long, default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Seconds that one run may take
@@ -57,7 +57,7 @@ pub enum HpccError {
     Packages(PackagesError),
     /// Portcullis could not be installed.
     Install(InstallError),
-    /// The environment of a peer could not be created; `--peers` requires it.
+    /// The Python environment of MPICH or Open MPI could not be created; `--peers` requires both.
     Venv(VenvError),
     /// A fetch, build or run could not be started, failed or timed out.
     Process(ProcessError),

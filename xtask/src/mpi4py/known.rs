@@ -78,7 +78,7 @@ pub enum Difference {
     Gone {
         number: usize,
         test: String,
-        /// `None` if there is no such test, module or class.
+        /// `None` if there is no test, module or class of this name.
         verdict: Option<Verdict>,
         ranks: Vec<u32>,
         /// Numbers of processes on which the test still fails or was not run.

@@ -116,7 +116,7 @@ pub enum Mpi4pyError {
     },
     /// An unlisted test failed, or a listed test passed; a sentence about each has been printed.
     Different {
-        /// The number of these tests.
+        /// The number of tests whose results differ from the list.
         count: usize,
     },
 }
@@ -169,7 +169,7 @@ pub fn run(options: &Options) -> Result<(), Mpi4pyError> {
     steps.step("running mpi4py's tests", || check(options))
 }
 
-/// Returns the mpi4py environment; only for Portcullis it declares functions beyond the standard.
+/// Returns the mpi4py environment. For Portcullis it also declares functions beyond the standard.
 fn environment(options: &Options) -> Venv {
     match options.on {
         Some(_) => venv::MPI4PY_OF_THE_STANDARD,

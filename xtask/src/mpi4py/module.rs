@@ -2,7 +2,7 @@
 //!
 //! A job hangs if no rank has extended its record for the time limit.
 //! The hung job is stopped, and the test at which it hung gets the verdict;
-//! another job runs the tests after it.
+//! another job runs the tests that follow that test.
 //! A module that hangs or dies `PATIENCE` times fails as a whole.
 
 use std::fs::{self, File};
@@ -168,7 +168,8 @@ impl Setting {
             Err(ProcessError::TimedOut { stdout, stderr, .. }) => (stdout + &stderr, true, false),
             Err(error) => return Err(Mpi4pyError::Process(error)),
         };
-        // The log is only for later reading; a full disk is detected in the records.
+        // Write errors of the log are ignored: it is not evaluated. A full disk also leaves the
+        // records incomplete, which `report.complete` shows.
         let _ = log.write_all(said.as_bytes());
         let report = Report::read(&records, ranks).map_err(Mpi4pyError::file(&records))?;
         let all_well = !report.ended.iter().any(|(_, verdict)| verdict.is_bad());

@@ -13,7 +13,7 @@ pub enum Why {
     Unbuilt,
     /// The program fails.
     Fails,
-    /// The program is not run: with MPICH too it takes too long, or its result varies.
+    /// The program is not run: with MPICH as well, it takes too long or its result varies.
     Left,
 }
 

@@ -5,7 +5,7 @@
 //! Each program of the chosen folders is run as its list defines (`list`); it must print
 //! "No Errors" and succeed. The programs of `known.txt` must not pass; each has a reason (`known`).
 //! With `--on` the same programs run on another library; its lists are `on_openmpi.txt`,
-//! `on_mpich.txt` and, given by `--list`, those of other versions.
+//! `on_mpich.txt` and, for other versions, the list that `--list` names.
 //!
 //! All files are fetched, built with Portcullis's `mpicc` and run below the target folder.
 

@@ -18,9 +18,9 @@ const FILES: [&str; 3] = ["tree.c", "udp/Cargo.toml", "udp/src/lib.rs"];
 /// The transport loses one in this number of datagrams.
 const LOSS: &str = "20";
 /// Programs that send 700,000 messages or 2 GiB.
-/// With one lost datagram in twenty they take minutes, as on any lossy network.
+/// With one lost datagram in twenty these programs take minutes, as on any lossy network.
 const SLOW: [&str; 2] = ["sendflood", "large_message"];
-/// The number of time limits that a slow program may take.
+/// The time limit of a slow program, as a multiple of the usual time limit.
 const PATIENCE: u32 = 15;
 /// The test folders that are run by default.
 pub const FOLDERS: &[&str] = &["coll", "pt2pt"];

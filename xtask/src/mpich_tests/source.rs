@@ -86,7 +86,7 @@ pub fn fetch(folder: &str) -> Result<PathBuf, MpichTestsError> {
     Ok(root)
 }
 
-/// Returns a function that creates commands: they run in the tests' folder,
+/// Returns a function that creates commands. The commands run in the tests' folder,
 /// and Portcullis's compiler wrappers are first in their search path.
 fn commands(root: &Path, bin: &Path) -> impl Fn(&str) -> Command {
     let path = match std::env::var_os("PATH") {
@@ -144,7 +144,7 @@ pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTests
     for folder in folders {
         make(folder, &["all".to_owned()])?;
         // The strict configuration excludes the nonblocking programs of `io`, which are of MPI 3.1.
-        // The first make call generates their sources.
+        // The first make call generates the sources of these programs.
         let listed = listed(&root.join(folder));
         if !listed.is_empty() {
             make(folder, &listed)?;

@@ -103,7 +103,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
                 }
                 all.push(Token::Line);
             }
-            // Rust does not need a comment after a directive.
+            // A comment after a directive is dropped, since the Rust file does not contain it.
             let line = line.split("/*").next().unwrap_or_default();
             all.push(Token::Directive(line[1..].trim().to_owned()));
             all.push(Token::Line);

@@ -1,4 +1,4 @@
-//! The Rust tables of plugins, generated from the C headers that describe them.
+//! The Rust tables of plugins, generated from the C headers that describe the tables.
 //!
 //! The headers are the source: plugin authors read them, and a C compiler checks them.
 //! `header` parses the used subset of C.

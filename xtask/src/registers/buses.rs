@@ -1,7 +1,8 @@
 //! Generator of the units that join a bus front with `barrier_regs`, in Verilog and VHDL.
 //!
-//! A unit's ports and parameters are those of the front and of `barrier_regs`;
-//! the body connects the two. So each port of the register block is declared once per language.
+//! A unit's ports and parameters are those of the front and of `barrier_regs`.
+//! The unit's body connects front and block. So each port of `barrier_regs` is declared once per
+//! language.
 
 use super::heads::{self, Head, Port};
 use crate::regions::{self, Language};
@@ -83,7 +84,7 @@ struct Unit<'a> {
     block: &'a Head,
 }
 
-/// Returns the name of the signal between front and block, for a port of either.
+/// Returns the name of the signal between front and block for a port of the front or the block.
 fn request(port: &Port) -> Option<&'static str> {
     let name = port
         .name

@@ -1,4 +1,4 @@
-//! Generator of the addresses as constants of Verilog and VHDL: word numbers in a block,
+//! Generator of the addresses as constants of Verilog and VHDL: word indexes in a block,
 //! and the base address of each block after the first.
 
 use super::table::{Block, Map};
@@ -56,7 +56,7 @@ fn base(block: &Block) -> String {
     format!("{}_BASE", block.name.to_uppercase())
 }
 
-/// Returns the names of a block's registers, each with its word number.
+/// Returns the names of a block's registers, each with its word index in the block.
 fn words(block: &Block) -> impl Iterator<Item = (String, u32)> {
     let prefix = block.name.to_uppercase();
     let registers = block.registers.iter();

@@ -81,7 +81,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// The number of bits of a word number in the block.
+    /// The number of address bits that select a 32-bit word in the block.
     pub(super) fn word_bits(&self) -> u32 {
         let last = self.registers.iter().map(|register| register.offset).max();
         u32::BITS - (last.unwrap_or(0) >> 2).leading_zeros()

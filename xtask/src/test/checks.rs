@@ -166,7 +166,7 @@ fn rustup(words: &[&str]) -> Command {
     command
 }
 
-/// Returns true if a command of `rustup run` succeeds; no toolchain is installed for it.
+/// Returns true if a command of `rustup run` succeeds; the command installs no toolchain.
 fn answers(words: &[&str]) -> bool {
     let mut command = rustup(&["run"]);
     let output = command.args(words).output();

@@ -45,7 +45,7 @@ pub enum TestError {
     /// Required Debian packages are missing and could not be installed.
     Packages(PackagesError),
     /// The environment of MPICH, Open MPI or mpi4py could not be created;
-    /// `--offline` does not need it.
+    /// `--offline` does not need these environments.
     Venv(VenvError),
     /// mpi4py could not be built with Portcullis's `mpicc`.
     Build(BuildError),
@@ -178,7 +178,7 @@ fn run_suites(
     let prefix = test_installation::installation();
     let environment = [
         ("PATH", path.as_os_str()),
-        // No test program makes another installation: this one is from the current sources.
+        // With this variable, test programs use this installation of the current sources.
         (test_installation::MADE, prefix.as_os_str()),
     ];
     let how = Running {
@@ -211,7 +211,7 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 
 /// Fetches the tests' network requirements, which are kept for later runs.
 fn fetch() -> Result<(), TestError> {
-    // MPICH is the peer for both directions of the ABI; Open MPI's launchers use PMIx.
+    // MPICH is used to test the ABI in both directions; Open MPI's launchers use PMIx.
     for environment in [venv::MPICH, venv::OPEN_MPI, venv::NEXTPNR, venv::COCOTB] {
         environment.ensure(&[]).map_err(TestError::Venv)?;
     }

@@ -5,13 +5,13 @@
 //! so a sequential run leaves cores idle.
 //!
 //! Each test program of `cargo test` is run once, in its package's folder, even after a failure.
-//! Its complete output is printed under its name after its end.
+//! When the program has ended, its complete output is printed under its name.
 //! Each program has a separate folder for temporary files, which must be empty at its end.
 //!
 //! The programs of [`BACKGROUND`] run at a low priority, so that the time limits of the other
 //! programs, which assume an idle machine, are not exceeded more often.
 //! The programs of [`BESIDE`] use the cores while the foreground waits;
-//! in sequence they took a sixth of its time.
+//! in the foreground lane they took a sixth of that lane's time.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -48,7 +48,7 @@ const BACKGROUND: &[(&str, &str)] = &[
 ];
 
 /// Test programs of a second lane at normal priority.
-/// They wait for daemons and for deaths, or compute without time limits.
+/// These programs wait for daemons and for deaths, or compute without time limits.
 const BESIDE: &[(&str, &str)] = &[
     ("tests", "slurm"),
     ("tests", "dead_jobs"),

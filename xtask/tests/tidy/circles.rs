@@ -3,8 +3,8 @@
 //! An import is a path from the crate root, from a parent module,
 //! or from a module named by a `use`,
 //! outside of tests. It refers to the file that defines the name: re-exports are followed,
-//! so a `pub use` alone is not an import. A module's imports from its parents are not counted,
-//! since the two are one unit, as in the compiler's privacy rules.
+//! so a `pub use` alone is not an import. A module's imports from its parents are not counted:
+//! a module and its parent are one unit, as in the compiler's privacy rules.
 //! Names without a path, such as methods, are not found.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -19,7 +19,7 @@ const PARTIAL: [&str; 4] = [
     "mpi-core/types/src/datatype/mod.rs",
 ];
 
-/// Returns the first cells of each table in a Markdown text, including the title's.
+/// Returns the first cells of each table in a Markdown text, including that of the title row.
 fn first_cells(text: &str) -> Vec<Vec<&str>> {
     let mut tables = Vec::new();
     let mut table = Vec::new();

@@ -3,7 +3,7 @@
 //! Its nodes are the files and folders directly below `src`.
 //!
 //! An edge is an import of one node from another, counted once.
-//! The next lowest node is one that imports no remaining node,
+//! Nodes are placed from the lowest level up. The next node is one that imports no remaining node,
 //! otherwise the remaining node with the maximum of `importers - 2 * imports`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::{circles, crate_roots, name};
 
-/// Packages with upward edges, and their number; no edge belongs to a cycle of files.
+/// Packages with upward edges, and the number of these edges; none belongs to a cycle of files.
 const UP: &[(&str, usize)] = &[
     ("mpi-abi/src/lib.rs", 3),
     ("mpi-core/coll/src/lib.rs", 1),
@@ -20,7 +20,7 @@ const UP: &[(&str, usize)] = &[
     ("mpi-core/transport/src/lib.rs", 2),
 ];
 
-/// The numbers of one package's import graph.
+/// Measures of one package's import graph: its nodes, levels and edges, and its upward edges.
 #[derive(Debug, PartialEq, Eq)]
 struct Picture {
     rooms: usize,
@@ -93,7 +93,7 @@ fn arrows(root: &Path) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// Prints the numbers; `cargo test -p xtask --test tidy picture -- --nocapture` shows them.
+/// Prints the measures; `cargo test -p xtask --test tidy picture -- --nocapture` shows them.
 #[test]
 fn imports_between_the_rooms_of_a_package_lead_down() {
     let mut wrong = Vec::new();

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// How the benchmark of files goes about it.
+/// Options of the benchmark `io`.
 #[derive(Clone, Debug, Args)]
 pub struct FileOptions {
     /// What the ranks write and read, for io
@@ -45,19 +45,19 @@ impl FileOptions {
 /// The access pattern of the ranks; each pattern has its own meaning of the sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
-    /// Each rank's part is contiguous: four accesses of the size at explicit offsets
+    /// Each rank has one contiguous region of the file, accessed at explicit offsets in four blocks of the --sizes value
     Easy,
-    /// As easy, and each rank has a file of its own
+    /// As easy, but each rank has a separate file
     Own,
-    /// 64 interleaved pieces of each rank, all in one collective access; the size is a piece, 47,008 bytes by default
+    /// 64 interleaved pieces of each rank in one collective access; the size is the length of a piece, by default 47,008 bytes
     Hard,
-    /// 4 MiB of each rank in interleaved pieces of the size, in one collective access
+    /// 4 MiB of each rank, interleaved in pieces of the --sizes value, in one collective access
     Strided,
-    /// A tile of doubles with ghost cells in memory, in a two-dimensional array; the size is its edge
+    /// A tile of doubles with ghost cells in memory, in a two-dimensional array; the size is the tile's edge
     Tile,
-    /// Nine arrays after each other, of which each rank has a part of the size; nine collective accesses
+    /// Nine successive arrays, with a block of the --sizes value of each rank in each array; nine collective accesses
     Checkpoint,
-    /// 64 records of the size for each rank, at the shared pointer
+    /// 64 records of the --sizes value for each rank, at the shared pointer
     Shared,
     /// The same records at explicit offsets
     Records,

@@ -11,14 +11,14 @@ use rustix::process::{Signal, getpid, kill_process};
 use super::watch::Folder;
 use crate::mpi::{Library, LoadError, MpiError, World};
 
-/// The way in which rank 1 ends.
+/// The behaviour of rank 1: the end that it causes, or waiting for a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LeaveMode {
-    /// It does not leave
+    /// Rank 1 does not end
     Wait,
-    /// It does not leave, and ignores all signals that can be ignored
+    /// Rank 1 does not end, and ignores all signals that can be ignored
     Deaf,
-    /// It does not leave, and every rank has a child
+    /// Rank 1 does not end, and every rank has a child
     Fork,
     Segv,
     Exit,
@@ -40,7 +40,7 @@ impl LeaveMode {
     }
 }
 
-/// What `mpi-bench endings` tells its ranks.
+/// Arguments of a rank of `mpi-bench endings`.
 #[derive(Clone, Debug, Parser)]
 pub struct Leave {
     #[arg(value_enum)]
@@ -48,7 +48,7 @@ pub struct Leave {
     /// The MPI library
     #[arg(long)]
     lib: PathBuf,
-    /// Where ranks and the process that watches them leave notes for each other
+    /// The folder for notes between the ranks and the process that observes them
     #[arg(long)]
     folder: PathBuf,
 }
@@ -83,7 +83,7 @@ pub fn leave(task: &Leave) -> Result<(), LeaveError> {
     let folder = Folder::at(&task.folder);
     if task.mode == LeaveMode::Fork {
         // The child keeps the rank's standard output and error open.
-        // It outlives the rank unless a launcher kills it.
+        // The child outlives the rank unless a launcher kills the child.
         let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
         let child = child.map_err(LeaveError::Note)?.id();
         folder

@@ -1,4 +1,4 @@
-//! `mpi-bench endings`: the time that a job takes to end after a fault, and what it leaves behind.
+//! `mpi-bench endings`: the time that a job takes to end after a fault, and the job's remains.
 //!
 //! Every table row is a fault ([`Deed`]): a rank ends or is killed, or the launcher gets a signal.
 //! Before the fault, ranks of this same program (`leave`) wait for a message that no rank sends.
@@ -208,7 +208,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let done = commit(deed, &folder, &pids, group);
     let hearing = std::time::Instant::now();
     let outcome = running.wait_while(|_| hearing.elapsed() < HANGS);
-    // If a rank causes the fault, its note may arrive late.
+    // If a rank causes the fault, the note with the time may arrive late.
     let done = done.or_else(|| folder.deed_done());
     pids.extend(folder.children());
     let left = watch::living_after(&pids, STAYS);
@@ -227,7 +227,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     Ok(seen)
 }
 
-/// Causes the fault, unless a rank causes it; returns its time.
+/// Causes the fault, unless a rank causes the fault; returns the time of the fault.
 fn commit(deed: &Deed, folder: &Folder, pids: &[i32], group: Option<Pid>) -> Option<f64> {
     let at = now_ms();
     // A failure to send is ignored: a process that has already ended needs no signal.

@@ -69,7 +69,7 @@ impl Folder {
     }
 
     pub fn let_go(&self) {
-        // If this fails, the rank does not end, and the launcher counts as hanging.
+        // If the note cannot be written, the rank does not end, and the launcher counts as hanging.
         let _ = self.note("go", "");
     }
 

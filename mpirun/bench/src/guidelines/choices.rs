@@ -10,7 +10,7 @@ const LINE: &str = "explain: coll on MPI_COMM_WORLD: ";
 /// The components that serve each call, and their algorithms.
 #[derive(Debug, Default)]
 pub struct Choices {
-    /// For each call its components, in the order in which the library tries them.
+    /// The components of each call, in the order in which the library tries them.
     chains: BTreeMap<String, Vec<String>>,
     /// The algorithm of each component for each call.
     algorithms: BTreeMap<(String, String), String>,

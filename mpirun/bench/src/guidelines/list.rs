@@ -13,7 +13,7 @@ enum Bytes {
     Share,
     /// The blocks of all ranks, `n * p` bytes
     All,
-    /// The next larger size of the run
+    /// The next larger size of the row, in the order of `--sizes`
     Next,
 }
 
@@ -34,8 +34,8 @@ const fn than(left: Call, right: &'static [(Call, Bytes)]) -> Guideline {
 }
 
 /// All guidelines.
-/// The right side is another way to the same result, the plain form of a call with counts,
-/// the blocking form of a nonblocking call, or the same call with more bytes.
+/// The right side is another sequence of calls with the same result, the plain form of a call
+/// with counts, the blocking form of a nonblocking call, or the same call with more bytes.
 pub const GUIDELINES: [Guideline; 40] = {
     use Call::*;
     [

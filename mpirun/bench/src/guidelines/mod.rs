@@ -1,12 +1,13 @@
 //! `mpi-bench guidelines`: check of the self-consistency guidelines for collectives.
 //!
-//! A guideline names two ways to the same result, of which the left must not be slower.
+//! A guideline has two sides, which are calls with the same result.
+//! The left side must not be slower than the right side.
 //! Example: no program should gain by replacing `MPI_Allreduce` by a reduction and a broadcast.
 //! Source: J. L. Träff, W. D. Gropp, R. Thakur, "Self-consistent MPI performance guidelines",
 //! IEEE TPDS 21(5), 2010.
-//! Both ways alternate in one job, and their medians are compared as in PGMPI. Source: S. Hunold,
+//! Both sides alternate in one job, and their medians are compared as in PGMPI. Source: S. Hunold,
 //! A. Carpen-Amarie, "Autotuning MPI collectives using performance guidelines", HPCAsia 2018.
-//! The time of a way is that of its slowest rank, as in ReproMPI.
+//! The time of a side is that of its slowest rank, as in ReproMPI.
 //!
 //! The report lists each violated guideline with both times and the algorithms of all its calls.
 //! The algorithms come from the `mpirun --explain` output of the same job ([`choices`]).

@@ -2,12 +2,12 @@
 //!
 //! Every rank increments the counter and polls until the sum is complete.
 //! If cores are oversubscribed, a rank yields its core between polls.
-//! Each rank must then be switched in once, so no software barrier is much faster.
+//! Each rank must then be switched in once per barrier, so no software barrier is much faster.
 //! The difference to `MPI_Barrier` is the cost of the library.
 //!
 //! Rank 0 creates the memory and broadcasts its pid and descriptor.
 //! The other ranks open the memory through `/proc`.
-//! If a rank cannot, because it is on another machine or lacks permission, no figure is printed.
+//! If a rank cannot open the memory (other machine, no permission), no figure is printed.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd as _, OwnedFd};

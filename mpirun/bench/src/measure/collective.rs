@@ -2,7 +2,7 @@
 //!
 //! As in the OSU loops each call is timed separately and followed by an untimed barrier.
 //! So the late ranks of one operation do not delay the next operation.
-//! A rank's figure is its average over the iterations.
+//! The figure of a rank is the rank's average over the iterations.
 //! The table shows the average, minimum and maximum over the ranks.
 
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ pub fn barrier(world: &World<'_>, ranks: usize, pace: Pace) -> Result<Row, MpiEr
     beside(world, ranks, pace, Collectives::barrier, Bare::new(world)?)
 }
 
-/// Times an operation, with half of the bare barriers before it and half after it.
+/// Times an operation, with half of the bare barriers before the operation and half after it.
 /// So migrations of ranks by the scheduler affect both figures alike.
 fn beside<'w>(
     world: &'w World<'w>,

@@ -15,7 +15,7 @@ use crate::mpi::{Combine, MpiError, World};
 use crate::pace::Pace;
 use crate::row::Row;
 
-/// The rows; a row's size is its index here.
+/// The names of the rows; a row's `size` is the index of its name.
 pub const ROWS: &[&str] = &["median", "90 %", "99 %", "largest", "clocks, +-"];
 
 /// The maximum time in nanoseconds for which a rank computes before a barrier.

@@ -4,7 +4,7 @@
 //! The truncation of the file is not timed.
 //! An iteration lasts from one barrier to the next: the slowest rank completes the file.
 //! With `--plain`, every second iteration moves the same number of bytes by `pwrite` or `pread`.
-//! Each rank then uses its own range of a second file.
+//! Each rank then uses a separate range of a second file.
 //! The first iteration of a row is always read back and compared.
 
 use std::fs::{File, OpenOptions};

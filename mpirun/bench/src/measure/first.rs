@@ -1,8 +1,8 @@
-//! First uses: the time of the first, and mostly the second, operation of each kind in a job.
+//! First uses: times of the first and, for most kinds, of the second operation in a job.
 //!
 //! Programs execute most operations only a few times, so set-up at the first use matters.
 //! Every row is one call after a barrier; its figure is the time of the slowest rank.
-//! No barrier precedes the first barrier, so its figure is that of the rank that arrives last.
+//! No barrier precedes the first barrier, so the figure is that of the rank that arrives last.
 //! A job gives one sample for each row. With `--vs` every round of every library is a separate job.
 
 use std::path::PathBuf;
@@ -88,7 +88,7 @@ impl Stopwatch<'_, '_> {
     }
 }
 
-/// Measures all rows; all buffers are written before, so that only the library's own pages are new.
+/// Measures all rows. All buffers are written before, so only the library's own pages are new.
 pub fn rows(options: &FileOptions, world: &World<'_>) -> Result<Vec<Row>, MpiError> {
     let ranks = usize::try_from(world.size()).unwrap_or(1);
     let longest = LONGEST.max(ranks * (64 << 10)).max(WRITTEN);

@@ -48,7 +48,7 @@ fn stand(world: &World<'_>) -> Result<(), MpiError> {
     world.barrier()
 }
 
-/// Returns this process's ancestors up to the next one with the same program.
+/// Returns this process's ancestors up to the next ancestor that runs the same program.
 /// If there is no such ancestor, returns only the parent.
 fn launchers() -> Vec<String> {
     let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();

@@ -14,7 +14,7 @@ const WINDOW: usize = 64;
 const DATA: i32 = 1;
 const ACK: i32 = 101;
 
-/// Returns this rank's peer, and whether this rank sends first.
+/// Returns the rank that this rank exchanges messages with, and whether this rank sends first.
 fn partner(world: &World<'_>) -> (i32, bool) {
     let half = world.size() / 2;
     match world.rank() < half {
@@ -45,7 +45,7 @@ pub fn rate(world: &World<'_>, buffers: Buffers, size: usize, pace: Pace) -> Res
     Ok(thousands(size, messages, slowest, iterations))
 }
 
-/// Transfers one window of messages with tags of thread `thread`, and its acknowledgement.
+/// Transfers one window of messages with tags of thread `thread`, and an acknowledgement.
 fn window(
     world: &World<'_>,
     data: &mut [u8],

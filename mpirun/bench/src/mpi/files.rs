@@ -97,7 +97,7 @@ impl World<'_> {
     }
 
     /// Returns a datatype for the rectangle `part` at `start` in the array `whole` of doubles.
-    /// Each pair has the number of rows and of columns.
+    /// Each argument is a pair: rows, columns.
     pub fn rectangle(
         &self,
         whole: [usize; 2],

@@ -92,7 +92,7 @@ impl World<'_> {
         for (number, (request, at)) in requests.iter_mut().zip(places).enumerate() {
             let message = &mut data[at..at + len];
             // SAFETY: all callers complete the request before the borrow of `data` ends.
-            // No code reads `data` before that.
+            // No code reads `data` before the completion.
             let code = unsafe {
                 (self.call().irecv)(
                     message.as_mut_ptr().cast(),
@@ -153,7 +153,7 @@ impl World<'_> {
 
     /// Posts `depth` receives with unused tags, runs `between`, and then completes the receives.
     ///
-    /// Each rank completes its peer's receives by sending the messages after `between`.
+    /// Each rank completes the other rank's receives by sending the messages after `between`.
     pub fn behind_posted(
         &self,
         depth: usize,
@@ -225,7 +225,7 @@ fn places(memory: usize, len: usize) -> impl Iterator<Item = usize> {
 ///
 /// Each call passes the memory for the messages of a window.
 /// Memory of one message's length is shared by all messages, as in the OSU loops.
-/// Memory of all messages' length gives each message its own part.
+/// Memory of all messages' length gives each message its own segment.
 pub struct Flights {
     /// The length of a message in bytes.
     len: usize,

@@ -28,7 +28,7 @@ impl World<'_> {
         self.layout(new, n * ROW)
     }
 
-    /// Returns a face of a cube, in its interior: `n` doubles in rows of 8.
+    /// Returns a face inside a cube: `n` doubles in rows of 8.
     pub fn face(&self, n: usize) -> Result<Layout<'_>, MpiError> {
         let thick = 8.min(n);
         let rows = n / thick;

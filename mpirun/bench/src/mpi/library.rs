@@ -184,7 +184,7 @@ pub(super) struct Handles {
     pub(super) sum: Handle,
     pub(super) min: Handle,
     pub(super) max: Handle,
-    /// `MPI_THREAD_SINGLE`, and below, `MPI_THREAD_MULTIPLE`.
+    /// `MPI_THREAD_SINGLE`; the next field is `MPI_THREAD_MULTIPLE`.
     pub(super) single: c_int,
     pub(super) multiple: c_int,
     /// `MPI_ORDER_C`.
@@ -261,7 +261,7 @@ impl Library {
         Self { call, handles }
     }
 
-    /// Returns MPI_COMM_WORLD of that library for tests: rank 0 of 2 ranks.
+    /// Returns MPI_COMM_WORLD of this library for tests: rank 0 of 2 ranks.
     #[cfg(test)]
     pub(super) fn world(&self) -> World<'_> {
         World {

@@ -2,9 +2,9 @@
 //!
 //! All `unsafe` of `mpi-bench` is here: calls through C function pointers.
 //! Their prototypes are those of the MPI standard, which are identical in every library.
-//! Only the values of handles differ, so they are data.
-//! They are constants in the standard ABI (MPI 5.0, chapter 20).
-//! In Open MPI they are addresses of exported objects.
+//! Only the values of handles differ between libraries, so these values are data.
+//! Handles are constants in the standard ABI (MPI 5.0, chapter 20).
+//! In Open MPI handles are addresses of exported objects.
 //!
 //! Every public function is safe, since it completes the operations that it starts.
 //! No request outlives the call or its closure, so the library uses no buffer afterwards.
@@ -74,7 +74,7 @@ pub struct World<'a> {
     threads: bool,
 }
 
-/// Converts a length to a C int; the command line limits sizes to its range.
+/// Converts a length to a C int; the command line limits sizes to the range of a C int.
 fn count(len: usize) -> c_int {
     c_int::try_from(len).unwrap_or(c_int::MAX)
 }

@@ -319,7 +319,7 @@ mod tests {
     }
 
     /// Returns true if the window's memory is still in use.
-    /// Then the allocator does not return it for new buffers of the same length.
+    /// Memory in use is not returned by the allocator for new buffers of the same length.
     fn is_kept() -> bool {
         let buffers: Vec<Vec<u64>> = (0..16).map(|_| vec![1; 8]).collect();
         buffers

@@ -51,8 +51,8 @@ impl Daemon {
                     if host == ALL || host != self.own_host() {
                         self.links.forward(host, &wire::raw_frame(host, &body));
                     }
-                    // A daemon accepts any frame before its `Hello`:
-                    // it then does not know its host number.
+                    // Before its first `Hello`, a daemon does not know its host index.
+                    // So it accepts frames for any host.
                     if (host == ALL || host == self.own_host() || self.hello.is_none())
                         && let Err(error) = wire::open(&body).map(|down| self.handle_order(down))
                     {

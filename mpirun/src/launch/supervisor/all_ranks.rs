@@ -68,7 +68,7 @@ impl<'a> AllRanks<'a> {
         self.links.send_all(&ToDaemon::Kill);
     }
 
-    /// Sends a signal to all ranks of some jobs.
+    /// Sends a signal to all ranks of the jobs `jobs`.
     pub(super) fn signal_jobs(&mut self, jobs: &BTreeSet<usize>, signal: Signal) {
         let alive = self.jobs.alive();
         let of_jobs = alive.filter(|(_, rank)| jobs.contains(&rank.job.0));
@@ -82,7 +82,8 @@ impl<'a> AllRanks<'a> {
         self.local.signal_those(signal, |proc| here.contains(&proc));
     }
 
-    /// Closes the sockets of adopted processes; such a process then counts as ended.
+    /// Closes the sockets of the adopted processes in jobs for which `is_meant` returns true.
+    /// These processes then count as ended.
     pub(super) fn let_go(&mut self, is_meant: impl Fn(Job) -> bool) {
         for proc in self.jobs.let_go(is_meant) {
             self.local.close_socket(proc);
@@ -123,7 +124,7 @@ impl<'a> AllRanks<'a> {
         if has_queued(&self.local) != had_queued {
             self.requeued.push(proc);
         }
-        // The unread requests of a rank that has hung up are read first, and then its hang-up.
+        // A hang-up is no error here: the rank's unread requests and its hang-up are read later.
         sent != SendOutcome::Unread
     }
 

@@ -14,7 +14,7 @@ pub(super) struct Checkpoints<'a> {
     pub(super) coordinator: Option<Coordinator>,
     /// The time at which the timer requests the next checkpoint.
     pub(super) next: Option<Instant>,
-    /// The time of the current request, and whether a user made it.
+    /// The time of the current request, and true if a user made the request.
     pub(super) asked: Option<(Instant, bool)>,
     /// The message about the latest outcome, and the number of outcomes so far.
     pub(super) latest: Result<String, String>,

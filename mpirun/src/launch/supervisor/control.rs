@@ -78,12 +78,12 @@ impl<'a> JobControl<'a> {
         late
     }
 
-    /// Begins to end all jobs, unless this has begun already.
+    /// Begins to end all jobs, unless they are being ended already.
     pub(super) fn end(&mut self, code: i32, signal: Signal) {
         self.ending.begin(code, signal, &mut self.ranks);
     }
 
-    /// Ends some jobs while others continue, at once or after the grace period.
+    /// Ends `jobs` by `signal`, and by SIGKILL after the grace period; other jobs continue.
     pub(super) fn dismiss(&mut self, jobs: &BTreeSet<usize>, signal: Signal) {
         self.ending.dismiss(jobs, signal, &mut self.ranks);
     }

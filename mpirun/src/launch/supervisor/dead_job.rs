@@ -1,7 +1,7 @@
 //! Deadlocked jobs: all ranks wait inside MPI, and no rank can ever make progress (`--end-dead`).
 //!
 //! The proof is in [`crate::hang::proof`]; this module takes the snapshots for the proof.
-//! It requests snapshots of other hosts only while all ranks of this host are passive.
+//! Snapshots of other hosts are requested only while all ranks of this host are passive.
 //! The next round begins only after all hosts have answered, so rounds never overlap.
 //! Ranks that make no progress while others do are reported too ([`crate::hang::standstill`]).
 
@@ -16,11 +16,11 @@ use crate::pmi::{Job, Proc};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The interval of checks while the job makes progress, and below, of the rounds of a proof.
+/// The interval of checks while the job makes progress; [`ROUND`] is that of a proof's rounds.
 const PAUSE: Duration = Duration::from_millis(400);
 const ROUND: Duration = Duration::from_millis(250);
 
-/// The interval of requests to other hosts after one of their ranks was seen to make progress.
+/// The interval of requests to other hosts after a rank on another host has made progress.
 const ELSEWHERE: Duration = Duration::from_secs(1);
 
 /// The interval of checks for ranks that make no progress while others do.
@@ -42,7 +42,8 @@ pub(super) struct DeadJob {
     standstill: Standstill,
     next_part: Instant,
     next: Instant,
-    /// The time of the last used snapshot of each rank on another host.
+    /// The time in nanoseconds of each remote rank's snapshot in the last round.
+    /// The time is 0 if the rank did not wait.
     used: BTreeMap<Proc, u64>,
     is_asked: bool,
     is_reported: bool,
@@ -71,7 +72,7 @@ impl DeadJob {
         (is_running && self.wanted != EndDead::No).then_some(self.next)
     }
 
-    /// Takes snapshots if due, and returns what they show about the job.
+    /// Takes snapshots if due, and returns the job's apparent state.
     pub(super) fn step(&mut self, now: Instant, control: &mut JobControl<'_>) -> Seems {
         let is_due = self
             .next(control.is_running())
@@ -133,8 +134,8 @@ impl DeadJob {
         self.wanted == EndDead::Yes
     }
 
-    /// Returns true if all living ranks on other hosts have unused, newer snapshots.
-    /// These snapshots then count as used.
+    /// Returns true if all living ranks on other hosts have snapshots newer than in the last round.
+    /// The times of these snapshots are stored for the next round.
     fn have_hosts_answered(&mut self, control: &JobControl<'_>) -> bool {
         let jobs = &control.ranks.jobs;
         let elsewhere = jobs.alive().filter(|(_, rank)| !rank.here);

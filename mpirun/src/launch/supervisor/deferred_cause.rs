@@ -19,7 +19,7 @@ struct Deferred {
     until: Instant,
     since: Instant,
     failure: Failure,
-    /// All ranks that have aborted since then; their own ends explain nothing.
+    /// All ranks that have aborted since `since`; the ends of these ranks explain nothing.
     asked: Vec<Proc>,
 }
 

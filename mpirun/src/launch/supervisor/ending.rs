@@ -58,7 +58,7 @@ impl Ending {
         dismissals.chain(self.lifecycle.next()).min()
     }
 
-    /// Begins to end all jobs, unless this has begun already.
+    /// Begins to end all jobs, unless they are being ended already.
     pub(super) fn begin(&mut self, code: i32, signal: Signal, ranks: &mut AllRanks<'_>) {
         if self.is_running() {
             self.lifecycle.fail(code);
@@ -121,7 +121,7 @@ impl Ending {
         self.lifecycle.note_killed();
     }
 
-    /// Ends some jobs while others continue, at once or after the grace period.
+    /// Ends `jobs` by `signal`, and by SIGKILL after the grace period; other jobs continue.
     pub(super) fn dismiss(
         &mut self,
         jobs: &BTreeSet<usize>,

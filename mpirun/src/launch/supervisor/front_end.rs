@@ -1,5 +1,6 @@
 //! Socket to the front end: one byte per signal of the user; closed when the front end dies.
-//! In the other direction it carries the reports for debuggers ([`mpir`](super::super::mpir)).
+//! In the other direction the socket carries the reports for debuggers
+//! ([`mpir`](super::super::mpir)).
 
 use super::super::ends_the_job;
 use super::super::mpir::RELEASED;
@@ -8,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{RecvFlags, SendFlags};
 
-/// The maximum duration of one wait for other descriptors.
+/// The maximum duration of one call of [`FrontEnd::wait_for`].
 const PAUSE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,

@@ -32,7 +32,7 @@ impl HangDetector {
         self.report.is_some_and(|report| report.then_end)
     }
 
-    /// Requests a report after `patience`; if `then_end`, the job ends with it.
+    /// Requests a report after `patience`; if `then_end`, the job ends after the report.
     pub(super) fn ask(&mut self, patience: Duration, then_end: bool) {
         let at = Instant::now() + patience;
         self.report = Some(Due { at, then_end });

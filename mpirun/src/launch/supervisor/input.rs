@@ -1,6 +1,7 @@
 //! Standard input of the first job.
 //!
-//! A single reader on this host inherits the file; else the supervisor reads and distributes it.
+//! A single reader on this host inherits mpirun's standard input.
+//! Otherwise the supervisor reads the input and distributes it.
 
 use super::super::links::Links;
 use super::super::program::StdinTo;
@@ -22,7 +23,7 @@ pub(super) struct Input {
     to: StdinTo,
     /// The pipes to readers on this host that cannot inherit the file.
     feed: Feed,
-    /// Whether this process reads the input and has not reached its end.
+    /// Whether this process reads the input and has not reached the end of the input.
     open: bool,
     /// Whether the epoll watches the input; a regular file is always ready and cannot be watched.
     watched: bool,
@@ -68,7 +69,7 @@ impl Input {
         self.feed.add(|pipe| poller.watch_writable(pipe)).map(Some)
     }
 
-    /// Begins to read if a job's readers cannot inherit the file; `here` is this host's number.
+    /// Begins to read if a job's readers cannot inherit the file; `here` is this host's index.
     pub(super) fn start(&mut self, order: &Order, here: u32, poller: &Poller, links: &mut Links) {
         for &reader in &order.readers {
             let host = order.hosts[reader as usize];
@@ -94,7 +95,7 @@ impl Input {
         self.in_flight.retain(|host, _| !hosts.contains(host));
     }
 
-    /// Reads input while no reader is behind, and watches the input for more.
+    /// Reads input while no reader has too many unread bytes, and watches the input for more.
     pub(super) fn pump(&mut self, poller: &Poller, links: &mut Links) {
         self.feed.drain();
         while self.open {

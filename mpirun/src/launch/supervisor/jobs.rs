@@ -1,6 +1,6 @@
 //! Table of all ranks of all jobs on all hosts: names, states, partially received requests.
 //!
-//! Other parts of the supervisor read ranks; only methods of this table change them.
+//! Other modules of the supervisor read ranks; only methods of this table change them.
 
 use super::super::ending::{NamedRank, list};
 use super::super::local_ranks::LocalRanks;
@@ -12,7 +12,7 @@ use crate::rank_snapshot::RankSnapshot;
 use mpi_core::rte::wire::{Lines, WireError};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The host number of this host if the plan does not contain this host.
+/// The host index of this host if the plan does not contain this host.
 const NOWHERE: u32 = u32::MAX;
 
 /// One rank of one job.
@@ -27,7 +27,7 @@ pub(super) struct Rank {
     /// Whether the rank runs on this host.
     pub(super) here: bool,
     /// Whether the rank is an adopted process, which started this launcher.
-    /// The closing of its socket counts as its end, and it gets no signals.
+    /// The process gets no signals, and the closing of its socket counts as its end.
     pub(super) is_adopted: bool,
     /// The process id; 0 until the launcher on its host has reported the start.
     pub(super) pid: i32,
@@ -38,7 +38,7 @@ pub(super) struct Rank {
     pub(super) is_dismissed: bool,
     /// The cause of the rank's death, if the job continues without the rank.
     pub(super) lost: Option<String>,
-    /// The start of the rank's next request; `None` if the rank is disconnected.
+    /// The received bytes of the rank's next request; `None` if the rank is disconnected.
     requests: Option<Lines>,
     /// The last snapshot that the rank's host has sent.
     snapshot: Option<RankSnapshot>,
@@ -51,7 +51,7 @@ impl Rank {
     }
 }
 
-/// The ranks of all jobs, by process number.
+/// The ranks of all jobs, by process index.
 pub(super) struct Jobs<'a> {
     hosts: &'a [Host],
     /// This host's index in `hosts`.
@@ -128,7 +128,7 @@ impl<'a> Jobs<'a> {
         self.ranks.get(proc.0)
     }
 
-    /// Returns all ranks in the table, with their process numbers.
+    /// Returns all ranks in the table, with their process indexes.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Proc, &Rank)> {
         self.ranks.iter().map(|(number, rank)| (Proc(number), rank))
     }
@@ -170,7 +170,7 @@ impl<'a> Jobs<'a> {
             .is_some_and(|rank| rank.host == host && !rank.here)
     }
 
-    /// Returns the ranks on these other hosts.
+    /// Returns the ranks on `hosts`, without ranks on this host.
     pub(super) fn on_hosts(&self, hosts: &[u32]) -> Vec<Proc> {
         let ranks = self.iter();
         let there = ranks.filter(|(_, rank)| !rank.here && hosts.contains(&rank.host));
@@ -243,7 +243,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Disconnects the adopted processes of some jobs, which are never killed.
+    /// Disconnects the adopted processes of the selected jobs; adopted processes are never killed.
     /// Returns the processes whose sockets the caller must close.
     pub(super) fn let_go(&mut self, is_meant: impl Fn(Job) -> bool) -> Vec<Proc> {
         let adopted = self.iter().filter(|(_, rank)| rank.is_adopted);

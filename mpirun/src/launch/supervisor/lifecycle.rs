@@ -6,7 +6,7 @@ use super::super::sys::Signal;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// The time after a signal that asks ranks to end, at which the remaining ranks are announced.
+/// The time from a signal that asks ranks to end to the message about the ranks still alive.
 const ANNOUNCED: Duration = Duration::from_secs(1);
 
 /// The maximum wait for the ends of killed ranks.
@@ -30,7 +30,7 @@ enum Ending {
     },
 }
 
-/// A step for ranks that were asked to end.
+/// A step in the termination of ranks that were asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// Kill the ranks that have no handler for this signal.

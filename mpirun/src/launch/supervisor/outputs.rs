@@ -88,7 +88,7 @@ impl<'a> Outputs<'a> {
 
     // ---- mpirun's own messages ------------------------------------------------------------------------------------
 
-    /// Prints a message of mpirun on standard error; on standard output if the former is broken.
+    /// Prints a message of mpirun on standard error; if that is broken, on standard output.
     pub(super) fn say(&mut self, text: &str) {
         if self.quiet {
             return;
@@ -100,7 +100,7 @@ impl<'a> Outputs<'a> {
         sink.push(printable::text(&format!("mpirun: {text}\n")).as_bytes());
     }
 
-    /// Reports that requested output is incomplete; the job's exit status also shows it.
+    /// Reports that requested output is incomplete, which also makes the job's exit status nonzero.
     pub(super) fn lose(&mut self, sentence: &str) {
         self.say(sentence);
         self.incomplete = true;
@@ -122,7 +122,7 @@ impl<'a> Outputs<'a> {
         streams.collect::<Result<_, StartError>>().map(NewStreams)
     }
 
-    /// Registers the streams of a job whose rank 0 has process number `first`.
+    /// Registers the streams of a job whose rank 0 has process index `first`.
     pub(super) fn add(&mut self, first: usize, streams: NewStreams) {
         let procs = (first..).map(Proc);
         self.streams.extend(procs.zip(streams.0));

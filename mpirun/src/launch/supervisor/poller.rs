@@ -12,7 +12,7 @@ use rustix::io::Errno;
 /// The maximum number of events per wait.
 const EVENTS: usize = 64;
 
-/// The subject of an epoll event: a kind, with a process or number if the kind has several.
+/// The source of an epoll event: its kind, with a process or index if the kind has several sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
     Front,
@@ -20,7 +20,7 @@ pub(super) enum Watch {
     Pmi(Proc),
     Stdout(Proc),
     Stderr(Proc),
-    /// A pipe has space, or a paused input may resume; the handler checks all of them.
+    /// A pipe has space, or a paused input may resume; the handler serves all links and the input.
     SinkWritable,
     Link(usize),
     Stdin,
@@ -110,7 +110,7 @@ impl Poller {
     /// Watches a descriptor for data. Returns false if it cannot be watched, as a regular file.
     ///
     /// Other failures are lack of memory and a descriptor that is added twice.
-    /// Neither is reported here: a missed event is found when the process is reaped.
+    /// These failures are not reported: a missed event is found when the process is reaped.
     pub(super) fn watch(&self, fd: impl AsFd, what: Watch) -> bool {
         let token = EventData::new_u64(what.token());
         epoll::add(&self.epoll, fd, token, EventFlags::IN).is_ok()
@@ -130,7 +130,7 @@ impl Poller {
         self.modify(socket, Watch::Pmi(proc), flags);
     }
 
-    /// Updates the watch of a rank's output pipe: data if `read`, else nothing.
+    /// Watches a rank's output pipe for data if `read`, else for no event.
     pub(super) fn watch_output(&self, pipe: BorrowedFd<'_>, what: Watch, read: bool) {
         let flags = match read {
             true => EventFlags::IN,

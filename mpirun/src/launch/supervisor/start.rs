@@ -76,7 +76,7 @@ impl Supervisor<'_> {
         Ok(job)
     }
 
-    /// Registers a job with the PMI server; returns the order that starts it.
+    /// Registers a job with the PMI server; returns the order that starts the job.
     fn order(&mut self, apps: &[App], preput: &[(Vec<u8>, Vec<u8>)]) -> Result<Order, StartError> {
         let control = &mut self.control;
         let placed = control.losses.place(self.plan, apps, &control.ranks.jobs);
@@ -200,7 +200,7 @@ impl Supervisor<'_> {
     }
 
     /// Prints the map of `--display-map`.
-    /// With `--verbose` or on a terminal it also reports oversubscribed cores.
+    /// With `--verbose` or on a terminal, oversubscribed cores are reported as well.
     pub(super) fn show_map(&mut self) {
         let jobs = &self.control.ranks.jobs;
         if self.plan.display_map {

@@ -30,7 +30,7 @@ pub(super) struct Tracing<'a> {
     clocks: BTreeMap<u32, Clock>,
     /// The number of clock requests that remain for each host.
     unasked: BTreeMap<u32, u32>,
-    /// The received event rings, by process number.
+    /// The received event rings, by process index.
     played: BTreeMap<usize, Played>,
     /// Hosts that have sent all event rings.
     complete_hosts: BTreeSet<u32>,

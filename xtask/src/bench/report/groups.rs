@@ -47,10 +47,10 @@ struct Sizes {
     quick: &'static [u64],
 }
 
-/// The form of a report and the time limits of its measurements.
+/// The length of a report, and the time limits of its measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// True for the quick form, which has fewer rows and takes a minute or two.
+    /// True for the quick report, which has fewer rows and takes a minute or two.
     pub is_quick: bool,
     /// The number of rounds; each round runs every library once.
     pub rounds: u32,
@@ -59,7 +59,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Returns the settings of the long or the quick form; `rounds` is the user's value.
+    /// Returns the settings of the long or the quick report; `rounds` is the user's value.
     pub fn new(is_quick: bool, rounds: Option<u32>) -> Self {
         if is_quick {
             Self {
@@ -109,13 +109,13 @@ impl Run {
         self
     }
 
-    /// Excludes the run from the quick form.
+    /// Excludes the run from the quick report.
     const fn long(mut self) -> Self {
         self.is_long = true;
         self
     }
 
-    /// Returns true if the run belongs to this form of the report.
+    /// Returns true if the run belongs to the report of this length.
     pub fn is_in(&self, effort: &Effort) -> bool {
         !(self.is_long && effort.is_quick)
     }
@@ -133,7 +133,8 @@ impl Run {
         !self.sizes.long.is_empty()
     }
 
-    /// Returns the arguments of `mpi-bench`; `peers` are folders or placeholders for them.
+    /// Returns the arguments of `mpi-bench`.
+    /// `peers` are the folders of the compared libraries, or placeholders for the folders.
     pub fn arguments(&self, effort: &Effort, peers: &[String]) -> Vec<String> {
         let mut all = vec![
             self.benchmark.to_owned(),
@@ -179,7 +180,7 @@ impl Run {
     }
 }
 
-/// Estimates the duration of all runs of this form, in seconds.
+/// Estimates the duration of all runs of a report of this length, in seconds.
 pub fn seconds(effort: &Effort, peers: usize, cores: usize) -> f64 {
     let runs = GROUPS.iter().flat_map(|group| group.runs);
     runs.filter(|run| run.is_in(effort))

@@ -16,11 +16,11 @@ pub struct Report {
     pub machine: Machine,
     /// Name and version of each library, Portcullis first.
     pub versions: Vec<(String, String)>,
-    /// The peers with results, in column order.
+    /// The compared libraries with results, in column order.
     pub peers: Vec<&'static str>,
-    /// A sentence for each peer without results.
+    /// A sentence for each compared library without results.
     pub absent: Vec<String>,
-    /// The form of the report.
+    /// The length of the report.
     pub effort: Effort,
     /// The groups with their results.
     pub groups: Vec<Measured>,
@@ -87,7 +87,7 @@ impl Report {
         text
     }
 
-    /// Formats, per group and peer, the mean ratio
+    /// Formats, per group and compared library, the mean ratio
     /// and the number of rows where Portcullis is slower.
     fn summary(&self) -> String {
         if self.peers.is_empty() {
@@ -198,7 +198,7 @@ impl Report {
         text
     }
 
-    /// Formats the best settings of each peer.
+    /// Formats the best settings of each compared library.
     fn settings(&self, rows: &[Row]) -> String {
         let mut text = String::new();
         for peer in &self.peers {

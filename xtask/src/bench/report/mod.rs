@@ -1,7 +1,7 @@
 //! `cargo xtask bench --report`: a page with tables and plots of the current performance.
 //!
 //! The page contains only results of this command, with the commands, the machine and the versions.
-//! A missing or failing peer is reported on the page;
+//! A missing or failing MPICH or Open MPI is reported on the page;
 //! only a Portcullis installation that cannot run aborts the report.
 //! The table in `groups` defines the rows; parsing, formatting and drawing are pure functions.
 
@@ -66,7 +66,7 @@ impl fmt::Display for ReportError {
 
 impl std::error::Error for ReportError {}
 
-/// Time limit of one library in one run; a library that exceeds it has no result.
+/// Time limit of one library in one run; a library above the limit has no result.
 const LIMIT: Duration = Duration::from_secs(60);
 /// An upper bound of the number of settings of all libraries.
 const MOST_SETTINGS: u32 = 10;
@@ -187,7 +187,7 @@ impl Bench {
         })
     }
 
-    /// Returns the peer's folder after a test job has succeeded.
+    /// Returns the folder of a compared library after a test job has succeeded.
     /// If the job fails, returns the reason.
     fn find(
         &self,

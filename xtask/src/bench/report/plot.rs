@@ -11,7 +11,7 @@ use super::results::{Measured, Row};
 pub struct Plot {
     /// The name of the plot's file.
     pub file: String,
-    /// The title above it.
+    /// The title above the plot.
     pub title: String,
     horizontal: Over,
     unit: String,
@@ -25,7 +25,7 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
-/// Colours of Portcullis and of the peers, in column order;
+/// Colours of Portcullis and of the compared libraries, in column order;
 /// markers distinguish the lines without colours.
 const COLOURS: [RGBColor; 3] = [
     RGBColor(0x1b, 0x5e, 0xa8),
@@ -169,7 +169,7 @@ impl Plot {
             let colour = COLOURS[number % COLOURS.len()];
             let points = line.points.clone();
             chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
-            // Portcullis has filled circles; the peers have open circles and crosses.
+            // Portcullis has filled circles; the compared libraries have open circles and crosses.
             let (filled, open) = (colour.filled(), colour.stroke_width(2));
             let points = points.into_iter();
             match number {

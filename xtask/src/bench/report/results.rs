@@ -61,7 +61,7 @@ impl Measured {
     }
 }
 
-/// Returns the name of the part of a start in a row of `init`, which measures three parts.
+/// Returns the phase of start-up in a row of `init`, which has one row for each of three phases.
 fn part_of_a_start(benchmark: &str) -> Option<&'static str> {
     match benchmark {
         "init" => Some("`MPI_Init`"),

@@ -144,7 +144,7 @@ fn pictures_are_well_formed_and_show_every_library_and_point() {
         }
         let count = |name: &str| elements.iter().filter(|e| *e == name).count();
         assert_eq!(elements[0], "svg");
-        // Portcullis and one peer have circles as markers, in the plot and in the legend.
+        // Portcullis and Open MPI have circles as markers, in the plot and in the legend.
         let points = if plot.file == "latency.svg" { 4 } else { 3 };
         assert_eq!(count("circle"), 2 * (points + 1), "{}", plot.file);
     }

@@ -119,7 +119,7 @@ impl JobControl<'_> {
             Ended::Exited(0) if !initialized || finalized => self.find_abandoned(),
             Ended::Exited(0) => self.fail(proc, Cause::NotFinalized, 1),
             // After MPI_Finalize no other rank depends on this rank.
-            // Its exit code counts as the job's, and the other ranks continue.
+            // The rank's exit code counts as the job's, and the other ranks continue.
             _ if finalized => {
                 if self.is_running() && self.ending.fail(ended.code()) {
                     let name = self.ranks.jobs.name_of(proc);

@@ -4,8 +4,8 @@
 //! The rank's process group is killed, so that no process acts in the rank's name.
 //! The PMI server notifies the other ranks, and barriers no longer include the rank.
 //!
-//! The exit status is that of the survivors, or without survivors that of the first lost rank.
-//! Not deaths, and thus failures of the job: an abort, a malformed request, and a failed start.
+//! The exit status is that of the survivors; without survivors it is that of the first lost rank.
+//! An abort, a malformed request or a failed start is not a death but a failure of the job.
 
 use super::super::jobs::Jobs;
 use super::JobControl;
@@ -36,8 +36,8 @@ impl Losses {
         self.reached.insert(host);
     }
 
-    /// Returns true if the daemons of all these ranks have ever sent a frame.
-    /// If a daemon has not, the loss of its host is a failed start.
+    /// Returns true if the daemons of the hosts of all `ranks` have ever sent a frame.
+    /// The loss of a host whose daemon has not sent a frame is a failed start.
     pub(super) fn were_reached(&self, ranks: &[Proc], jobs: &Jobs<'_>) -> bool {
         let mut ranks = ranks.iter().filter_map(|&proc| jobs.get(proc));
         ranks.all(|rank| self.reached.contains(&rank.host))

@@ -50,7 +50,7 @@ impl JobControl<'_> {
         self.ranks.jobs.disconnect(proc);
         let adopted = self.ranks.jobs.get(proc).filter(|rank| rank.is_adopted);
         match adopted.is_some_and(|rank| rank.alive) {
-            // Only the adopted process's parent knows its exit status; here its MPI state counts.
+            // Only the adopted process's parent knows its exit status, so its MPI state counts.
             true => self.record_death(proc, End::Exited(0)),
             false => self.find_abandoned(),
         }
@@ -106,7 +106,7 @@ impl JobControl<'_> {
     /// Finds ranks that have ended and closed their sockets while others wait in a barrier.
     ///
     /// Without this check those ranks would wait indefinitely.
-    /// In a fault-tolerant job such a rank is a loss even if no rank waits in a barrier yet.
+    /// In a fault-tolerant job, a rank that ended in this way is a loss even before others wait.
     pub(super) fn find_abandoned(&mut self) {
         while self.is_running()
             && let Some((proc, cause)) = self.abandoned()
