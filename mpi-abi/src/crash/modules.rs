@@ -314,7 +314,7 @@ mod tests {
         let mut line = Line::new();
         let (_, _, module) = find(address).expect("a module");
         describe_in(&module, address, &mut line);
-        let said = line.so_far();
+        let said = String::from_utf8_lossy(line.so_far());
         assert!(said.contains("a_function_of_this_program"), "{said}");
         assert!(said.contains("+0x0 in /"), "{said}");
     }
