@@ -28,7 +28,8 @@ use crate::state::target::{Held, Route, Target};
 use mpi_base::node::{ShmBlock, ShmOffset};
 use std::cell::Cell;
 
-/// The number of words that each member contributes to the exchange.
+/// The number of 64-bit words that each member contributes to the exchange;
+/// the constants below are their indices.
 const EACH: usize = 11;
 const KIND: usize = 0;
 const PLACE: usize = 1;
@@ -44,7 +45,8 @@ const NAME: usize = 7;
 const CANNOT_COPY: usize = 8;
 /// 1 if other processes can execute this member's fences ([`mpi_base::fence`]).
 const LENDS_FENCES: usize = 9;
-/// The word of [`Registration::word`], or 0.
+/// The network and the length of this member's key ([`Registration::word`]);
+/// 0 if its memory is not registered.
 const REGISTERED: usize = 10;
 
 /// The kind of memory that a member contributes.
@@ -76,7 +78,7 @@ impl Win {
     }
 
     /// Discards a window after the creation of its enclosing object failed in this process.
-    /// In a fault-tolerant run this process still participates in the collective free.
+    /// In a fault-tolerant job this process still participates in the collective free.
     pub fn abandon(self) {
         self.service().unregister(&self);
         leave_end_to_others(self.comm().clone(), self);
@@ -146,7 +148,7 @@ async fn make_on(
             own.size(),
             own.rank()
         );
-        // If all members are on one node, every member finds this; so all return the error or none.
+        // If the members are on several nodes, each node lacks some; so all members return the error.
         return Err(OscError::new(OscClass::Shared, sentence).into());
     }
     let (memory, part) = match spec.flavor {
@@ -232,7 +234,7 @@ async fn make_on(
     let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
     let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
     let (trace, matrix) = (trace_of(&engine), matrix_of(&engine));
-    // All members of a node choose the same method for a member, from the same words.
+    // All members of a node read the same words, so they choose the same method for each member.
     let all_lend_fences =
         (members.iter()).all(|(rank, _)| word_of(*rank as usize, LENDS_FENCES) != 0);
     let mut targets = Vec::with_capacity(own.size() as usize);
@@ -279,9 +281,9 @@ async fn make_on(
     Ok((win, by_message))
 }
 
-/// Participates in the collective free of a window that this process does not have or use.
-/// Keeps this process's contributed memory until then.
-/// In fault-tolerant runs other members may have
+/// Participates in the collective free of a window that this process does not have or use,
+/// and keeps this process's contributed memory until the free completes.
+/// In fault-tolerant jobs other members may have
 /// created and used the window, and their `MPI_Win_free` waits for each living member.
 fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     let engine = comm.engine().clone();
@@ -294,7 +296,8 @@ fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     }
 }
 
-/// Returns the members to which this process has shared-memory access: rank, and rank on the node.
+/// Returns the members whose memory this process may access directly:
+/// the rank in the window and the rank on the node of each.
 fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
     let me = engine.node().rank();
     let direct = flavor == Flavor::Shared || is_direct_allowed(engine.params());
@@ -429,7 +432,7 @@ async fn contiguous(
     Ok((block.map_or(Own::Given, Own::Block), part))
 }
 
-/// Creates the record of a member from its exchanged words.
+/// Creates the record of a member from the words that the member sent in the exchange.
 fn target(
     engine: &Engine,
     comm: &Comm,

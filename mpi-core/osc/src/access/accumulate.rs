@@ -255,7 +255,7 @@ impl<'a> Accumulates<'a> {
     }
 
     /// Fetch-and-op, second fast path: all types and operators.
-    /// Requires that a general call has cached the operator.
+    /// Requires that an earlier access has cached this operator and type.
     ///
     /// # Safety
     /// The contract is that of [`Accumulates::fetch_and_op_plain`].
@@ -302,7 +302,7 @@ impl<'a> Accumulates<'a> {
     }
 
     /// `MPI_Accumulate`, fast path: contiguous aligned elements of one basic type in mapped memory,
-    /// in an open epoch, after a general call has cached the operator.
+    /// in an open epoch, after an earlier access has cached this operator and type.
     /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// # Safety
@@ -341,7 +341,7 @@ impl<'a> Accumulates<'a> {
         true
     }
 
-    /// Runs `update` under the stripe lock, while updates of this memory take locks.
+    /// Runs `update` under the stripe lock of the element, while updates of this memory take locks.
     /// `update` updates one element by an atomic instruction.
     #[cold]
     fn update_under_lock(

@@ -10,7 +10,7 @@
 //! The mapping is kept until no region begins at its address.
 //! The members make no agreement, so accumulates to attached memory always take the lock.
 //!
-//! The kernel copies memory that is not mapped, also without the device.
+//! The kernel copies memory that is not mapped, also on machines without XPMEM.
 //! `MPI_Win_shared_query` returns no pointers to mapped memory,
 //! since the kernel refuses such mappings in `process_vm_readv` and `process_vm_writev`.
 //! Fault-tolerant runs map nothing: an access to a dead process's memory kills the survivor.

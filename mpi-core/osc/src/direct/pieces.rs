@@ -1,5 +1,5 @@
 //! Accumulates on directly accessible memory, split into pieces.
-//! So buffers with gaps need no packed copy of all of their elements.
+//! So noncontiguous buffers need no packed copy of all of their elements.
 #![allow(unsafe_code)]
 
 use crate::datatype::{RecvBuf, SendBuf};

@@ -1,12 +1,12 @@
 //! Shared-memory tables of the incomplete accesses of members on this node, for `osc_base_check`.
 //!
-//! Each member that checks has a table of its incomplete accesses in its own arena.
+//! Each member with `osc_base_check` has a table of its incomplete accesses in its own arena.
 //! Only this member writes its table. All members on the node read it.
 //! Slots are reused in turn, so a full table drops its oldest accesses.
 //!
 //! Guarantee: of two concurrent accesses that conflict, at least one finds the other while both are
 //! in the tables. An access that is found was not complete when the other access began; a flush,
-//! the end of an epoch or a fence completes it. An access from before a fence counts as complete,
+//! the end of an epoch or a fence completes it. An access before a fence counts as complete,
 //! even before its origin has removed it from the table.
 //!
 //! SYNC POINT `neighbours.seen`: a member writes its slot before it reads the other members' slots.
@@ -69,7 +69,8 @@ pub(crate) struct Clash {
     pub bytes: Range<i64>,
 }
 
-/// Encodes the kind of an access. Accesses with equal words may overlap, except two writes.
+/// Encodes the kind of an access in one word.
+/// Accesses with equal words may overlap, except two writes.
 fn word(kind: AccessKind) -> u64 {
     const WRITE: u64 = 1;
     const READ: u64 = 2;

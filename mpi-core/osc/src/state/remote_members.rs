@@ -25,7 +25,7 @@ pub(crate) struct ByNetwork {
 /// The state of one member that gets messages.
 #[derive(Default)]
 pub(crate) struct RemoteMember {
-    /// The numbers of posts and completions that the member has sent.
+    /// The counts of posts and completions that the member has sent.
     pub posts: Cell<u32>,
     pub completions: Cell<u32>,
     /// True if there were accesses since the last flush.
@@ -33,12 +33,13 @@ pub(crate) struct RemoteMember {
     /// True if at least one of these accesses used messages.
     pub(crate) by_message: Cell<bool>,
     pub(crate) network: ByNetwork,
-    /// The number of the last requested flush, and of the last answered flush.
+    /// The sequence numbers of the last requested flush and of the last answered flush.
     pub(crate) asked: Cell<u32>,
     pub(crate) answered: Cell<u32>,
     /// The number of requested bytes that have not arrived yet.
     pub(crate) due: Cell<u64>,
-    /// The numbers of granted and of requested locks of the member, for this process.
+    /// The counts of locks that the member has granted to this process,
+    /// and of locks that this process has requested.
     pub(crate) granted: Cell<u32>,
     pub(crate) wanted: Cell<u32>,
     /// The lock mode in which the member holds this process's lock.

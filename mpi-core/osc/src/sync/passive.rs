@@ -17,7 +17,7 @@ use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::WindowNeed;
 use mpi_base::window::Mode;
 
-/// One in this number of flushes polls for messages, since a poll costs as much as a few accesses.
+/// One of this number of flushes polls for messages: a poll costs as much as a few accesses.
 const FLUSHES: u32 = 64;
 
 impl Win {
@@ -281,7 +281,7 @@ impl<'a> PassiveSync<'a> {
     }
 
     /// Polls in one of `FLUSHES` calls, although no message of this process requires it.
-    /// A program may flush in a loop until a peer responds.
+    /// A program may flush in a loop until another rank responds.
     #[inline]
     fn progress_now_and_then(self) {
         let flushes = self.win.state().epochs().flushes.get().wrapping_add(1);
