@@ -20,8 +20,9 @@
 //!
 //! Guarantee: a collective call returns the same error class at all members.
 //! No member waits for a member that has failed.
-//! The library creates only this file: the shared pointer is a word in a window at rank 0.
-//! A view is never expanded to a list: the datatype engine iterates over the filetype's runs.
+//! The library creates no auxiliary files: the shared file pointer is in a window at rank 0.
+//! A view is never expanded to a list: the datatype engine iterates over the filetype's
+//! contiguous ranges.
 //!
 //! Each rank performs its own accesses; aggregators perform interleaved collective ones.
 //! After a collective access the members agree on its outcome.

@@ -148,7 +148,7 @@ async fn make_on(
             own.size(),
             own.rank()
         );
-        // If the members are on several nodes, each node lacks some; so all members return the error.
+        // If the members are on several nodes, no node has all of them, so all return the error.
         return Err(OscError::new(OscClass::Shared, sentence).into());
     }
     let (memory, part) = match spec.flavor {
