@@ -38,7 +38,7 @@ impl Compiler {
     }
 
     /// Returns flang, if it is installed;
-    /// a machine without flang skips its tests without a failure.
+    /// without flang, the tests with flang are skipped and do not fail.
     pub fn flang() -> Option<Compiler> {
         FLANG
             .iter()
@@ -61,7 +61,7 @@ impl Compiler {
 /// Compiles `programs/fortran/SOURCE` and further sources unless the program is up to date.
 /// The returned path ends in the name of the first source.
 pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
-    // The installation is made before the lock is taken, since this may take minutes.
+    // The installation is made before the lock is taken, since making it may take minutes.
     let installation = installation();
     let _alone = lock("programs");
     let from = workspace::programs().join("fortran");

@@ -1,6 +1,6 @@
 //! Jobs whose ranks are distributed over several simulated boards (`coll_hwbarr_boards`).
 //!
-//! The boards are cascaded below one root.
+//! The boards are cascaded: one root board combines the signals of the other boards.
 
 use rustix::process::Signal;
 use tests::Job;

@@ -9,10 +9,10 @@ use tests::served::Server;
 
 const HOSTS: u32 = 4;
 
-/// Ranks per host: sixty ranks in total, as in the paper of 2005.
+/// Ranks per host. The sixty ranks in total are those of the paper of 2005.
 const MANY: u32 = 15;
-/// Ranks per host of the other programs: still oversubscribed,
-/// with channels for communicators of several sizes.
+/// Ranks per host of the other programs: more ranks than cores,
+/// and communicators of several sizes have channels.
 const FEW: u32 = 4;
 
 /// The version of the served board.

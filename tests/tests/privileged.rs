@@ -1,4 +1,4 @@
-//! A set-user-ID program loads no code and no settings of its user.
+//! A set-user-ID program loads no code and no settings of the user who starts it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -83,7 +83,7 @@ fn a_set_user_id_program_ignores_its_users_settings() {
     let said = start(RAISED).unwrap();
     assert!(said.stdout.contains("all claims of hello hold on 1 ranks"));
 
-    // Also with an invalid value in a file in the user's home.
+    // The next case has an invalid value in a file in the user's home.
     fs::create_dir(home.join(".portcullis")).unwrap();
     fs::write(
         home.join(".portcullis/mca-params.conf"),
@@ -105,7 +105,7 @@ fn make_plugin(folder: &Path, place: &str) {
     process::output(&mut cc, Duration::from_secs(60)).unwrap();
 }
 
-/// A set-user-ID program must not load a plugin of its user, named or not.
+/// A set-user-ID program must not load a plugin of its user, even if a parameter names the plugin.
 /// It loads a plugin of the installation only if root owns the file.
 #[test]
 fn a_set_user_id_program_opens_plugins_of_roots_installation_only() {

@@ -30,7 +30,7 @@ struct Surrounding {
     proof: &'static str,
     /// Prefix of the command `mpirun`.
     then: Vec<String>,
-    /// The requirement that a machine without this environment lacks.
+    /// The requirement that the test prints if the environment cannot be created.
     lacks: &'static str,
 }
 
@@ -38,7 +38,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// A copy of launcher, library and programs in a folder that every user can read.
+/// A folder that every user can read, with copies of the launcher, the library and the programs.
 struct Copy {
     folder: TempDir,
 }
@@ -190,7 +190,7 @@ fn looking_into_other_processes_is_not_needed() {
 
 #[test]
 fn a_program_that_its_user_may_run_but_not_read_runs() {
-    // The kernel lets no process inspect an unreadable program's process, even of the same user.
+    // The kernel denies access to a process whose program file is unreadable, even to its user.
     let copy = Copy::make(&["ring", "transfer"]);
     let launcher = copy.path().join("bin/mpirun");
     let user = copy.path().join("bin/as-user");

@@ -1,4 +1,5 @@
-//! Generation of Rust code that converts arguments for C and back, except described buffers.
+//! Generation of Rust code that converts arguments for C and back, except buffers with a
+//! descriptor.
 
 use std::fmt::Write as _;
 

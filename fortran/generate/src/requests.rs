@@ -1,7 +1,7 @@
 //! Generation of Rust code that copies sections when their requests start and complete.
 //!
 //! The library keeps copies of sections for active requests (`pending.rs` of the library).
-//! Procedures that make, start, complete or free requests report there, and so does the end of MPI.
+//! Procedures that make, start, complete or free requests call `pending`; so does `MPI_Finalize`.
 
 use std::fmt::Write as _;
 

@@ -29,7 +29,7 @@ pub enum Sent {
 pub enum Access<'a> {
     /// Copies the peer's memory to this process's memory.
     Read(Part<'a>),
-    /// Copies this process's memory to the peer's memory. The data may arrive after the access ends.
+    /// Copies this process's memory to the peer's. The data may arrive after the access has ended.
     Write(Part<'a>),
     /// Ends after the data of all ended writes to the peer have reached the peer's memory.
     Flush,
@@ -38,7 +38,7 @@ pub enum Access<'a> {
 /// A range of a peer's exposed memory, and a range of this process's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// The key from the peer's [`Transport::expose`]. Check the key: another process has written it.
+    /// The key from the peer's [`Transport::expose`]; another process has written it, so check it.
     pub key: &'a [u8],
     /// The offset in the exposed memory, in bytes.
     pub offset: u64,

@@ -94,7 +94,8 @@ impl<'a> Call<'a> {
         unsafe { slice(self.args.send.cast(), self.args.send_count) }
     }
 
-    /// Returns the receive buffers: one for all ranks or one per rank. `MPI_Bcast` has its buffer here.
+    /// Returns the receive buffers: one for all ranks or one per rank.
+    /// The only buffer of `MPI_Bcast` is a receive buffer at all ranks.
     pub fn recv(&self) -> &'a [Buffer<'a>] {
         // SAFETY: `args` has this number of buffers, unchanged in the call;
         // `Buffer` is transparent.

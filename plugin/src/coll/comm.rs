@@ -137,7 +137,7 @@ impl Comm {
         ask!(self.send(dest, data.as_ptr().cast(), data.len())).map(|_| ())
     }
 
-    /// Blocks until the next message of a member has arrived. The message must have `data.len()` bytes.
+    /// Blocks until the next message of a member has arrived; it must have `data.len()` bytes.
     pub fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
         ask!(self.recv(source, data.as_mut_ptr().cast(), data.len())).map(|_| ())
     }
