@@ -80,7 +80,7 @@ impl Peer {
         }
     }
 
-    /// Returns the launch command of a program; it allows more ranks than cores.
+    /// Returns the command that launches a program; more ranks than cores are allowed.
     pub fn launch(self, program: &Path, ranks: u32, settings: &[Setting]) -> Command {
         let mut command = match self {
             Peer::OpenMpi => Command::new("mpirun.openmpi"),

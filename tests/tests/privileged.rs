@@ -1,4 +1,4 @@
-//! A set-user-ID program loads no code and no settings of the user who starts it.
+//! A set-user-ID program loads no code and no settings of the user that starts it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -163,8 +163,8 @@ impl Section {
         self.len() * self.element_size
     }
 
-    /// Returns the dimensions without those of extent 1. A dimension that continues the previous one
-    /// (stride = previous stride * previous extent) is joined with it.
+    /// Returns the dimensions without those of extent 1. A dimension that continues the previous
+    /// one (stride = previous stride * previous extent) is joined with it.
     fn joined(&self) -> Vec<Dimension> {
         let mut joined: Vec<Dimension> = Vec::new();
         for dimension in self.dimensions.iter().filter(|d| d.extent != 1) {
