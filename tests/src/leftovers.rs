@@ -1,5 +1,5 @@
-//! Leftovers of a job: processes with the job's mark in their environment, and files in the job's
-//! temporary folder.
+//! Leftovers of a job: processes with the job's mark in their environment,
+//! and files in the job's temporary folder.
 
 use std::fs;
 use std::path::Path;

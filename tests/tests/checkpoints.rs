@@ -17,7 +17,7 @@ use tests::{Job, Outcome, compile, installation, mpi4py_python};
 use xtask::demo::{Report, simulator_arguments};
 use xtask::process::{self, Running};
 
-/// The number of steps of the program in a short job, as its argument.
+/// The program's argument in a short job: the number of steps.
 const STEPS: &str = "30";
 
 fn folder() -> TempDir {

@@ -18,7 +18,7 @@ const FEW: u32 = 4;
 /// The version of the served board.
 #[derive(Clone, Copy)]
 enum Board {
-    /// Version 1: each rank is a node, and only the world uses the hardware barrier.
+    /// Version 1: each rank is a node, and only MPI_COMM_WORLD uses the hardware barrier.
     OfRanks,
     /// Version 2: each host is a node, and any communicator may have a channel.
     /// The ranks of a host synchronise in shared memory.

@@ -40,7 +40,7 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
         let fact = format!("explain: btl: rank 0 reaches {way}");
         assert!(explained.stderr.contains(&fact), "{}", explained.stderr);
     }
-    // With only the transport sm, ranks of different hosts cannot communicate; an error reports this.
+    // With only the transport sm, ranks of different hosts cannot communicate; the job fails.
     let alone = hosts.job("ring", 2).with(["--mca", "btl", "self,sm"]);
     let outcome = alone.limit(60).run();
     assert!(!outcome.status.success());

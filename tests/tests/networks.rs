@@ -172,8 +172,7 @@ fn between_hosts_the_network_accesses_windows() {
     assert!(reads > 0 && writes > 0, "{reads}, {writes}");
 }
 
-/// Without network hardware no library is loaded; `--explain` names the hardware that was searched
-/// for.
+/// Without network hardware no library is loaded. `--explain` names the missing hardware.
 #[test]
 fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     let hardware = ["/sys/class/infiniband", "/sys/class/cxi"];

@@ -197,8 +197,8 @@ fn a_signal_to_mpirun_ends_ranks_everywhere_even_deaf_ones() {
     }
 }
 
-/// Returns the process ids of a job's remote launchers (`mpirun --daemon`) and of their guard
-/// processes.
+/// Returns the process ids of a job's remote launchers (`mpirun --daemon`)
+/// and of their guard processes.
 fn outposts(job: &Started) -> Vec<i32> {
     let all = tests::leftovers::processes(job.mark());
     let agents = all.iter().filter(|line| line.contains("mpirun --daemon"));

@@ -38,8 +38,8 @@ fn jobs_pass_their_barriers_over_a_served_board_one_after_the_other() {
     for _ in 0..2 {
         let before = releases(&server);
         job(&server.address, 4, "100", "200").holds();
-        // The program makes 100 barriers, one before and one after its loop;
-        // the self-test makes two.
+        // The program makes 100 barriers in its loop, one before and one after it;
+        // the self-test makes two barriers.
         assert_eq!(releases(&server) - before, 104);
     }
 }

@@ -85,7 +85,7 @@ pub fn c_parameters(procedure: &Procedure, width: Width) -> impl Iterator<Item =
 
 /// Returns true if C gets the parameter by value.
 pub fn by_value(parameter: &Parameter, width: Width) -> bool {
-    // The tables state no length for this array.
+    // The tables state no length for `array_of_errcodes`, so it looks like a scalar.
     let is_hidden_array = parameter.kind == "ERROR_CODE" && parameter.name == "array_of_errcodes";
     parameter.direction == Direction::In
         && !is_hidden_array

@@ -19,13 +19,13 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// The size in bytes of the buffer through which noncontiguous memory is packed.
 const STAGE: i64 = 1 << 20;
 
-/// The user memory that a write reads from.
+/// The program's buffer, from which a write reads.
 enum Source<'a> {
     Bytes(&'a [u8]),
     Packed(&'a SendBuf, Vec<u8>),
 }
 
-/// The user memory that a read stores to.
+/// The program's buffer, to which a read stores.
 enum Sink<'a> {
     Bytes(&'a mut [u8]),
     Unpacked(&'a mut RecvBuf, Vec<u8>),

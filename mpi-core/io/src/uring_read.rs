@@ -7,7 +7,7 @@
 //! Short reads are faster at initiation. So io_uring is used only for nonblocking reads
 //! of at least [`LONG`] contiguous bytes, from the first byte on that is not cached.
 //! Reads with `RWF_NOWAIT` find that byte.
-//! Many containers refuse io_uring; then the read completes at initiation.
+//! Many container runtimes forbid io_uring; reads then complete at initiation.
 //!
 //! The completion of a piece rings no doorbell, so each iteration of a wait polls the read.
 //! After [`PATIENCE`] polls without a completion, the wait blocks in the kernel

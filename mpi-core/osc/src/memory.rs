@@ -84,7 +84,7 @@ impl<'a> WinMemory<'a> {
         me.here.unwrap_or(0)
     }
 
-    /// Returns a member's memory for direct loads and stores; 0 bytes if there is none.
+    /// Returns a member's memory for direct loads and stores; a segment of 0 bytes if it has none.
     /// For `MPI_PROC_NULL`, returns the segment of the lowest rank with a size above 0.
     pub fn shared_segment(self, rank: i32) -> Result<SharedSegment, Error> {
         if self.win.flavor() == Flavor::Dynamic {

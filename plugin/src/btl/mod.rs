@@ -1,6 +1,6 @@
 //! Transports in safe Rust, and the C functions over them.
 //!
-//! A transport implements [`Transport`]. The macro `portcullis_transport!` makes its plugin file.
+//! A transport implements [`Transport`]. The macro `portcullis_transport!` makes it a plugin.
 #![allow(unsafe_code)]
 
 pub mod abi;

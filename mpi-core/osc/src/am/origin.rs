@@ -158,7 +158,8 @@ impl<'a> OriginMessages<'a> {
         self.unless_failed(token, req, outcome)
     }
 
-    /// Returns the request of a fetch. If its message could not be sent, cancels the fetch instead.
+    /// Returns the request of a fetch. If the message to the target could not be sent,
+    /// cancels the fetch and returns the error.
     fn unless_failed(
         self,
         token: u64,

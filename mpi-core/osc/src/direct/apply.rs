@@ -8,7 +8,7 @@
 //! All other elements are updated under the lock of their stripe. So are all elements in memory
 //! that some member can reach only by `process_vm_readv` and `process_vm_writev`.
 //! `MPI_BYTE` elements use the lock too,
-//! so a structure sent as bytes changes as a whole inside a stripe.
+//! so a structure that is sent as bytes is updated as a unit if it is inside one stripe.
 //! The standard requires atomicity only per byte.
 //! The method depends on the element's size, its address in the owner's address space, the kind
 //! of memory and the processor. All members with direct access therefore choose the same method.

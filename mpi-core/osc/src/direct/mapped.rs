@@ -2,7 +2,7 @@
 //! This is memory of `MPI_Win_create` and `MPI_Win_attach`.
 //!
 //! **`MPI_Win_create`.** Each member on the node offers its memory if mapping it cannot fault.
-//! Each member maps the offers of the others and reports whether it succeeded.
+//! Each member maps the offers of the other members and reports whether it succeeded.
 //! The mappings are used only if every member of the node has mapped every offer,
 //! since all members must agree whether accumulates use atomic instructions or a lock.
 //!

@@ -2,12 +2,12 @@
 //!
 //! Each member with `osc_base_check` has a table of its incomplete accesses in its own arena.
 //! Only this member writes its table. All members on the node read it.
-//! Slots are reused in turn, so a full table drops its oldest accesses.
+//! Slots are reused in cyclic order, so a full table drops its oldest accesses.
 //!
 //! Guarantee: of two concurrent accesses that conflict, at least one finds the other while both are
-//! in the tables. An access that is found was not complete when the other access began; a flush,
-//! the end of an epoch or a fence completes it. An access before a fence counts as complete,
-//! even before its origin has removed it from the table.
+//! in the tables. An access that is found was not complete when the other access began.
+//! A flush, the end of an epoch or a fence completes an access. After a fence, earlier accesses
+//! count as complete, even before their origin has removed them from the table.
 //!
 //! SYNC POINT `neighbours.seen`: a member writes its slot before it reads the other members' slots.
 //! A sequentially consistent fence separates the two steps at each member.

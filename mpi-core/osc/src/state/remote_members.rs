@@ -4,7 +4,7 @@ use crate::error::OscError;
 use mpi_base::window::Mode;
 use std::cell::{Cell, RefCell};
 
-/// The states of all members that get messages.
+/// The states of the members that this process accesses by messages or by the network.
 pub(crate) struct RemoteMembers {
     members: Box<[RemoteMember]>,
     /// The number of members with accesses that no flush has completed yet.
@@ -22,7 +22,7 @@ pub(crate) struct ByNetwork {
     pub has_put: Cell<bool>,
 }
 
-/// The state of one member that gets messages.
+/// The state of one member that this process accesses by messages or by the network.
 #[derive(Default)]
 pub(crate) struct RemoteMember {
     /// The counts of posts and completions that the member has sent.

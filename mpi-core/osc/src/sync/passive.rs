@@ -4,7 +4,7 @@
 //! Without contention, a lock takes one or two atomic instructions.
 //! `MPI_Win_lock_all` raises one flag.
 //! It takes a shared lock of each member instead while an exclusive lock is announced.
-//! A message and its reply lock a member on another node.
+//! Locking a member on another node takes a message and its reply;
 //! `MPI_Win_lock_all` sends this message at the first access to that member.
 
 use crate::Error;
@@ -280,7 +280,7 @@ impl<'a> PassiveSync<'a> {
         self.win.messages().flush(Some(target))
     }
 
-    /// Polls in one of `FLUSHES` calls, although no message of this process requires it.
+    /// Polls in one of `FLUSHES` calls, even if this process waits for no message.
     /// A program may flush in a loop until another rank responds.
     #[inline]
     fn progress_now_and_then(self) {
@@ -314,8 +314,8 @@ impl<'a> PassiveSync<'a> {
     pub fn sync(self) {
         fence(Ordering::SeqCst);
         self.win.engine().progress();
-        // Programs call this in a loop until another process has stored a value.
-        // That process may need this core.
+        // Programs call `MPI_Win_sync` in a loop until another process has stored a value.
+        // The other process may need this core.
         if self.win.engine().waiting().is_oversubscribed() {
             self.win.engine().waiting().give_core_away();
         }
