@@ -13,7 +13,7 @@ use crate::setting::{installation, is_newer, lock, needs};
 /// The names of the flang program in Debian and elsewhere, in search order.
 const FLANG: &[&str] = &["flang-new-19", "flang-new-16", "flang-new", "flang"];
 
-/// The Fortran interface of a program; the numbers are those of `programs/fortran/ways.h`.
+/// The Fortran interface of a program, with the values that `programs/fortran/ways.h` uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `include 'mpif.h'`.

@@ -104,7 +104,7 @@ fn between_devices(ranks: u32, expected: &str) -> Job {
 /// The receiver opens the sender's memory handle once, copies from it,
 /// and closes the handle before it opens newer memory at the same address.
 /// The fake driver ends a process for a handle that is opened twice or closed too late.
-/// It also ends a process that copies from freed memory.
+/// The fake driver also ends a process that copies from freed memory.
 #[test]
 fn long_messages_on_a_node_are_copied_between_devices() {
     between_devices(3, "between").holds();

@@ -1,6 +1,6 @@
 //! `mpirun --explain` and `mpi-info --explain` print the selected components.
 //!
-//! They also print why each other component was not selected.
+//! Both commands also print why each other component was not selected.
 
 use std::process::Command;
 use std::time::Duration;

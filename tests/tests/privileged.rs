@@ -106,7 +106,7 @@ fn make_plugin(folder: &Path, place: &str) {
 }
 
 /// A set-user-ID program must not load a plugin of its user, even if a parameter names the plugin.
-/// It loads a plugin of the installation only if root owns the file.
+/// The program loads a plugin of the installation only if root owns the file.
 #[test]
 fn a_set_user_id_program_opens_plugins_of_roots_installation_only() {
     if !may_make_such_programs() {

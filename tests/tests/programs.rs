@@ -4,7 +4,7 @@
 
 use tests::Job;
 
-/// One test per program; the test runs the program on each number of ranks in turn.
+/// One test per program; the test runs the program on each number of ranks.
 macro_rules! programs {
     ($($(#[$mark:meta])? $claim:ident: $program:literal $(with $argument:literal)* on $ranks:expr;)*) => {
         $(

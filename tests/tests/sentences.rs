@@ -328,7 +328,8 @@ fn the_launcher_reports_unknown_parameters_of_its_own() {
 fn settings_of_excluded_components_are_not_reported() {
     let nowhere = tempfile::tempdir().expect("a folder");
     let nowhere = nowhere.path().to_str().expect("a name");
-    // One component is excluded by its name; the file of the other is in a folder that is not read.
+    // The component `mine` is excluded by its name. The plugin file of the other component is in a
+    // folder that the library does not read.
     for (name, left_out) in [
         ("coll_mine_size", ["--mca", "coll", "^mine"]),
         (

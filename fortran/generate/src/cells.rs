@@ -2,7 +2,7 @@
 //!
 //! `mpif.h` has the sentinels in one COMMON block, the only symbol that an include file can name.
 //! The modules have one variable per sentinel, bound to a symbol of the library. Unlike a COMMON
-//! block, such a variable is not defined again in each shared library that uses the module.
+//! block, these variables are not defined again in each shared library that uses the module.
 
 /// A sentinel.
 #[derive(Debug)]

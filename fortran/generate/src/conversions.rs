@@ -97,7 +97,7 @@ pub fn plain(
             }
         }
         Class::Status => passed.push(format!("cells::status({name})")),
-        // Only `mpi_f08` returns the address of the buffer; elsewhere the argument may be any variable.
+        // Only `mpi_f08` returns the buffer's address; elsewhere the argument may be any variable.
         Class::Detached if style == Style::Plain => {
             let _ = writeln!(
                 before,

@@ -171,7 +171,7 @@ pub fn buffer(argument: Ptr) -> Ptr {
     let here = 0u8;
     if (argument as usize).wrapping_sub(&raw const here as usize) < FRAME {
         // SAFETY: the address is on this thread's stack above a local, in the frames of callers.
-        // So at least 4 bytes are readable there, even if the buffer is shorter.
+        // So at least 4 bytes at this address are readable, even if the buffer is shorter.
         unsafe { report_if_copy(argument.cast()) };
     }
     translated(argument)

@@ -126,7 +126,7 @@ pub unsafe fn partitions<C: Calls>(
     }
 }
 
-/// Returns the message of a noncontiguous section, or of each of its partitions.
+/// Returns the message of a noncontiguous section, or of one partition of a partitioned section.
 ///
 /// # Safety
 /// `buffer` is a compiler's descriptor.

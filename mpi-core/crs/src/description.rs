@@ -119,8 +119,8 @@ fn read_program(text: &str) -> Option<Program> {
     })
 }
 
-/// Returns the fingerprint of a program: lengths and CRC-32s.
-/// It covers the executable, and the script among `args` if the executable is an interpreter.
+/// Returns the fingerprint of a program: length and CRC-32 of the executable file,
+/// and of the script among `args` if the executable is an interpreter.
 pub fn fingerprint(file: &Path, dir: &Path, args: &[OsString]) -> io::Result<String> {
     let mut text = print_of(file)?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();

@@ -1,6 +1,6 @@
 //! The system calls on an open file.
 //!
-//! While a call runs, the state page shows its name and the file name.
+//! While a system call runs, the state page shows the names of the call and of the file.
 //! So a hang report can name the call of a rank.
 //! If an I/O report is requested, the calls are counted ([`super::report`]).
 

@@ -330,7 +330,7 @@ pub(super) struct Costs {
 
 impl Costs {
     /// Returns the costs for a type of file system (statfs(2)).
-    /// They were measured for runs of 64 bytes in the page cache.
+    /// The costs were measured for runs of 64 bytes in the page cache.
     pub fn of(magic: i64) -> Costs {
         const TMPFS: i64 = 0x0102_1994;
         const RAMFS: i64 = 0x8584_58f6;

@@ -26,7 +26,7 @@ pub static REPORT: Param<bool> = Param::new(
 );
 
 /// The capacity in events of a ring created for these counters only.
-/// It is enough for [`FILES`] files with long names.
+/// This capacity is enough for [`FILES`] files with long names.
 const EVENTS: u32 = 1 << 13;
 
 /// The maximum number of files with separate records; further files share one record.

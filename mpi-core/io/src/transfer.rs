@@ -295,7 +295,7 @@ impl<'a> Accesses<'a> {
     }
 
     /// Performs a member's access before the agreement, if possible, and returns its outcome.
-    /// One contiguous run does not interleave, and an empty or failed access transfers no data.
+    /// An access of one run does not interleave, and an empty or failed access transfers no data.
     /// So ranks with one run each synchronise once per access instead of twice.
     fn first(
         self,

@@ -1,7 +1,7 @@
 //! OSC, one-sided communication: windows and RMA operations without a call by the target
 //! (MPI 5.0, chapter 12).
 //!
-//! One state machine of epochs (`state::epoch`) serves two components.
+//! One state machine of epochs (`state::epoch`) serves both components below.
 //! The library chooses a component for each pair of window and target:
 //! * **direct**: the target shares this node's memory.
 //!   Its control words (`state::control`) are in shared memory.

@@ -129,7 +129,8 @@ async fn make(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
 }
 
 /// Creates the window on a duplicated communicator.
-/// Also returns true if messages are possible; the members must then synchronise before use.
+/// Also returns true if members may send messages to each other; all members must then
+/// synchronise before the first use of the window.
 /// `given` owns this process's contribution until the window owns it.
 async fn make_on(
     own: Comm,
@@ -308,7 +309,7 @@ fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
 }
 
 /// Returns true if the kernel lets this process copy the memory of all these members.
-/// Also lets [`mpi_base::node::Node::has_ended`] detect later whether they have ended.
+/// The test also lets [`mpi_base::node::Node::has_ended`] detect later that a member has ended.
 fn can_copy(engine: &Engine, members: &[(u32, u32)]) -> bool {
     let node = engine.node();
     let mut others = members.iter().filter(|(_, place)| *place != node.rank());

@@ -182,7 +182,7 @@ impl Win {
         WeakWin(Rc::downgrade(&self.0))
     }
 
-    /// Returns the window's private communicator of its members.
+    /// Returns the communicator of the window's members that only the window uses.
     pub(crate) fn comm(&self) -> &Comm {
         &self.0.parts.comm
     }

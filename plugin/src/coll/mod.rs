@@ -2,7 +2,7 @@
 //!
 //! A component implements [`Guest`], its modules [`Module`]; [`BuiltIn::of`] creates its C table.
 //! The library contains the tables of its own components.
-//! A plugin has a manifest and exports a function that returns such a table;
+//! A plugin has a manifest and exports a function that returns the table of its component;
 //! [`portcullis_component!`](crate::portcullis_component) creates both.
 //!
 //! A panic in a component does not cross the ABI; the call fails with an error text instead.

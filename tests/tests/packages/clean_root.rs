@@ -65,7 +65,7 @@ fn make(suite: &str, root: &Path) {
 }
 
 /// Returns the folder that is mounted as `/given` in the root.
-/// It contains the packages, two C programs, one Fortran program, and mpi4py's wheel.
+/// The folder has the packages, two C programs, one Fortran program, and mpi4py's wheel.
 fn given() -> &'static Path {
     static GIVEN: OnceLock<&Path> = OnceLock::new();
     GIVEN.get_or_init(|| {

@@ -32,7 +32,7 @@ pub struct Job<'a> {
 pub enum Taken {
     /// The number of the checkpoint, and its bytes (known to rank 0 only).
     Committed { number: u64, bytes: u64 },
-    /// The checkpoint was removed; `why` is the reason at rank 0 and empty elsewhere.
+    /// The checkpoint was removed; `why` is the reason at rank 0 and empty at other ranks.
     Dropped { why: String },
 }
 

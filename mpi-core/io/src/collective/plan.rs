@@ -1,8 +1,8 @@
 //! The plan of a collective access: all members derive the same decisions from exchanged facts.
 //!
 //! Protocol: a member with an empty access or one contiguous run performs it before the exchange.
-//! It reports success or its error class in the exchange;
-//! a member that fails earlier reports its error class too.
+//! In the exchange, this member reports success or the class of its error.
+//! A member that has failed before also reports the class of its error.
 //! Each other member reports the extent of its access.
 //! If all members are done, the collective access is complete.
 //! Otherwise the remaining accesses run individually or by a plan, and all members agree again.

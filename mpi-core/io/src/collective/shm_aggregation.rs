@@ -12,7 +12,7 @@
 //! An aggregator enters barrier r + 1 only after it has written round r.
 //!
 //! With members on several nodes, the leader of each node holds the buffers of all aggregators.
-//! It exchanges data with the other leaders between two barriers of the node ([`TwoLevel`]).
+//! The leaders exchange data between two barriers of each node ([`TwoLevel`]).
 //! In a read, each rank then marks its requested bytes one round ahead.
 //!
 //! Runs of at least [`LONG`](super::plan::LONG) bytes bypass the buffers,

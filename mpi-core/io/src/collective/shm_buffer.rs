@@ -41,7 +41,7 @@ impl<'a> ShmBuffer<'a> {
     ///
     /// # Safety
     /// The [`len_of`] bytes from `base` on are valid memory during `'a`, aligned to 8 bytes.
-    /// They are only accessed through values of this type.
+    /// These bytes are only accessed through values of this type.
     pub(crate) unsafe fn new(base: *mut u8, part: usize) -> ShmBuffer<'a> {
         ShmBuffer {
             base,

@@ -10,7 +10,7 @@
 //! Adjacent pieces of a node have become one range. Only leaders are aggregators.
 //! Each aggregator copies received ranges into its own buffer and writes the marked bytes.
 //! For a read, the marks are the requested bytes. The replies go into the buffers,
-//! and the members copy from there.
+//! and the members copy their pieces from these buffers.
 //!
 //! A single range is sent from buffer to buffer in place. Several ranges are encoded as a list or
 //! a bitmap ([`super::extent_codec`]). So the memory use does not depend on the number of pieces.

@@ -273,7 +273,7 @@ impl Combine {
         let block = match (self.is_atomic(memory.locked, address), memory.exclusion) {
             (false, _) => STRIPE_BYTES,
             (true, Exclusion::Guarded(..)) => BLOCK,
-            // A run can be shorter than an element; the step is then the whole run.
+            // A run can be shorter than an element; then the entire run is updated at once.
             (true, _) => return (run.len / size * size).max(size.min(run.len)),
         };
         let in_stripe = (block - address % block) as i64;

@@ -1,7 +1,7 @@
 //! The control words of a window in shared memory, for all members on one node.
 //!
 //! Each member has a block in its own arena.
-//! Its layout depends on the number of members on the node and in the window:
+//! The layout of a block depends on the number of members on the node and in the window:
 //!
 //! ```text
 //! lock | announcements of exclusive locks | stripe locks | mode of updates | flag of updates | head of the table of attached memory | arrivals of posts and completions | turns of recorded accesses | one cache line per writer | slots of waiters

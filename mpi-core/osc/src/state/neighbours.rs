@@ -123,7 +123,7 @@ impl Neighbours {
         })
     }
 
-    /// Records an access. Returns an access in the other tables that conflicts with it.
+    /// Records an access. Returns a conflicting access from another member's table, if any.
     pub fn begin(&self, doing: &Doing) -> Option<Clash> {
         let at = self.next.get();
         self.next.set((at + 1) % CELLS);

@@ -14,7 +14,7 @@ pub(crate) struct RemoteMembers {
 /// The state of network accesses to one member.
 #[derive(Default)]
 pub(crate) struct ByNetwork {
-    /// True if there were accesses since the last flush.
+    /// True if this process has accessed the member since the last flush.
     pub is_used: Cell<bool>,
     /// The number of accesses that have not ended.
     pub active: Cell<u32>,
@@ -28,7 +28,7 @@ pub(crate) struct RemoteMember {
     /// The counts of posts and completions that the member has sent.
     pub posts: Cell<u32>,
     pub completions: Cell<u32>,
-    /// True if there were accesses since the last flush.
+    /// True if this process has accessed the member since the last flush.
     pub(crate) sent: Cell<bool>,
     /// True if at least one of these accesses used messages.
     pub(crate) by_message: Cell<bool>,

@@ -3,7 +3,7 @@
 //! The lock of a member on this node is in its control words ([`crate::state::control`]).
 //! Without contention, a lock takes one or two atomic instructions.
 //! `MPI_Win_lock_all` raises one flag.
-//! It takes a shared lock of each member instead while an exclusive lock is announced.
+//! While an exclusive lock is announced, `MPI_Win_lock_all` takes a shared lock of each member.
 //! Locking a member on another node takes a message and its reply;
 //! `MPI_Win_lock_all` sends this message at the first access to that member.
 
@@ -188,7 +188,7 @@ impl<'a> PassiveSync<'a> {
         outcome
     }
 
-    /// Locks a member on another node before the first access to it under `MPI_Win_lock_all`.
+    /// Under `MPI_Win_lock_all`, locks a member on another node before this process's first access.
     #[inline]
     pub(crate) fn lock_before_message(self, target: &Target) -> Result<(), Error> {
         let covered = self.win.state().epochs().access() == Access::LockAll;
