@@ -282,7 +282,7 @@ fn a_network_that_is_not_even_up_is_enough_on_one_host() {
 #[test]
 fn half_a_core_is_enough() {
     let group = format!("portcullis-test-{}", std::process::id());
-    // Cgroup version 2 has one tree, version 1 one per controller.
+    // Cgroup version 2 has one hierarchy, version 1 has one hierarchy per controller.
     // The script uses the version that has this kernel's CPU quota.
     let setup = format!(
         "for root in /sys/fs/cgroup/unified /sys/fs/cgroup; do \

@@ -127,8 +127,8 @@ fn copied(procedure: &Procedure, buffer: &Parameter, name: &str, comm: &str) -> 
 }
 
 /// Returns the code for a `Written`: the elements that the call overwrites on every rank.
-/// The code is `None` for other calls, and for persistent calls, whose buffers may change
-/// between starts.
+/// The code is `None` for other calls,
+/// and for persistent calls, whose buffers may change between starts.
 fn written(procedure: &Procedure, buffer: &Parameter) -> String {
     let reduces = ["allreduce", "iallreduce", "scan", "iscan"];
     let name = procedure.name.to_lowercase();

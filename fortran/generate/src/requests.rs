@@ -15,7 +15,7 @@ pub fn of(procedure: &Procedure) -> Option<&str> {
     found.map(|p| p.name.as_str())
 }
 
-/// Adds the statements for the requests of a procedure.
+/// Adds the statements that report the requests of a procedure to the library's `pending`.
 pub fn watch(statements: &mut Statements, procedure: &Procedure) {
     let Statements {
         before,

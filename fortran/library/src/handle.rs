@@ -136,7 +136,7 @@ pub unsafe fn output<K: Kind>(argument: *mut i32, handle: Ptr) {
     }
 }
 
-/// The number of handles that are stored without an allocation.
+/// The number of handles that an array stores without a heap allocation.
 const FEW: usize = 32;
 
 /// An array of C handles.

@@ -9,7 +9,7 @@
 //! | `uring_read` | long nonblocking reads by io_uring |
 //! | `collective` | collective buffering: two-phase I/O by messages, in shared memory and between nodes |
 //! | `file` | an open file and the agreement of its members |
-//! | `close` | `MPI_File_close`; `ending`: the members' agreement on the close, also after failures |
+//! | `close` | `MPI_File_close`; `ending`: the members' agreement on it, also after failures |
 //! | [`size`] | file size, preallocation and `MPI_File_sync` |
 //! | [`position`] | setting a view, and the file pointers |
 //! | [`transfer`] | read and write calls; `direction`: read or write; `split_collective`: state between calls |

@@ -63,7 +63,7 @@ enum Memory {
     Lacking = 4,
 }
 
-/// The location of this process's memory, in the node's memory and in its address space.
+/// This process's memory: its kind, offset in the node's memory, and local address.
 struct Part {
     kind: Memory,
     place: u64,

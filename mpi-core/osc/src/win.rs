@@ -156,7 +156,7 @@ pub(crate) enum Own {
 }
 
 impl Win {
-    /// Creates a window from its parts.
+    /// Creates the handle and the state of a window.
     pub(crate) fn of(parts: WinParts) -> Win {
         let size = parts.comm.size();
         Win(Rc::new(WinState {

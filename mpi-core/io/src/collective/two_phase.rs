@@ -2,8 +2,8 @@
 //! for all ranks with interleaved pieces
 //! (R. Thakur, W. Gropp, E. Lusk, "Data sieving and collective I/O in ROMIO", Frontiers '99).
 //!
-//! Protocol, in rounds: the file range that the members access is split into windows.
-//! Each window is split into one part of `cb_buffer_size` bytes per aggregator.
+//! Protocol: the file range that the members access is split into one segment per round.
+//! Each segment is split into one part of `cb_buffer_size` bytes per aggregator.
 //! In each round every rank sends each aggregator its pieces in the aggregator's part:
 //! offsets and lengths, and for a write the data.
 //! Message sizes are exchanged before, so empty messages are not sent.

@@ -210,7 +210,7 @@ impl Service {
     }
 
     /// Grants all queued lock requests whose tickets are admitted.
-    /// Returns true if at least one was granted.
+    /// Returns true if at least one request was granted.
     pub(crate) fn grant_waiting(&self) -> bool {
         let mut all = self.waiting.take();
         let before = all.len();

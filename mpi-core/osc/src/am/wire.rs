@@ -14,7 +14,7 @@ pub const PUT: Am = Family::Osc.am(0);
 pub const GET: Am = Family::Osc.am(1);
 /// Reply with requested data. Header: [token, position]; payload: the data.
 pub const REPLY: Am = Family::Osc.am(2);
-/// Elements to combine with the target's.
+/// Elements to combine with the target's elements.
 /// Header: [window, token]; token 0 requests no old elements.
 /// Payload: position in the result, operator and datatype, then [`Runs`],
 /// then the elements unless the operator reads none.

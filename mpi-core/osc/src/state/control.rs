@@ -7,8 +7,8 @@
 //! lock | announcements of exclusive locks | stripe locks | mode of updates | flag of updates | head of the table of attached memory | arrivals of posts and completions | turns of recorded accesses | one cache line per writer | slots of waiters
 //! ```
 //!
-//! Guarantee: every word is an atomic. Values that a process reads are compared or checked, never
-//! used as pointers.
+//! Guarantee: every word is an atomic.
+//! Values that a process reads are compared or checked, never used as pointers.
 
 #![allow(unsafe_code)]
 

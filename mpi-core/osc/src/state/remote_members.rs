@@ -1,4 +1,5 @@
-//! The state of a window for members that get messages: counters of requests and replies.
+//! The state of a window for members that this process accesses by messages or by the network:
+//! counters of requests and replies.
 
 use crate::error::OscError;
 use mpi_base::window::Mode;

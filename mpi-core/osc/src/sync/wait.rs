@@ -26,7 +26,7 @@ impl<'a> Waits<'a> {
     /// Fails if this member is unreachable or the window is broken.
     ///
     /// The wait succeeds if `done` was true at any poll, even if `done` is false at the next poll.
-    /// `done` can change if a member calls `MPI_Win_lock_all`: it raises its flag, finds the announced
+    /// `done` can change in `MPI_Win_lock_all`: a member raises its flag, finds the announced
     /// exclusive lock and lowers the flag. No exclusive lock is admitted while the flag is raised.
     pub(crate) fn wait_for(
         self,
