@@ -86,8 +86,7 @@ pub unsafe fn input<K: Kind>(argument: *const i32) -> Ptr {
 /// Returns true if all handles are predefined, so they are equal in both languages.
 ///
 /// Comparing the sum costs one instruction less than comparing the bitwise OR. If the sum is below
-/// [`PREDEFINED`], so is each handle. The sum of five predefined handles, each at most 0x2eb, is
-/// below [`PREDEFINED`].
+/// 4096, so is each handle. The sum of five predefined handles, each at most 0x2eb, is below 4096.
 #[inline(always)]
 pub fn are_predefined<const N: usize>(numbers: [i32; N]) -> bool {
     sum(numbers) < PREDEFINED

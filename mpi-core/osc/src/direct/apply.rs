@@ -1,9 +1,9 @@
 //! Accumulate operations: one operator on elements of one basic type in a member's window.
 //!
 //! Elements of 1, 2, 4 or 8 bytes at a multiple of their size use one atomic instruction
-//! or a compare-and-swap loop. Elements of 16 bytes (complex numbers and long doubles)
-//! use this loop if the processor has a 16-byte compare-and-swap.
-//! A long access updates such elements by a pass of plain loads and stores,
+//! or a compare-and-swap loop. The same holds for elements of 16 bytes (complex numbers and
+//! long doubles) if the processor has a 16-byte compare-and-swap.
+//! A long access updates these elements by a pass of plain loads and stores,
 //! which excludes all other updates ([`crate::state::exclusion`]).
 //! All other elements are updated under the lock of their stripe. So are all elements in memory
 //! that some member can reach only by `process_vm_readv` and `process_vm_writev`.

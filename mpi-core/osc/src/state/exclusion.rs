@@ -173,7 +173,7 @@ impl Exclusion<'_> {
     }
 }
 
-/// Returns true while a living member updates member `number` by atomic instructions.
+/// Returns true while a living member updates the memory of member `number` by atomic instructions.
 fn is_raised(members: &[MemberWords], number: u32, node: Option<&Node>, polls: &mut u32) -> bool {
     /// The number of polls between yields, and between tests for dead members.
     const POLLS: u32 = 64;
