@@ -57,7 +57,7 @@ pub(super) fn leave_to_others(
     Ok(())
 }
 
-/// Participates in the agreements without having the file.
+/// Participates in the agreements as a process that has not opened the file.
 async fn take_part(comm: &Comm, is_deleted: bool) -> Result<(), Error> {
     loop {
         match comm.agreement().highest_of_living(0).await? {

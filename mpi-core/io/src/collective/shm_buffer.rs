@@ -112,7 +112,7 @@ impl<'a> ShmBuffer<'a> {
             marks[first].fetch_or(head & tail, Relaxed);
             return;
         }
-        // Words inside the range become all ones. Other members leave them alone or store the same.
+        // Words inside the range become all ones. Other members store no other value in them.
         match range.start % BITS {
             0 => marks[first].store(!0, Relaxed),
             _ => drop(marks[first].fetch_or(head, Relaxed)),

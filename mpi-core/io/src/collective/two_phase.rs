@@ -307,7 +307,7 @@ fn answered(
     answers: Vec<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let me = comm.rank() as usize;
-    // Every rank shares the aggregators to which it has sent a request.
+    // Every rank announces to all ranks the aggregators to which it has sent a request.
     // So each aggregator knows the ranks that expect a reply.
     let asked: Vec<u64> = mine
         .iter()

@@ -1,7 +1,7 @@
 //! Accumulate, get-accumulate, fetch-and-op, compare-and-swap (MPI 5.0, section 12.3.4).
 //!
-//! Elements are updated in packed order, each by one atomic step. A get form reads the old value
-//! in the same step; with `MPI_NO_OP` it only reads.
+//! Elements are updated in packed order, each by one atomic step. Operations that return the old
+//! value read it in the same step; with `MPI_NO_OP` they only read.
 #![allow(unsafe_code)]
 
 use crate::Error;

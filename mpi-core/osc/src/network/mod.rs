@@ -6,7 +6,7 @@
 //! `MPI_Win_free`, when no access is active.
 //! Epochs do not change: the origin accesses only after a lock, a post or a fence of the target.
 //!
-//! Accumulates stay messages, since the atomic operations of a network and of a processor
+//! Accumulates use messages, since the atomic operations of a network and of a processor
 //! do not exclude each other, and members on the target's node use its processor.
 //! Accesses that are noncontiguous at the target also use messages,
 //! because one message carries all contiguous parts.
