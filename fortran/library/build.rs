@@ -20,7 +20,7 @@ fn main() -> Result<(), String> {
     let text = bodies::text(&tables, &by_hand(&package.join("src/hand"))?);
     write(&out.join("bodies.rs"), &text)?;
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpifort_abi.so.1");
-    // Sentinels of the program replace the library's, so it must not bind its own symbols.
+    // The program's sentinels replace the library's, so the library must not bind its own symbols.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--enable-new-dtags,-rpath,$ORIGIN");
     needed(&out)?;
     unwinder::need_only_libc()
@@ -35,7 +35,8 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|e| format!("{} cannot be written: {e}", path.display()))
 }
 
-/// Returns the names of handwritten bodies: each `pub unsafe fn NAME<C: Calls>` and each macro row.
+/// Returns the names of handwritten bodies: each `pub unsafe fn NAME<C: Calls>`, and each row of
+/// a macro call.
 fn by_hand(folder: &Path) -> Result<BTreeSet<String>, String> {
     let wrong = |e: std::io::Error| format!("{} cannot be read: {e}", folder.display());
     let mut found = BTreeSet::new();

@@ -11,7 +11,7 @@ pub mod btl;
 pub mod coll;
 pub mod manifest;
 
-/// Turns a package into a plugin of a collective component: manifest and exported function.
+/// Defines the manifest and the exported function of a plugin with a collective component.
 #[macro_export]
 macro_rules! portcullis_component {
     ($component:ty) => {
@@ -33,7 +33,7 @@ macro_rules! portcullis_component {
     };
 }
 
-/// Turns a package into a plugin of a transport: manifest and exported function.
+/// Defines the manifest and the exported function of a plugin with a transport.
 #[macro_export]
 macro_rules! portcullis_transport {
     ($transport:ty) => {

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 /// The owner name in the ELF note.
 pub const OWNER: &[u8; 11] = b"Portcullis\0";
-/// The type number of the ELF note.
+/// The type of the ELF note.
 pub const KIND: u32 = 1;
 
 /// The size in bytes of the framework name in a manifest, with its NUL.
@@ -18,9 +18,9 @@ pub const VERSION: usize = 32;
 /// The version of a plugin interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// The major version; raised by a change that is no extension of a table.
+    /// The major version. A change that does more than extend a table raises it.
     pub major: u32,
-    /// Each minor version with the layout hash of all tables; the last entry is this build's.
+    /// Each minor version with the layout hash of all tables; the last entry is that of this build.
     pub layouts: &'static [(u32, u32)],
 }
 

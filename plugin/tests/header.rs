@@ -8,7 +8,7 @@ use std::process::Command;
 
 const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-core/include");
 
-/// A C header, and the corresponding parts of the crate.
+/// A C header, and the crate's tables for it.
 struct Header {
     file: &'static str,
     /// The C macro that creates the manifest, with its arguments.

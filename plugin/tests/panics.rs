@@ -60,7 +60,7 @@ fn host() -> HostTable {
     host
 }
 
-/// Opens a transport. Returns its table, its pointer, the return code and the reason.
+/// Opens a transport. Returns the table, the transport's pointer, the return code and the reason.
 fn opened<T: Transport>() -> (&'static abi::Transport, *mut std::ffi::c_void, i32, String) {
     // SAFETY: the table is a constant.
     let table = unsafe { &*table::<T>() };

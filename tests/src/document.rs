@@ -1,6 +1,6 @@
 //! Documents whose files and console sessions a test executes.
 //!
-//! A fence with a language and a name (`c hello.c`) is a file. A fence `console` is a session:
+//! A code block with a language and a name (`c hello.c`) is a file. A block `console` is a session:
 //! `sh` runs each line that begins with `$ ` in the folder of the files.
 //! The installation's `bin` is first in `PATH`;
 //! `PREFIX` is the installation, `PORTCULLIS` the source.
@@ -83,7 +83,7 @@ impl Document {
         Counts { files, commands }
     }
 
-    /// Writes the file of a fence, executable for all users.
+    /// Writes the file of a code block, executable for all users.
     fn write(&self, name: &str, lines: &[&str]) {
         let path = self.folder().join(name);
         let folder = path.parent().unwrap_or(self.folder());

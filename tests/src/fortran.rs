@@ -13,7 +13,7 @@ use crate::setting::{installation, is_newer, lock, needs};
 /// The names of the flang program in Debian and elsewhere, in search order.
 const FLANG: &[&str] = &["flang-new-19", "flang-new-16", "flang-new", "flang"];
 
-/// The Fortran interface of a program; the numbers are those of `programs/fortran/ways.h`.
+/// The Fortran interface of a program, with the values that `programs/fortran/ways.h` uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `include 'mpif.h'`.
@@ -38,7 +38,7 @@ impl Compiler {
     }
 
     /// Returns flang, if it is installed;
-    /// a machine without flang skips its tests without a failure.
+    /// without flang, the tests with flang are skipped and do not fail.
     pub fn flang() -> Option<Compiler> {
         FLANG
             .iter()
@@ -61,7 +61,7 @@ impl Compiler {
 /// Compiles `programs/fortran/SOURCE` and further sources unless the program is up to date.
 /// The returned path ends in the name of the first source.
 pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
-    // The installation is made before the lock is taken, since this may take minutes.
+    // The installation is made before the lock is taken, since making it may take minutes.
     let installation = installation();
     let _alone = lock("programs");
     let from = workspace::programs().join("fortran");

@@ -5,7 +5,7 @@
 //! The wrapper unsets the variables about shared memory, so each rank must detect
 //! the ranks of its host, as under a launcher that does not pass this information.
 //!
-//! Requires root, and `ip` and `tc` of Debian's iproute2. Dropping the value removes everything.
+//! Requires root, and `ip` and `tc` of Debian's iproute2. Dropping [`Hosts`] removes the hosts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -114,8 +114,8 @@ impl Hosts {
         self
     }
 
-    /// Offsets the clocks of consecutive hosts by `seconds`.
-    /// Such clocks are those of machines that were booted at different times.
+    /// Offsets the clocks of consecutive hosts by `seconds`,
+    /// as on machines that were booted at different times.
     ///
     /// Processes that `mpirun` starts through the ssh replacement see these clocks.
     pub fn clocks_apart(mut self, seconds: u32) -> Hosts {
@@ -123,8 +123,8 @@ impl Hosts {
         self
     }
 
-    /// Adds to every host a bridge with the same address, like a container engine's, and a bridge
-    /// with a distinct address. Neither bridge connects to another host.
+    /// Adds two bridges to every host, which connect to no other host. One has the same address on
+    /// all hosts, like a container engine's bridge; the other has a different address on each host.
     pub fn decoys(self) -> Hosts {
         for host in 0..self.count {
             let space = self.host(host);

@@ -83,7 +83,7 @@ impl Job {
     }
 
     /// Selects the library of this prefix.
-    /// The library that the program was linked with is ignored.
+    /// The program then ignores the library with which it was linked.
     pub fn on_library_of(self, prefix: &Path) -> Self {
         self.env("LD_LIBRARY_PATH", prefix.join("lib"))
     }
@@ -134,7 +134,7 @@ impl Job {
         }
     }
 
-    /// Runs the job to its end and accepts every outcome.
+    /// Runs the job to its end. Any exit status is accepted.
     #[track_caller]
     pub fn run(self) -> Outcome {
         self.start().wait()
@@ -209,7 +209,7 @@ impl Started {
         }
     }
 
-    /// Waits for a line that begins with this prefix; returns the rest of the line.
+    /// Waits for a line of standard output that begins with `beginning`. Returns the line's rest.
     #[track_caller]
     pub fn says(&self, beginning: &str) -> String {
         let begin = Instant::now();
@@ -228,7 +228,7 @@ impl Started {
         }
     }
 
-    /// Waits until the launcher or a rank has printed these words on standard error `times` times.
+    /// Waits until the launcher and the ranks have printed `words` on standard error `times` times.
     #[track_caller]
     pub fn complains(&self, words: &str, times: usize) {
         let begin = Instant::now();
@@ -255,7 +255,7 @@ impl Started {
         self.running.id()
     }
 
-    /// Returns the mark that all processes of the job have in their environment.
+    /// Returns the value of the environment variable that marks all processes of the job.
     pub fn mark(&self) -> &str {
         &self.mark
     }
@@ -266,7 +266,7 @@ impl Started {
         self.wait_with_grace(leftovers::GRACE)
     }
 
-    /// Like `wait`, but accepts leftover files of another launcher.
+    /// Like `wait`, but checks only for processes: launchers of other libraries may leave files.
     #[track_caller]
     pub fn wait_for_processes(self, grace: Duration) -> Outcome {
         let nothing = self.temporary.path().join("nothing");

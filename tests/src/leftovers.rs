@@ -1,10 +1,11 @@
-//! Leftovers of a job: processes with the job's mark, and files in the private temporary folder.
+//! Leftovers of a job: processes with the job's mark in their environment,
+//! and files in the job's temporary folder.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The variable that every process of a job inherits.
+/// The environment variable that every process of a job inherits; its value is the job's mark.
 pub const MARK: &str = "PORTCULLIS_TEST_JOB";
 
 /// Maximum time from a job's end to the end of its last process.

@@ -71,7 +71,7 @@ impl Kind for ChannelBoard {
     const VERSION: &str = "2";
     const LINES: &str = "";
 
-    /// A board with one more node than ranks; the additional node takes no part in the job.
+    /// Creates a board with one more node than ranks; no rank of the job uses the additional node.
     fn power_on() -> (Self, Vec<ParallelPort>) {
         let nodes = RANKS as usize + 1;
         let board = ChannelBoard::power_on(nodes).expect("a board");

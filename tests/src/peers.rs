@@ -10,7 +10,7 @@ use xtask::{packages, workspace};
 /// The time limit of every job.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// An environment variable of the ranks, as (name, value).
+/// Name and value of an environment variable that the launcher passes to the ranks.
 pub type Setting<'a> = (&'a str, &'a str);
 
 /// A program linked with another library, in a separate folder.
@@ -80,7 +80,7 @@ impl Peer {
         }
     }
 
-    /// Returns the launch command of a program; the ranks are usually oversubscribed.
+    /// Returns the command that launches a program; more ranks than cores are allowed.
     pub fn launch(self, program: &Path, ranks: u32, settings: &[Setting]) -> Command {
         let mut command = match self {
             Peer::OpenMpi => Command::new("mpirun.openmpi"),
@@ -112,12 +112,12 @@ pub fn succeeds(command: &mut Command) -> Outcome {
     process::output(command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Waits until a job has printed these words on standard error and then nothing for `QUIET`;
+/// Waits until a job has printed `words` on standard error, and then printed nothing for `QUIET`;
 /// ends the job and returns its output.
 pub fn complains(command: &mut Command, words: &str) -> String {
     /// Time without output after which the output is complete: launchers forward it in pieces.
     const QUIET: Duration = Duration::from_millis(300);
-    // A killed launcher leaves its session folder, which is removed with this folder.
+    // A killed launcher leaves its session folder. It is removed with this temporary folder.
     let scratch = tempfile::tempdir().unwrap_or_else(|e| panic!("no folder: {e}"));
     command.env("TMPDIR", scratch.path());
     let running = Running::start(command).unwrap_or_else(|e| panic!("{e}"));

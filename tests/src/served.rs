@@ -17,7 +17,7 @@ pub struct Server {
     process: Child,
     /// The value of the parameter `coll_hwbarr_port`.
     pub address: String,
-    /// The server's log is kept open, since the server writes to it.
+    /// The read end of the server's standard output, open because the server keeps writing its log.
     _log: BufReader<ChildStdout>,
 }
 

@@ -1,6 +1,6 @@
 //! The environment of the tests: the installation, compiled programs, and other MPI libraries.
 //!
-//! Other MPI libraries may be missing; their tests are skipped then.
+//! If another MPI library is not installed, the tests that need it are skipped.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use xtask::cargo::Profile;
 use xtask::install::Contents;
 use xtask::{install, process, test_installation, venv, workspace};
 
-/// Set by `cargo xtask test`, which has installed all dependencies.
+/// The environment variable that `cargo xtask test` sets after it has installed all dependencies.
 /// A test with a missing dependency then fails instead of being skipped.
 const NO_SKIPS: &str = xtask::test::NO_SKIPS;
 
@@ -32,8 +32,8 @@ pub fn installation() -> &'static Path {
 
 /// Returns an installation compiled and linked like the distributed packages, but not optimised.
 ///
-/// The shared [`installation`] uses the tests' own build, which contains build paths.
-/// Its launcher is linked dynamically with the C library.
+/// The shared [`installation`] contains the tests' own build, with build paths in its files
+/// and with a launcher that is linked dynamically with the C library.
 pub fn shipped_installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {

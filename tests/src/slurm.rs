@@ -1,10 +1,10 @@
 //! A private Slurm on this machine: a controller and two nodes, with private ports and folders.
 //!
 //! Both nodes are this machine under two names, which are passed to their `slurmd`.
-//! A running Slurm is not affected. No key is needed,
+//! A Slurm that already runs on this machine is not affected. No authentication key is needed,
 //! as all processes belong to one user and use the loopback interface.
 //!
-//! Requires root and Debian's packages. Dropping the value removes everything;
+//! Requires root and Debian's packages. Dropping [`Slurm`] ends the daemons and removes the folder;
 //! if this process is killed, the daemons end at their time limit.
 
 use std::fs;
@@ -183,7 +183,7 @@ impl Slurm {
 
 impl Drop for Slurm {
     fn drop(&mut self) {
-        // The controller regards a job whose srun was killed as running.
+        // The controller treats a job whose srun was killed as running, so all jobs are cancelled.
         let _ = self.said("scancel", &["--user=root"]);
         let begin = Instant::now();
         while self

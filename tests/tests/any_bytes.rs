@@ -46,7 +46,7 @@ fn a_program_without_a_launcher_spawns_with_arguments_of_any_bytes() {
     job(folder.path()).alone().holds();
 }
 
-/// The options are a folder for output and the working directory of the ranks.
+/// Tests the options for the folder of output files and for the working directory of the ranks.
 #[test]
 fn options_that_name_files_take_any_bytes() {
     let folder = folder();

@@ -1,6 +1,6 @@
 //! Jobs whose ranks are distributed over several simulated boards (`coll_hwbarr_boards`).
 //!
-//! The boards are cascaded below one root.
+//! The boards are cascaded: one root board combines the signals of the other boards.
 
 use rustix::process::Signal;
 use tests::Job;
@@ -14,7 +14,7 @@ fn on_boards(job: Job, boards: &str) -> Job {
 
 #[test]
 fn the_barriers_of_a_program_are_released_by_the_root() {
-    // Boards with three, two and one node; a partly used board;
+    // The cases are boards with three, two and one node, a partly used board,
     // and more ranks than wires on a board.
     for (ranks, boards, barriers) in [
         (6, "2", "200"),

@@ -93,7 +93,7 @@ fn pkg_config_knows_the_flags() {
     }
 }
 
-/// The program is built without `mpicc`, or with cargo, which drops the run path of `mpicc`.
+/// Tests a program that is built without `mpicc`, or with cargo, which drops `mpicc`'s run path.
 #[test]
 fn a_program_without_a_run_path_gets_the_library_of_its_mpirun() {
     let folder = tempfile::tempdir().unwrap();

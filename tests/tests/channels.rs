@@ -42,7 +42,7 @@ fn synchronise(job: Job, port: &str, nodes: &str) -> String {
         ])
         .holds();
     let report = fs::read_to_string(&report).unwrap();
-    // At least one channel of the world, three of duplicates and twelve of the guests.
+    // At least one channel for MPI_COMM_WORLD, three for duplicates and twelve for the guests.
     let taken = count(&report, "channels_taken");
     assert!(taken >= 1 + 3 + 12, "{report}");
     assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");

@@ -1,6 +1,7 @@
 //! Checkpoint and restart of jobs.
 //!
-//! Results are bitwise equal, kills hit each step of a write, and some checkpoints are refused.
+//! Restarted jobs give bitwise the results of undisturbed ones. A job that is killed at any step of
+//! writing leaves a complete checkpoint. Damaged or unsuitable checkpoints are refused.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,14 +18,15 @@ use tests::{Job, Outcome, compile, installation, mpi4py_python};
 use xtask::demo::{Report, simulator_arguments};
 use xtask::process::{self, Running};
 
-/// The number of steps of a short job.
+/// The program's argument in a short job: the number of steps.
 const STEPS: &str = "30";
 
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"))
 }
 
-/// A job of the program that takes checkpoints in a folder; a restart omits the arguments `once`.
+/// A job of `checkpoints.c` that saves checkpoints in `dir`.
+/// `once` is the value of its variable `CHECKPOINTS`, which a restart does not have.
 fn job(dir: &Path, ranks: u32, words: &[&str], once: &str) -> Job {
     let job = Job::of("checkpoints").ranks(ranks).limit(60);
     let job = job.env("CHECKPOINTS", once);
@@ -40,7 +42,7 @@ fn restart(dir: &Path, options: &[&str]) -> Outcome {
     outcome.unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs a command to its end and accepts every outcome.
+/// Runs a command to its end. Any exit status is accepted.
 fn ended(command: &mut Command) -> Result<Outcome, process::ProcessError> {
     Running::start(command)?.wait(Duration::from_secs(60))
 }
@@ -59,7 +61,7 @@ fn result(outcome: &Outcome) -> String {
     line.unwrap_or_else(said).to_owned()
 }
 
-/// Returns the result of a run without checkpoint and restart.
+/// Returns the result of a job without checkpoint and restart.
 fn undisturbed(ranks: u32, words: &[&str]) -> String {
     let job = Job::of("checkpoints").ranks(ranks).limit(60);
     result(&words.iter().fold(job, |job, word| job.arg(word)).succeeds())
@@ -115,8 +117,8 @@ fn a_job_with_threads_a_window_and_a_file_is_stopped_and_taken_up_again() {
     assert_eq!(read(&file), read(&plain));
 }
 
-/// A served board keeps no state of the job, and a simulated board is created anew.
-/// The restart therefore begins with the first reading of the port.
+/// A served board keeps no state of the job, and a restarted job creates a new simulated board.
+/// So the restarted job sets up its hardware barrier again.
 #[test]
 fn a_job_with_hardware_barriers_is_taken_up_with_hardware_barriers() {
     let kept = folder();
@@ -579,7 +581,7 @@ fn an_exception_in_a_python_function_refuses_the_checkpoint_and_the_job_goes_on(
     let text = fs::read_to_string(&script).expect("read");
     let fails = "        raise OSError(\"no space\")\n";
     let text = text.replace("        json.dump(state, file)\n", fails);
-    // The program then only requests the checkpoint and does not abort.
+    // With these replacements the program only requests the checkpoint and does not abort.
     let text = text.replace("        world.Abort(3)\n", "");
     fs::write(&script, text).expect("written");
     let dir = kept.path().join("saved").display().to_string();
@@ -612,7 +614,7 @@ fn random(seed: &mut u64) -> u64 {
 
 /// Kills and restarts a job at random moments until it completes.
 /// Returns the job's result and the number of restarts.
-/// `placed` gets a random number and adds mpirun options that place the ranks of each start.
+/// At each start, `placed` gets a random number and adds mpirun options that place the ranks.
 fn interrupted(
     dir: &Path,
     job: &dyn Fn() -> Job,
@@ -722,8 +724,8 @@ fn jobs_that_are_killed_a_hundred_times_come_to_the_same_result_on_the_same_fewe
     a_hundred_stops(&job, &expected, &placed);
 }
 
-/// A walk with messages, sums and a broadcast from a changing root;
-/// each rank's state is in a file.
+/// A Python program whose steps send messages, compute sums and broadcast from a changing root;
+/// each rank saves its state in a file.
 const WALK: &str = r#"
 import json, os, time
 from mpi4py import MPI

@@ -9,16 +9,16 @@ use tests::served::Server;
 
 const HOSTS: u32 = 4;
 
-/// Ranks per host: sixty ranks in total, as in the paper of 2005.
+/// Ranks per host. The sixty ranks in total are those of the paper of 2005.
 const MANY: u32 = 15;
-/// Ranks per host of the other programs: still oversubscribed,
-/// with channels for communicators of several sizes.
+/// Ranks per host of the other programs: more ranks than cores,
+/// and communicators of several sizes have channels.
 const FEW: u32 = 4;
 
 /// The version of the served board.
 #[derive(Clone, Copy)]
 enum Board {
-    /// Version 1: each rank is a node, and only the world uses the hardware barrier.
+    /// Version 1: each rank is a node, and only MPI_COMM_WORLD uses the hardware barrier.
     OfRanks,
     /// Version 2: each host is a node, and any communicator may have a channel.
     /// The ranks of a host synchronise in shared memory.

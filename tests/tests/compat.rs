@@ -1,6 +1,6 @@
 //! Programs compiled by MPICH's and Open MPI's compilers run on this library under its mpirun.
 //!
-//! The sources are the C programs of these tests, so each claim is checked again with the
+//! The sources are the C programs of these tests, so they check the same results again with the
 //! constants, handles, statuses and functions of the other ABIs.
 
 use std::collections::BTreeSet;
@@ -121,7 +121,7 @@ fn programs_of_other_libraries_run_unchanged_on_one_rank_and_on_three() {
     of_open_mpi(&[1, 3]);
 }
 
-/// As with the standard ABI, a call whose callback throws has completed and returned its results.
+/// A call whose callback throws has completed and returned its results, as with the standard ABI.
 #[test]
 fn an_exception_of_a_callback_is_caught_by_a_program_of_another_library() {
     let compilers = [
@@ -136,7 +136,7 @@ fn an_exception_of_a_callback_is_caught_by_a_program_of_another_library() {
     }
 }
 
-/// Buffers in device memory, and the query for device memory, in the other ABIs.
+/// Tests buffers in device memory, and the query for device memory, in the other ABIs.
 #[test]
 fn programs_of_other_libraries_pass_device_memory() {
     let options = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"];
@@ -164,7 +164,7 @@ fn explain_names_the_library_that_replaces_another() {
     assert!(!quiet.stderr.contains("stands in"), "{}", quiet.stderr);
 }
 
-/// The loader requires every name, including names that the program never uses.
+/// The dynamic linker requires every name that a program refers to, even if it is never used.
 #[test]
 fn the_stand_ins_have_what_the_headers_of_both_families_name() {
     if let Some(mpich) = mpich() {
@@ -209,7 +209,7 @@ fn exported(library: &Path) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Collects words like MPI names from the headers below a folder.
+/// Collects words that look like MPI function names from the headers below a folder.
 fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
     let is_of_names = |c: char| c.is_ascii_alphanumeric() || c == '_';
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -220,7 +220,7 @@ fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
             let text = std::fs::read_to_string(&path).unwrap();
             let words = text.split(|c| !is_of_names(c));
             let begins = ["MPI_", "PMPI_", "MPIX_", "PMPIX_", "ompi_mpi_"];
-            // A constant may be spelled like a Fortran function.
+            // Names in capitals are skipped: a constant may have the name of a Fortran function.
             let of_mpi = words.filter(|word| {
                 begins.iter().any(|begin| word.starts_with(begin))
                     && word.chars().any(|c| c.is_ascii_lowercase())
@@ -239,8 +239,8 @@ fn programs_in_fortran_of_open_mpi_run() {
     }
 }
 
-/// MPICH's Fortran library on the replacement.
-/// A missing library is no failure, since few machines have both Open MPI's and MPICH's.
+/// Runs MPICH's Fortran library on the replacement for its C library.
+/// Without MPICH's Fortran compiler the test is skipped: few machines have Open MPI's and MPICH's.
 #[test]
 fn programs_in_fortran_of_mpich_run() {
     let compiler = Path::new("mpif90.mpich");

@@ -10,7 +10,7 @@ const SENTENCE: &str = "the job cannot go on: all";
 
 /// Runs `hang WAY`, which mpirun must end as deadlocked.
 fn is_ended(job: Job) -> Outcome {
-    // If mpirun does not end the job, the timeout does, long after a proof would be complete.
+    // If mpirun does not detect the deadlock, the timeout ends the job much later.
     let outcome = job.with(["--timeout", "60"]).run();
     assert_eq!(outcome.status.code(), Some(125), "{}", outcome.stderr);
     assert!(outcome.stderr.contains(SENTENCE), "{}", outcome.stderr);
@@ -93,7 +93,7 @@ fn ranks_that_stand_still_while_another_computes_are_reported_and_the_job_goes_o
 
 #[test]
 fn a_job_with_a_rank_outside_mpi_is_not_ended() {
-    // Each of these jobs has a rank that may still make progress, as far as the library can know.
+    // In each of these jobs, the library cannot exclude that a rank still makes progress.
     let ways = [
         ("computes", 2),
         ("absent", 4),
@@ -207,7 +207,7 @@ fn no_healthy_job_is_ended_whatever_carries_its_messages() {
 
 /// Returns the pause of job `number` of a soak, in milliseconds.
 /// Pauses range from a moment to far more than a deadlock proof, in a long non-repeating order.
-/// Some of the jobs with stopped ranks pause for ten seconds.
+/// One in four of the jobs with stopped ranks pauses for ten seconds.
 fn stands_still_ms(number: usize, way: &str) -> usize {
     match way == "stops" && (number / HEALTHY.len()).is_multiple_of(4) {
         true => 10_000,

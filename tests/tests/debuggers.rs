@@ -54,7 +54,8 @@ fn valgrind_finds_nothing_in_random_accesses_of_windows() {
     examine("accesses", &["2", "7"], &["self,sm", "self,tcp"]);
 }
 
-/// A race detector that ignores the library's lock reports races on the program's variables.
+/// A race detector that did not know the library's lock would report races on the program's
+/// variables.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn helgrind_knows_that_threads_take_turns_in_the_library() {

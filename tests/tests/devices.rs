@@ -39,7 +39,7 @@ fn device_memory_is_recognised_whenever_the_library_was_loaded() {
     for when in ["early", "late"] {
         devices(3, when).holds();
     }
-    // Without shared memory, and with a single process.
+    // Without shared memory between the processes, and with a single process.
     devices(2, "early")
         .with(["--mca", "btl", "self,tcp"])
         .holds();
@@ -49,7 +49,7 @@ fn device_memory_is_recognised_whenever_the_library_was_loaded() {
 #[test]
 fn copies_that_fail_fail_the_call_and_nothing_else() {
     devices(2, "early").env("FAKE_CUDA_FAILS", "1").holds();
-    // Memory that cannot be pinned, and a pitch that is too large for one 2D copy: slower paths.
+    // Slower copies: memory that cannot be pinned, and a pitch that is too large for one 2D copy.
     devices(2, "early").env("FAKE_CUDA", "unpinned").holds();
     devices(2, "early").env("FAKE_CUDA", "pitch").holds();
 }
@@ -69,8 +69,8 @@ fn a_library_that_lacks_a_function_is_named_and_not_used() {
     );
 }
 
-/// The selection disables device recognition, so no address is queried.
-/// The host then reads device memory, which ends the program.
+/// The selection disables device recognition, so the library queries no address.
+/// The library then reads device memory on the host, which ends the program.
 #[test]
 fn without_accelerators_no_address_is_asked_about() {
     let job = devices(1, "early").with(["--mca", "accelerator", "^cuda,rocm,level_zero"]);
@@ -82,7 +82,7 @@ fn without_accelerators_no_address_is_asked_about() {
     );
 }
 
-/// Of the memory kinds that mpirun requests, the job reports the supported ones.
+/// The job reports those of the memory kinds requested by mpirun that the library supports.
 #[test]
 fn kinds_of_memory_are_requested_by_mpirun() {
     let outcome = devices(1, "early")
@@ -104,14 +104,14 @@ fn between_devices(ranks: u32, expected: &str) -> Job {
 /// The receiver opens the sender's memory handle once, copies from it,
 /// and closes the handle before it opens newer memory at the same address.
 /// The fake driver ends a process for a handle that is opened twice or closed too late.
-/// It also ends a process that copies from freed memory.
+/// The fake driver also ends a process that copies from freed memory.
 #[test]
 fn long_messages_on_a_node_are_copied_between_devices() {
     between_devices(3, "between").holds();
 }
 
-/// Memory without a handle, a handle that cannot be opened,
-/// and a transport without copies between devices.
+/// Tests memory without a handle, a handle that cannot be opened,
+/// and a transport that cannot copy between devices.
 #[test]
 fn where_devices_cannot_copy_pieces_are_copied_while_the_message_is_sent() {
     let job = || between_devices(2, "pieces");
@@ -120,7 +120,7 @@ fn where_devices_cannot_copy_pieces_are_copied_while_the_message_is_sent() {
     job().with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// A fake Level Zero loader with two drivers; its memory is PROT_NONE as well.
+/// Uses a fake Level Zero loader with two drivers, whose memory is PROT_NONE as well.
 #[test]
 fn memory_of_level_zero_devices_is_recognised_and_copied() {
     let options = ["-shared", "-fPIC", "-Wl,-soname,libze_loader.so.1"];

@@ -1,4 +1,4 @@
-//! Checks that the table in `docs/endings.md` lists the tests.
+//! Checks that the table in `docs/endings.md` names existing tests.
 
 use std::fs;
 

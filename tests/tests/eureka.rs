@@ -98,7 +98,7 @@ fn the_waveform_shows_the_line() {
     }
     assert!(save.contains("+{eureka line} barrier.found\n"), "{save}");
     assert!(commands.contains("barrier.node02.says"), "{commands}");
-    // In and around the eight rounds, the line has risen and fallen equally often.
+    // Before, during and after the eight rounds, the line has risen and fallen equally often.
     let id = dump
         .lines()
         .find(|line| line.contains(" found "))
@@ -108,7 +108,8 @@ fn the_waveform_shows_the_line() {
         let line = format!("{level}{id}");
         dump.lines().filter(|change| *change == line).count()
     };
-    // Two of the eight rounds have no finder; the forwarded message and the barriers have one each.
+    // Six of the eight rounds raise the line.
+    // The forwarded message and the barriers raise it once each.
     assert_eq!(changes('1'), 6 + 2);
     // The first value in the dump is the initial level.
     assert_eq!(changes('0'), 1 + 6 + 2);

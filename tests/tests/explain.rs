@@ -1,6 +1,6 @@
 //! `mpirun --explain` and `mpi-info --explain` print the selected components.
 //!
-//! They also print why each other component was not selected.
+//! Both commands also print why each other component was not selected.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tests::hosts::Hosts;
 use tests::{Job, compile, installation};
 use xtask::process;
 
-/// Returns the explained facts of a job, without those that differ between machines.
+/// Returns the lines that `--explain` prints for a job, without lines that differ between machines.
 fn explained(job: Job) -> Vec<String> {
     let outcome = job.with(["--explain"]).succeeds();
     let lines = outcome.stderr.lines();

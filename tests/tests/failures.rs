@@ -1,4 +1,4 @@
-//! Abnormal ends: the whole job ends quickly with an error message.
+//! Abnormal ends: all processes of the job end quickly, with an error message.
 //! No processes and no files are left.
 //!
 //! `Job::wait` itself fails if a process or a file is left one second after the job's end.
@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_secs(1);
 
 const RANKS: u32 = 3;
 
-/// A job whose rank 1 ends in this way while the other ranks wait.
+/// A job of `leave.c`: rank 1 ends as the argument `way` says, while the other ranks wait.
 fn leaves(way: &str) -> Job {
     Job::of("leave").arg(way).arg("1").ranks(RANKS)
 }
@@ -61,8 +61,8 @@ fn a_rank_that_is_killed_ends_the_job_and_is_named() {
 
 #[test]
 fn a_death_is_reported_and_not_the_reactions_of_other_ranks() {
-    // The kills range from before MPI_Init to the middle of a message of every protocol;
-    // their times have a fixed stride.
+    // The kill times increase in equal steps, from before MPI_Init until messages of every protocol
+    // are in flight.
     for round in 0..20_u64 {
         let transports = ["self,sm", "self,tcp"][(round % 2) as usize];
         let job = Job::of("endless")
@@ -111,8 +111,8 @@ fn rubbish_in_shared_memory_crashes_and_blocks_no_process() {
             .limit(30);
         let outcome = job.run();
         let (status, said) = (outcome.status.code(), &outcome.stderr);
-        // A crash exits with 128 plus a signal number;
-        // a wrong length causes an error in the program's calls.
+        // After a crash the status would be 128 plus a signal number;
+        // a wrong length must only cause an error in the program's calls.
         assert!(
             matches!(status, Some(1..=127)),
             "seed {seed}: {status:?}: {said}"
@@ -158,8 +158,8 @@ fn an_unhandled_error_names_both_sides() {
     let outcome = Job::of("fatal").ranks(2).run();
     assert!(!outcome.status.success());
     names(&outcome, &["MPI_Recv", "rank 1", "tag 7", "400", "40"]);
-    // The call that could report the error has already returned.
-    // So the job fails under every error handler.
+    // The call that could have reported the error has already returned,
+    // so the job fails with every error handler.
     for (ranks, last) in [(1, "rank 0"), (2, "rank 1")] {
         let outcome = Job::of("fatal").ranks(ranks).arg("freed").run();
         assert!(!outcome.status.success());
@@ -221,8 +221,8 @@ fn children_of_ranks_are_gone_when_a_rank_is_killed() {
     let job = leaves("fork").start();
     let victim = job.ready(2 * RANKS as usize)[0];
     ends_soon(job, |job| {
-        // The first ready process may be a child, whose loss mpirun need not detect;
-        // the SIGINT then ends the job.
+        // The first ready process may be a child of a rank, whose death mpirun need not detect;
+        // SIGINT then ends the job.
         send(victim, Signal::KILL);
         job.signal(Signal::INT);
     });

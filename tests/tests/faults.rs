@@ -64,7 +64,7 @@ fn all_that_live_have_the_same_outcomes_of_thousands_of_agreements() {
 
 #[test]
 fn dead_ranks_are_replaced_in_their_places_and_get_their_states_back_from_their_neighbours() {
-    // Ranks that have the last sum leave while others wait for it; the order is random.
+    // Ranks that have the last sum leave while other ranks still wait for it; the order is random.
     for ranks in [2, 3, 6, 6, 6, 6, 6, 6] {
         recoveries("checkpoint", ranks, 1).holds();
     }
@@ -125,7 +125,7 @@ fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {
     assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
 }
 
-/// Three ranks on each of two hosts; a rank of either level may die.
+/// Three ranks on each of two hosts; a leader or another rank of a host may die.
 /// Collectives use shared memory within a host, and messages between the leaders.
 #[test]
 fn collectives_in_levels_end_when_a_rank_of_any_level_dies() {
@@ -162,7 +162,7 @@ fn windows_and_files_of_the_dead_fail_with_the_right_class_and_are_freed() {
     }
 }
 
-/// Calls that create, use or free an object of all members.
+/// Lists of collective calls that create, use or free an object; each list is for one job.
 /// Each call loses one or two members, so eight ranks suffice for a few calls.
 const CALLS: [&str; 9] = [
     "win_create,file_open,dup",
@@ -189,7 +189,7 @@ fn members_may_die_at_any_step_of_a_call_and_the_living_end_it_and_what_it_has_m
     }
 }
 
-/// The same calls with random seeds for an hour.
+/// Runs the calls of `CALLS` with random seeds for an hour.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn members_may_die_at_any_step_of_a_call_whenever_that_is() {
@@ -249,7 +249,7 @@ fn a_rank_that_dies_before_it_begins_mpi_does_not_keep_the_others_from_it() {
     }
 }
 
-/// Processes also die in MPI_Init, in a spawn, and in the recovery from another death.
+/// Processes die also in MPI_Init, in a spawn, and in the recovery from another process's death.
 #[test]
 fn any_process_may_die_at_any_moment() {
     let outcome = surviving("soak", "soak", 6, 1).arg("8").arg("6").succeeds();

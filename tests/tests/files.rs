@@ -1,5 +1,5 @@
-//! Failing file operations and their reports: `mpirun --io-report`, file lanes of `--trace`,
-//! and errors that the program has not checked.
+//! Failing file operations; `mpirun --io-report`; the file tracks of `mpirun --trace`;
+//! and the report of errors that the program has not checked.
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use rustix::process::Signal;
@@ -26,7 +26,7 @@ struct Small {
 }
 
 impl Small {
-    /// Returns `None` if this process may not mount.
+    /// Mounts a small file system; returns `None` if this process may not mount.
     fn new() -> Option<Small> {
         let folder = folder();
         let at = folder.path().join("small");

@@ -42,8 +42,8 @@ fn releases(server: &Server) -> u64 {
     observer.look().expect("served").board.releases
 }
 
-/// Arguments of the program: 50 barriers.
-/// The releases include the program's first and last barrier and two of the self-test.
+/// Arguments of the program: 50 barriers in its loop.
+/// `RELEASES` adds the program's first and last barrier and the two barriers of the self-test.
 const BARRIERS: &[&str] = &["50", "300"];
 const RELEASES: u64 = 52 + 2;
 
@@ -88,7 +88,7 @@ fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
     assert_eq!(releases(&server), RELEASES);
 }
 
-/// A simulated board in shared memory: each node has one release per barrier.
+/// Uses a simulated board in shared memory: each node counts one release per barrier.
 #[test]
 fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
     if !debian_open_mpi() {
@@ -112,7 +112,8 @@ fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
     assert!(waveform.contains("$enddefinitions"), "{waveform}");
 }
 
-/// The board has another number of ranks: one warning, and Open MPI's own barrier is used.
+/// The board has another number of nodes than the job has ranks:
+/// one rank warns, and Open MPI's own barrier is used.
 #[test]
 fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     if !debian_open_mpi() {
@@ -133,7 +134,8 @@ fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     assert_eq!(releases(&server), 0);
 }
 
-/// The board fails during the run: one warning, no barrier is lost, later barriers use software.
+/// The board fails while the job runs: one rank warns, no barrier is lost, and later barriers use
+/// software.
 #[test]
 fn members_leave_a_lost_board_together_and_open_mpi_goes_on() {
     if !debian_open_mpi() {

@@ -1,4 +1,4 @@
-//! Fortran programs that check their own claims, in each of the three interfaces.
+//! Fortran programs that check their own results, with each of the three interfaces.
 //!
 //! gfortran and flang compile the programs for the same library. The same binaries also run
 //! on MPICH's standard ABI library, and on Open MPI and Intel MPI by `mpirun --on`.
@@ -9,7 +9,8 @@ use std::path::Path;
 use tests::fortran::{Compiler, WAYS, Way, compile};
 use tests::{Job, installation, mpich, open_mpi};
 
-/// Runs a program of each compiler on each number of ranks; its argument is a new folder.
+/// Compiles a program with each compiler and interface, and runs it on each number of ranks.
+/// The program's argument is a new folder.
 fn hold(compilers: &[Compiler], ways: &[Way], sources: &[&str], ranks: &[u32]) {
     for &compiler in compilers {
         for &way in ways {
@@ -26,9 +27,9 @@ fn job(program: &Path) -> Job {
     Job::command(program).under(&installation().join("bin/mpirun"))
 }
 
-/// One test per program: with gfortran,
-/// all interfaces on one number of ranks and the newest interface
-/// on the others; with flang, the two interfaces that differ most.
+/// One test per program.
+/// With gfortran, all interfaces run on the first number of ranks and the newest interface on the
+/// other numbers; with flang, only the two interfaces that differ most run.
 macro_rules! programs {
     ($($claim:ident: $source:literal on $ranks:expr;)*) => {
         $(

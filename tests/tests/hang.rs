@@ -14,7 +14,7 @@ fn report_of(job: Job) -> String {
         .split_once("All ranks are ended.\n")
         .unwrap_or_else(|| panic!("no report in:\n{}", outcome.stderr));
     let mut text = String::new();
-    // A rank may print this error if its peer on another host was ended a moment before.
+    // A rank may print this error if a rank on another host was ended a moment before.
     let complaint = |line: &str| line.contains("cannot arrive: the connection between");
     for line in report.lines().filter(|line| !complaint(line)) {
         // The waiting time of a rank differs between runs and is removed.
@@ -84,7 +84,7 @@ fn what_a_rank_waits_for_at_a_window_is_named() {
             "rank 2 waits in MPI_Win_wait for rank 1 to call MPI_Win_complete on window board",
         ),
     ];
-    // The report states how long the other rank has been outside MPI, if the time is long enough.
+    // If the other rank has been outside MPI for long enough, the report states for how long.
     for (way, line) in ways {
         let report = report_of(Job::of("held_lock").arg(way).ranks(3));
         assert!(report.contains(line), "no {line:?} in:\n{report}");
@@ -139,7 +139,7 @@ fn a_hang_and_a_signal_make_reports_and_the_job_goes_on() {
         "ranks 0, 1, 2 wait for each other in a circle",
     );
     job.complains(circle, 1);
-    // Time in which a second report of the same hang would be printed; none may be.
+    // During this time a second report of the same hang would be printed; it must not be.
     std::thread::sleep(std::time::Duration::from_millis(700));
     job.signal(Signal::USR1);
     job.complains(circle, 2);

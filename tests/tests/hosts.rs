@@ -40,7 +40,7 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
         let fact = format!("explain: btl: rank 0 reaches {way}");
         assert!(explained.stderr.contains(&fact), "{}", explained.stderr);
     }
-    // With sm alone, the hosts cannot reach each other; the error reports this.
+    // With only the transport sm, ranks of different hosts cannot communicate; the job fails.
     let alone = hosts.job("ring", 2).with(["--mca", "btl", "self,sm"]);
     let outcome = alone.limit(60).run();
     assert!(!outcome.status.success());
@@ -175,9 +175,9 @@ fn two_networks_of_different_speed_share_a_message_as_they_can() {
     holds(transfer(&hosts, "0"), "transfer", 2);
     let carried = [0, 1].map(|network| hosts.sent(0, network) - before[network as usize]);
     assert!(carried[0] + carried[1] > 64 << 20, "{carried:?}");
-    // The slower network's share depends on its queue and on TCP's reaction to drops.
-    // Its share was 1.8 to 73 times smaller; an idle connection sends less than 128 KiB.
-    // Equal shares would violate the first condition.
+    // The slower network's share depends on its queue and on TCP's reaction to dropped packets.
+    // In measurements the slower network carried 1.8 to 73 times fewer bytes than the faster one.
+    // The first condition excludes equal shares, the second one an idle network (below 128 KiB).
     assert!(
         4 * carried[0] > 5 * carried[1] && carried[1] > 128 << 10,
         "a network of four times the speed carried {} bytes and the other {}",

@@ -1,4 +1,5 @@
-//! Two libraries and their launchers: each launcher starts one binary's ranks on each library.
+//! This library and MPICH's, with their launchers: each launcher runs the same binary on each
+//! library.
 
 use std::io::{Seek as _, Write as _};
 use std::path::Path;
@@ -104,7 +105,7 @@ fn first_uses_have_a_row_each_and_leave_no_file() {
     assert_eq!(left, 0);
 }
 
-/// The peer library is this library, so that no other library is needed.
+/// The library is compared with itself, so that no other library is needed.
 #[test]
 fn mpi_bench_compares_operations_beside_busy_loops() {
     let mut bench = Command::new(installation().join("bin/mpi-bench"));
@@ -147,8 +148,8 @@ fn mpi_bench_farm_reports_the_share_of_the_cores_that_compute() {
     }
 }
 
-/// The rows are a distribution, whatever its figures.
-/// The ranks of one host share a clock without an error; estimated clocks have an error.
+/// The rows must form a distribution; its values are not checked.
+/// Ranks of one host share one clock, so no clock error is printed; estimated clocks have one.
 #[test]
 fn mpi_bench_exit_skew_reports_a_distribution_and_how_well_it_knows_the_clocks() {
     for (more, has_error) in [(&[][..], false), (&["--estimate-clocks"], true)] {
@@ -172,7 +173,7 @@ fn mpi_bench_exit_skew_reports_a_distribution_and_how_well_it_knows_the_clocks()
     }
 }
 
-/// With one rank there is no load to compare with, and no peer.
+/// With one rank there is no other rank as load or as partner.
 #[test]
 fn mpi_bench_asks_for_a_second_rank_where_one_has_nothing_to_measure() {
     for benchmark in ["beside", "farm", "exit-skew"] {
@@ -310,7 +311,7 @@ fn two_processors() -> Option<[usize; 2]> {
 }
 
 /// Each rank is bound to one core.
-/// Only the other ranks' cards show which ranks share this core.
+/// A rank learns only from the other ranks' address cards which ranks share its core.
 #[test]
 fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
     let Some([one, other]) = two_processors() else {

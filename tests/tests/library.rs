@@ -14,7 +14,7 @@ fn library() -> PathBuf {
     installation().join("lib/libmpi_abi.so.1")
 }
 
-/// Returns the output of a binutils program about the library.
+/// Returns the output of a binutils program, such as `nm`, that is called with the library's path.
 fn said_by(program: &str, arguments: &[&str]) -> String {
     let mut command = Command::new(program);
     command.args(arguments).arg(library());

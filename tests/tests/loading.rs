@@ -13,7 +13,8 @@ use tests::hosts::Hosts;
 use tests::{Job, Started, installation};
 use xtask::{process, workspace};
 
-/// A program without an MPI library, and a folder of empty libraries with other libraries' names.
+/// A folder with a program that uses no MPI library, and with empty libraries that have the names
+/// of other MPI libraries.
 struct Others {
     folder: TempDir,
 }
@@ -87,7 +88,7 @@ fn a_library_that_a_program_opens_by_name_is_ours_although_the_search_path_begin
     }
 }
 
-/// Libraries that Python and R modules need, and start scripts such as R's.
+/// Tests libraries on which modules of Python and R depend, and start scripts such as R's.
 #[test]
 fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_script_say() {
     let others = Others::new();

@@ -37,7 +37,7 @@ fn messages_operations_and_accesses_are_counted_from_rank_to_rank() {
             ["0,2,1,8", "1,0,1,16"],
             "{way:?}"
         );
-        // A broadcast and a reduction; the window's operations carry no data of the program.
+        // The program's broadcast and reduction; collectives of the window carry no program data.
         let collective = lines(&table, "collective");
         let bytes = |line: &String| -> (String, u64) {
             let (way, bytes) = line.rsplit_once(',').expect("a column");

@@ -84,7 +84,7 @@ fn module_mpi_f08_is_what_chapter_19_says() {
     }
 }
 
-/// With such options gfortran and flang make DOUBLE PRECISION 16 bytes long;
+/// With options such as `-fdefault-real-8`, gfortran and flang make DOUBLE PRECISION 16 bytes long;
 /// the clock functions return C's `double` of 8 bytes.
 #[test]
 fn the_clock_is_read_by_programs_whose_reals_have_8_bytes() {
@@ -121,7 +121,7 @@ fn refusal(args: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// The flags contain folders of another compiler's modules, as a project's settings keep them.
+/// The flags contain a folder with another compiler's modules, as settings of a project may.
 #[test]
 fn the_folder_of_another_compilers_modules_in_the_flags_does_no_harm() {
     let folder = tempfile::tempdir().unwrap();

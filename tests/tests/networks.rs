@@ -172,7 +172,7 @@ fn between_hosts_the_network_accesses_windows() {
     assert!(reads > 0 && writes > 0, "{reads}, {writes}");
 }
 
-/// Without hardware no library is loaded, and `--explain` names the hardware that was searched.
+/// Without network hardware no library is loaded. `--explain` names the missing hardware.
 #[test]
 fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     let hardware = ["/sys/class/infiniband", "/sys/class/cxi"];
@@ -196,7 +196,7 @@ fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     }
 }
 
-/// A job over the UCX library in this file, or over TCP if the library cannot be used.
+/// A job over the UCX library in the file `library`, or over TCP if the library cannot be used.
 fn with_library(library: &Path, transports: &str) -> Job {
     let library = library.display().to_string();
     Job::of("ring")
@@ -339,7 +339,7 @@ fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
         ("dead", "error -25 of UCX"),
     ];
     for (way, why) in cases {
-        // The fake library lacks the functions that read memory, so messages are sent.
+        // The fake library lacks the functions that read remote memory, so messages carry all data.
         let outcome = with_library(&fake(&[]), "self,ucx")
             .with(["--mca", "btl_ucx_read", "yes"])
             .with(["--mca", "btl_ucx_connect_timeout", "1s"])
@@ -360,7 +360,7 @@ fn failing_get() -> PathBuf {
     compile_with("failing_get", "libfailing_get.so", &options)
 }
 
-/// A job whose windows UCX accesses although all ranks are on one node;
+/// A job on one node whose windows are accessed through UCX and not through shared memory;
 /// the wrapper library counts the accesses.
 fn windows_over_ucx(program: &str, way: &str) -> Job {
     over_ucx(program, "tcp,self")
@@ -370,7 +370,7 @@ fn windows_over_ucx(program: &str, way: &str) -> Job {
         .env("FAILING_GET", way)
 }
 
-/// Returns the numbers of reads and writes that all ranks have requested from the library.
+/// Returns the numbers of reads and writes of remote memory that all ranks have requested from UCX.
 fn accesses(stderr: &str) -> [u64; 2] {
     let mut all = [0, 0];
     for line in stderr.lines() {

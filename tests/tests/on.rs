@@ -1,7 +1,7 @@
 //! Programs compiled with the standard's header run on other libraries with `mpirun --on`.
 //!
 //! The libraries are MPICH, Open MPI 5 and Debian's Open MPI 4.1.
-//! Each program checks its own claims,
+//! Each program checks its own results,
 //! so a wrong constant, handle, status or callback fails a test.
 //! Programs that fail natively on these libraries are excluded; docs/compat.md lists the reasons.
 
@@ -20,10 +20,10 @@ fn job_of(program: &Path, library: &Path) -> Job {
         .with([library])
 }
 
-/// The number of ranks of the short runs:
+/// The numbers of ranks in the short form of the tests:
 /// at most the number of cores, since the libraries busy-wait.
 const TWO: &[u32] = &[2];
-/// Further numbers of ranks of the long runs.
+/// Further numbers of ranks in the long form of the tests.
 const OTHERS: &[u32] = &[1, 3];
 
 /// Runs each program with its argument; reports all failures, not only the first.
@@ -61,7 +61,7 @@ const ALL: &[(&str, &str)] = &[
 /// Further programs that pass on MPICH.
 const MPICH: &[(&str, &str)] = &[("topologies", ""), ("communicators", "")];
 
-/// Programs whose functions Debian's Open MPI lacks and that are emulated by other functions.
+/// Programs that call functions which Debian's Open MPI lacks and this library emulates.
 const MADE_OF_OTHERS: &[(&str, &str)] = &[("sessions", ""), ("partitioned", "")];
 
 fn on_mpich(ranks: &[u32]) {
@@ -99,7 +99,7 @@ fn a_request_that_is_made_of_others_and_cannot_be_cancelled_is_refused() {
     assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
 }
 
-/// The program's claims also hold natively on each of these libraries.
+/// The program also passes when it is compiled for each of these libraries themselves.
 #[test]
 fn an_exception_of_a_callback_passes_through_to_the_program_as_it_does_natively() {
     let program = compile_cpp("thrown_on");

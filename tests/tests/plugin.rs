@@ -115,7 +115,7 @@ fn make(file: &Path, options: &[&str]) {
     compiled("coll/src/plugin/testdata/linear.c", file, options);
 }
 
-/// Compiles a plugin of the tests of a crate in `mpi-core`.
+/// Compiles a test plugin from its source, a path below `mpi-core`.
 fn compiled(source: &str, file: &Path, options: &[&str]) {
     let source = workspace::root().join("mpi-core").join(source);
     let mut cc = Command::new("cc");
@@ -128,7 +128,7 @@ fn compiled(source: &str, file: &Path, options: &[&str]) {
     process::output(&mut cc, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// The owner field of a manifest, and the owner with version 2.0; the hash is omitted.
+/// Bytes of a manifest: the owner field, and the owner field with the version 2.0 after it.
 const OWNER: &[u8] = b"Portcullis\0";
 const VERSION: &[u8] = b"Portcullis\0\0\x02\0\0\0";
 
@@ -233,7 +233,7 @@ fn a_bad_plugin_file_has_its_sentence_and_the_job_goes_on_without_it() {
 
 #[test]
 fn a_plugin_that_ends_its_process_is_named() {
-    // The plugin calls `exit` in a function of its start, or returns an undefined answer.
+    // The plugin calls `exit` when it is opened or queried, or returns an invalid result code.
     for (option, sentence) in [
         ("-DAT_OPEN=exit(3)", "in the start of "),
         ("-DAT_QUERY=exit(3)", "in the function query of "),
@@ -321,7 +321,7 @@ fn thrower() -> (TempDir, String) {
     (folder, source)
 }
 
-/// The owner field and version 1.1 of a transport's manifest; the hash is omitted.
+/// Bytes of a transport's manifest: the owner field with the version 1.1 after it.
 const TRANSPORT: &[u8] = b"Portcullis\0\0\x01\0\0\0";
 
 #[test]

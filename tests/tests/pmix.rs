@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tests::{Job, compile, open_mpi};
 
-/// A program under one of the launchers; as root they require two variables.
+/// A job under one of the launchers; root must set two variables for them.
 fn under(launcher: &Path, program: &Path) -> Job {
     Job::command(program)
         .under(launcher)
@@ -115,7 +115,7 @@ fn where_prterun_lets_a_job_go_on_the_others_name_the_dead_rank() {
         .run();
     let line = "rank 1 has died, so this rank ends too";
     // prterun ends the job after the first rank has ended.
-    // The second rank may not have printed its line by then.
+    // So the second rank may end before it has printed its line.
     let said = outcome.stderr.matches(line).count();
     assert!((1..=2).contains(&said), "{}", outcome.stderr);
 }

@@ -40,7 +40,7 @@ fn a_job_that_is_terminated_in_a_barrier_leaves_every_wire_at_rest() {
     machines.pass_fifty_barriers();
 }
 
-/// A killed process cannot reset its wire; the other processes get SIGTERM and reset theirs.
+/// A killed process cannot reset its wire; the other processes get SIGTERM and reset their wires.
 #[test]
 fn the_wire_that_a_killed_rank_has_left_is_taken_back_by_the_next_job() {
     let Some(machines) = Machines::new() else {

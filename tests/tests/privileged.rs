@@ -83,7 +83,7 @@ fn a_set_user_id_program_ignores_its_users_settings() {
     let said = start(RAISED).unwrap();
     assert!(said.stdout.contains("all claims of hello hold on 1 ranks"));
 
-    // Also with an invalid value in a file in the user's home.
+    // The next case has an invalid value in a file in the user's home.
     fs::create_dir(home.join(".portcullis")).unwrap();
     fs::write(
         home.join(".portcullis/mca-params.conf"),

@@ -4,7 +4,7 @@
 
 use tests::Job;
 
-/// One test per program; the test runs the program on each number of ranks in turn.
+/// One test per program; the test runs the program on each number of ranks.
 macro_rules! programs {
     ($($(#[$mark:meta])? $claim:ident: $program:literal $(with $argument:literal)* on $ranks:expr;)*) => {
         $(
@@ -68,8 +68,8 @@ programs! {
     memory_does_not_grow_with_the_pieces_of_a_view: "file_memory" on [1, 2];
 }
 
-/// The same programs on more ranks, which take most of the time.
-/// Each claim is also checked above, on fewer ranks.
+/// The same programs on more ranks, which take most of the test time.
+/// The tests above run each program on fewer ranks.
 mod with_other_numbers_of_ranks {
     use super::*;
 
@@ -254,7 +254,7 @@ fn a_million_unexpected_messages_do_not_fill_their_receiver() {
             "--mca",
             "pml_ob1_unexpected_max",
             "8m",
-            // Each message copied by the sender is an announcement at the receiver.
+            // For a message that its sender has copied, the receiver stores only an announcement.
             "--mca",
             "pml_ob1_copied_max",
             "16m",

@@ -141,7 +141,7 @@ fn a_job_may_be_here_and_elsewhere() {
     assert_eq!(sorted(&said.stdout), ["0 1", "1 1"]);
 }
 
-/// A job whose rank 1, on the second host, ends in this way while rank 0 waits.
+/// A job of `leave.c`: rank 1, on the second host, ends as `way` says while rank 0 waits.
 fn leaves(hosts: &Hosts, way: &str) -> Job {
     hosts.remote_job(&compile("leave"), 1).arg(way).arg("1")
 }
@@ -197,7 +197,8 @@ fn a_signal_to_mpirun_ends_ranks_everywhere_even_deaf_ones() {
     }
 }
 
-/// Returns the process ids of a job's remote launchers: guards and outposts.
+/// Returns the process ids of a job's remote launchers (`mpirun --daemon`)
+/// and of their guard processes.
 fn outposts(job: &Started) -> Vec<i32> {
     let all = tests::leftovers::processes(job.mark());
     let agents = all.iter().filter(|line| line.contains("mpirun --daemon"));
@@ -303,7 +304,7 @@ fn ctrl_c_does_not_wait_for_a_host_that_never_answers() {
     job.signal(Signal::INT);
     let outcome = job.wait();
     assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
-    // The signal caused the loss of the host, so the loss is not reported.
+    // The signal has made mpirun end the job, so it does not report the loss of the host.
     assert!(!outcome.stderr.contains("is lost"), "{}", outcome.stderr);
     // mpirun must not wait its grace of 5 s for ranks that never existed.
     assert!(

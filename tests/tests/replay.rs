@@ -1,4 +1,4 @@
-//! Record and replay: one recorded run, whose outcome depends on timing, is replayed repeatedly.
+//! Record and replay: a recorded job, whose outcome depends on timing, is replayed repeatedly.
 
 use std::path::Path;
 use tests::hosts::Hosts;
@@ -24,7 +24,7 @@ fn a_replay_repeats_what_was_recorded_twenty_times() {
     let place = tempfile::tempdir().expect("a folder");
     let (first, second) = (place.path().join("first"), place.path().join("second"));
     let recorded = seen(race("--record", &first));
-    // Two recorded runs never agree by chance: each has more than a hundred decisions.
+    // Two recorded jobs never have the same order by chance: each makes over a hundred decisions.
     assert_ne!(recorded, seen(race("--record", &second)));
     for _ in 0..20 {
         assert_eq!(seen(race("--replay", &first)), recorded);

@@ -37,7 +37,7 @@ fn messages_whose_type_is_not_that_of_their_receive_get_a_sentence_that_names_bo
             outcome.stdout
         );
     }
-    // Without the check, types are not compared.
+    // Without the parameter that enables the check, the types are not compared.
     Job::of("mistyped").arg("unchecked").ranks(2).succeeds();
 }
 
@@ -93,7 +93,8 @@ fn a_malformed_decision_table_ends_the_job_with_its_line() {
     );
 }
 
-/// Also for parameters that only one component reads; the component must not be skipped silently.
+/// This also holds for parameters that only one component reads: an invalid value must not make
+/// the library skip the component silently.
 #[test]
 fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
     says(
@@ -108,7 +109,8 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
     assert!(alone.stderr.contains(sentence), "{}", alone.stderr);
 }
 
-/// Requests for unavailable hardware, each with its message; `FOLDER` contains invalid Verilog.
+/// Parameters that request unavailable hardware, each with its error message.
+/// `FOLDER` is replaced by a folder with invalid Verilog.
 const UNSERVED: [(&str, &str); 20] = [
     (
         "port=nosuch",
@@ -326,7 +328,8 @@ fn the_launcher_reports_unknown_parameters_of_its_own() {
 fn settings_of_excluded_components_are_not_reported() {
     let nowhere = tempfile::tempdir().expect("a folder");
     let nowhere = nowhere.path().to_str().expect("a name");
-    // One component is excluded by its name; the file of the other is in a folder that is not read.
+    // The component `mine` is excluded by its name. The plugin file of the other component is in a
+    // folder that the library does not read.
     for (name, left_out) in [
         ("coll_mine_size", ["--mca", "coll", "^mine"]),
         (

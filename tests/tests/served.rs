@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tests::Job;
 use tests::served::Server;
 
-/// Far longer than any step of these tests takes on a loaded machine.
+/// A time limit, much longer than any step of these tests takes on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Waits until the board has released `wanted` barriers.
@@ -109,7 +109,7 @@ fn a_server_that_is_stopped_in_the_middle_is_one_warning_that_names_the_board() 
 fn a_server_that_is_killed_in_the_middle_is_one_warning_and_software_serves() {
     let server = Server::new(&["--nodes", "4"]);
     let running = job(&server.address, 4, "600", "2000").start();
-    // The twelve barriers are those of the self-test and some of the program's.
+    // Twelve barriers are more than those of the self-test, so the program's loop has begun.
     wait_for_releases(&server, 12);
     drop(server);
     let outcome = running.wait();

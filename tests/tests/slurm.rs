@@ -43,7 +43,7 @@ fn plain_srun_gets_one_sentence_about_what_is_missing() {
         outcome.stderr
     );
     assert!(!outcome.stdout.contains("Hello"), "{}", outcome.stdout);
-    // A single process needs no peer.
+    // A single process needs no other process, so it can run without Slurm's PMI.
     slurm.srun(&compile("hello"), &[]).holds();
 }
 

@@ -99,7 +99,7 @@ fn ctrl_c_ends_the_job() {
 #[test]
 fn a_second_ctrl_c_kills_ranks_that_ignore_the_first() {
     let (mut keyboard, terminal) = terminal();
-    // Without the second Ctrl-C the test would reach its time limit.
+    // The grace period of one hour shows that the second Ctrl-C ends the job.
     let job = start(terminal, &mpirun(&["--mca", "mpirun_grace", "1h"], "deaf"));
     let ranks = job.ready(RANKS);
     keyboard.press(CTRL_C);

@@ -10,7 +10,7 @@ fn thrown() -> Job {
 fn an_exception_of_a_function_that_the_library_calls_is_caught_by_the_program() {
     thrown().ranks(1).holds();
     thrown().ranks(3).holds();
-    // With MPI_THREAD_MULTIPLE, and therefore with the library's lock.
+    // With MPI_THREAD_MULTIPLE, so each call takes the library's lock.
     thrown().ranks(2).arg("threads").holds();
     thrown().ranks(2).with(["--mca", "coll", "basic"]).holds();
 }

@@ -63,7 +63,7 @@ fn every_send_has_its_receive_and_is_before_it() {
     let file = place.path().join("trace.json");
     traced(Job::of("wildcard").ranks(4), &file).holds();
     let events = events(&file);
-    // Three ranks send 200 messages each in the first part alone.
+    // In the first part of the program alone, three ranks send 200 messages each.
     let arrows = arrows(&events);
     assert!(arrows.len() >= 600, "{}", arrows.len());
     assert!(
@@ -144,7 +144,7 @@ fn ranks_of_hosts_whose_clocks_differ_are_on_one_line_and_every_message_goes_for
         let mut names = of(&events, "M").into_iter().map(|m| &m["args"]["name"]);
         assert!(names.any(|n| *n == name.as_str()), "{name}");
     }
-    // On unsynchronised clocks, the two hosts' events would be this far apart.
+    // With uncorrected clocks, the events of the two hosts would be `APART` seconds apart.
     let last = of(&events, "X").into_iter().map(time).fold(0.0, f64::max);
     assert!(last < f64::from(APART) * 1e6, "{last}");
     let clocks = whole(&file)["otherData"]["clocks_within_us"].clone();

@@ -42,7 +42,7 @@ macro_rules! mistakes {
         $(
             #[test]
             fn $claim() {
-                // Each mistake runs on one library.
+                // Each mistake is tested on one library.
                 // The mistakes are distributed over the libraries.
                 let peers = Peer::all();
                 let turn = WAYS.iter().position(|(way, _)| *way == $way).expect("it is one");
@@ -274,7 +274,7 @@ fn programs_in_fortran_are_watched() {
     insta::assert_snapshot!(report_in(&said));
 }
 
-/// The barrier uses the hardware or the library; the figures are not checked.
+/// Barriers of the hardware and of the library are measured; the printed times are not checked.
 #[test]
 fn the_exit_skew_of_barriers_is_printed_on_any_library() {
     for peer in Peer::all() {
@@ -329,7 +329,7 @@ fn a_program_that_asks_for_large_counts_gets_what_it_finds() {
     }
 }
 
-/// The profiler is preloaded after the watching library.
+/// A PMPI profiler is preloaded after the library that records the calls.
 #[test]
 fn a_profiler_goes_on_counting() {
     for peer in Peer::all() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use tests::{Job, compile, installation};
 
-/// A job whose neighbours also communicate by messages, over these transports.
+/// A job whose ranks access each other's windows by messages even on one node, over `transports`.
 fn by_messages(job: Job, transports: &str) -> Job {
     job.with(["--mca", "osc", "am", "--mca", "btl", transports])
 }
@@ -59,7 +59,7 @@ fn windows_left_at_finalize_are_reported_in_one_line_per_rank_that_knows_more() 
     assert_eq!(told.len(), 2, "{told:?}");
 }
 
-/// Memory that the program allocated is mapped by its neighbours with XPMEM, otherwise copied.
+/// Ranks of the node map memory that the program allocated through XPMEM, or the kernel copies it.
 #[test]
 fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
     for value in ["false", "true"] {
@@ -72,8 +72,8 @@ fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
     }
 }
 
-/// Some neighbours may not copy each other's memory.
-/// Messages then access memory that is not shared, also within a node.
+/// A seccomp filter forbids all or some ranks to copy the memory of other ranks.
+/// Accesses to memory that is not shared then use messages, also within a node.
 #[test]
 fn a_window_can_be_used_at_once_where_neighbours_may_not_copy_each_others_memory() {
     let contained = env!("CARGO_BIN_EXE_contained");

@@ -30,7 +30,7 @@ struct Surrounding {
     proof: &'static str,
     /// Prefix of the command `mpirun`.
     then: Vec<String>,
-    /// The requirement that a machine without this environment lacks.
+    /// The requirement that the test prints if the environment cannot be created.
     lacks: &'static str,
 }
 
@@ -38,7 +38,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// A copy of launcher, library and programs in a folder that every user can read.
+/// A folder that every user can read, with copies of the launcher, the library and the programs.
 struct Copy {
     folder: TempDir,
 }
@@ -190,7 +190,7 @@ fn looking_into_other_processes_is_not_needed() {
 
 #[test]
 fn a_program_that_its_user_may_run_but_not_read_runs() {
-    // The kernel lets no process inspect an unreadable program's process, even of the same user.
+    // The kernel denies access to a process whose program file is unreadable, even to its user.
     let copy = Copy::make(&["ring", "transfer"]);
     let launcher = copy.path().join("bin/mpirun");
     let user = copy.path().join("bin/as-user");
@@ -282,7 +282,7 @@ fn a_network_that_is_not_even_up_is_enough_on_one_host() {
 #[test]
 fn half_a_core_is_enough() {
     let group = format!("portcullis-test-{}", std::process::id());
-    // Cgroup version 2 has one tree, version 1 one per controller.
+    // Cgroup version 2 has one hierarchy, version 1 has one hierarchy per controller.
     // The script uses the version that has this kernel's CPU quota.
     let setup = format!(
         "for root in /sys/fs/cgroup/unified /sys/fs/cgroup; do \

@@ -1,7 +1,7 @@
 //! Generation of the library's Rust code: C declarations, and a body for each procedure.
 //!
 //! Each body is generic over the C functions (`MPI_` or `PMPI_`); exported symbols wrap it.
-//! Other procedures have handwritten bodies in the library's folder `hand`.
+//! Procedures without a generated body have a handwritten one in the library's folder `hand`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::signatures::{Style, arguments, body_name, c_name, c_parameters, c_res
 use crate::statements::Statements;
 use crate::table::{Parameter, Procedure, Tables};
 
-/// Writes all generated code of the library. `by_hand` has the names of the handwritten bodies.
+/// Returns all generated code of the library. `by_hand` has the names of the handwritten bodies.
 pub fn text(tables: &Tables, by_hand: &BTreeSet<String>) -> String {
     let mut text = String::new();
     declare(&mut text, tables);

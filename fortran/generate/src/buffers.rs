@@ -26,15 +26,15 @@ fn message<'p>(procedure: &'p Procedure, buffer: &Parameter) -> Option<(&'p str,
     (is_count && is_type && !blocks && !shared).then_some((&count.name, &datatype.name))
 }
 
-/// The way in which a noncontiguous array section is passed to C.
+/// The method by which a noncontiguous array section is passed to C.
 enum Section<'p> {
     /// A new datatype describes the section, and replaces count and datatype of the message.
     Message { count: &'p str, datatype: &'p str },
-    /// A new datatype describes each of a number of partitions.
+    /// A new datatype describes each partition of a partitioned send or receive.
     Partitions { count: &'p str, datatype: &'p str },
-    /// The address of the first element is passed; the procedure needs no more.
+    /// The address of the first element is passed; the procedure uses no other element.
     Address,
-    /// The section is rejected, because the procedure uses the memory as a whole.
+    /// The section is rejected, because the procedure needs contiguous memory.
     Refused,
     /// A copy is passed that lives until the request is complete.
     KeptCopy,
@@ -42,7 +42,8 @@ enum Section<'p> {
     Copy,
 }
 
-/// Returns how a procedure passes a section. A handwritten body has its own count and datatype.
+/// Returns the method by which a procedure passes a section to C.
+/// A handwritten body converts count and datatype itself.
 fn section<'p>(procedure: &'p Procedure, buffer: &Parameter, by_hand: bool) -> Section<'p> {
     let name = procedure.name.as_str();
     if let (Some((count, datatype)), false) = (message(procedure, buffer), by_hand) {
@@ -125,8 +126,9 @@ fn copied(procedure: &Procedure, buffer: &Parameter, name: &str, comm: &str) -> 
     format!("copies::copied::<C, {back}>({name}, ({root}, {comm}), {written})")
 }
 
-/// Returns the code for the part of the result buffer that the call overwrites on every rank.
-/// Returns `None` for other calls, and for persistent ones: their buffer may change between starts.
+/// Returns the code for a `Written`: the elements that the call overwrites on every rank.
+/// The code is `None` for other calls,
+/// and for persistent calls, whose buffers may change between starts.
 fn written(procedure: &Procedure, buffer: &Parameter) -> String {
     let reduces = ["allreduce", "iallreduce", "scan", "iscan"];
     let name = procedure.name.to_lowercase();
@@ -147,7 +149,7 @@ fn communicator(procedure: &Procedure, width: Width) -> String {
     comm.map_or(NONE.into(), |p| rust_name(&p.name))
 }
 
-/// Replaces the count and datatype arguments by those of a section.
+/// Replaces the count and datatype arguments by those of the section's new datatype.
 fn replace(
     statements: &mut Statements,
     procedure: &Procedure,

@@ -1,8 +1,8 @@
 //! The sentinels: constants that the library recognises by their addresses, such as `MPI_BOTTOM`.
 //!
-//! `mpif.h` has them in one COMMON block, the only external symbol that an include file can name.
+//! `mpif.h` has the sentinels in one COMMON block, the only symbol that an include file can name.
 //! The modules have one variable per sentinel, bound to a symbol of the library. Unlike a COMMON
-//! block, such a variable is not defined again in each shared library that uses the module.
+//! block, these variables are not defined again in each shared library that uses the module.
 
 /// A sentinel.
 #[derive(Debug)]
@@ -56,7 +56,8 @@ pub const CELLS: &[Cell] = &[
     cell("MPI_ARGVS_NULL", Of::Character, "(1,1)", 1, 0),
 ];
 
-/// The padding that makes the COMMON block 128 bytes long. The linker requires the library's size.
+/// The bytes of padding that make the COMMON block 128 bytes long.
+/// The linker requires the size that the block has in the library.
 pub const FILLING: usize = 38;
 
 /// The name of the COMMON block.
@@ -74,7 +75,7 @@ impl Cell {
         format!("mpi_fortran_{}", name.trim_start_matches("mpi_"))
     }
 
-    /// Returns the symbol of the variable in module `mpi_f08`, which differs for statuses.
+    /// Returns the symbol of the variable in module `mpi_f08`; statuses have another symbol there.
     pub fn symbol_f08(&self) -> String {
         self.symbol().replace("mpi_fortran_", "mpi_fortran_f08_")
     }

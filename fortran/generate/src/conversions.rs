@@ -1,4 +1,5 @@
-//! Generation of Rust code that converts arguments for C and back, except described buffers.
+//! Generation of Rust code that converts arguments for C and back, except buffers with a
+//! descriptor.
 
 use std::fmt::Write as _;
 
@@ -96,7 +97,7 @@ pub fn plain(
             }
         }
         Class::Status => passed.push(format!("cells::status({name})")),
-        // Only module `mpi_f08` returns the address; elsewhere the argument may be any variable.
+        // Only `mpi_f08` returns the buffer's address; elsewhere the argument may be any variable.
         Class::Detached if style == Style::Plain => {
             let _ = writeln!(
                 before,

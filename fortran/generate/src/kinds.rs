@@ -2,7 +2,7 @@
 
 use crate::table::{Parameter, Procedure};
 
-/// The width of a call: the usual form, or the large-count form (`_c`).
+/// The width of a procedure: the usual form, or the large-count form (`_c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     Usual,

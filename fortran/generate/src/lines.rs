@@ -3,7 +3,7 @@
 /// The maximum length of a generated line in free form; the standard allows 132 characters.
 const LONGEST: usize = 110;
 
-/// Appends a statement in free form; a long one is continued on further lines.
+/// Appends a statement in free form; a long statement is continued on further lines.
 pub fn free(text: &mut String, indent: usize, statement: &str) {
     let mut rest = statement;
     let mut margin = indent;

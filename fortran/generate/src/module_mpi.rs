@@ -120,7 +120,7 @@ fn constants_module(text: &mut String, tables: &Tables) {
     text.push_str("  end type MPI_Status\nend module mpi_fortran_constants\n");
 }
 
-/// Returns the type of a constant; a file displacement has the kind of offsets.
+/// Returns the type of a constant; `MPI_DISPLACEMENT_CURRENT` has the kind of file offsets.
 fn integer_type(constant: &Constant) -> &'static str {
     if constant.name == "MPI_DISPLACEMENT_CURRENT" {
         "integer(kind=MPI_OFFSET_KIND)"

@@ -17,7 +17,7 @@ pub fn text(tables: &Tables) -> String {
     let mut text = HEAD.to_string();
     let mut line = |statement: String| text.push_str(&format!("      {statement}\n"));
     let mut integer = |name: &str, value: &str| {
-        // This constant is a file offset of 8 bytes.
+        // `MPI_DISPLACEMENT_CURRENT` is a file offset of 8 bytes.
         let kind = if name == "MPI_DISPLACEMENT_CURRENT" {
             "(SELECTED_INT_KIND(18))"
         } else {

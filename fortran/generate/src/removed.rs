@@ -1,6 +1,6 @@
 //! Interfaces in module `mpi` for procedures that the standard has removed and old programs call.
 //!
-//! The library has handwritten bodies for them.
+//! The library has handwritten bodies for these procedures.
 
 /// The interface of a removed procedure: its name, and its arguments with their declarations.
 pub struct Removed {

@@ -1,7 +1,7 @@
 //! Generation of Rust code that copies sections when their requests start and complete.
 //!
 //! The library keeps copies of sections for active requests (`pending.rs` of the library).
-//! Procedures that make, start, complete or free requests report there, and so does the end of MPI.
+//! Procedures that make, start, complete or free requests call `pending`; so does `MPI_Finalize`.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub fn of(procedure: &Procedure) -> Option<&str> {
     found.map(|p| p.name.as_str())
 }
 
-/// Adds the statements for the requests of a procedure.
+/// Adds the statements that report the requests of a procedure to the library's `pending`.
 pub fn watch(statements: &mut Statements, procedure: &Procedure) {
     let Statements {
         before,

@@ -21,7 +21,7 @@ struct Quick {
 }
 
 /// Returns the fast path of a procedure: predefined handles, contiguous arrays and no sentinels.
-/// Returns `None` if an argument needs a conversion, or if there is only one condition or none.
+/// Returns `None` if an argument needs a conversion, or if there are fewer than two conditions.
 fn quick(procedure: &Procedure, width: Width, style: Style) -> Option<Quick> {
     let (mut conditions, mut handles, mut passed) = (Vec::new(), Vec::new(), Vec::new());
     for parameter in c_parameters(procedure, width) {
@@ -69,16 +69,17 @@ fn quick(procedure: &Procedure, width: Width, style: Style) -> Option<Quick> {
 }
 
 /// Returns true if the buffer cannot be a sentinel when its datatype is predefined.
-/// `MPI_BOTTOM` needs absolute addresses; `MPI_IN_PLACE` belongs to collectives, with other names.
+/// `MPI_BOTTOM` needs a datatype with absolute addresses; `MPI_IN_PLACE` is for collectives, whose
+/// buffers have other names.
 fn has_no_sentinel(procedure: &Procedure, buffer: &Parameter) -> bool {
     let mut all = procedure.parameters.iter();
     buffer.name == "buf" && all.any(|p| p.kind == "DATATYPE")
 }
 
-/// The parts of the wrapper for an exported symbol.
+/// The text fragments of the wrapper for an exported symbol.
 struct Shell<'e> {
     symbol: &'e str,
-    /// The arguments: with their types (`declared`), and their names only (`passed`).
+    /// The argument list with types (`declared`), and with names only (`passed`).
     declared: String,
     passed: String,
     /// True if `ierror` is optional.
@@ -185,7 +186,7 @@ fn with_usual_case(text: &mut String, shell: &Shell, case: &Quick, call: &str) {
         text,
         "\n#[inline(never)]\nunsafe extern \"C\" fn reporting_{symbol}({by_value}) {{\n    unsafe {{ if !ierror.is_null() && {reports} }}\n}}"
     );
-    // Without ierror, as in most programs, the C call is the last statement: each branch is a jump.
+    // If `ierror` is absent, the C call is the last statement, so each branch is a jump.
     let usual = format!(
         "{read}if handle::are_predefined_without([{handles}], ierror){conditions} {{ _ = {call} }} else {{ reporting_{symbol}({passed}, ierror) }}"
     );

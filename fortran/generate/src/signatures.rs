@@ -6,7 +6,7 @@ use crate::kinds::{Class, Width, class};
 use crate::module_mpi::overloaded;
 use crate::table::{Direction, Parameter, Procedure, Tables};
 
-/// The form of array arguments: by address only, or with a descriptor.
+/// The passing convention of array arguments: by address only, or with a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     Plain,
@@ -24,7 +24,7 @@ pub fn symbols(tables: &Tables) -> BTreeSet<String> {
     found
 }
 
-/// Returns the styles in which a procedure needs a body.
+/// Returns the styles for which a procedure needs separate bodies.
 pub fn styles(procedure: &Procedure, width: Width) -> Vec<Style> {
     let mut needed = Vec::new();
     if !differs(procedure) {
@@ -39,13 +39,13 @@ pub fn styles(procedure: &Procedure, width: Width) -> Vec<Style> {
     needed
 }
 
-/// Returns true if module `mpi_f08` passes arguments in another form than `mpif.h`.
+/// Returns true if module `mpi_f08` passes an argument by another convention than `mpif.h`.
 pub fn differs(procedure: &Procedure) -> bool {
     let other = |p: &Parameter| matches!(p.class(Width::Usual), Class::Buffer | Class::Detached);
     procedure.parameters.iter().any(other)
 }
 
-/// Returns a name that is valid in Rust.
+/// Returns the name of a parameter as a valid Rust identifier.
 pub fn rust_name(name: &str) -> String {
     if matches!(
         name,
@@ -85,7 +85,7 @@ pub fn c_parameters(procedure: &Procedure, width: Width) -> impl Iterator<Item =
 
 /// Returns true if C gets the parameter by value.
 pub fn by_value(parameter: &Parameter, width: Width) -> bool {
-    // The tables state no length for this array.
+    // The tables state no length for `array_of_errcodes`, so it looks like a scalar.
     let is_hidden_array = parameter.kind == "ERROR_CODE" && parameter.name == "array_of_errcodes";
     parameter.direction == Direction::In
         && !is_hidden_array

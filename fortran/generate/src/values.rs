@@ -10,7 +10,8 @@ pub const KINDS: &[(&str, &str)] = &[
     ("MPI_INTEGER_KIND", "KIND(0)"),
 ];
 
-/// The constant that divides by zero if a default INTEGER has 8 bytes; compilers print its name.
+/// The constant whose value divides by zero if a default INTEGER has 8 bytes.
+/// Compilers then print its name in the error message.
 pub const NEEDS: &str = "MPI_NEEDS_4_BYTE_INTEGERS";
 pub const NEEDS_VALUE: &str = "1/(64-BIT_SIZE(0))";
 

@@ -52,7 +52,7 @@ const IN_PLACE: usize = 1;
 const AUTOMATIC: usize = 2;
 const UNWEIGHTED: usize = 10;
 const WEIGHTS_EMPTY: usize = 11;
-/// The value of ignored statuses, error codes and arguments in C: null.
+/// The C value of the sentinels for ignored statuses, error codes and arguments: null.
 const IGNORED: usize = 0;
 
 cells! {
@@ -92,13 +92,13 @@ const IN_BLOCK: &[(usize, usize)] = &[
 /// The number of sentinels: of the modules, and of the COMMON block.
 const COUNT: usize = 22;
 
-/// The lowest address of a sentinel, and the distance to the highest address.
+/// The lowest address of all sentinels, and the distance from it to the highest address.
 ///
-/// The fields are not atomic, so a comparison uses memory operands; all buffers are compared.
+/// The fields are not atomic, so the comparison, which each buffer needs, uses memory operands.
 struct Range(UnsafeCell<(usize, usize)>);
 
-// SAFETY: only `note` writes the value, once, from `.init_array`. The dynamic linker runs it in the
-// loading thread, before it returns to code that can call functions of the library.
+// SAFETY: only `note` writes the value, once, from `.init_array`. The dynamic linker runs `note` in
+// the loading thread, before it returns to code that can call functions of the library.
 unsafe impl Sync for Range {}
 
 impl Range {
@@ -171,7 +171,7 @@ pub fn buffer(argument: Ptr) -> Ptr {
     let here = 0u8;
     if (argument as usize).wrapping_sub(&raw const here as usize) < FRAME {
         // SAFETY: the address is on this thread's stack above a local, in the frames of callers.
-        // So at least 4 bytes are readable there, even if the buffer is shorter.
+        // So at least 4 bytes at this address are readable, even if the buffer is shorter.
         unsafe { report_if_copy(argument.cast()) };
     }
     translated(argument)
@@ -180,7 +180,8 @@ pub fn buffer(argument: Ptr) -> Ptr {
 /// The maximum distance in bytes from this frame to a compiler's copy of an argument in the caller.
 const FRAME: usize = 4096;
 
-/// Reports, once, a compiler's copy of a sentinel: it has the contents but not the address.
+/// Prints a warning, once, if the argument is a compiler's copy of a sentinel: a copy has the
+/// sentinel's contents but not its address.
 ///
 /// # Safety
 /// 4 bytes at `argument` are readable.
@@ -214,7 +215,7 @@ pub fn is_ignored<T>(argument: *const T) -> bool {
     translated(argument.cast_mut().cast()).is_null() && !argument.is_null()
 }
 
-/// Replaces MPI_BUFFER_AUTOMATIC of C, returned as a detached buffer, by its Fortran address.
+/// Replaces C's MPI_BUFFER_AUTOMATIC, if it is the detached buffer, by the Fortran sentinel.
 ///
 /// # Safety
 /// `buffer` points to an address.

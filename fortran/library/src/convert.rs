@@ -37,7 +37,7 @@ pub unsafe fn logical(argument: *const i32) -> i32 {
     i32::from(value != no)
 }
 
-/// Reports, once, a LOGICAL that has another value than `.TRUE.` and `.FALSE.`.
+/// Prints a warning, once, about a LOGICAL that has another value than `.TRUE.` and `.FALSE.`.
 #[cold]
 #[inline(never)]
 fn unknown(value: i32, (yes, no): (i32, i32)) {
@@ -96,7 +96,8 @@ pub unsafe fn one_based(outcome: i32, index: *mut i32) {
     }
 }
 
-/// Converts the first `*count` indices of an array. They are valid also after MPI_ERR_IN_STATUS.
+/// Converts the first `*count` indices of an array from C to Fortran.
+/// The indices are valid also after MPI_ERR_IN_STATUS.
 ///
 /// # Safety
 /// `indices` has `*count` elements, unless `*count` is MPI_UNDEFINED.
@@ -113,7 +114,7 @@ pub unsafe fn all_one_based(outcome: i32, indices: *mut i32, count: *const i32) 
     }
 }
 
-/// Returns the length of an array; 0 if it is negative, which the C library reports.
+/// Returns the length of an array; 0 for a negative count, which the C library rejects.
 #[inline(always)]
 pub fn length(count: i64) -> usize {
     count.max(0) as usize

@@ -1,7 +1,7 @@
 //! Copies of array sections, for calls that have no datatype for each buffer.
 //!
-//! A reduction needs elements of a predefined datatype. A collective with a block per rank has one
-//! datatype for all blocks. So no datatype can describe a noncontiguous section in these calls.
+//! A reduction needs elements of a predefined datatype. A collective with one block per rank has
+//! one datatype for all blocks. So no datatype can describe a noncontiguous section in these calls.
 //! A blocking call copies the result back; `pending` keeps other copies until completion.
 #![allow(unsafe_code)]
 
@@ -18,7 +18,8 @@ const IN_PLACE: usize = 1;
 /// The value MPI_ROOT, which the root of an intercommunicator passes as root.
 const ROOT: i32 = -4;
 
-/// The part of a buffer that a collective writes. A covered section need not be copied before.
+/// The elements of a buffer that a collective overwrites.
+/// A section that is overwritten completely need not be copied before the call.
 pub struct Written<C: Calls> {
     pub sendbuf: *const Descriptor,
     pub count: i64,
@@ -27,7 +28,7 @@ pub struct Written<C: Calls> {
 }
 
 impl<C: Calls> Written<C> {
-    /// Returns true if the call writes the whole section and does not read it.
+    /// Returns true if the call overwrites all elements of the section and reads none.
     ///
     /// # Safety
     /// `sendbuf` is a compiler's descriptor, and an argument of the same call as the section.
@@ -60,7 +61,8 @@ impl Drop for Copy {
 }
 
 impl Copy {
-    /// Copies a section. Returns `None` for an empty one: its copy would have a sentinel's address.
+    /// Copies a section. Returns `None` for an empty section, whose copy would have the address of
+    /// a sentinel in C.
     ///
     /// # Safety
     /// `buffer` is a compiler's descriptor of a readable array.
@@ -109,7 +111,7 @@ impl Copy {
     /// Copies the result to the program's array.
     pub fn restore(&self) {
         if self.back {
-            // SAFETY: the caller completes the operation. The standard requires the program
+            // SAFETY: this call completes the operation. The standard requires the program
             // to keep the array until the completing call returns.
             unsafe { self.section.unpack(&self.elements) };
         }
@@ -134,7 +136,7 @@ impl Copied {
         self.copy.is_some()
     }
 
-    /// Returns the copy, to keep it after the call.
+    /// Returns the copy, which the caller keeps after the call.
     pub fn into_copy(self) -> Option<Box<Copy>> {
         self.copy
     }

@@ -10,7 +10,7 @@ const PREDEFINED: usize = 4096;
 
 /// A kind of handle, with the conversion functions of the C library.
 pub trait Kind {
-    /// Converts an INTEGER. An invalid one becomes a handle that the C library rejects.
+    /// Converts an INTEGER. An invalid number becomes a handle that the C library rejects.
     fn from_int(number: i32) -> Ptr;
     /// # Safety
     /// The C library has returned the handle.
@@ -85,8 +85,8 @@ pub unsafe fn input<K: Kind>(argument: *const i32) -> Ptr {
 
 /// Returns true if all handles are predefined, so they are equal in both languages.
 ///
-/// The comparison of the sum costs one instruction less than that of the bitwise OR. If the sum is
-/// below the limit, all terms are. The largest predefined handle is 0x2eb; five of them stay below.
+/// Comparing the sum costs one instruction less than comparing the bitwise OR. If the sum is below
+/// 4096, so is each handle. The sum of five predefined handles, each at most 0x2eb, is below 4096.
 #[inline(always)]
 pub fn are_predefined<const N: usize>(numbers: [i32; N]) -> bool {
     sum(numbers) < PREDEFINED
@@ -135,7 +135,7 @@ pub unsafe fn output<K: Kind>(argument: *mut i32, handle: Ptr) {
     }
 }
 
-/// The number of handles that are stored without an allocation.
+/// The number of handles that an array stores without a heap allocation.
 const FEW: usize = 32;
 
 /// An array of C handles.

@@ -1,6 +1,6 @@
 //! `libmpifort_abi.so.1`: the Fortran procedures of MPI, for all compilers and ABI libraries.
 //!
-//! Each procedure calls the C function of its name, so tools that intercept C functions work.
+//! Each procedure calls the C function of the same name, so tools that intercept C functions work.
 //! The bodies are generated from `fortran/api`; handwritten ones are in `hand`.
 
 #![deny(unsafe_code)]

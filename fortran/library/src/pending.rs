@@ -44,7 +44,8 @@ fn change<T>(with: impl FnOnce(&mut Operations) -> T) -> T {
     found
 }
 
-/// Returns true if the table is empty. Users of a request have synchronised with its creator.
+/// Returns true if the table is empty.
+/// A relaxed load is enough: a thread that uses a request has synchronised with its creator.
 #[inline(always)]
 fn none() -> bool {
     NUMBER.load(Ordering::Relaxed) == 0
@@ -127,7 +128,7 @@ pub fn end() {
     }
 }
 
-/// Reports an operation whose result was not copied to the program's array.
+/// Prints a warning about an operation whose result was not copied to the program's array.
 fn lost(operation: Option<Operation>) {
     if operation.is_some_and(|o| o.active && o.copies.iter().any(|c| c.is_written())) {
         printable::eprintln!(
@@ -150,8 +151,8 @@ fn is_complete(number: i32) -> bool {
 
 /// The operations with copies among the requests of a call: position, request number, operation.
 ///
-/// They are removed from the table during the call, because another thread may get a request with
-/// the number of one that this call completes.
+/// The operations are not in the table during the call, because another thread may create a request
+/// with the number of a request that this call completes.
 pub struct Watched(Vec<(usize, i32, Operation)>);
 
 /// Takes the active operations from the table, before a call that may complete them.
@@ -193,7 +194,7 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// All requests, or none.
+    /// Reports all requests as complete if `all`, else none.
     #[inline(always)]
     pub fn all(all: bool) -> Reported {
         Reported {
@@ -203,7 +204,7 @@ impl Reported {
         }
     }
 
-    /// The request at a position, unless the position is `MPI_UNDEFINED`.
+    /// Reports the request at a position, unless the position is `MPI_UNDEFINED`.
     #[inline(always)]
     pub fn one(position: *const i32) -> Reported {
         Reported {
@@ -213,7 +214,7 @@ impl Reported {
         }
     }
 
-    /// The requests at `*count` positions.
+    /// Reports the requests at `*count` positions.
     ///
     /// # Safety
     /// `count` points to an INTEGER.

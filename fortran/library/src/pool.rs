@@ -1,14 +1,15 @@
-//! Pools of C functions, each of which calls one Fortran function: for callbacks without a state.
+//! Pools of C functions, each of which calls one Fortran function: for callbacks without an
+//! extra-state argument.
 //!
-//! The n-th C function of a pool calls the n-th entered Fortran function. It is entered once,
-//! so a program is limited in the number of different functions, not of calls.
+//! The n-th C function of a pool calls the n-th entered Fortran function. A function that is passed
+//! again keeps its slot, so only the number of different functions is limited.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The maximum number of different functions of each kind.
+/// The maximum number of different functions in a pool.
 pub const SIZE: usize = 256;
 
-/// The entered Fortran functions of one kind.
+/// The entered Fortran functions of one callback interface.
 pub struct Pool {
     functions: [AtomicUsize; SIZE],
 }
@@ -36,7 +37,7 @@ impl Pool {
     }
 }
 
-/// Returns all instances of a function with a constant parameter, in order.
+/// Returns the `SIZE` instances of a function with a constant parameter, in its order.
 #[macro_export]
 macro_rules! instances {
     ($function:ident) => {{
@@ -83,7 +84,7 @@ macro_rules! instances {
     }};
 }
 
-/// Reports that a program passes too many different functions.
+/// Prints that a program passes too many different functions. Returns the error code.
 pub fn full(what: &str) -> i32 {
     const ERR_INTERN: i32 = 17;
     printable::eprintln!(

@@ -1,5 +1,5 @@
-//! A cache of buffers for copies of array sections. A new buffer of some MB costs more time than
-//! the copy, because each of its pages must be mapped first.
+//! A cache of buffers for copies of array sections. Allocating some MB costs more time than
+//! copying, because the kernel must map each page of a new buffer.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,7 +1,7 @@
 //! Choice buffers of module `mpi_f08`, which are arrays with a descriptor.
 //!
-//! A contiguous array is passed by its address. A message with another section gets a datatype
-//! that has the positions of the elements, without a copy. `copies` handles other calls.
+//! A contiguous array is passed by its address. A message from or to a noncontiguous section uses
+//! a datatype with the positions of the elements, without a copy. `copies` handles other calls.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
@@ -23,7 +23,7 @@ pub struct Refused {
     reason: String,
 }
 
-/// Returns true if the array is certainly contiguous and no sentinel; false for rank 2 and higher.
+/// Returns true for a scalar or a contiguous array of rank 1 that is no sentinel.
 ///
 /// # Safety
 /// `buffer` is a compiler's descriptor.
@@ -33,7 +33,8 @@ pub unsafe fn is_simple(buffer: *const Descriptor) -> bool {
     unsafe { cells::is_outside((*buffer).base()) && Descriptor::is_plain(buffer) }
 }
 
-/// Returns true if an array that cannot be a sentinel is certainly contiguous.
+/// Returns true for a scalar or a contiguous array of rank 1. The caller knows that the buffer is
+/// no sentinel.
 ///
 /// # Safety
 /// `buffer` is a compiler's descriptor.
@@ -125,7 +126,7 @@ pub unsafe fn partitions<C: Calls>(
     }
 }
 
-/// Returns the message of a noncontiguous section, or of each of its partitions.
+/// Returns the message of a noncontiguous section, or of one partition of a partitioned section.
 ///
 /// # Safety
 /// `buffer` is a compiler's descriptor.
@@ -226,7 +227,8 @@ fn elements(count: i64, size: i64, element: usize) -> Result<usize, Refused> {
     })
 }
 
-/// Returns the layout of `elements` elements, or that of a partition and the distance between two.
+/// Returns the layout of `elements` elements. With `parts`, returns the layout of one partition
+/// and the distance in bytes between consecutive partitions.
 fn layout(
     section: &Section,
     parts: Option<usize>,
@@ -255,7 +257,7 @@ fn layout(
     })
 }
 
-/// Returns the datatype of one element of the section, and true if it was created here.
+/// Returns the datatype of one element of the section, and true if the datatype was created here.
 ///
 /// # Safety
 /// `datatype` is a datatype of `size` bytes.
@@ -329,7 +331,7 @@ unsafe fn built<C: Calls>(layout: &Layout, element: Ptr) -> Ptr {
     made
 }
 
-/// Returns the datatype of a part of a layout, and true if it was created here.
+/// Returns the datatype of an inner layout, and true if the datatype was created here.
 ///
 /// # Safety
 /// `element` is a datatype.
@@ -351,7 +353,7 @@ impl InPlace {
     }
 }
 
-/// Returns a buffer of which the procedure uses one element, or only the address.
+/// Returns a buffer for a procedure that uses only its first element or its address.
 ///
 /// # Safety
 /// `buffer` is a compiler's descriptor.
@@ -361,7 +363,7 @@ pub unsafe fn first_element(buffer: *const Descriptor) -> Result<InPlace, Refuse
     Ok(InPlace(cells::buffer(unsafe { (*buffer).base() })))
 }
 
-/// Returns a buffer that the C library uses as a whole; fails if it is noncontiguous.
+/// Returns a buffer for a procedure that needs contiguous memory; fails if it is noncontiguous.
 ///
 /// # Safety
 /// `buffer` is a compiler's descriptor.
@@ -379,7 +381,8 @@ pub unsafe fn in_place(buffer: *const Descriptor) -> Result<InPlace, Refused> {
     }
 }
 
-/// Reports a refused buffer by the error handler of the communicator. Returns the error class.
+/// Prints why a buffer was refused and calls the communicator's error handler.
+/// Returns the error class.
 ///
 /// # Safety
 /// `comm` is null or points to the INTEGER of a communicator.

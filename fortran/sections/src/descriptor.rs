@@ -1,6 +1,6 @@
 //! The descriptor of an array: `CFI_cdesc_t` of the Fortran standard.
 //!
-//! gfortran and flang agree on the fields that are read here, and differ in others.
+//! gfortran and flang agree on the fields that this module reads; other fields differ.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -73,7 +73,7 @@ impl Descriptor {
         }
     }
 
-    /// Returns true for a scalar and a contiguous array of rank 1, which are the usual arguments.
+    /// Returns true for a scalar or a contiguous array of rank 1, the most frequent arguments.
     ///
     /// # Safety
     /// The contract is that of [`Descriptor::dimensions`].
@@ -135,7 +135,7 @@ impl Section {
         }
     }
 
-    /// Creates a section from its parts.
+    /// Creates a section from its first element, element size and dimensions.
     pub fn new(base: *mut u8, element_size: usize, dimensions: Vec<Dimension>) -> Section {
         Section {
             base,
@@ -163,7 +163,8 @@ impl Section {
         self.len() * self.element_size
     }
 
-    /// Returns the dimensions without those of extent 1, and with consecutive dimensions joined.
+    /// Returns the dimensions without those of extent 1. A dimension that continues the previous
+    /// one (stride = previous stride * previous extent) is joined with it.
     fn joined(&self) -> Vec<Dimension> {
         let mut joined: Vec<Dimension> = Vec::new();
         for dimension in self.dimensions.iter().filter(|d| d.extent != 1) {
@@ -219,7 +220,8 @@ impl Section {
         packed
     }
 
-    /// Replaces the contents of `packed` by the elements. Further calls do not move the memory.
+    /// Replaces the contents of `packed` by the elements.
+    /// A second call for the same section does not move the memory of `packed`.
     ///
     /// # Safety
     /// The memory of the section is readable.

@@ -1,4 +1,4 @@
-//! The layout of the first elements of a section as nested vectors, the form of MPI datatypes.
+//! The layout of the first elements of a section as nested vectors, like MPI vector datatypes.
 
 use crate::descriptor::Dimension;
 

@@ -1,4 +1,5 @@
-//! Tests of descriptors against element-wise packing: ranks 1 to 15, negative strides, empty ones.
+//! Tests of descriptors against element-wise packing: sections of rank 1 to 15, with negative
+//! strides, and empty sections.
 
 use fortran_sections::{Descriptor, Dimension, Layout, MAX_RANK, Section};
 use proptest::prelude::*;
@@ -14,7 +15,7 @@ struct Made {
     dimensions: [Dimension; MAX_RANK],
 }
 
-/// A section of an array in memory.
+/// A generated section of an array.
 #[derive(Clone, Debug)]
 struct Case {
     element_size: usize,
@@ -66,7 +67,8 @@ impl Case {
     }
 }
 
-/// Generates a dimension of an array and a section. Most are small, so 15 of them fit in memory.
+/// Generates a dimension of an array and of its section.
+/// Most extents are small, so an array of 15 dimensions fits in memory.
 fn dimension() -> impl Strategy<Value = (usize, usize, usize, bool)> {
     prop_oneof![
         4 => Just((1, 1, 1, false)),

@@ -1,11 +1,12 @@
 //! The launcher's agreement with all ranks of a job on the point at which they take a checkpoint.
 //!
-//! This module is a pure state machine.
+//! This module is a state machine without I/O.
 //! A rank that stopped at any point could block other ranks that need its next message.
 //! So no rank stops before all ranks have agreed on one point:
 //! 1. The launcher asks each rank for the number of points entered. Ranks answer inside MPI.
-//! 2. The target is the maximum plus 1. Each rank agrees to stop there, or has passed it.
-//! 3. If a rank has passed it, the launcher raises it by 2, then 4, 8, ... and asks all again.
+//! 2. The target is the maximum plus 1. Each rank agrees to stop there, or reports that it has
+//!    passed the target.
+//! 3. If a rank has passed the target, the launcher raises it by 2, then 4, 8, ... and asks again.
 //!    Ranks that wait at the earlier target continue.
 //! 4. If all ranks have agreed, the launcher notifies all to take the checkpoint at the target.
 //!    Rank 0 reports the outcome.
@@ -40,7 +41,7 @@ pub struct Coordinator {
     present: Vec<bool>,
     round: u64,
     stage: Stage,
-    /// True if the job ends after the checkpoint of this round.
+    /// True if the job must end after the checkpoint of this round.
     stop: bool,
     raises: u32,
 }
@@ -82,7 +83,7 @@ impl Coordinator {
         !matches!(self.stage, Stage::Idle)
     }
 
-    /// Describes for users which ranks or which point the round waits for.
+    /// Describes for users the ranks or the point that the round waits for.
     pub fn waits_for(&self) -> Option<String> {
         let missing = |has: &dyn Fn(usize) -> bool| {
             let ranks = (0..self.present.len()).filter(|rank| !has(*rank));
@@ -104,13 +105,13 @@ impl Coordinator {
         }
     }
 
-    /// Starts a round for a requested checkpoint; the job ends after it if `stop`.
+    /// Starts a round for a requested checkpoint. If `stop`, the job ends after the checkpoint.
     pub fn request(&mut self, stop: bool) -> Actions {
         if let Some(gone) = self.present.iter().position(|present| !present) {
             return Actions::not_taken(format!("rank {gone} has left the job"));
         }
         if self.is_busy() {
-            // After the final notice of a round, a request to stop would need a round of its own.
+            // After the final notice of a round, the request to stop can no longer join the round.
             self.stop |= stop && !matches!(self.stage, Stage::Writing { .. });
             return Actions::default();
         }

@@ -1,6 +1,7 @@
 //! `criu`: the component that saves images of all processes of a job on one host, with CRIU.
 //!
-//! The program is not involved. This module has the knowledge about CRIU, and does not run it.
+//! The program is not involved. This module builds CRIU's arguments and interprets its output;
+//! it does not run CRIU.
 //!
 //! The dumped process tree begins with the launcher's supervisor.
 //! So the tree contains sockets, pipes and shared memory between the supervisor and the ranks.
@@ -9,8 +10,8 @@
 //! so a restart needs its own PID namespace unless all of these ids are free.
 //!
 //! Each version of CRIU fails on some newer kernels.
-//! On Linux 6.18, 4.2 is the first version that works:
-//! CRIU 3.17 does not start there, and 4.1 cannot dump TCP sockets.
+//! On Linux 6.18, CRIU 4.2 is the first version that works:
+//! CRIU 3.17 does not start on this kernel, and CRIU 4.1 cannot dump TCP sockets.
 
 use mpi_base::param::{Level, Param};
 use printable::name;

@@ -1,5 +1,5 @@
 //! The description of a job's programs in a checkpoint.
-//! A restart without a command line runs them, and a job with other programs is rejected.
+//! A restart without a command line runs these programs; a job with other programs is rejected.
 
 use crate::words::{decode, encode};
 use printable::name;
@@ -41,7 +41,7 @@ pub enum Difference {
     Arguments(String),
 }
 
-/// Separates the programs in the encoded text.
+/// The separator of programs in the encoded text.
 const BETWEEN: char = '|';
 
 impl Description {
@@ -76,7 +76,7 @@ impl Description {
         ranks.map(|_| Description { programs })
     }
 
-    /// Returns the first difference between the job `now` and this job of a checkpoint.
+    /// Returns the first difference between this job, from a checkpoint, and the job `now`.
     pub fn difference(&self, now: &Description) -> Option<Difference> {
         let (then, ranks) = (self.ranks(), now.ranks());
         let of = |one: &Description| {
@@ -119,8 +119,8 @@ fn read_program(text: &str) -> Option<Program> {
     })
 }
 
-/// Returns the fingerprint of a program: lengths and CRC-32s.
-/// It covers the executable, and the script among `args` if the executable is an interpreter.
+/// Returns the fingerprint of a program: length and CRC-32 of the executable file,
+/// and of the script among `args` if the executable is an interpreter.
 pub fn fingerprint(file: &Path, dir: &Path, args: &[OsString]) -> io::Result<String> {
     let mut text = print_of(file)?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();

@@ -1,7 +1,7 @@
 //! Entry points for fuzzing the decoder of manifests.
 //!
-//! An entry takes any bytes. It panics if the decoder panics.
-//! It also panics if the encoder would write an accepted input differently.
+//! An entry takes any bytes. It panics if the decoder panics,
+//! or if the encoder would write an accepted input differently.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::description::Description;

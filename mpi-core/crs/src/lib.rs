@@ -14,7 +14,7 @@
 //! | `words` | encoding of any bytes as one printable word |
 //!
 //! No function of this crate is on the path of a message or of a collective operation.
-//! Between checkpoints a rank only compares numbers at each point.
+//! Between checkpoints a rank only increments and compares a counter at each point.
 
 #![deny(unsafe_code)]
 

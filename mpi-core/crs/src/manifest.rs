@@ -1,6 +1,6 @@
 //! The manifest of a checkpoint: the job's description, and length and CRC-32 of each file.
 //!
-//! The manifest is text with one fact per line. The last line is the CRC-32 of all earlier lines,
+//! The manifest is text with one entry per line. The last line is the CRC-32 of all earlier lines,
 //! so a truncated or changed manifest is detected.
 
 use crate::description::Description;
@@ -32,7 +32,7 @@ pub struct Manifest {
     /// The version of the Portcullis library.
     pub library: String,
     pub job: Description,
-    /// The host of each rank; only shown to users.
+    /// The host of each rank; only for output to users.
     pub hosts: Vec<OsString>,
     pub files: Vec<FileEntry>,
 }

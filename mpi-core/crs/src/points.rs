@@ -1,9 +1,9 @@
 //! The points of a rank: the number entered, and the point at which the rank stops.
 //!
-//! A rank counts the points that it enters. Between checkpoints it does nothing else.
+//! A rank counts the points that it enters; between checkpoints it only counts.
 //! The rank answers a request of the launcher with this count and continues.
-//! When the launcher proposes a target that the rank has not passed, the rank agrees.
-//! It stops there without a further notice. [`crate::coordinator`] is the launcher's side.
+//! When the launcher proposes a target that the rank has not passed, the rank agrees
+//! and stops at the target without a further notice. [`crate::coordinator`] is the launcher's side.
 
 use mpi_transport::rte::checkpoints::{Notice, Report};
 
@@ -14,11 +14,11 @@ pub enum Step {
     Pass,
     /// Wait for the launcher's next notice.
     Hold,
-    /// All ranks are at this point: take the checkpoint. The job ends after it if `stop`.
+    /// All ranks are at this point: take the checkpoint. If `stop`, the job then ends.
     Take { round: u64, stop: bool },
 }
 
-/// The state of one rank's points.
+/// The points that one rank has entered, and its target.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Points {
     entered: u64,

@@ -1,11 +1,11 @@
-//! Data transfer between memory and the file runs of a view, with data sieving.
+//! Data transfer between memory and the runs (contiguous file ranges) of a view, with data sieving.
 //!
 //! Adjacent runs are merged. Contiguous memory is read and written in place.
 //! Other memory is packed through a buffer of `STAGE` bytes.
 //! If runs are short with short gaps between them, a read also reads the gaps, as long as
 //! that costs less than another system call (`Disk::read_sieve`).
-//! A write does so only if no other process has the file open or a hint requests it,
-//! because it writes back bytes that other processes may write concurrently.
+//! A write also writes the gaps back, over bytes that other processes may write concurrently.
+//! So a write sieves only if no other process has the file open or a hint requests sieving.
 //! Loops handle short counts, `EINTR` and the kernel's limit for one call.
 #![allow(unsafe_code)]
 
@@ -19,13 +19,13 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// The size in bytes of the buffer through which noncontiguous memory is packed.
 const STAGE: i64 = 1 << 20;
 
-/// The user memory that a write reads from.
+/// The program's buffer, from which a write reads.
 enum Source<'a> {
     Bytes(&'a [u8]),
     Packed(&'a SendBuf, Vec<u8>),
 }
 
-/// The user memory that a read stores to.
+/// The program's buffer, to which a read stores.
 enum Sink<'a> {
     Bytes(&'a mut [u8]),
     Unpacked(&'a mut RecvBuf, Vec<u8>),
@@ -82,7 +82,7 @@ pub(super) fn read_all(disk: &Disk, dest: &mut [u8], at: i64) -> Result<usize, I
 }
 
 impl Source<'_> {
-    /// Writes the memory from byte `from` on to a run of the file.
+    /// Writes a run of the file from the memory that starts at byte `from`.
     fn write(&mut self, disk: &Disk, mut run: Run, mut from: i64) -> Result<(), IoError> {
         match self {
             Source::Bytes(bytes) => {
@@ -189,7 +189,7 @@ fn merged(
 }
 
 /// Writes a buffer to the view, from stream byte `from` on.
-/// With a sieve, it also reads short gaps between runs and writes them back.
+/// If `sieve` is given, also reads short gaps between runs and writes them back.
 pub(super) fn write(
     disk: &Disk,
     sieve: Option<(i64, i64)>,
@@ -235,7 +235,7 @@ pub(super) fn write(
 }
 
 /// Reads the gaps between the runs of a sieve, then writes the runs and the gaps by one call.
-/// A range lock excludes other processes that do the same.
+/// A range lock excludes sieving writes of other processes.
 fn write_back(disk: &Disk, sieve: &Sieve, source: &mut Source<'_>) -> Result<(), IoError> {
     if let [(run, at)] = sieve.parts[..] {
         return source.write(disk, run, at);
@@ -250,7 +250,7 @@ fn write_back(disk: &Disk, sieve: &Sieve, source: &mut Source<'_>) -> Result<(),
     write_all(disk, &bytes, sieve.span.offset)
 }
 
-/// Runs with short gaps between them that one call reads or writes.
+/// Runs with short gaps between them that one system call reads or writes.
 struct Sieve {
     span: Run,
     parts: Vec<(Run, i64)>,
@@ -258,7 +258,7 @@ struct Sieve {
 }
 
 impl Sieve {
-    /// Returns true if the sieve can take a run: the run is after the others, the gap is short,
+    /// Returns true if the sieve can take a run: the run follows the last one, the gap is short,
     /// and the span is not longer than the maximum.
     fn takes(&self, run: Run, (gap, most): (i64, i64)) -> bool {
         let between = run.offset - self.span.offset - self.span.len;
@@ -336,7 +336,8 @@ fn read_to(
     Ok(done)
 }
 
-/// Reads the runs of a sieve by one call. Returns the number of requested bytes read.
+/// Reads the runs of a sieve by one system call.
+/// Returns the number of bytes read, without the gaps.
 fn fetch(disk: &Disk, sieve: &Sieve, sink: &mut Sink<'_>) -> Result<i64, IoError> {
     if let [(run, at)] = sieve.parts[..] {
         return sink.read(disk, run, at);

@@ -49,7 +49,7 @@ impl Amode {
     pub(super) fn flags(self, creates: bool) -> OFlags {
         let access = match (self.read_only, self.write_only) {
             (true, _) => OFlags::RDONLY,
-            // In atomic mode such a file takes only write locks, which need no read access.
+            // In atomic mode a write-only file takes only write locks, which need no read access.
             (_, true) => OFlags::WRONLY,
             _ => OFlags::RDWR,
         };

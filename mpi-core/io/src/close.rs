@@ -66,7 +66,7 @@ impl File {
         }
     }
 
-    /// Returns the outcome of the deletion that rank `rank` has reported.
+    /// Returns the result of `MPI_File_close` after rank `rank` has reported its deletion.
     fn told_of_deletion(
         &self,
         rank: u64,

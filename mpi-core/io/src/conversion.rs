@@ -21,9 +21,9 @@ pub trait Conversion {
 /// The format of data in a file.
 #[derive(Clone)]
 pub enum Representation {
-    /// The format is that of memory.
+    /// The data in the file have the format of memory.
     Native,
-    /// The format is that of memory, because all processes of a job have the same memory layout.
+    /// The same as `Native`, because all processes of a job have the same memory layout.
     Internal,
     External32,
     User(String, Rc<dyn Conversion>),
@@ -102,7 +102,7 @@ impl Representation {
         Ok(file)
     }
 
-    /// Decodes file data into a buffer, up to the shorter of both.
+    /// Decodes file data into a buffer, until either of them ends.
     pub(super) fn decode(&self, to: &mut RecvBuf, file: &mut [u8]) -> Result<(), IoError> {
         match self {
             Self::User(_, conversion) => {

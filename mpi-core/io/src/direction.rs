@@ -63,7 +63,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Transfers the whole buffer by an individual access at stream byte `from`.
+    /// Transfers the entire buffer by an individual access at stream byte `from`.
     /// Returns the number of bytes transferred.
     pub(crate) fn alone(&mut self, file: &File, from: i64) -> Result<i64, IoError> {
         match self {

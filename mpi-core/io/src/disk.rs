@@ -1,6 +1,6 @@
 //! The system calls on an open file.
 //!
-//! While a call runs, the state page shows its name and the file name.
+//! While a system call runs, the state page shows the names of the call and of the file.
 //! So a hang report can name the call of a rank.
 //! If an I/O report is requested, the calls are counted ([`super::report`]).
 
@@ -22,7 +22,7 @@ pub struct Disk {
     tuning: Cell<Tuning>,
     costs: Costs,
     counted: Option<(Rc<FileLog>, Rc<FileRecord>)>,
-    /// The number of bytes that calls of this process have read and written.
+    /// The numbers of bytes that system calls of this process have read and written.
     moved: [Cell<u64>; 2],
 }
 
@@ -81,8 +81,8 @@ impl Disk {
         let _ = rustix::fs::fadvise(&self.fd, 0, None, advice);
     }
 
-    /// Returns the limits of a sieving read: maximum gap between two runs, and maximum span.
-    /// A gap up to this length is read, because another call would cost more.
+    /// Returns the limits of a sieving read in bytes: maximum gap between runs, and maximum span.
+    /// Reading a gap up to the maximum costs less than another system call.
     pub(super) fn read_sieve(&self) -> (i64, i64) {
         let tuning = self.tuning.get();
         let gap = match tuning.ds_read {
@@ -93,7 +93,7 @@ impl Disk {
         (gap, tuning.ind_rd_buffer_size)
     }
 
-    /// Returns the same limits for sieving writes, which read the gaps and write them back.
+    /// Returns the limits of a sieving write, which reads the gaps and writes them back.
     /// `alone` is true if no other process has the file open.
     pub(super) fn write_sieve(&self, alone: bool) -> Option<(i64, i64)> {
         let tuning = self.tuning.get();
@@ -104,14 +104,14 @@ impl Disk {
         }
     }
 
-    /// Counts bytes that a call has read or written.
+    /// Counts bytes that a system call has read or written.
     pub(super) fn moves(&self, writes: bool, bytes: u64) {
         let [read, written] = &self.moved;
         let moved = if writes { written } else { read };
         moved.set(moved.get().wrapping_add(bytes));
     }
 
-    /// Returns the number of bytes that calls of this process have read and written.
+    /// Returns the numbers of bytes that system calls of this process have read and written.
     pub(super) fn moved(&self) -> (u64, u64) {
         let [read, written] = &self.moved;
         (read.get(), written.get())
@@ -162,7 +162,7 @@ impl Disk {
         })
     }
 
-    /// Runs `wait`, and publishes a wait for an asynchronous read meanwhile.
+    /// Runs `wait`; the state page shows a wait for an asynchronous read meanwhile.
     pub(super) fn waits_for_piece<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.engine
             .state()

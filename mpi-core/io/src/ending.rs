@@ -1,13 +1,13 @@
 //! The agreement of the members on closing a file; members that failed to open it participate.
 //!
-//! In a run without fault tolerance, the members share their outcomes as in every collective call.
+//! Without fault tolerance, the members share their outcomes as in every collective call.
 //!
-//! In a fault-tolerant run, the living members close the file by MAX-reductions:
-//! 1. Each member that has the file contributes a bid. The lowest such rank has the highest bid.
+//! In a fault-tolerant job, the living members close the file by MAX-reductions:
+//! 1. Each member that has opened the file contributes a bid, `size - rank`.
 //!    A flag in the bid reports an open split collective.
 //!    In that case all members fail with the same class and keep the file.
-//! 2. For delete-on-close, the rank with the highest bid deletes it and reports the outcome.
-//!    If that rank has died before, the members bid again.
+//! 2. For delete-on-close, the rank with the highest bid deletes the file and reports the outcome.
+//!    If that rank dies before its report, the members bid again.
 //!
 //! A member that could not open the file participates in the background and bids 0.
 
@@ -20,11 +20,11 @@ use crate::comm::Comm;
 pub(super) const IN_USE: u64 = 1 << 40;
 
 /// Flag in an outcome: the chosen rank has tried to delete the file.
-/// The lower bits are 0 or the class of its error.
+/// The lower bits are 0 or the class of that rank's error.
 pub(super) const TOLD: u64 = 1 << 40;
 
-/// Returns the bid of a rank that has the file, `size - rank`.
-/// A bid is at least 1, since 0 is the bid of a rank without the file.
+/// Returns the bid of a rank that has opened the file: `size - rank`, so at least 1.
+/// A rank that has not opened the file bids 0.
 pub(super) fn bid(comm: &Comm, is_in_use: bool) -> u64 {
     let place = u64::from(comm.size() - comm.rank());
     match is_in_use {
@@ -45,7 +45,7 @@ pub(super) fn leave_to_others(
     pointer: Option<SharedPointer>,
 ) -> Result<(), Error> {
     if !comm.engine().is_fault_tolerant() {
-        // In this run all members have failed with the same class.
+        // Without fault tolerance all members have failed with the same class.
         return pointer.map_or(Ok(()), |pointer| pointer.free());
     }
     if let Some(pointer) = pointer {
@@ -57,11 +57,11 @@ pub(super) fn leave_to_others(
     Ok(())
 }
 
-/// Participates in the agreements without having the file.
+/// Participates in the agreements as a process that has not opened the file.
 async fn take_part(comm: &Comm, is_deleted: bool) -> Result<(), Error> {
     loop {
         match comm.agreement().highest_of_living(0).await? {
-            // No living member has the file.
+            // No living member has opened the file.
             0 => return Ok(()),
             bid if bid & IN_USE != 0 => {}
             _ if !is_deleted => return Ok(()),

@@ -1,5 +1,5 @@
 //! Errors of file operations.
-//! Each has a class, and a sentence with the file, the rank and the system's error text.
+//! Each error has a class, and a sentence with the file, the rank and the system's error text.
 
 use crate::datatype::TypeError;
 use rustix::io::Errno;

@@ -1,10 +1,10 @@
 //! A file that the members of a communicator have opened collectively (MPI 5.0, sections 14.2 and 14.4).
 //!
-//! A collective call has two steps. Each member performs its part; then all members share the class
-//! of their outcome by an allgather (`File::agree`).
+//! A collective call has two steps. First, each member performs its own access or change.
+//! Then all members share the error class of their outcome by an allgather (`File::agree`).
 //! The call returns the class of the first member that failed. If one member must act first
 //! (to create the file or to change its size), that is rank 0;
-//! the others continue after its outcome.
+//! the other ranks continue after they know its outcome.
 
 use super::amode::{self, Amode};
 use super::disk::{self, Disk};
@@ -44,7 +44,7 @@ pub struct File {
 /// The end of the error text at ranks where the call itself did not fail.
 pub const ELSEWHERE: &str = "so it ends here too";
 
-/// Agrees on the outcome of all members: the class of the first member that failed.
+/// Agrees on the outcome of all members: the error class of the first member that failed.
 /// A failed member returns its own error text.
 fn agree<T>(comm: &Comm, path: &str, outcome: Result<T, IoError>) -> Result<T, Error> {
     let mine = class_number(&outcome);
@@ -52,7 +52,7 @@ fn agree<T>(comm: &Comm, path: &str, outcome: Result<T, IoError>) -> Result<T, E
     agreed(comm, path, outcome, &all)
 }
 
-/// Returns the agreed outcome for the known classes of all members.
+/// Returns the agreed outcome; `all` has the error class of each member, or 0 for success.
 fn agreed<T>(
     comm: &Comm,
     path: &str,
@@ -82,7 +82,7 @@ fn opens(comm: &Comm, path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, I
     })
 }
 
-/// Replaces hints left at 0 by values that depend on the map of members to nodes.
+/// Replaces `cb_nodes` = 0 by a value that depends on the map of members to nodes.
 fn resolved(mut tuning: Tuning, node_map: &NodeMap) -> Tuning {
     if tuning.cb_nodes == 0 {
         tuning.cb_nodes = node_map.usual_aggregators();
@@ -104,7 +104,7 @@ impl File {
         made
     }
 
-    /// Opens the file on its own communicator.
+    /// Opens the file on `own`, the communicator that only this file uses.
     /// Stores the shared pointer in `pointer` as soon as the members have created it.
     fn open_on(
         own: &Comm,
@@ -213,7 +213,7 @@ impl File {
         self.disk.tuning().cb_nodes.min(most)
     }
 
-    /// Returns the number of bytes that this process has read from the file and written to it.
+    /// Returns the numbers of bytes that this process has read from the file and written to it.
     pub fn moved(&self) -> (u64, u64) {
         self.disk.moved()
     }

@@ -1,7 +1,7 @@
 //! The fuzzing entry point for the decoder of messages of collective accesses.
 //!
-//! An entry takes any bytes. It panics if the decoder panics.
-//! It also panics if the decoder accepts a value that the encoder never writes.
+//! An entry takes any bytes. It panics if the decoder panics,
+//! or if the decoder accepts a value that the encoder never writes.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::collective::extent_codec::Extents;

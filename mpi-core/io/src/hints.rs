@@ -4,8 +4,8 @@
 //! the info object, a file of hints ([`HINTS`], or `ROMIO_HINTS` as in ROMIO),
 //! and defaults with the costs of the file system.
 //! All members use rank 0's values. So a hint that differs between ranks cannot cause a hang.
-//! Invalid values are ignored, as the standard requires. Names without an effect are ignored too;
-//! an example is striping, which only special file systems support.
+//! Invalid values are ignored, as the standard requires. Hints without an effect are ignored too,
+//! such as the striping hints, which only special file systems support.
 
 use mpi_base::param::{Level, Param};
 use std::fmt;
@@ -68,16 +68,16 @@ pub enum Style {
     Random,
 }
 
-/// The words of the hint `access_style`, in the order of the program.
+/// The keywords of the hint `access_style`, in the order in which the program gave them.
 ///
-/// Only words that imply an order have an effect. `MPI_File_get_info` returns all words.
+/// Only keywords that imply an order have an effect. `MPI_File_get_info` returns all keywords.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Styles {
-    /// 4 bits for each word: its index in [`STYLES`] plus 1. The first word is in the lowest bits.
+    /// 4 bits for each keyword: its index in [`STYLES`] plus 1; the first one has the lowest bits.
     words: u32,
 }
 
-/// The standard's words (MPI 5.0, section 14.2.8), each with the order that it implies.
+/// The standard's keywords (MPI 5.0, section 14.2.8), each with the order that it implies.
 const STYLES: [(&str, Style); 7] = [
     ("read_once", Style::Unknown),
     ("write_once", Style::Unknown),
@@ -89,7 +89,7 @@ const STYLES: [(&str, Style); 7] = [
 ];
 
 impl Styles {
-    /// Parses a comma-separated list. Returns `None` if it contains no word of the standard.
+    /// Parses a comma-separated list. Returns `None` if it contains no keyword of the standard.
     fn parse(list: &str) -> Option<Styles> {
         let places = list.split(',').filter_map(|word| {
             let word = word.trim();
@@ -101,14 +101,15 @@ impl Styles {
         Some(styles).filter(|styles| styles.words != 0)
     }
 
-    /// Decodes the styles of another member; ignores invalid indices.
+    /// Decodes the field `words` of another member; ignores invalid indices.
     fn from_word(word: u64) -> Styles {
         let places = (0..STYLES.len()).map(|at| (word >> (4 * at) & 0xf) as u32);
         let known = places.filter(|place| (1..=STYLES.len() as u32).contains(place));
         known.fold(Styles::default(), Styles::with)
     }
 
-    /// Appends a word unless it is present already. So the words always fit into `words`.
+    /// Appends a keyword unless it is present already.
+    /// So `words` has at most seven keywords of 4 bits, which fit into 32 bits.
     fn with(self, place: u32) -> Styles {
         let mut places = self.places();
         match places.any(|known| known == place) {
@@ -130,7 +131,7 @@ impl Styles {
             .filter_map(|place| STYLES.get(place as usize - 1))
     }
 
-    /// Returns the order of the last word that implies an order.
+    /// Returns the order of the last keyword that implies an order.
     pub fn order(self) -> Style {
         let orders = self.named().map(|(_, style)| *style);
         orders
@@ -200,7 +201,7 @@ pub const ACTING: [&str; 11] = [
     "romio_ds_write",
 ];
 
-/// The number of words in an encoded [`Tuning`].
+/// The number of 64-bit words in an encoded [`Tuning`].
 const WORDS: usize = 10;
 
 /// The allowed buffer sizes in bytes.
@@ -245,7 +246,8 @@ impl Tuning {
         }
     }
 
-    /// Returns names and values in use; `aggregators` is the effective [`Tuning::cb_nodes`].
+    /// Returns the names and values of the hints in use.
+    /// `aggregators` is the effective [`Tuning::cb_nodes`].
     pub fn echo(&self, aggregators: u32) -> Vec<(&'static str, String)> {
         let both = match (self.cb_read, self.cb_write) {
             (Switch::Disable, Switch::Disable) => "false",
@@ -284,7 +286,7 @@ impl Tuning {
         ]
     }
 
-    /// Decodes the words of rank 0, clamped to valid values.
+    /// Decodes the hints of rank 0 from 64-bit words, and clamps them to valid values.
     pub(super) fn from_words(words: &[u64]) -> Tuning {
         let word = |at: usize| words.get(at).copied().unwrap_or(0);
         let buffer = |at: usize| {
@@ -328,7 +330,7 @@ pub(super) struct Costs {
 
 impl Costs {
     /// Returns the costs for a type of file system (statfs(2)).
-    /// They were measured for runs of 64 bytes in the page cache.
+    /// The costs were measured for runs of 64 bytes in the page cache.
     pub fn of(magic: i64) -> Costs {
         const TMPFS: i64 = 0x0102_1994;
         const RAMFS: i64 = 0x8584_58f6;

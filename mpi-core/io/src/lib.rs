@@ -9,7 +9,7 @@
 //! | `uring_read` | long nonblocking reads by io_uring |
 //! | `collective` | collective buffering: two-phase I/O by messages, in shared memory and between nodes |
 //! | `file` | an open file and the agreement of its members |
-//! | `close` | `MPI_File_close`; `ending` is the agreement of the members on it, also after failures |
+//! | `close` | `MPI_File_close`; `ending`: the members' agreement on it, also after failures |
 //! | [`size`] | file size, preallocation and `MPI_File_sync` |
 //! | [`position`] | setting a view, and the file pointers |
 //! | [`transfer`] | read and write calls; `direction`: read or write; `split_collective`: state between calls |
@@ -20,10 +20,11 @@
 //!
 //! Guarantee: a collective call returns the same error class at all members.
 //! No member waits for a member that has failed.
-//! The library creates only this file: the shared pointer is a word in a window at rank 0.
-//! A view is never expanded to a list: the datatype engine iterates over the filetype's runs.
+//! The library creates no auxiliary files: the shared file pointer is in a window at rank 0.
+//! A view is never expanded to a list: the datatype engine iterates over the filetype's
+//! contiguous ranges.
 //!
-//! Each rank performs its own accesses; aggregators perform interleaved collective ones.
+//! Each rank performs its own accesses; aggregators perform interleaved collective accesses.
 //! After a collective access the members agree on its outcome.
 //! Nonblocking accesses complete at initiation, which section 14.4.5 allows. The exception
 //! is a long read of data that are not in the page cache: it continues while the program computes.

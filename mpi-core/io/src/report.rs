@@ -26,7 +26,7 @@ pub static REPORT: Param<bool> = Param::new(
 );
 
 /// The capacity in events of a ring created for these counters only.
-/// It is enough for [`FILES`] files with long names.
+/// This capacity is enough for [`FILES`] files with long names.
 const EVENTS: u32 = 1 << 13;
 
 /// The maximum number of files with separate records; further files share one record.
@@ -69,7 +69,7 @@ pub const SIZES: [u64; 6] = [64, 1 << 10, 16 << 10, 256 << 10, 4 << 20, u64::MAX
 /// The number of counters of a file.
 pub const COUNTERS: usize = Counter::SystemSizes as usize + SIZES.len();
 
-/// The maximum number of bytes of a name in one event of the ring.
+/// The maximum number of bytes of a file name that one event of the ring holds.
 pub const NAME_PIECE: usize = 24;
 
 fn column(bytes: u64) -> usize {

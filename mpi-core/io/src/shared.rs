@@ -1,4 +1,4 @@
-//! The shared file pointer (MPI 5.0, section 14.4.4): a word in a window at rank 0.
+//! The shared file pointer (MPI 5.0, section 14.4.4): a 64-bit integer in a window at rank 0.
 //! All members update it by atomic operations.
 //!
 //! The pointer counts etypes and uses no object in the file system.
@@ -19,7 +19,7 @@ pub struct SharedPointer(Win);
 
 impl SharedPointer {
     /// Creates the pointer with value 0; collective.
-    /// Other members may use the pointer only after they know that rank 0 has returned.
+    /// Other members may use the pointer only after they know that rank 0's call has returned.
     pub fn new(comm: &Comm) -> Result<SharedPointer, Error> {
         let mine = comm.rank() == 0;
         let spec = Spec {
@@ -91,7 +91,7 @@ impl SharedPointer {
         self.0.free().and(ended)
     }
 
-    /// Discards the pointer; in a fault-tolerant run, this process participates in the free.
+    /// Discards the pointer; in a fault-tolerant job, this process participates in the free.
     pub fn abandon(self) {
         self.0.abandon();
     }

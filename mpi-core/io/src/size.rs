@@ -93,7 +93,7 @@ impl<'a> Storage<'a> {
     /// Implements `MPI_File_sync`; collective.
     ///
     /// The members of a node write through one page cache.
-    /// After a barrier, one member per node flushes the data of all to disk.
+    /// After a barrier, one member per node flushes the data of all members to disk.
     pub fn sync(self) -> Result<(), Error> {
         self.file.meet()?;
         let done = match self.is_first_of_node() {

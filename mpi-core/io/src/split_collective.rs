@@ -1,4 +1,4 @@
-//! The state of an open file between calls: an open split collective, and the shared memory.
+//! The state of a file between calls: an open split collective, and memory shared on the node.
 
 use crate::collective::shm_aggregation::ShmBuffers;
 use std::rc::Rc;

@@ -34,7 +34,7 @@ pub enum Place {
 pub enum Begun {
     /// The access is complete; the number of bytes of the buffer that were transferred.
     Done(i64),
-    /// The access is in progress; its request.
+    /// The access is in progress; the request completes it.
     Under(Req),
 }
 
@@ -70,7 +70,8 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
     access
 }
 
-/// Combines the outcome of an earlier individual access, if any, with the collective part's.
+/// Combines the outcome of an earlier individual access, if any, with that of the collective part.
+/// The number of bytes is that of the individual access.
 fn both(
     first: Option<Result<i64, IoError>>,
     together: Result<i64, IoError>,
@@ -216,7 +217,7 @@ impl<'a> Accesses<'a> {
         })
     }
 
-    /// Starts an individual read. It continues in the background if it is long and contiguous
+    /// Starts an individual read. The read continues in the background if it is long and contiguous
     /// and its data are not in the page cache.
     ///
     /// # Safety
@@ -287,14 +288,14 @@ impl<'a> Accesses<'a> {
         Ok(at.and_then(|at| self.stream_place(at)))
     }
 
-    /// Returns true if the members agree on a plan. All members pass equal arguments.
+    /// Returns true if the members must agree on a plan. All members pass equal arguments.
     fn wants_plan(self, converts: bool, wanted: Switch) -> bool {
         let alone = self.file.comm.size() == 1 || converts || self.file.atomic.get();
         !alone && wanted != Switch::Disable
     }
 
     /// Performs a member's access before the agreement, if possible, and returns its outcome.
-    /// One contiguous run does not interleave, and an empty or failed access transfers no data.
+    /// An access of one run does not interleave, and an empty or failed access transfers no data.
     /// So ranks with one run each synchronise once per access instead of twice.
     fn first(
         self,
@@ -372,8 +373,8 @@ impl<'a> Accesses<'a> {
         self.file.agree(outcome)
     }
 
-    /// Returns the offset of this member's part of an ordered access.
-    /// The parts follow each other in rank order, from the shared pointer on.
+    /// Returns the offset of this member's data in an ordered access.
+    /// The members' data follow each other in rank order, from the shared pointer on.
     fn in_order(self, etypes: Result<i64, IoError>) -> Result<i64, Error> {
         let etypes = self.file.agree(etypes)?;
         let all = self
@@ -433,7 +434,7 @@ impl<'a> Accesses<'a> {
         Ok(())
     }
 
-    /// Ends the split collective. Returns the number of bytes it has transferred.
+    /// Ends the open split collective. Returns the number of bytes that it has transferred.
     pub fn split_ends(self, call: &'static str) -> Result<i64, Error> {
         let open = self.file.split.take();
         match open {

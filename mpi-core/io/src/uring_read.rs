@@ -1,13 +1,13 @@
 //! Long nonblocking reads by io_uring(7), for data that are not in the page cache.
-//! They continue while the program computes.
+//! These reads continue while the program computes.
 //!
 //! Measured (docs/performance.md): io_uring gains nothing for cached data, which a processor copies
 //! in both cases, and nothing for writes, which end in the cache.
 //! Reading 64 MiB from disk, overlapped with an equally long computation, took half the time.
 //! Short reads are faster at initiation. So io_uring is used only for nonblocking reads
-//! of at least [`LONG`] contiguous bytes, and only for the part that is not cached.
-//! Reads with `RWF_NOWAIT` determine that part.
-//! Many containers refuse io_uring; then the read completes at initiation.
+//! of at least [`LONG`] contiguous bytes, from the first byte on that is not cached.
+//! Reads with `RWF_NOWAIT` find that byte.
+//! Many container runtimes forbid io_uring; reads then complete at initiation.
 //!
 //! The completion of a piece rings no doorbell, so each iteration of a wait polls the read.
 //! After [`PATIENCE`] polls without a completion, the wait blocks in the kernel
@@ -36,7 +36,7 @@ const SLICE: usize = 1 << 20;
 /// The maximum number of pieces in flight.
 const DEPTH: u32 = 16;
 
-/// The number of polls without a completion before the read blocks.
+/// The number of polls without a completion after which a wait for the read blocks in the kernel.
 const PATIENCE: u32 = 64;
 
 /// The result of starting a read.
@@ -53,7 +53,7 @@ pub(crate) struct Reading {
     buffer: *mut u8,
     len: usize,
     offset: u64,
-    /// The number of bytes that were read from the page cache before.
+    /// The number of bytes that were read from the page cache before the submission of pieces.
     cached: usize,
     /// For each piece, the number of bytes read so far.
     there: Vec<usize>,
@@ -204,8 +204,8 @@ impl Reading {
         !come.is_empty()
     }
 
-    /// Polls once. Returns the outcome if the read has ended.
-    /// Otherwise returns true as error if a piece has completed.
+    /// Polls once. Returns the outcome if the read has ended. While the read is in progress,
+    /// returns `Err(progressed)`; `progressed` is true if a piece has completed.
     fn advance(&mut self, waits: bool) -> Result<Result<usize, Errno>, bool> {
         self.ask();
         if let Err(errno) = self.enter(waits && self.flying > 0) {

@@ -2,7 +2,7 @@
 //!
 //! The data bytes of a view form a stream, and offsets count etypes of the stream.
 //! Copies of the filetype follow each other from the displacement on, one extent apart.
-//! Their runs determine the file offset of each stream byte.
+//! The runs (contiguous ranges) of these copies determine the file offset of each stream byte.
 //! For a representation other than `native`,
 //! [`View`] uses the filetype with the file sizes of basic types.
 
@@ -18,7 +18,7 @@ pub struct View {
     pub representation: Representation,
     /// The size of an etype in the file, in bytes.
     each: i64,
-    /// The filetype in the file's representation.
+    /// The filetype with the sizes that basic types have in the file's representation.
     tile: Datatype,
     /// True if the stream is contiguous in the file.
     dense: bool,
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(runs(&view, 0, 16), [(104, 8), (120, 8)]);
         assert_eq!(runs(&view, 12, 8), [(124, 4), (136, 4)]);
         assert_eq!(view.byte_offset(8), 120);
-        // The same holds far from the start.
+        // Offsets far from the start follow the same rule.
         assert_eq!(view.byte_offset(8 << 40), 104 + (16 << 40));
     }
 

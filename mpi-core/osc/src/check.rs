@@ -33,9 +33,9 @@ pub(crate) struct AccessChecks<'a> {
 }
 
 impl<'a> AccessChecks<'a> {
-    /// Records the start of an access for traces, recorded runs and the conflict check.
+    /// Records the start of an access for traces, recorded jobs and the conflict check.
     /// Fails if the access conflicts with an incomplete access.
-    /// In a recorded run, the access ends when the caller drops the returned value.
+    /// In a recorded job, the access ends when the caller drops the returned value.
     #[inline]
     pub(crate) fn note(
         self,

@@ -1,7 +1,7 @@
 //! Entry points for fuzzing the decoders of one-sided messages.
 //!
-//! An entry takes any bytes. It panics if the decoder panics.
-//! It also panics if the decoder accepts a value that the encoder never writes.
+//! An entry takes any bytes. It panics if the decoder panics,
+//! or if the decoder accepts a value that the encoder never writes.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::am::wire::{Runs, read_operation, take_word};

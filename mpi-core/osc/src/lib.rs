@@ -1,7 +1,7 @@
 //! OSC, one-sided communication: windows and RMA operations without a call by the target
 //! (MPI 5.0, chapter 12).
 //!
-//! One state machine of epochs (`state::epoch`) serves two components.
+//! One state machine of epochs (`state::epoch`) serves both components below.
 //! The library chooses a component for each pair of window and target:
 //! * **direct**: the target shares this node's memory.
 //!   Its control words (`state::control`) are in shared memory.
@@ -13,7 +13,8 @@
 //! * **am**: active messages over any transport that reaches the target (`am`).
 //!   The target serves them inside any MPI call.
 //!
-//! Guarantee: accumulates of one basic type to one element are atomic on every route (`direct::apply`).
+//! Guarantee: accumulates of one basic type to one element are atomic in both components
+//! (`direct::apply`).
 //!
 //! | file | subject |
 //! |---|---|
@@ -30,7 +31,7 @@
 //! | `runs` | the contiguous runs of an access |
 //! | `check` | detection of conflicting accesses |
 //! | `traced` | records of accesses for traces and the communication matrix |
-//! | `recorded` | the order of locks and accesses in a recorded or replayed run |
+//! | `recorded` | the order of locks and accesses in a recorded or replayed job |
 //!
 //! The modules of `state` import no operation. The operations are methods of view types of [`Win`],
 //! each in a separate file.

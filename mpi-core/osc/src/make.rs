@@ -28,7 +28,8 @@ use crate::state::target::{Held, Route, Target};
 use mpi_base::node::{ShmBlock, ShmOffset};
 use std::cell::Cell;
 
-/// The number of words that each member contributes to the exchange.
+/// The number of 64-bit words that each member contributes to the exchange;
+/// the constants below are their indices.
 const EACH: usize = 11;
 const KIND: usize = 0;
 const PLACE: usize = 1;
@@ -44,7 +45,8 @@ const NAME: usize = 7;
 const CANNOT_COPY: usize = 8;
 /// 1 if other processes can execute this member's fences ([`mpi_base::fence`]).
 const LENDS_FENCES: usize = 9;
-/// The word of [`Registration::word`], or 0.
+/// The network and the length of this member's key ([`Registration::word`]);
+/// 0 if its memory is not registered.
 const REGISTERED: usize = 10;
 
 /// The kind of memory that a member contributes.
@@ -61,7 +63,7 @@ enum Memory {
     Lacking = 4,
 }
 
-/// The location of this process's memory, in the node's memory and in its address space.
+/// This process's memory: its kind, offset in the node's memory, and local address.
 struct Part {
     kind: Memory,
     place: u64,
@@ -76,7 +78,7 @@ impl Win {
     }
 
     /// Discards a window after the creation of its enclosing object failed in this process.
-    /// In a fault-tolerant run this process still participates in the collective free.
+    /// In a fault-tolerant job this process still participates in the collective free.
     pub fn abandon(self) {
         self.service().unregister(&self);
         leave_end_to_others(self.comm().clone(), self);
@@ -127,7 +129,8 @@ async fn make(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
 }
 
 /// Creates the window on a duplicated communicator.
-/// Also returns true if messages are possible; the members must then synchronise before use.
+/// Also returns true if members may send messages to each other; all members must then
+/// synchronise before the first use of the window.
 /// `given` owns this process's contribution until the window owns it.
 async fn make_on(
     own: Comm,
@@ -146,7 +149,7 @@ async fn make_on(
             own.size(),
             own.rank()
         );
-        // If all members are on one node, every member finds this; so all return the error or none.
+        // If the members are on several nodes, no node has all of them, so all return the error.
         return Err(OscError::new(OscClass::Shared, sentence).into());
     }
     let (memory, part) = match spec.flavor {
@@ -232,7 +235,7 @@ async fn make_on(
     let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
     let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
     let (trace, matrix) = (trace_of(&engine), matrix_of(&engine));
-    // All members of a node choose the same method for a member, from the same words.
+    // All members of a node read the same words, so they choose the same method for each member.
     let all_lend_fences =
         (members.iter()).all(|(rank, _)| word_of(*rank as usize, LENDS_FENCES) != 0);
     let mut targets = Vec::with_capacity(own.size() as usize);
@@ -279,9 +282,9 @@ async fn make_on(
     Ok((win, by_message))
 }
 
-/// Participates in the collective free of a window that this process does not have or use.
-/// Keeps this process's contributed memory until then.
-/// In fault-tolerant runs other members may have
+/// Participates in the collective free of a window that this process does not have or use,
+/// and keeps this process's contributed memory until the free completes.
+/// In fault-tolerant jobs other members may have
 /// created and used the window, and their `MPI_Win_free` waits for each living member.
 fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     let engine = comm.engine().clone();
@@ -294,7 +297,8 @@ fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     }
 }
 
-/// Returns the members to which this process has shared-memory access: rank, and rank on the node.
+/// Returns the members whose memory this process may access directly:
+/// the rank in the window and the rank on the node of each.
 fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
     let me = engine.node().rank();
     let direct = flavor == Flavor::Shared || is_direct_allowed(engine.params());
@@ -305,7 +309,7 @@ fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
 }
 
 /// Returns true if the kernel lets this process copy the memory of all these members.
-/// Also lets [`mpi_base::node::Node::has_ended`] detect later whether they have ended.
+/// The test also lets [`mpi_base::node::Node::has_ended`] detect later that a member has ended.
 fn can_copy(engine: &Engine, members: &[(u32, u32)]) -> bool {
     let node = engine.node();
     let mut others = members.iter().filter(|(_, place)| *place != node.rank());
@@ -429,7 +433,7 @@ async fn contiguous(
     Ok((block.map_or(Own::Given, Own::Block), part))
 }
 
-/// Creates the record of a member from its exchanged words.
+/// Creates the record of a member from the words that the member sent in the exchange.
 fn target(
     engine: &Engine,
     comm: &Comm,

@@ -35,7 +35,7 @@ impl<'a> WinMemory<'a> {
     /// Returns the method by which updates of a member's memory exclude each other.
     pub(crate) fn exclusion(self, target: &'a Target) -> Exclusion<'a> {
         let control = self.win.state().control();
-        // A holder of the exclusive lock makes all updates. So does the only member on a node.
+        // No other process updates the memory during an exclusive lock, or if one member is on the node.
         let alone = target.held.get() == Held::Here(Mode::Exclusive) || control.count() == 1;
         match &target.guard {
             _ if alone => Exclusion::Alone,
@@ -84,7 +84,7 @@ impl<'a> WinMemory<'a> {
         me.here.unwrap_or(0)
     }
 
-    /// Returns a member's memory for direct loads and stores; 0 bytes if there is none.
+    /// Returns a member's memory for direct loads and stores; a segment of 0 bytes if it has none.
     /// For `MPI_PROC_NULL`, returns the segment of the lowest rank with a size above 0.
     pub fn shared_segment(self, rank: i32) -> Result<SharedSegment, Error> {
         if self.win.flavor() == Flavor::Dynamic {

@@ -1,12 +1,12 @@
-//! The order of locks and accesses in a recorded or replayed run ([`crate::record`]).
-//! It covers windows whose members share one node.
+//! The order of locks and accesses in a recorded or replayed job ([`crate::record`]).
+//! Only windows whose members share one node are recorded.
 //!
 //! The results of gets, fetches and comparisons depend on the order of accesses.
-//! So each access to a member takes a turn at that member.
-//! A recorded run draws turns and records their numbers.
-//! In a replay, each access waits until the turn with its recorded number is due.
+//! So each access has a turn: its number in the sequence of all accesses to that member.
+//! A recorded job draws turns and records their numbers.
+//! In a replay, each access waits until all turns before its recorded turn have ended.
 //! Lock tickets are recorded in the same way; `MPI_Win_lock_all` takes a ticket of each member.
-//! Other runs skip all of this. Loads and stores without an MPI call are not ordered.
+//! Other jobs draw no turns. Loads and stores without an MPI call are not ordered.
 
 use super::win::Win;
 use crate::Error;
@@ -24,7 +24,7 @@ impl Win {
     }
 }
 
-/// The order of locks and accesses of a window in a recorded or replayed run.
+/// The order of locks and accesses of a window in a recorded or replayed job.
 #[derive(Clone, Copy)]
 pub(crate) struct RecordedOrder<'a> {
     win: &'a Win,
@@ -39,7 +39,7 @@ impl<'a> RecordedOrder<'a> {
             .filter(|_| self.win.memory().is_all_here())
     }
 
-    /// Takes the turn for an access to a member.
+    /// Waits for the turn of an access to a member: a new turn, or in a replay the recorded turn.
     #[inline]
     pub(crate) fn order_access(
         self,
@@ -104,7 +104,8 @@ impl<'a> RecordedOrder<'a> {
         Ok(ticket)
     }
 
-    /// Runs `MPI_Win_test` in a recorded or replayed run. A replay returns the recorded result.
+    /// Implements `MPI_Win_test` in a recorded or replayed job.
+    /// A replay returns the recorded result.
     pub(crate) fn test_scripted(self, script: &Script) -> Result<bool, Error> {
         if script.is_replay() {
             let over = script.places(Asker::WinTest)?.is_some();

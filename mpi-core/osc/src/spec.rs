@@ -25,7 +25,7 @@ pub(crate) fn is_network_allowed(params: &Params) -> bool {
         .map_or(true, |selection| selection.allows("network"))
 }
 
-/// The flavor of a window: the origin of its memory.
+/// The flavor of a window: its creation call, which determines the origin of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
     /// The program provides the memory.

@@ -28,7 +28,7 @@ use mpi_base::node::ShmBlock;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
-/// A counted reference to a window: its identity, and the access to its state and operations.
+/// A counted reference to a window, with access to the window's state and operations.
 #[derive(Clone)]
 pub struct Win(Rc<WinState>);
 
@@ -43,7 +43,7 @@ impl WeakWin {
     }
 }
 
-/// The parts from which a window is created.
+/// The values from which a window is created.
 pub(crate) struct WinParts {
     pub comm: Comm,
     pub flavor: Flavor,
@@ -140,7 +140,7 @@ impl WinState {
 /// The contribution of this process to a window during its creation.
 #[derive(Default)]
 pub(crate) struct Given {
-    /// Declared first, so that it is dropped before the memory.
+    /// The registration of the memory; declared first, so that it is dropped before the memory.
     pub registration: Option<Registration>,
     pub memory: Option<Own>,
     pub control: Option<ShmBlock>,
@@ -156,7 +156,7 @@ pub(crate) enum Own {
 }
 
 impl Win {
-    /// Creates a window from its parts.
+    /// Creates the handle and the state of a window.
     pub(crate) fn of(parts: WinParts) -> Win {
         let size = parts.comm.size();
         Win(Rc::new(WinState {
@@ -182,7 +182,7 @@ impl Win {
         WeakWin(Rc::downgrade(&self.0))
     }
 
-    /// Returns the window's private communicator of its members.
+    /// Returns the communicator of the window's members that only the window uses.
     pub(crate) fn comm(&self) -> &Comm {
         &self.0.parts.comm
     }
@@ -264,7 +264,7 @@ impl Win {
         }
     }
 
-    /// Returns the name of the window for error texts.
+    /// Describes the window for error texts: its name, or its number of members.
     pub fn label(&self) -> String {
         let name = self.name();
         match name.is_empty() {

@@ -59,7 +59,7 @@ impl<T: Transport> Table<T> {
     };
 }
 
-/// A transport and the library's services; the library passes a pointer to this structure.
+/// A transport and the library's services; the C functions get a pointer to it as `this`.
 struct Opened<T> {
     transport: T,
     host: abi::Host,

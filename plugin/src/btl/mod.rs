@@ -1,6 +1,6 @@
 //! Transports in safe Rust, and the C functions over them.
 //!
-//! A transport implements [`Transport`]. The macro `portcullis_transport!` makes its plugin file.
+//! A transport implements [`Transport`]. The macro `portcullis_transport!` makes it a plugin.
 #![allow(unsafe_code)]
 
 pub mod abi;
@@ -29,16 +29,16 @@ pub enum Sent {
 pub enum Access<'a> {
     /// Copies the peer's memory to this process's memory.
     Read(Part<'a>),
-    /// Copies this process's memory to the peer's. An end does not mean that the data have arrived.
+    /// Copies this process's memory to the peer's. The data may arrive after the access has ended.
     Write(Part<'a>),
-    /// Ends after the data of all ended writes to the peer have reached its memory.
+    /// Ends after the data of all ended writes to the peer have reached the peer's memory.
     Flush,
 }
 
 /// A range of a peer's exposed memory, and a range of this process's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// The key from the peer's [`Transport::expose`]. It comes from another process, so check it.
+    /// The key from the peer's [`Transport::expose`]; another process has written it, so check it.
     pub key: &'a [u8],
     /// The offset in the exposed memory, in bytes.
     pub offset: u64,
@@ -70,7 +70,8 @@ pub trait Transport: Sized + 'static {
     const NAME: &'static CStr;
     /// The version of the transport; it must be equal in all processes of a job.
     const VERSION: &'static CStr;
-    /// The priority: for each peer the library uses the highest; `sm` has 1024, `tcp` 100.
+    /// The priority. For each peer the library uses the transport with the highest one;
+    /// `sm` has 1024, `tcp` 100.
     const EXCLUSIVITY: u32;
     /// The default in bytes of parameter `btl_NAME_eager_limit`.
     const EAGER: usize;
@@ -87,7 +88,7 @@ pub trait Transport: Sized + 'static {
     /// Returns the address that peers need to connect, at most 4000 bytes.
     fn address(&self) -> Vec<u8>;
 
-    /// Prepares to send to a peer with this address. It comes from another process, so check it.
+    /// Prepares to send to a peer with this address, which another process has written: check it.
     fn connect(&self, peer: u32, address: &[u8]) -> Result<(), String>;
 
     /// Closes the connection to a peer; `at_once` discards unsent data.
@@ -99,14 +100,15 @@ pub trait Transport: Sized + 'static {
     /// Polls once and reports all events.
     fn progress(&self, events: &Events);
 
-    /// Returns true if all sent messages have arrived or were given up.
+    /// Returns true if all sent messages have arrived or were discarded.
     fn is_quiet(&self) -> bool;
 
     /// Returns a descriptor that becomes readable at the next event, and the maximum time to sleep.
-    /// Without a descriptor the library must poll again before it sleeps.
+    /// Without a descriptor the library polls again and does not sleep.
     fn wait_on(&self) -> (Option<RawFd>, Option<Duration>);
 
-    /// Exposes memory to peers, which may write it if `writable`. Returns a number and a key.
+    /// Exposes memory to peers, which may write to it if `writable`.
+    /// Returns a registration number and the key for the peers.
     ///
     /// # Safety
     /// The memory is not freed before [`Transport::withdraw`] of the registration number.
@@ -121,7 +123,7 @@ pub trait Transport: Sized + 'static {
     ///
     /// # Safety
     /// The local memory is valid.
-    /// Until the access ends, no other code writes it, or reads it in a read.
+    /// Until the access ends, no other code writes to it or, for a read access, reads it.
     unsafe fn access(&self, _peer: u32, _: Access<'_>, _number: u64) -> Accessed {
         Accessed::Refused
     }

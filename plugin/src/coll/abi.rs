@@ -1,4 +1,5 @@
-//! The plugin ABI of collective components: the tables, and reading tables of other sizes.
+//! The plugin ABI of collective components: the tables, and functions that read tables of other
+//! header versions.
 //!
 //! The C header documents the rules. A test compiles it and compares the layout of every table.
 //! Every slot is an `Option` or a nullable pointer, so a zeroed table is valid and empty.
@@ -22,7 +23,7 @@ pub const INTERFACE: Interface = Interface {
 /// The name of the only symbol that a plugin exports; its type is [`Entry`].
 pub const SYMBOL: &str = "portcullis_component";
 
-/// The type of the exported function. It is called once, and its table stays valid.
+/// The type of the exported function. The library calls the function once and keeps its table.
 pub type Entry = unsafe extern "C-unwind" fn() -> *const ComponentTable;
 
 // SAFETY: the pointers in a `Host` point to functions and to constants that no code writes.
@@ -57,7 +58,8 @@ unsafe impl Table for OpInfo {}
 // SAFETY: `repr(C)` with `size` first; zero is valid in every field (pointers and numbers).
 unsafe impl Table for Topology {}
 
-/// Copies a table. Slots beyond its own size are absent in the copy, and unknown slots are dropped.
+/// Copies a table. Slots beyond the size of `table` are zero in the copy;
+/// slots that `T` does not have are dropped.
 ///
 /// # Safety
 /// `table` is readable for the number of bytes in its first field.
@@ -73,7 +75,8 @@ pub unsafe fn read<T: Table>(table: *const T) -> T {
     }
 }
 
-/// Copies `from` to a table of the other side, up to the smaller size; keeps the size field.
+/// Copies `from` to a table of another header version, up to the smaller size of both.
+/// The size field of `to` stays unchanged.
 ///
 /// # Safety
 /// `to` is null, or writable for the number of bytes in its first field.
@@ -102,7 +105,7 @@ impl Why {
         self.text[0] == 0
     }
 
-    /// Returns the text, or a default if the plugin gave no reason.
+    /// Returns the text, or a default sentence if the plugin gave no reason.
     pub fn sentence(&self) -> String {
         let end = self.text.iter().position(|c| *c == 0);
         let bytes = self.text.map(|c| c as u8);

@@ -15,7 +15,8 @@ pub struct Call<'a> {
     size: u32,
 }
 
-/// Readable elements: a send buffer of the call or a block of one. Only services access them.
+/// Readable elements: a send buffer of the call, or one block of a send buffer.
+/// Only the library's services access the elements.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Data<'a> {
@@ -23,7 +24,8 @@ pub struct Data<'a> {
     of: PhantomData<&'a ()>,
 }
 
-/// Writable elements: a receive buffer of the call, a block of one, or temporary memory.
+/// Writable elements: a receive buffer of the call, one block of a receive buffer,
+/// or temporary memory.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Buffer<'a>(Data<'a>);
@@ -80,7 +82,8 @@ impl<'a> Call<'a> {
         (self.args.root != NO_RANK).then_some(self.args.root)
     }
 
-    /// Returns the bytes of one rank's block or of all data; 0 if they may differ between members.
+    /// Returns the number of bytes of one rank's block or of all data;
+    /// 0 if this number may differ between members.
     pub fn bytes(&self) -> u64 {
         self.args.bytes
     }
@@ -91,7 +94,8 @@ impl<'a> Call<'a> {
         unsafe { slice(self.args.send.cast(), self.args.send_count) }
     }
 
-    /// Returns the receive buffers, one for all ranks or one per rank; the only one in `MPI_Bcast`.
+    /// Returns the receive buffers: one for all ranks or one per rank.
+    /// The only buffer of `MPI_Bcast` is a receive buffer at all ranks.
     pub fn recv(&self) -> &'a [Buffer<'a>] {
         // SAFETY: `args` has this number of buffers, unchanged in the call;
         // `Buffer` is transparent.
@@ -144,7 +148,8 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Starts a send to a rank, in order. Messages of other calls do not match it.
+    /// Starts a send to a rank. The messages of one call between two ranks arrive in order;
+    /// messages of other calls do not match them.
     pub fn send_to(&self, rank: u32, data: &Data<'_>) -> Result<Message, String> {
         let send = service!(self.call_send)?;
         let (mut why, mut message) = (Why::new(), 0);
@@ -162,7 +167,8 @@ impl<'a> Call<'a> {
         done(code, &why).map(|()| Message(message))
     }
 
-    /// Waits until these messages are complete. The end of the call cancels all other messages.
+    /// Waits until these messages are complete. Messages that are incomplete when the call ends
+    /// are cancelled.
     pub fn wait(&self, messages: impl IntoIterator<Item = Message>) -> Result<(), String> {
         let wait = service!(self.call_wait)?;
         let numbers: Vec<u64> = messages.into_iter().map(|message| message.0).collect();
@@ -204,7 +210,8 @@ impl<'a> Call<'a> {
         done(code, &why).map(|()| buffer)
     }
 
-    /// Copies elements to a buffer of any datatype, up to the shorter one. Returns the bytes.
+    /// Copies elements to a buffer of any datatype, until either buffer ends.
+    /// Returns the number of bytes copied.
     pub fn copy(&self, from: &Data<'_>, to: &Buffer<'_>) -> Result<i64, String> {
         let copy = service!(self.copy)?;
         self.check_apart(from, to)?;
@@ -222,14 +229,15 @@ impl<'a> Call<'a> {
         done(code, &why)
     }
 
-    /// Packs data from packed byte `at` on. Returns the number of bytes, fewer at the end.
+    /// Packs data from packed byte `at` on. Returns the number of bytes written to `to`,
+    /// less than its length at the end of the data.
     pub fn pack(&self, from: &Data<'_>, at: i64, to: &mut [u8]) -> Result<usize, String> {
         let pack = service!(self.pack)?;
         // SAFETY: the buffer is valid during the call, and the slice is writable for its length.
         Ok(unsafe { pack(&from.raw, at, to.as_mut_ptr().cast(), to.len()) })
     }
 
-    /// Unpacks data to a buffer from packed byte `at` on. Returns the number of bytes.
+    /// Unpacks data to a buffer from packed byte `at` on. Returns the number of bytes unpacked.
     pub fn unpack(&self, to: &Buffer<'_>, at: i64, from: &[u8]) -> Result<usize, String> {
         let unpack = service!(self.unpack)?;
         // SAFETY: the buffer is valid during the call, and the slice is readable for its length.

@@ -28,7 +28,7 @@ struct Link {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Message(u64);
 
-/// Memory shared by the members on one node; valid until the last of them has dropped its module.
+/// Memory shared by the members on one node; valid until all of them have dropped their modules.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedMemory {
     pub at: NonNull<u8>,
@@ -40,7 +40,7 @@ macro_rules! ask {
     ($self:ident . $service:ident ( $($argument:expr),* )) => {{
         let (service, comm) = $self.service($self.0.host.$service, stringify!($service))?;
         let mut why = Why::new();
-        // SAFETY: `service` returns a `comm` only while it is alive, and the arguments are as `plugin.h` requires.
+        // SAFETY: `Comm::service` returned this `comm`, so the communicator has not been freed; the arguments are as `plugin.h` requires.
         match unsafe { service(comm, $($argument,)* &mut why) } {
             FAILED => Err(why.sentence()),
             code => Ok(code),
@@ -48,11 +48,12 @@ macro_rules! ask {
     }};
 }
 
-/// Calls a service that cannot fail. Returns `$nothing` if the service or communicator is gone.
+/// Calls a service that cannot fail. Returns `$nothing` if the library lacks the service
+/// or the communicator has been freed.
 macro_rules! tell {
     ($nothing:expr, $self:ident . $service:ident ( $($argument:expr),* )) => {
         match $self.service($self.0.host.$service, stringify!($service)) {
-            // SAFETY: `service` returns a `comm` only while it is alive, and the arguments are as `plugin.h` requires.
+            // SAFETY: `Comm::service` returned this `comm`, so the communicator has not been freed; the arguments are as `plugin.h` requires.
             Ok((service, comm)) => unsafe { service(comm, $($argument),*) },
             Err(_) => $nothing,
         }
@@ -81,7 +82,7 @@ impl Comm {
     /// Returns the address at which the host stores the pointer shared by the component's modules.
     pub(super) fn common_place(&self) -> Result<*mut *mut c_void, String> {
         let (service, comm) = self.service(self.0.host.component_data, "component_data")?;
-        // SAFETY: `service` returns a `comm` only while it is alive.
+        // SAFETY: `Comm::service` returned this `comm`, so the communicator has not been freed.
         Ok(unsafe { service(comm) })
     }
 
@@ -95,7 +96,8 @@ impl Comm {
         tell!(0, self.comm_size())
     }
 
-    /// Returns the communicator's name at the time of the query, or a description if it had none.
+    /// Returns the name that the communicator had when the module was created,
+    /// or a description if it had no name.
     pub fn name(&self) -> String {
         let name = self.text(tell!(std::ptr::null(), self.comm_name()));
         String::from_utf8_lossy(&name).into_owned()
@@ -129,12 +131,13 @@ impl Comm {
         ranks
     }
 
-    /// Sends a message and blocks; MPI progresses. Messages of one sender arrive in order.
+    /// Sends a message and blocks until the send is complete; MPI makes progress meanwhile.
+    /// Messages of one sender arrive in order.
     pub fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
         ask!(self.send(dest, data.as_ptr().cast(), data.len())).map(|_| ())
     }
 
-    /// Receives the next message of a member and blocks. Its length must be `data.len()`.
+    /// Blocks until the next message of a member has arrived; it must have `data.len()` bytes.
     pub fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
         ask!(self.recv(source, data.as_mut_ptr().cast(), data.len())).map(|_| ())
     }
@@ -157,18 +160,19 @@ impl Comm {
         ask!(self.start_recv(source, bytes, &raw mut number)).map(|_| Message(number))
     }
 
-    /// Returns true, once, when a message is complete. A received message is then in `data`.
+    /// Returns true if a message is complete; a received message is then in `data`.
+    /// After true, the message must not be tested again.
     pub fn test_message(&self, message: &Message, data: &mut [u8]) -> Result<bool, String> {
         ask!(self.test_message(message.0, data.as_mut_ptr().cast(), data.len()))
             .map(|code| code == DONE)
     }
 
-    /// Calls MPI's progress engine once. Returns true if anything has happened.
+    /// Calls MPI's progress engine once. Returns true if it made progress.
     pub fn progress(&self) -> bool {
         tell!(0, self.progress()) != 0
     }
 
-    /// Waits until `ready` returns true or `limit` has passed. Returns true if ready.
+    /// Waits until `ready` returns true or `limit` has passed. Returns true in the first case.
     pub fn wait(
         &self,
         limit: Option<Duration>,
@@ -232,7 +236,8 @@ impl Comm {
         self.log(abi::INFO, line);
     }
 
-    /// Reports the numbers of barriers that this process's hardware wire has entered and released.
+    /// Reports how many barriers this process has entered on a hardware wire,
+    /// and how many were released.
     pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
         tell!((), self.barrier_wire(wire, entered, released));
     }
@@ -264,7 +269,7 @@ impl Comm {
         if at.is_null() {
             return Vec::new();
         }
-        // SAFETY: the host's text is valid while the communicator is; `service` checked that.
+        // SAFETY: the host's text is valid until the communicator is freed; `service` checked that.
         unsafe { CStr::from_ptr(at) }.to_bytes().to_vec()
     }
 }

@@ -1,6 +1,7 @@
 //! The state that a component's modules in one process share.
 //!
-//! Protocol: the host stores one pointer per component; the last owner of the state clears it.
+//! Protocol: the host stores one pointer per component; the last owner of the state sets it to
+//! null.
 #![allow(unsafe_code)]
 
 use super::Comm;
@@ -15,7 +16,7 @@ use std::rc::Rc;
 pub struct Common<T: 'static> {
     value: Rc<Tagged<T>>,
     place: *mut *mut c_void,
-    /// The communicator; `place` is valid until it is freed.
+    /// The communicator; `place` is valid until this communicator is freed.
     comm: Comm,
 }
 
@@ -43,7 +44,7 @@ impl<T> Drop for Common<T> {
             // SAFETY: the communicator is alive, so the host's pointer `place` is valid.
             unsafe { self.place.write(std::ptr::null_mut()) };
         } else {
-            // The host's pointer may still refer to the value, so leak it.
+            // The host's pointer may still refer to the value, so the value is leaked.
             std::mem::forget(self.value.clone());
         }
     }

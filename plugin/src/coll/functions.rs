@@ -90,7 +90,7 @@ pub const fn operation<M: Module>(operation: u32) -> Operation {
     }
 }
 
-/// Creates the entry of an operation for [`Module::begin`]. Blocking calls use it too.
+/// Creates the entry of an operation for [`Module::begin`], which blocking calls use too.
 pub const fn nonblocking<M: Module>(operation: u32) -> Operation {
     Operation {
         operation,
@@ -182,7 +182,7 @@ unsafe extern "C-unwind" fn run<M: Module>(
     unsafe { answer(why, run) }
 }
 
-/// An operation in progress; the host keeps its address as the ticket.
+/// An operation in progress. The host keeps the address of this box as the ticket.
 type Kept = Box<dyn InProgress>;
 
 unsafe extern "C-unwind" fn start<M: Module>(
@@ -222,7 +222,7 @@ unsafe extern "C-unwind" fn test(_: *mut c_void, ticket: u64, why: *mut Why) -> 
         })
     };
     if code != PENDING {
-        // SAFETY: this was the last test of this ticket.
+        // SAFETY: `start` created the ticket from a box, and the host tests it no more after this code.
         let kept = unsafe { Box::from_raw(kept) };
         let _ = catch_unwind(AssertUnwindSafe(|| drop(kept)));
     }

@@ -2,7 +2,7 @@
 //!
 //! A component implements [`Guest`], its modules [`Module`]; [`BuiltIn::of`] creates its C table.
 //! The library contains the tables of its own components.
-//! A plugin has a manifest and exports a function that returns such a table;
+//! A plugin has a manifest and exports a function that returns the table of its component;
 //! [`portcullis_component!`](crate::portcullis_component) creates both.
 //!
 //! A panic in a component does not cross the ABI; the call fails with an error text instead.
@@ -36,12 +36,13 @@ pub trait Guest: 'static {
     const PRIORITY: i32;
     /// The parameters besides the priority; [`Comm::param`] returns their values.
     const PARAMS: &'static [abi::Param] = &[];
-    /// The parameter that requests this component when it has another value than its default.
+    /// The name of a parameter: any value but its default requests this component.
     const ASKED_BY: Option<&'static CStr> = None;
     /// The component's module for one communicator.
     type Module: Module;
 
-    /// Creates a module, or returns the reason why this process cannot. Must not communicate.
+    /// Creates a module, or returns the reason why this process cannot serve the communicator.
+    /// Must not communicate.
     fn query(comm: Comm) -> Result<Self::Module, String>;
 }
 
@@ -122,12 +123,13 @@ pub trait Module: 'static {
     fn attend(&self) {}
 
     /// Starts a round of the eureka line, ordered with barriers. May use blocking services.
-    /// All members return [`Served::Next`] to decline. No barrier lowers the line in a round.
+    /// To decline, all members return [`Served::Next`]. During a round, no barrier lowers the line.
     fn eureka_begin(&self) -> Result<Served, String> {
         Ok(Served::Next)
     }
 
-    /// Raises the line; it is high on return. Returns true at the first member of the round.
+    /// Raises the line, which is high on return.
+    /// Returns true at the member that raises the line first in this round.
     fn eureka_raise(&self) -> Result<bool, String> {
         Err("this component has no eureka line".into())
     }
@@ -137,7 +139,8 @@ pub trait Module: 'static {
         Err("this component has no eureka line".into())
     }
 
-    /// Ends the round; returns after every member has called it. May use blocking services.
+    /// Ends the round; returns after every member has called this function.
+    /// May use blocking services.
     fn eureka_end(&self) -> Result<(), String> {
         Ok(())
     }
@@ -151,7 +154,7 @@ pub const fn manifest<G: Guest>() -> Note {
     Note::of(&abi::INTERFACE, c"coll", G::NAME, G::VERSION)
 }
 
-/// Creates a parameter of a component; `kind` is a type name from `plugin.h`.
+/// Creates a parameter of a component; `kind` names its type, as listed in `plugin.h`.
 pub const fn param(
     name: &'static CStr,
     default: &'static CStr,

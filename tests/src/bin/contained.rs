@@ -1,10 +1,10 @@
 //! `contained PROFILE COMMAND...`: runs a command under a seccomp filter.
 //!
-//! `docker` blocks the system calls that Docker's default profile blocks in a container
+//! The profile `docker` blocks the system calls that Docker's default profile blocks in a container
 //! without capabilities: the table "Significant syscalls blocked by the default profile"
 //! of its documentation (engine/security/seccomp).
-//! The error codes are Docker's too: ENOSYS for `clone3`, EPERM for all other calls.
-//! `no-ptrace` blocks only access to other processes.
+//! The error codes are also those of Docker: ENOSYS for `clone3`, EPERM for all other calls.
+//! The profile `no-ptrace` blocks only the system calls that access other processes.
 
 use std::collections::BTreeMap;
 use std::env::args_os;

@@ -2,9 +2,10 @@
 //!
 //! `far serve ADDRESS` accepts clients. `far call ADDRESS COMMAND` lets the server's shell run the
 //! command, with the client's standard input and output connected to the command's.
-//! The command is a child of the server, not of the client. Neither end notices a pulled cable,
-//! so the programs that communicate through `far` must detect the failure.
-//! The client sends the test's mark, so that the command's processes can be found afterwards.
+//! The command is a child of the server, not of the client. Client and server do not detect a
+//! pulled cable, so the programs that communicate through `far` must detect the failure.
+//! The client sends the test's mark, an environment value by which the test later finds the
+//! command's processes.
 
 use std::env;
 use std::fs::File;

@@ -2,8 +2,8 @@
 //!
 //! The functions are those of the C interface's table. Each function is called with host, device
 //! and managed memory, with the same arguments and data.
-//! The results in its buffers, a window, a file and at its partner must be equal in all cases.
-//! So the generator needs only consistent arguments, not a description of each function's effect.
+//! The results in the function's buffers, a window, a file and the partner rank must be equal for
+//! all kinds of memory. So the generator needs no description of each function's effect.
 
 use mpi_api_tables::{Function, Param};
 use std::fmt::Write as _;
@@ -113,7 +113,7 @@ fn argument(f: &Function, p: &Param, buffers: &mut u32, place: Option<(&str, boo
     }
 }
 
-/// Returns the C statements before and after a call that provide its matching partner.
+/// Returns the C statements before and after a call that provide the matching send or receive.
 fn around(f: &Function) -> (String, String) {
     let (mut before, mut after) = (String::new(), String::new());
     let is_partitioned = has(f, "partitions");
@@ -179,7 +179,7 @@ fn call(f: &Function, place: Option<(&str, bool)>) -> String {
     format!("{before}OK({}({})); {after}", f.name, arguments.join(", "))
 }
 
-/// Returns the program.
+/// Returns the source of the C program that calls these functions.
 pub fn program(functions: &[&Function]) -> String {
     let (mut bodies, mut table) = (String::new(), String::new());
     for f in functions {

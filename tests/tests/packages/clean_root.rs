@@ -47,7 +47,7 @@ fn root() -> Option<&'static Path> {
     .as_deref()
 }
 
-/// Creates the root under another name, then renames it; an existing root is thus complete.
+/// Creates the root under a temporary name, then renames it: the final name implies completeness.
 fn make(suite: &str, root: &Path) {
     let fresh = root.with_extension("new");
     let _ = fs::remove_dir_all(&fresh);
@@ -64,8 +64,8 @@ fn make(suite: &str, root: &Path) {
     fs::rename(&fresh, root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
 }
 
-/// Returns the folder that is `/given` in the root.
-/// It contains the packages, two C programs, one Fortran program, and mpi4py's wheel.
+/// Returns the folder that is mounted as `/given` in the root.
+/// The folder has the packages, two C programs, one Fortran program, and mpi4py's wheel.
 fn given() -> &'static Path {
     static GIVEN: OnceLock<&Path> = OnceLock::new();
     GIVEN.get_or_init(|| {
@@ -114,8 +114,8 @@ fn inside(root: &Path, script: &str) -> String {
     format!("{}{}", outcome.stdout, outcome.stderr)
 }
 
-/// The README's first program, a barrier of the simulated hardware, a Fortran program and mpi4py;
-/// the installed programs are in the search path.
+/// A script that runs the README's first program, a program with the simulated hardware barrier,
+/// a Fortran program and mpi4py, with the installed programs in the search path.
 const WORKS: &str = r#"
 cd /root
 mpicc -o hello /given/hello.c

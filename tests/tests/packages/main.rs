@@ -23,7 +23,7 @@ const MPI4PY: &str = "mpi4py==4.1.2";
 const HELLO: &str =
     "from mpi4py import MPI; c = MPI.COMM_WORLD; print(c.allreduce(1), MPI.Get_library_version())";
 
-/// The created packages, and the folder that contains only them.
+/// The created packages, and the folder that contains only the packages.
 struct Made {
     folder: PathBuf,
     packages: Packages,

@@ -211,7 +211,7 @@ fn debian_packages_unpack_into_a_root_and_take_part_in_its_alternatives() {
     assert_eq!(choice("mpirun"), Path::new("/usr/bin/mpirun.portcullis"));
     assert_eq!(choice("mpi"), Path::new("/usr/bin/mpicc.portcullis"));
     assert_eq!(choice("mpicxx"), Path::new("/usr/bin/mpicxx.portcullis"));
-    // The programs that Debian's alternatives refer to run from there.
+    // The programs to which Debian's alternatives refer run from their installed folder.
     assert!(root.join("usr/bin/mpirun.portcullis").is_file());
     works(&root.join("usr/lib/portcullis/bin"));
     scripts(&packages.library, "prerm", "remove");

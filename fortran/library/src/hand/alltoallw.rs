@@ -1,4 +1,4 @@
-//! The alltoallw procedures, whose arrays of datatypes have a length given by the communicator.
+//! The alltoallw procedures: the communicator determines the length of their datatype arrays.
 #![allow(unsafe_code)]
 // The standard determines the number of arguments.
 #![allow(clippy::too_many_arguments)]
@@ -15,7 +15,8 @@ const GRAPH: i32 = 212;
 const CART: i32 = 211;
 const DIST_GRAPH: i32 = 213;
 
-/// Returns the number of peers of each rank in a collective; 0 if `comm` is invalid.
+/// Returns the number of blocks of a rank in a collective: the size of `comm` or, for an
+/// intercommunicator, of the remote group. Returns 0 if `comm` is invalid.
 fn ranks<C: Calls>(comm: Ptr) -> usize {
     let (mut is_inter, mut size) = (0i32, 0i32);
     // SAFETY: the C library rejects an invalid handle; the results are local variables.
@@ -56,7 +57,8 @@ fn neighbors<C: Calls>(comm: Ptr) -> (usize, usize) {
     (receive.max(0) as usize, send.max(0) as usize)
 }
 
-/// Keeps an array until the process ends, once per content, because active operations refer to it.
+/// Keeps an array until the process ends, because active operations refer to it.
+/// Equal arrays are kept only once.
 fn kept(handles: Vec<Ptr>) -> Ptr {
     static KEPT: Mutex<BTreeSet<&'static [usize]>> = Mutex::new(BTreeSet::new());
     let numbers: Vec<usize> = handles.iter().map(|h| *h as usize).collect();
@@ -72,12 +74,13 @@ fn kept(handles: Vec<Ptr>) -> Ptr {
 /// The datatypes of one buffer, as an array of C handles.
 struct Types {
     at: Ptr,
-    /// The array, if no operation refers to it after the call.
+    /// The memory of the array, unless an operation refers to the array after the call.
     _own: Vec<Ptr>,
 }
 
 impl Types {
-    /// Converts the datatypes of `count` blocks. `stays`: the operation refers to them later.
+    /// Converts the datatypes of `count` blocks.
+    /// `stays` is true if the operation refers to the array after the call.
     ///
     /// # Safety
     /// `numbers` has `count` elements.
@@ -96,7 +99,7 @@ impl Types {
         }
     }
 
-    /// Returns the null array, for datatypes that C ignores.
+    /// Returns a null pointer, for datatypes that C ignores.
     fn none() -> Types {
         Types {
             at: null_mut(),
@@ -105,7 +108,8 @@ impl Types {
     }
 }
 
-/// Defines bodies from name, C function, integer types, block counts, and optional arguments.
+/// Defines bodies. A row has the name, the C function, the integer types of counts and
+/// displacements, the function for the block counts, and the optional arguments.
 macro_rules! bodies {
     ($($name:ident $c:ident $int:ty, $displacement:ty, $lengths:ident $(, $info:ident)? $(=> $request:ident)?;)*) => {
         $(
@@ -157,7 +161,7 @@ macro_rules! bodies {
     };
 }
 
-/// The request of a call; the drop stores it in the Fortran variable.
+/// The request of a call. Dropping this value stores the handle in the Fortran variable.
 struct Made {
     handle: Ptr,
     number: *mut i32,
@@ -186,7 +190,7 @@ impl Drop for Made {
     }
 }
 
-/// Returns the number of peers twice, as receivers and as senders, for collectives on all ranks.
+/// Returns the numbers of receive and send blocks of a collective on all ranks, which are equal.
 fn both<C: Calls>(comm: Ptr) -> (usize, usize) {
     let ranks = ranks::<C>(comm);
     (ranks, ranks)

@@ -1,8 +1,9 @@
 //! Attributes, whose values are pointers in C and integers in Fortran.
 //!
-//! An attribute set by Fortran is a pointer to a cell with the integer, as a C program expects.
-//! Fortran gets the integer back, since the addresses of cells are known. An attribute set by C is
-//! its pointer as an integer. One cell per value is kept until the process ends: C copies pointers.
+//! C reads an attribute that Fortran has set as a pointer to a cell (an `i64` in memory).
+//! Fortran reads it as the integer, since this module knows the addresses of all cells.
+//! Fortran reads an attribute that C has set as the pointer's value.
+//! One cell per value is kept until the process ends, because C programs may copy the pointer.
 //!
 //! C returns pointers to the values of predefined attributes.
 #![allow(unsafe_code)]
@@ -137,7 +138,7 @@ setters! {
     win_set_attr MPI_Win_set_attr Win;
 }
 
-/// MPI_ATTR_PUT: the deprecated form of the procedure, whose value is an INTEGER.
+/// MPI_ATTR_PUT: the deprecated form of MPI_COMM_SET_ATTR, whose value is an INTEGER.
 pub unsafe fn attr_put<C: Calls>(comm: *mut i32, keyval: *mut i32, attribute_val: *mut i32) -> i32 {
     // SAFETY: the arguments are INTEGERs in Fortran's interface; `value` is a local variable.
     unsafe {
@@ -146,7 +147,7 @@ pub unsafe fn attr_put<C: Calls>(comm: *mut i32, keyval: *mut i32, attribute_val
     }
 }
 
-/// MPI_ATTR_GET: the deprecated form, which truncates the value to an INTEGER.
+/// MPI_ATTR_GET: the deprecated form of MPI_COMM_GET_ATTR, which truncates the value.
 pub unsafe fn attr_get<C: Calls>(
     comm: *mut i32,
     keyval: *mut i32,

@@ -100,7 +100,7 @@ type Extent = unsafe extern "C" fn(*mut i32, *mut i64, *mut i64, *mut i32);
 ///
 /// # Safety
 /// `function` is a conversion function with counts of type `L`, from the representation of `state`.
-/// The other arguments are those of the C library's call.
+/// The other arguments come unchanged from the C library.
 unsafe fn converted<L>(
     function: usize,
     userbuf: Ptr,

@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 
 /// The type of a program's error handler.
 type Fortran = unsafe extern "C" fn(*mut i32, *mut i32);
-/// The type of the C function. C may pass more arguments, which are ignored.
+/// The type of the C functions in the pool. C may pass more arguments, which they ignore.
 type Slot = unsafe extern "C" fn(*mut Ptr, *mut i32);
 
 macro_rules! errhandlers {

@@ -102,7 +102,8 @@ unsafe extern "C" fn delete<K: Kind, W: Width>(
     }
 }
 
-/// Returns the functions and the state for C: predefined functions, or those above with a box.
+/// Returns the copy function, the delete function and the extra state for C: the C constants of
+/// predefined functions, or the functions above with a box.
 fn functions<K: Kind, W: Width>(copy_fn: Ptr, delete_fn: Ptr, extra: W) -> (Ptr, Ptr, Ptr) {
     let state = Box::leak(Box::new(State {
         copy: copy_fn as usize,
@@ -144,7 +145,7 @@ keyvals! {
     win_create_keyval MPI_Win_create_keyval Win;
 }
 
-/// MPI_KEYVAL_CREATE: the deprecated form, whose attribute values are INTEGERs.
+/// MPI_KEYVAL_CREATE: the deprecated form of MPI_COMM_CREATE_KEYVAL, with INTEGER values.
 pub unsafe fn keyval_create<C: Calls>(
     copy_fn: Ptr,
     delete_fn: Ptr,

@@ -16,7 +16,7 @@ static LARGE_FUNCTIONS: Pool = Pool::new();
 
 unsafe extern "C" fn slot<const N: usize>(a: Ptr, b: Ptr, length: *mut i32, datatype: *mut Ptr) {
     // SAFETY: slot N is passed to C only after a program's function with this type was entered.
-    // It passes the addresses of a length and of a datatype.
+    // The C library passes the addresses of a length and of a datatype.
     unsafe {
         let function: Fortran<i32> = std::mem::transmute(FUNCTIONS.at(N));
         let mut datatype = number::<handle::Datatype>(*datatype);
@@ -31,7 +31,7 @@ unsafe extern "C" fn large_slot<const N: usize>(
     datatype: *mut Ptr,
 ) {
     // SAFETY: slot N is passed to C only after a program's function with this type was entered.
-    // It passes the addresses of a length and of a datatype.
+    // The C library passes the addresses of a length and of a datatype.
     unsafe {
         let function: Fortran<i64> = std::mem::transmute(LARGE_FUNCTIONS.at(N));
         let mut datatype = number::<handle::Datatype>(*datatype);

@@ -1,4 +1,4 @@
-//! The predefined callbacks: procedures in Fortran, recognised by their addresses; constants in C.
+//! The predefined callbacks: Fortran procedures, recognised by their addresses, and constants in C.
 #![allow(unsafe_code)]
 
 use crate::bodies::Ptr;

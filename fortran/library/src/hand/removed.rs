@@ -10,7 +10,7 @@ use std::ptr::null_mut;
 
 // The arguments are INTEGERs, INTEGER arrays and choice buffers, as in the earlier standards.
 
-/// Stores an address in an INTEGER; only the low half if it does not fit.
+/// Stores an address in an INTEGER, truncated to its low 32 bits.
 ///
 /// # Safety
 /// `to` points to an INTEGER.

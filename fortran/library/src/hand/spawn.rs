@@ -1,4 +1,5 @@
-//! Commands and their arguments: string arrays that end with a blank string, read at the root.
+//! Spawn procedures: only the root reads the commands and their arguments, which are arrays of
+//! strings that end with a blank string.
 #![allow(unsafe_code)]
 // The standard determines the number of arguments.
 #![allow(clippy::too_many_arguments)]

@@ -25,7 +25,8 @@ const SIZES: &[(&std::ffi::CStr, &std::ffi::CStr)] = &[
 
 /// Passes the compiler's properties to the C library, once, unless another layer has passed them.
 ///
-/// This happens after initialization. The standard allows it before, but MPICH 5.0 then aborts.
+/// The library calls this after initialization. The standard also allows an earlier call, but
+/// MPICH 5.0 then aborts.
 fn greet(initialized: i32) -> i32 {
     static ONCE: Once = Once::new();
     if initialized == 0 {
@@ -37,7 +38,8 @@ fn greet(initialized: i32) -> i32 {
     initialized
 }
 
-/// Agrees with the C library on the values of LOGICALs: the first layer that sets them decides.
+/// Agrees with the C library on the values of LOGICALs: the values of the first layer that sets
+/// them are used.
 fn set_booleans() {
     let (mut there, mut not, mut is_set) = (0i32, 0i32, 0i32);
     // SAFETY: the results are local variables of `LOGICAL_SIZE` bytes.

@@ -34,7 +34,7 @@ pub unsafe fn status_f082f<C: Calls>(from: *mut i32, to: *mut i32) -> i32 {
     unsafe { copied(from, to) }
 }
 
-/// Defines the conversions for C programs.
+/// Defines the status conversion functions that C programs call.
 macro_rules! conversions {
     ($($name:ident)*) => {
         $(

@@ -1,4 +1,4 @@
-//! Jobs in virtual time: ranks enter points and poll for notices in random order.
+//! Simulated jobs: ranks enter points and poll for notices in random order.
 //! Notices and reports wait in queues for a random number of steps.
 
 use super::*;
@@ -52,7 +52,7 @@ impl Model {
         }
     }
 
-    /// Leaves the point unless the rank must hold there.
+    /// The rank leaves the point unless it must hold there.
     fn leave(&mut self, rank: usize) {
         let points = &mut self.ranks[rank];
         match points.step() {

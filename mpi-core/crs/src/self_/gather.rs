@@ -5,7 +5,7 @@ use mpi_types::datatype::Scratch;
 use mpi_types::error::Error;
 
 /// Sends an empty message to each other member and receives one from each.
-/// After that, all messages that members had sent before have arrived.
+/// Afterwards, all messages that members had sent before this call have arrived.
 pub(super) async fn flush(comm: &Comm) -> Result<(), Error> {
     let (me, size) = (comm.rank(), comm.size());
     let conversation = comm.internal().conversation();

@@ -5,7 +5,8 @@
 //!    Messages of one pair do not overtake each other, so all earlier messages have arrived.
 //! 2. *quiet*: each rank checks that it has no active operation and no unexpected message.
 //!    If all ranks are quiet, each pair has received all messages that it sent.
-//!    Otherwise a rank that is not quiet names its peer, and no rank writes a file.
+//!    Otherwise each rank that is not quiet reports the other rank of the message or operation,
+//!    and no rank writes a file.
 //! 3. *write*: rank 0 creates the folder of the checkpoint.
 //!    Each rank writes, syncs and checksums its files in its own folder.
 //! 4. *commit*: rank 0 collects the file lists of all ranks,
@@ -13,7 +14,7 @@
 //!
 //! If one rank fails in a step, all ranks drop the checkpoint, and the job continues.
 //!
-//! The check needs no message counters, so sends and receives do not count messages.
+//! Step 2 needs no message counters, so sends and receives do not count messages.
 
 mod gather;
 mod restore;

@@ -90,7 +90,7 @@ fn check(comm: &Comm, set: &Path) -> Result<(), RestoreError> {
     verify(set, &manifest, rank).map_err(damaged)
 }
 
-/// Returns an error at all ranks if `mine` is an error at one rank.
+/// Returns an error at all ranks if `mine` is an error at any rank.
 fn agree(comm: &Comm, set: &Path, mine: Result<(), RestoreError>) -> Result<(), Error> {
     let all = share(comm, mine.is_ok().into())?;
     mine.map_err(Error::from)?;

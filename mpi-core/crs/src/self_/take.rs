@@ -32,7 +32,7 @@ pub struct Job<'a> {
 pub enum Taken {
     /// The number of the checkpoint, and its bytes (known to rank 0 only).
     Committed { number: u64, bytes: u64 },
-    /// The checkpoint was removed; `why` is the reason at rank 0 and empty elsewhere.
+    /// The checkpoint was removed; `why` is the reason at rank 0 and empty at other ranks.
     Dropped { why: String },
 }
 
@@ -43,7 +43,8 @@ const FAILED: u64 = 0;
 /// Takes a checkpoint with the protocol at the head of `self_/mod.rs`.
 /// Only rank 0 uses `store`, because rank 0 writes the manifest.
 ///
-/// `is_quiet` checks this rank; `save` writes its files. On failure both return the reason.
+/// `is_quiet` checks that this rank has no active operation and no unexpected message.
+/// `save` writes this rank's files. On failure both return the reason.
 pub fn take(
     job: &Job<'_>,
     store: &mut Option<Store>,
@@ -101,7 +102,7 @@ pub fn take(
     })
 }
 
-/// Agrees on whether all ranks can continue.
+/// Returns `None` if all ranks can continue with the checkpoint.
 /// Otherwise returns the outcome, with the error sentences of the ranks that failed.
 fn agree(comm: &Comm, mine: &Result<(), String>) -> Result<Option<Taken>, Error> {
     let all = share(comm, if mine.is_ok() { READY } else { FAILED })?;

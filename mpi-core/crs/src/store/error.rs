@@ -13,7 +13,7 @@ pub enum Damage {
     Unfinished,
     NoManifest(io::Error),
     Manifest(ManifestError),
-    /// The manifest has the number of another checkpoint.
+    /// The manifest has this number, which is not the number of the folder.
     Renamed(u64),
     NoFile {
         file: String,
@@ -66,7 +66,7 @@ pub enum StoreError {
         free: u64,
         last: u64,
     },
-    /// No checkpoint is complete; `found` has the reason for each.
+    /// No checkpoint is complete; `found` has the reason for each checkpoint.
     NoneWhole {
         folder: String,
         found: Vec<(String, Damage)>,

@@ -3,9 +3,11 @@
 //! A checkpoint is written in `DIR/7.tmp`. First, all files are written and synced.
 //! Then the manifest is written, synced and renamed. Then the folder is renamed to `DIR/7`.
 //! This last rename is the commit: a kill before it leaves the previous checkpoint as the newest.
-//! Older checkpoints are renamed to `N.old` before their removal, so no reader uses a partial one.
+//! Older checkpoints are renamed to `N.old` before their removal,
+//! so no reader uses a partially removed checkpoint.
 //!
-//! Readers skip names with a suffix and incomplete checkpoints ([`Damage`]). Numbers never repeat.
+//! Readers skip names with a suffix and incomplete checkpoints ([`Damage`]).
+//! A checkpoint number is never used twice.
 //! The writer holds a lock on `DIR/lock`; two jobs never write to one folder.
 
 mod disk;
@@ -192,7 +194,7 @@ impl<D: Disk> Store<D> {
     }
 
     /// Begins the next checkpoint: takes the lock, removes incomplete or outdated checkpoints,
-    /// and creates the folder of the new one.
+    /// and creates the folder of the new checkpoint.
     pub fn begin(&mut self) -> Result<Draft, StoreError> {
         self.take_lock()?;
         let names = self.names().map_err(self.failed("read"))?;

@@ -1,10 +1,11 @@
-//! Tests with a kill at each step of writing, damaged checkpoints, and folders of another job.
+//! Tests of a store: a kill at each file-system operation of a write, damaged checkpoints,
+//! and folders of another job.
 
 use super::*;
 use crate::manifest::tests::example;
 use std::cell::Cell;
 
-/// A disk on which each operation fails after a number of steps, as after a kill.
+/// A disk on which all operations fail after the first `left` steps, as after a kill.
 struct Killed<'a> {
     left: &'a Cell<usize>,
 }
@@ -90,7 +91,7 @@ fn a_kill_at_any_step_leaves_the_last_checkpoint_or_the_new_one_whole() {
         assert!(taken.is_none() || number == 3, "{steps} steps");
         assert_eq!(contents(&found), number.to_string());
         verify(&found.folder, &found.manifest, 1).unwrap();
-        // The next job starts from there and uses a new number.
+        // The next job starts from this checkpoint and uses a new number.
         let mut next = Store::new(folder.path());
         let taken_next = take(&mut next, 2).unwrap();
         assert!(taken_next > number, "{taken_next} after {number}");

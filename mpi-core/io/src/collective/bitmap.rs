@@ -1,4 +1,4 @@
-//! The bitmap of the used bytes in a part of the file, and its ranges of set bits.
+//! The bitmap of the used bytes in an aggregator's part of the file, and its ranges of set bits.
 
 use std::ops::Range;
 
@@ -47,12 +47,12 @@ pub(crate) fn stretches<E>(
     }
 }
 
-/// A summary of the ranges of a part, without a list: their number, bytes and span.
+/// A summary of the used ranges of a part: their number, total bytes and span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub count: usize,
     pub bytes: usize,
-    /// The range from the start of the first range to the end of the last.
+    /// The span: from the start of the first used range to the end of the last one.
     pub span: Range<usize>,
 }
 
@@ -66,7 +66,7 @@ impl Summary {
         self.span.end = range.end;
     }
 
-    /// Returns the range if there is exactly one.
+    /// Returns the used range if there is exactly one.
     pub fn only(&self) -> Option<Range<usize>> {
         (self.count == 1).then(|| self.span.clone())
     }

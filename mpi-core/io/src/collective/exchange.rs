@@ -56,7 +56,8 @@ impl<'c> Exchange<'c> {
         Ok(())
     }
 
-    /// Waits for all messages. Returns sender and length of each received one, in `expect` order.
+    /// Waits for all messages.
+    /// Returns the sender and length of each received message, in the order of `expect` calls.
     pub fn done(mut self) -> Result<Vec<(usize, usize)>, Error> {
         self.wait()
     }

@@ -1,8 +1,8 @@
-//! The encoding of the marked ranges of a part in a message: a list of ranges or a bitmap.
+//! The encoding of the marked ranges of an aggregator's part in a message: a list or a bitmap.
 //!
 //! The first word of a message is [`MAP`], followed by the bitmap of the part,
 //! or a number of ranges. Each range follows as offset in the part and length, 4 bytes each.
-//! The shorter form is used, so the encoding never takes more than an eighth of the part.
+//! The encoder uses the shorter of both, which takes at most an eighth of the part and one word.
 //! The decoder ignores ranges beyond the part or beyond the end of the message.
 #![allow(unsafe_code)]
 
@@ -50,7 +50,7 @@ fn word(bytes: &[u8]) -> u64 {
 
 impl<'m> Extents<'m> {
     /// Decodes the ranges of a message for a part of `part` bytes.
-    /// Returns them and the rest of the message, which is the data.
+    /// Returns the ranges and the rest of the message, which is the data.
     pub fn read(message: &'m [u8], part: usize) -> (Extents<'m>, &'m [u8]) {
         let (first, rest) = message.split_at_checked(WORD).unwrap_or((&[], &[]));
         let is_map = !first.is_empty() && word(first) == MAP;

@@ -2,7 +2,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`plan`] | the agreement of the members on the form of an access |
+//! | [`plan`] | the agreement of the members on individual or aggregated access |
 //! | [`node_map`] | the map of members to nodes |
 //! | [`two_phase`] | two-phase collective I/O by messages |
 //! | [`shm_aggregation`] | two-phase collective I/O through shared memory of a node |

@@ -1,7 +1,7 @@
 //! The map of the members of a file to nodes, summarised for collective accesses.
-//! The members exchange it once, when they open the file.
+//! The members exchange their node ids once, when they open the file.
 
-/// The number of words that each member contributes.
+/// The number of 64-bit words that each member contributes; see [`NodeMap::words`].
 pub(crate) const WORDS: usize = 3;
 
 /// The maximum size in bytes of a leader's buffers for accesses between nodes.
@@ -11,8 +11,8 @@ const MEMORY: i64 = 64 << 20;
 /// The bytes of the file that an aggregator handles in a round, if all members share memory.
 ///
 /// A round then costs one barrier of the node, so a buffer may be short,
-/// and a short one stays cached. If a program opens a file for a single access,
-/// the pages of a longer buffer cost more than the copies.
+/// and a short buffer stays cached. If a program opens a file for a single access,
+/// the page faults of a longer buffer cost more than the copies.
 const STAGED: i64 = 512 << 10;
 
 /// The summary of the map of members to nodes.

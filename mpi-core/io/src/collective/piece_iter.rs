@@ -1,5 +1,5 @@
-//! Iteration over the pieces of a rank in a round of a collective access.
-//! Also transfers their bytes from and to the program's buffer.
+//! Iteration over the pieces of a rank in a round of a collective access,
+//! and transfer of their bytes from and to the program's buffer.
 //!
 //! The runs of a view are iterated, never listed. Noncontiguous memory is packed in blocks of
 //! [`PACKED`] bytes. So the memory use does not depend on the number of pieces.
@@ -11,7 +11,7 @@ use crate::view::View;
 /// The maximum number of bytes of noncontiguous memory that are packed at a time.
 const PACKED: usize = 64 << 10;
 
-/// The location of a piece: the aggregator, the offset in its part, and its length.
+/// A piece: the aggregator, the offset in the aggregator's part of the file, and the length.
 pub(crate) struct Piece {
     pub aggregator: usize,
     pub at: usize,
@@ -77,7 +77,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Passes `len` bytes from `at` on to `each`, in one or more blocks.
+    /// Passes the `len` bytes that start at byte `at` to `each`, in one or more blocks.
     pub(crate) fn bytes(&mut self, mut at: i64, mut len: usize, mut each: impl FnMut(&[u8])) {
         if let Some(all) = self.buf.contiguous() {
             each(all.get(at as usize..at as usize + len).unwrap_or(&[]));

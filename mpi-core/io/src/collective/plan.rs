@@ -1,10 +1,11 @@
 //! The plan of a collective access: all members derive the same decisions from exchanged facts.
 //!
 //! Protocol: a member with an empty access or one contiguous run performs it before the exchange.
-//! It reports success or its error class in the exchange;
-//! a failed member reports its error class too. Each other member reports the extent of its access.
+//! In the exchange, this member reports success or the class of its error.
+//! A member that has failed before also reports the class of its error.
+//! Each other member reports the extent of its access.
 //! If all members are done, the collective access is complete.
-//! Otherwise the rest runs individually or by a plan, and all members agree a second time.
+//! Otherwise the remaining accesses run individually or by a plan, and all members agree again.
 
 use super::node_map::NodeMap;
 use crate::Error;
@@ -16,8 +17,8 @@ use crate::view::View;
 /// The mean run length in bytes from which individual accesses are as fast as aggregation.
 pub(crate) const LONG: i64 = 256 << 10;
 
-/// The same limit for reads by members of one node. They share the page cache,
-/// so an aggregator would only add a copy.
+/// The mean run length in bytes from which individual reads by members of one node are as fast.
+/// These members share the page cache, so an aggregator would only add a copy.
 const LONG_READ: i64 = 4 << 10;
 
 /// The plan of a collective access, equal at all members.
@@ -38,8 +39,8 @@ pub(crate) enum Decision {
     Together(Plan),
 }
 
-/// The number of words that each rank contributes: state ([`state_of`]), first byte in the file,
-/// end, bytes, runs, and 1 if its file offsets only increase.
+/// The number of words that each rank contributes: state ([`state_of`]), file offsets of the
+/// first byte and of the end, bytes, runs, and 1 if its file offsets only increase.
 const FACTS: usize = 6;
 
 /// The state of a rank that is not done.

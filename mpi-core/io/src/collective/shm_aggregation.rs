@@ -1,19 +1,19 @@
 //! Two-phase collective I/O through shared memory of a node, without messages and lists of pieces.
 //!
 //! Each aggregator has two buffers ([`ShmBuffer`]) in a window of shared memory.
-//! A buffer holds one [`Plan::part`] of the file.
+//! A buffer holds one part of the file: [`Plan::part_bytes`] contiguous bytes.
 //! Round r of a write: every rank copies its pieces to buffers r mod 2, and marks the copied bytes.
 //! After a barrier, the aggregators write the marked bytes and clear the marks.
 //! Meanwhile the other ranks copy into the other buffers.
-//! A read works in the opposite direction: the aggregators read ahead into one buffer,
-//! while all ranks copy their pieces out of the other one.
+//! In a read, the aggregators read round r + 1 into one buffer,
+//! while all ranks copy their pieces of round r out of the other buffer.
 //!
 //! One barrier per round is enough: buffer r mod 2 is used again after barrier r + 1.
 //! An aggregator enters barrier r + 1 only after it has written round r.
 //!
 //! With members on several nodes, the leader of each node holds the buffers of all aggregators.
-//! It exchanges data with the other leaders between two barriers of the node ([`TwoLevel`]).
-//! A read then marks its requested bytes one round ahead.
+//! The leaders exchange data between two barriers of each node ([`TwoLevel`]).
+//! In a read, each rank then marks its requested bytes one round ahead.
 //!
 //! Runs of at least [`LONG`](super::plan::LONG) bytes bypass the buffers,
 //! because copying them twice costs more than a system call.
@@ -73,7 +73,7 @@ impl ShmBuffers {
     /// Creates the buffers on one node: each aggregator allocates its own.
     fn of_aggregators(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
-        // If one member has all members on its node, every member finds the same.
+        // If one member shares its node with all members, every member finds the same.
         let all_here = engine.place().members_here(comm.group()).count() == comm.size() as usize;
         if !all_here || !is_direct_allowed(engine.params()) {
             return Ok(None);
@@ -111,8 +111,8 @@ impl ShmBuffers {
         buffers.unless_failed(met).map(Some)
     }
 
-    /// Returns the buffers. If a later step failed, discards them instead,
-    /// since other members may have them.
+    /// Returns the buffers if `outcome` is a success. Otherwise discards the window:
+    /// other members may have succeeded and use it.
     fn unless_failed(self, outcome: Result<(), Error>) -> Result<ShmBuffers, Error> {
         match outcome {
             Ok(()) => Ok(self),
@@ -123,7 +123,7 @@ impl ShmBuffers {
         }
     }
 
-    /// Creates the buffers on several nodes: each leader allocates those of all aggregators.
+    /// Creates the buffers on several nodes: each leader allocates buffers for all aggregators.
     fn of_leaders(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
         let nodes = engine.block_on(comm.internal().share(&[engine.place().node_id()]))?;
@@ -177,7 +177,7 @@ impl ShmBuffers {
     }
 
     /// Frees the buffers during an access; collective.
-    /// In a fault-tolerant run each member discards them without communication,
+    /// In a fault-tolerant job each member discards them without communication,
     /// since a member that failed in an earlier step because of a death does not participate.
     pub fn give_back(&self) -> Result<(), Error> {
         match self.win.engine().is_fault_tolerant() {
@@ -212,7 +212,7 @@ impl ShmBuffers {
     }
 }
 
-/// Writes a rank's data of a collective access; collective. The inner error is that of this rank.
+/// Writes a rank's data of a collective access; collective. The inner error is this rank's own.
 pub(crate) fn write(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
@@ -268,7 +268,7 @@ pub(crate) fn write(
 }
 
 /// Reads the data of a round into the buffers.
-/// The inner error is that of this rank, which reads no more data after an error.
+/// The inner error is this rank's own; after an error, this rank reads no more data.
 fn fetch(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
@@ -291,7 +291,7 @@ fn fetch(
     Ok(read.map(drop))
 }
 
-/// Reads a rank's data of a collective access; collective. The inner error is that of this rank.
+/// Reads a rank's data of a collective access; collective. The inner error is this rank's own.
 pub(crate) fn read(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),

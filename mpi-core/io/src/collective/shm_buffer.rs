@@ -1,6 +1,6 @@
-//! The shared-memory buffer of one aggregator: a part of the file, and a bitmap of its used bytes.
+//! The shared-memory buffer of an aggregator: one part of the file, and a bitmap of its used bytes.
 //!
-//! Ranks copy their pieces to the matching offset and mark them.
+//! Ranks copy their pieces to the matching offsets and mark the copied bytes in the bitmap.
 //! After a barrier the aggregator processes the marked ranges.
 //! All accesses are bounds-checked: none reads or writes outside of the part.
 #![allow(unsafe_code)]
@@ -41,7 +41,7 @@ impl<'a> ShmBuffer<'a> {
     ///
     /// # Safety
     /// The [`len_of`] bytes from `base` on are valid memory during `'a`, aligned to 8 bytes.
-    /// They are only accessed through values of this type.
+    /// These bytes are only accessed through values of this type.
     pub(crate) unsafe fn new(base: *mut u8, part: usize) -> ShmBuffer<'a> {
         ShmBuffer {
             base,
@@ -84,7 +84,8 @@ impl<'a> ShmBuffer<'a> {
         }
     }
 
-    /// Returns bytes of the part, to its aggregator, or to any member while no member writes them.
+    /// Returns bytes of the part.
+    /// Only the aggregator may call this while other members write to the buffer.
     pub(crate) fn bytes(&self, range: Range<usize>) -> &'a [u8] {
         let end = range.end.min(self.part);
         let begin = range.start.min(end);
@@ -111,7 +112,7 @@ impl<'a> ShmBuffer<'a> {
             marks[first].fetch_or(head & tail, Relaxed);
             return;
         }
-        // Other members do not change these whole words, or set them to all ones, too.
+        // Words inside the range become all ones. Other members store no other value in them.
         match range.start % BITS {
             0 => marks[first].store(!0, Relaxed),
             _ => drop(marks[first].fetch_or(head, Relaxed)),

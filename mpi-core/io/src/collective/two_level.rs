@@ -5,12 +5,12 @@
 //! with intra-node aggregation", TPDS 2020).
 //!
 //! Each leader holds buffers for all aggregators ([`super::shm_aggregation`]).
-//! The members of the node copy their pieces into them and mark the pieces.
+//! The members of the node copy their pieces into these buffers and mark the copied bytes.
 //! After a barrier of the node, the leader sends each aggregator the marked ranges of its buffer.
-//! Adjacent pieces of a node have become one range. Aggregators are leaders.
+//! Adjacent pieces of a node have become one range. Only leaders are aggregators.
 //! Each aggregator copies received ranges into its own buffer and writes the marked bytes.
 //! For a read, the marks are the requested bytes. The replies go into the buffers,
-//! and the members copy from there.
+//! and the members copy their pieces from these buffers.
 //!
 //! A single range is sent from buffer to buffer in place. Several ranges are encoded as a list or
 //! a bitmap ([`super::extent_codec`]). So the memory use does not depend on the number of pieces.
@@ -55,7 +55,7 @@ impl TwoLevel {
                 .block_on(comm.constructors().create_for_steps(group))
         };
         let local = block_on(&neighbours);
-        // Needed even if the first has failed: leaders of other nodes wait for it.
+        // Runs even if the first creation has failed: leaders of other nodes wait for this process.
         let leaders = block_on(&leading);
         Ok(match (local?, leaders?) {
             (Some(local), leaders) => Some(TwoLevel { local, leaders }),
@@ -70,7 +70,7 @@ impl TwoLevel {
     }
 
     /// Sends each aggregator this node's data of a round,
-    /// and writes the data that this rank receives. The inner error is that of this rank.
+    /// and writes the data that this rank receives. The inner error is this rank's own.
     pub fn write_out<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
@@ -101,7 +101,7 @@ impl TwoLevel {
     }
 
     /// The aggregators read the bytes that are marked in a round.
-    /// The replies are copied to the marked bytes. The inner error is that of this rank.
+    /// The replies are copied to the marked bytes. The inner error is this rank's own.
     pub fn fetch<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
@@ -222,7 +222,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Reads the requested bytes of a part into its buffer, by one call of `read_all`.
+/// Reads the span of the requested bytes of a part into `buffer`, by one call of `read_all`.
 /// Returns the offset in the part at which the file ends.
 fn read_in(
     disk: &Disk,
@@ -249,7 +249,7 @@ fn merged(buffer: &ShmBuffer<'_>) -> Vec<u8> {
     message
 }
 
-/// Copies the data of a message into the buffer of its part, and marks them.
+/// Copies the data of a message into the buffer of the part, and marks the copied bytes.
 fn take_in(buffer: &ShmBuffer<'_>, message: &[u8]) {
     let (extents, mut data) = Extents::read(message, buffer.part());
     extents.each(|range| {

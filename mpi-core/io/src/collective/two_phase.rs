@@ -2,21 +2,22 @@
 //! for all ranks with interleaved pieces
 //! (R. Thakur, W. Gropp, E. Lusk, "Data sieving and collective I/O in ROMIO", Frontiers '99).
 //!
-//! Protocol, in rounds: the file range that the members access is split into windows.
-//! Each window is split into one part of `cb_buffer_size` bytes per aggregator.
+//! Protocol: the file range that the members access is split into one segment per round.
+//! Each segment is split into one part of `cb_buffer_size` bytes per aggregator.
 //! In each round every rank sends each aggregator its pieces in the aggregator's part:
 //! offsets and lengths, and for a write the data.
 //! Message sizes are exchanged before, so empty messages are not sent.
 //! For a write, an aggregator assembles the pieces and writes the covered bytes, without the gaps.
-//! For a read, it reads the requested range and sends each rank its bytes until the end of file.
+//! For a read, the aggregator reads the requested range and sends each rank its bytes,
+//! up to the end of the file.
 //!
 //! Every rank participates in every round, even after an error, so no rank waits indefinitely.
 //! Members on one node use shared memory instead ([`super::shm_aggregation`]).
 //! On several nodes with several members each, only the leaders exchange these messages,
 //! after they have merged the pieces of their node ([`super::two_level`]).
 //!
-//! All decisions follow from facts that all members share.
-//! The memory use is bounded by the parts, independent of the number of pieces.
+//! All decisions follow from values that all members have exchanged.
+//! The memory use depends on the size of the parts and not on the number of pieces.
 #![allow(unsafe_code)]
 
 use super::exchange::Exchange;
@@ -51,7 +52,7 @@ fn pieces(plan: &Plan, part: (&View, i64, i64), round: i64, done: &mut i64) -> V
             at,
         });
     };
-    // With `i64::MAX` as limit, all runs use messages.
+    // With `i64::MAX` as the length of a long run, all runs are short and use messages.
     for_each_piece(plan, part, round, (done, i64::MAX), short, |_, _, _| {});
     parts
 }
@@ -72,7 +73,8 @@ fn heads(pieces: &[Piece]) -> Vec<u8> {
     message
 }
 
-/// Decodes the pieces of a message that are inside a part. Returns them and the data that follow.
+/// Decodes the pieces of a message. Returns the pieces that are inside the part,
+/// as offset and length, and the data that follow.
 fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8]) {
     let word = |at: usize| -> i64 {
         let bytes = message.get(at * WORD..(at + 1) * WORD);
@@ -144,7 +146,7 @@ fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     stretches
 }
 
-/// Writes a rank's data of a collective access; collective. The inner error is that of this rank.
+/// Writes a rank's data of a collective access; collective. The inner error is this rank's own.
 pub(crate) fn write(
     comm: &Comm,
     plan: &Plan,
@@ -210,7 +212,7 @@ fn assemble(
     Ok(())
 }
 
-/// Reads a rank's data of a collective access; collective. The inner error is that of this rank.
+/// Reads a rank's data of a collective access; collective. The inner error is this rank's own.
 pub(crate) fn read(
     comm: &Comm,
     plan: &Plan,
@@ -240,7 +242,8 @@ type Answers = Vec<Vec<u8>>;
 
 /// Requests pieces from the aggregators and serves the requests to this rank.
 /// Returns the bytes of each aggregator's pieces, up to the end of the file.
-/// The inner error is that of this rank's own read. Ranks that requested its data get none.
+/// The inner error is that of this rank's read as an aggregator;
+/// ranks that requested data from this rank then get none.
 fn asked(
     comm: &Comm,
     plan: &Plan,
@@ -304,7 +307,7 @@ fn answered(
     answers: Vec<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let me = comm.rank() as usize;
-    // Every rank shares the aggregators to which it has sent a request.
+    // Every rank announces to all ranks the aggregators to which it has sent a request.
     // So each aggregator knows the ranks that expect a reply.
     let asked: Vec<u64> = mine
         .iter()

@@ -1,7 +1,7 @@
 //! Accumulate, get-accumulate, fetch-and-op, compare-and-swap (MPI 5.0, section 12.3.4).
 //!
-//! Elements are updated in packed order, each by one atomic step. A get form reads the old value
-//! in the same step; with `MPI_NO_OP` it only reads.
+//! Elements are updated in packed order, each by one atomic step. Operations that return the old
+//! value read it in the same step; with `MPI_NO_OP` they only read.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -255,7 +255,7 @@ impl<'a> Accumulates<'a> {
     }
 
     /// Fetch-and-op, second fast path: all types and operators.
-    /// Requires that a general call has cached the operator.
+    /// Requires that an earlier access has cached this operator and type.
     ///
     /// # Safety
     /// The contract is that of [`Accumulates::fetch_and_op_plain`].
@@ -302,7 +302,7 @@ impl<'a> Accumulates<'a> {
     }
 
     /// `MPI_Accumulate`, fast path: contiguous aligned elements of one basic type in mapped memory,
-    /// in an open epoch, after a general call has cached the operator.
+    /// in an open epoch, after an earlier access has cached this operator and type.
     /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// # Safety
@@ -341,7 +341,7 @@ impl<'a> Accumulates<'a> {
         true
     }
 
-    /// Runs `update` under the stripe lock, while updates of this memory take locks.
+    /// Runs `update` under the stripe lock of the element, while updates of this memory take locks.
     /// `update` updates one element by an atomic instruction.
     #[cold]
     fn update_under_lock(

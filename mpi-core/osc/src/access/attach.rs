@@ -7,7 +7,7 @@
 //! A reader copies the table, reads the version again (a seqlock) and sorts its copy by address.
 //! So attach and detach are local, and readers take no lock.
 //! An attach writes one entry after the last one. A detach moves the last entry into the gap.
-//! A full table is replaced by one of twice the size, so n attachments write at most 3n entries.
+//! A table of twice the size replaces a full table, so n attachments write at most 3n entries.
 //! A reader checks all values before use, since another process wrote them.
 #![allow(unsafe_code)]
 
@@ -26,7 +26,7 @@ use mpi_base::yield_now::Backoff;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The number of regions that the first table can hold.
+/// The capacity of a member's first table, in regions.
 const FIRST_CAPACITY: usize = 16;
 
 /// The number of words per region: address, length, offset in the node's memory or 0,
@@ -96,7 +96,7 @@ impl<'a> AttachedMemory<'a> {
         };
         if !self.publish(entry) {
             // The new region is the last entry, so its removal moves no other entry.
-            // The published count never included it.
+            // The published number of regions never included the new region.
             self.win.state().attached_cache().remove(address);
             return Err(bad("this rank's part of the node's memory is full".into()));
         }

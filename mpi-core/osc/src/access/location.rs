@@ -20,7 +20,7 @@ impl Win {
     }
 }
 
-/// The put and get operations of a window, and the location of all accesses.
+/// The put and get operations of a window, and the checks and target locations of all accesses.
 #[derive(Clone, Copy)]
 pub struct Accesses<'a> {
     win: &'a Win,

@@ -16,7 +16,7 @@ use crate::direct::apply::Memory;
 
 /// The location of an access at the target.
 pub(crate) enum TargetLocation<'a> {
-    /// Memory that this process accesses directly. It starts at the displacement of the access.
+    /// Memory that this process accesses directly, from the displacement of the access on.
     Direct(Memory<'a>),
     /// Memory that the target accesses on receipt of messages:
     /// an offset into the target's window, or an address in a dynamic window.

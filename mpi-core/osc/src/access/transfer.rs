@@ -188,7 +188,7 @@ impl<'a> Accesses<'a> {
     }
 
     /// `MPI_Rget`: a get whose request also completes the access (MPI 5.0, section 12.3.5).
-    /// So no later access conflicts with it.
+    /// So no later access conflicts with this get.
     pub fn get_on_request(
         self,
         origin: &mut RecvBuf,

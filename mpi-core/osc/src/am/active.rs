@@ -1,8 +1,8 @@
 //! The active network accesses of all windows of a process.
 //!
 //! The network may use the memory of an access until the access ends,
-//! also after the target is lost. The network's library normally ends such an access soon.
-//! Otherwise the access is cancelled after [`GIVEN_UP`].
+//! also after the target is lost. The network's library normally ends accesses to a lost target
+//! soon. Otherwise they are cancelled after [`GIVEN_UP`].
 
 use crate::btl::{Btl, ProcId};
 use crate::win::WeakWin;
@@ -53,7 +53,8 @@ impl Active {
         }
     }
 
-    /// Returns `Some(success)` if the access has ended.
+    /// Returns `Some(true)` if the access has succeeded, `Some(false)` if it has failed,
+    /// and `None` while it is active.
     fn outcome(&self, is_lost: bool) -> Option<bool> {
         let Some(memory) = self.btl.capabilities().remote_memory else {
             return Some(false);
@@ -86,7 +87,7 @@ impl AllActive {
         self.0.borrow_mut().push(active);
     }
 
-    /// Returns true if the access with this number is still active.
+    /// Returns true if access `number` of the transport `btl` is still active.
     pub fn has(&self, btl: &Rc<dyn Btl>, number: u64) -> bool {
         let all = self.0.borrow();
         let mut all = all.iter();
@@ -105,7 +106,7 @@ impl AllActive {
         self.0.borrow().iter().any(|active| is_lost(active.proc))
     }
 
-    /// Removes and returns the ended accesses, each with its success.
+    /// Removes and returns the ended accesses, each with true if the access has succeeded.
     pub fn take_ended(&self, is_lost: impl Fn(ProcId) -> bool) -> Vec<(Active, bool)> {
         let mut ended = Vec::new();
         for active in self.0.take() {

@@ -86,7 +86,8 @@ impl Service {
         }
     }
 
-    /// Handles a message for an unknown window: queues it for a later window, or refuses it.
+    /// Handles a message for an unknown window: queues the message until the window exists here,
+    /// or refuses it.
     #[cold]
     pub(crate) fn serve_without_window(
         &self,

@@ -1,6 +1,7 @@
 //! The component `am`: one-sided communication by active messages, over any transport.
 //!
-//! The origin splits an access into messages that list runs of the target's window ([`wire`]).
+//! The origin splits an access into messages, each with a list of runs (contiguous byte ranges)
+//! of the target's window ([`wire`]).
 //! The target serves each message on arrival, inside any MPI call and for any of its windows.
 //! Transports deliver in order, so all earlier accesses of the origin are complete
 //! when the target serves a message. Hence a flush is one request and one reply,
@@ -37,7 +38,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-/// Flow control of sends: an access waits while its target has more queued bytes than this.
+/// Flow control of sends: an access waits while more bytes than this are queued for its target.
 const QUEUED: usize = 4 << 20;
 /// Flow control of gets: the maximum number of requested bytes that one member has not sent yet.
 const ASKED: u64 = 8 << 20;
@@ -136,7 +137,7 @@ pub struct Service {
     fetches: RefCell<Fetches>,
     active: AllActive,
     waiting: RefCell<Vec<Waiting>>,
-    /// True while the progress engine calls `turn` of this service.
+    /// True while the progress engine calls `turn` of this service in every poll.
     turning: Cell<bool>,
     lost: RefCell<HashMap<ProcId, String>>,
     /// The number of malformed messages received.
@@ -355,7 +356,7 @@ impl Service {
         &self.active
     }
 
-    /// Adds a network access. Each call of `turn` tests whether it has ended.
+    /// Adds a network access. Each call of `turn` tests whether the access has ended.
     pub(crate) fn add_active(&self, active: Active) {
         self.active.add(active);
         self.ask_for_turns();
@@ -374,7 +375,7 @@ impl Service {
             rank: target.rank,
             proc: target.proc,
             buf: buf.clone(),
-            // The target sends no reply.
+            // The target sends no reply to a network access.
             left: 0,
             req: Some(req.clone()),
         };

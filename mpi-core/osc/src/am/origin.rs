@@ -17,7 +17,7 @@ use crate::state::target::Target;
 use mpi_base::state::WindowNeed;
 use mpi_base::window::{Mode, has_reached};
 
-/// The size in bytes of the two words before the runs of a message.
+/// The size in bytes of the two 64-bit words before the runs of a message.
 const FRONT: usize = 2 * size_of::<u64>();
 
 impl Win {
@@ -39,7 +39,7 @@ impl<'a> OriginMessages<'a> {
         self.win.state().remote().of(target.rank)
     }
 
-    /// Sends a message to a member; waits first while it has more than `QUEUED` queued bytes.
+    /// Sends a message to a member; waits first while more than `QUEUED` bytes are queued for it.
     fn send_to(
         self,
         target: &Target,
@@ -158,7 +158,8 @@ impl<'a> OriginMessages<'a> {
         self.unless_failed(token, req, outcome)
     }
 
-    /// Returns the request of a fetch. If its message could not be sent, cancels the fetch instead.
+    /// Returns the request of a fetch. If the message to the target could not be sent,
+    /// cancels the fetch and returns the error.
     fn unless_failed(
         self,
         token: u64,
@@ -292,7 +293,8 @@ impl<'a> OriginMessages<'a> {
         outcome
     }
 
-    /// Completes a member's flush. Fails if the member has refused an access since the last one.
+    /// Completes a flush of a member.
+    /// Fails if the member has refused an access since the last flush.
     fn end(self, remote: &RemoteMember) -> Result<(), Error> {
         self.win.state().remote().ends(remote);
         match remote.refused.take() {

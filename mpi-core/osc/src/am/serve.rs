@@ -1,6 +1,6 @@
 //! The target's side of active messages: executes requests. Also handles replies at the origin.
 //!
-//! All of this runs inside progress, in any MPI call of this process.
+//! The progress engine calls these functions, in any MPI call of this process.
 //! The only blocking operation is a stripe lock, which its holder keeps briefly.
 #![allow(unsafe_code)]
 
@@ -77,7 +77,7 @@ impl Service {
         self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
-    /// Sends a reply. The next call that needs an unreachable receiver reports it.
+    /// Sends a reply. If the receiver is unreachable, the next call that needs it reports this.
     pub(crate) fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
         let _ = self.send(to, am, header, payload);
     }
@@ -209,7 +209,8 @@ impl Service {
         }
     }
 
-    /// Grants all queued lock requests whose tickets are admitted. Returns true if it granted one.
+    /// Grants all queued lock requests whose tickets are admitted.
+    /// Returns true if at least one request was granted.
     pub(crate) fn grant_waiting(&self) -> bool {
         let mut all = self.waiting.take();
         let before = all.len();

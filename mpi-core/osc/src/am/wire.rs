@@ -1,5 +1,5 @@
 //! The wire format of active messages: message types and their fields.
-//! All numbers are little-endian 64-bit words.
+//! All numbers are little-endian 64-bit words. A run is a contiguous range of bytes.
 //!
 //! The first word of every header is the window's context id, except in [`REPLY`].
 
@@ -14,7 +14,7 @@ pub const PUT: Am = Family::Osc.am(0);
 pub const GET: Am = Family::Osc.am(1);
 /// Reply with requested data. Header: [token, position]; payload: the data.
 pub const REPLY: Am = Family::Osc.am(2);
-/// Elements to combine with the target's.
+/// Elements to combine with the target's elements.
 /// Header: [window, token]; token 0 requests no old elements.
 /// Payload: position in the result, operator and datatype, then [`Runs`],
 /// then the elements unless the operator reads none.
@@ -22,9 +22,11 @@ pub const ACCUMULATE: Am = Family::Osc.am(3);
 /// Compare-and-swap. Header: [window, token];
 /// payload: offset, datatype, element to compare with, new element.
 pub const SWAP: Am = Family::Osc.am(4);
-/// Request to confirm that all earlier messages have been executed. Header: [window, number].
+/// Request to confirm that all earlier messages have been executed.
+/// Header: [window, number of the flush].
 pub const FLUSH: Am = Family::Osc.am(5);
-/// Reply to [`FLUSH`]: all earlier messages have been executed. Header: [window, number].
+/// Reply to [`FLUSH`]: all earlier messages have been executed.
+/// Header: [window, number of the flush].
 pub const FLUSHED: Am = Family::Osc.am(6);
 /// Request for the target's lock. Header: [window, 1 if exclusive].
 pub const LOCK: Am = Family::Osc.am(7);
@@ -198,7 +200,7 @@ pub struct Piece {
 }
 
 /// Splits runs into pieces of whole elements of `size` bytes.
-/// A piece and its encoded runs have at most `budget` bytes.
+/// The packed bytes and the encoded runs of a piece have at most `budget` bytes together.
 pub fn pieces(
     runs: impl Iterator<Item = Run>,
     at: u64,

@@ -1,17 +1,17 @@
 //! Accumulate operations: one operator on elements of one basic type in a member's window.
 //!
 //! Elements of 1, 2, 4 or 8 bytes at a multiple of their size use one atomic instruction
-//! or a compare-and-swap loop. So do elements of 16 bytes (complex numbers and long doubles),
-//! if the processor has a 16-byte compare-and-swap.
-//! A long access updates such elements by a pass of plain loads and stores,
+//! or a compare-and-swap loop. The same holds for elements of 16 bytes (complex numbers and
+//! long doubles) if the processor has a 16-byte compare-and-swap.
+//! A long access updates these elements by a pass of plain loads and stores,
 //! which excludes all other updates ([`crate::state::exclusion`]).
-//! All other elements are updated under the lock of their stripe. So is memory that some member
-//! can reach only by `process_vm_readv` and `process_vm_writev`.
+//! All other elements are updated under the lock of their stripe. So are all elements in memory
+//! that some member can reach only by `process_vm_readv` and `process_vm_writev`.
 //! `MPI_BYTE` elements use the lock too,
-//! so a structure sent as bytes changes as a whole inside a stripe.
+//! so a structure that is sent as bytes is updated as a unit if it is inside one stripe.
 //! The standard requires atomicity only per byte.
-//! The choice depends on the element's address at its owner and size, on memory and processor.
-//! These are equal for all members with direct access, so all of them choose the same method.
+//! The method depends on the element's size, its address in the owner's address space, the kind
+//! of memory and the processor. All members with direct access therefore choose the same method.
 #![allow(unsafe_code)]
 
 #[cfg(test)]
@@ -53,8 +53,8 @@ pub(crate) struct Memory<'a> {
 pub(crate) enum Reach {
     /// The memory is mapped into this process at this address.
     Here(*mut u8),
-    /// The kernel copies the memory of this process id,
-    /// by `process_vm_readv` and `process_vm_writev`. The kernel checks the addresses.
+    /// The kernel copies from and to the process with this process id,
+    /// by `process_vm_readv` and `process_vm_writev`, and checks the addresses.
     Process(u32),
 }
 
@@ -206,7 +206,7 @@ impl Combine {
     /// Updates the elements in `runs`, in packed order, with the elements of `input`.
     /// `result` gets the old elements.
     ///
-    /// `input` may be empty if the operator reads none; else the update stops at its end.
+    /// `input` may be empty if the operator reads none; else the update ends with `input`.
     ///
     /// # Safety
     /// If the memory is mapped in this process, all runs are inside the mapping.
@@ -265,15 +265,15 @@ impl Combine {
         is_atomic(self.named, locked, address)
     }
 
-    /// Returns the number of bytes of a run to update in one step.
-    /// Without a lock these are all whole elements; under a lock, the elements in one stripe.
+    /// Returns the number of bytes of a run to update under one lock, or without a lock.
+    /// Without a lock these are all whole elements of the run; under a lock, those in one stripe.
     fn chunk(&self, memory: &Memory<'_>, run: Run) -> i64 {
         let address = memory.address(run.offset);
         let size = self.size as i64;
         let block = match (self.is_atomic(memory.locked, address), memory.exclusion) {
             (false, _) => STRIPE_BYTES,
             (true, Exclusion::Guarded(..)) => BLOCK,
-            // A run can be shorter than an element; the step is then the whole run.
+            // A run can be shorter than an element; then the entire run is updated at once.
             (true, _) => return (run.len / size * size).max(size.min(run.len)),
         };
         let in_stripe = (block - address % block) as i64;
@@ -392,8 +392,8 @@ impl Combine {
     }
 
     /// Updates the elements in packed bytes `range` of `there`,
-    /// a buffer with short runs in mapped memory.
-    /// A pass packs them, combines them and unpacks the result.
+    /// a noncontiguous buffer in mapped memory.
+    /// A pass packs the elements, combines them with the input and unpacks the result.
     ///
     /// # Safety
     /// The elements of `there` are inside the mapped memory, at multiples of their size.
@@ -534,7 +534,7 @@ pub(crate) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
         && match info.size {
             1 | 2 | 4 | 8 => true,
             // Without the instruction, `portable_atomic` takes a process-local lock.
-            // Such a lock does not exclude other processes.
+            // A process-local lock does not exclude other processes.
             16 => AtomicU128::is_lock_free(),
             _ => false,
         }
@@ -562,7 +562,7 @@ fn part<'a, 'b>(
     Some((input, old))
 }
 
-/// An element whose packed bytes are in several runs: a value, padding, an index.
+/// An element whose packed bytes are noncontiguous: a value, padding, an index.
 #[derive(Default)]
 struct Gathered {
     runs: [Fragment; 2],
@@ -577,7 +577,7 @@ struct Fragment {
 }
 
 impl Gathered {
-    /// Adds an element's missing bytes from the front of a run. Returns their number.
+    /// Adds an element's missing bytes from the front of a run. Returns the number of added bytes.
     fn take(&mut self, run: Run, size: i64) -> i64 {
         let len = run.len.min(size - self.bytes);
         // No predefined type has elements of more than two runs; a third would replace the second.

@@ -1,4 +1,4 @@
-//! A cache of one entry: the last pair of operator and basic type on a window, with its functions.
+//! A cache of one entry: the functions for the last operator and basic type used on a window.
 
 use crate::Error;
 use crate::datatype::Named;
@@ -7,7 +7,7 @@ use crate::direct::word::Word;
 use crate::op::Predefined;
 use std::cell::Cell;
 
-/// The cache of the last pair. Most programs accumulate with the same pair repeatedly.
+/// The functions for the last pair of operator and basic type; most programs repeat one pair.
 #[derive(Default)]
 pub(crate) struct LastCombine {
     combine: Cell<Option<Combine>>,
@@ -15,14 +15,14 @@ pub(crate) struct LastCombine {
 }
 
 impl LastCombine {
-    /// Returns the cached function if it belongs to this pair.
+    /// Returns the cached function if it is for this operator and type.
     #[inline]
     pub fn get(&self, op: Predefined, named: Named) -> Option<Combine> {
         let combine = self.combine.get();
         combine.filter(|combine| combine.op() == op && combine.named() == named)
     }
 
-    /// Returns the function for this pair and caches it.
+    /// Returns the function for this operator and type, and caches it.
     pub fn find(&self, op: Predefined, named: Named) -> Result<Combine, Error> {
         if let Some(combine) = self.get(op, named) {
             return Ok(combine);
@@ -33,8 +33,8 @@ impl LastCombine {
         Ok(combine)
     }
 
-    /// Returns the atomic instruction of the cached pair, if the processor has one.
-    /// The caller must compare the pair.
+    /// Returns the cached atomic update of one word, if the processor has an instruction for it.
+    /// The caller must check by [`Word::is`] that it is for the right operator and type.
     #[inline(always)]
     pub fn word(&self) -> Option<Word> {
         self.word.get()

@@ -2,18 +2,18 @@
 //! This is memory of `MPI_Win_create` and `MPI_Win_attach`.
 //!
 //! **`MPI_Win_create`.** Each member on the node offers its memory if mapping it cannot fault.
-//! Each member maps the offers of the others and reports whether it succeeded.
+//! Each member maps the offers of the other members and reports whether it succeeded.
 //! The mappings are used only if every member of the node has mapped every offer,
 //! since all members must agree whether accumulates use atomic instructions or a lock.
 //!
 //! **Dynamic windows.** A region is mapped at the first access.
-//! The mapping is kept until no region begins at its address.
+//! The mapping is kept until no attached region begins at its address.
 //! The members make no agreement, so accumulates to attached memory always take the lock.
 //!
-//! The kernel copies memory that is not mapped, also without the device.
+//! The kernel copies memory that is not mapped, also on machines without XPMEM.
 //! `MPI_Win_shared_query` returns no pointers to mapped memory,
 //! since the kernel refuses such mappings in `process_vm_readv` and `process_vm_writev`.
-//! Fault-tolerant runs map nothing: an access to a dead process's memory kills the survivor.
+//! Fault-tolerant jobs map nothing: an access to a dead process's memory would kill the survivor.
 
 mod mapper;
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Accumulates on directly accessible memory, split into pieces.
-//! So buffers with gaps need no packed copy of all of their elements.
+//! So noncontiguous buffers need no packed copy of all of their elements.
 #![allow(unsafe_code)]
 
 use crate::datatype::{RecvBuf, SendBuf};
@@ -10,7 +10,7 @@ use crate::state::exclusion::{BLOCK, Exclusion};
 use crate::target_args::TargetArgs;
 use mpi_base::cma::CmaError;
 
-/// The origin's buffers; `result` is the result buffer of a get form.
+/// The origin's buffers; `result` is the result buffer of a get-accumulate.
 pub(crate) struct Buffers<'a> {
     pub origin: &'a SendBuf,
     pub result: Option<&'a mut RecvBuf>,
@@ -39,8 +39,8 @@ pub(crate) unsafe fn update(
         !is_whole || result.bytes() < bytes
     });
     let mut there = gathering(combine, memory, target);
-    // Elements without atomic instructions change together if one lock covers them.
-    // So they are not split into pieces.
+    // Elements without atomic instructions are updated as a unit if one lock covers them,
+    // so these accesses are not split into pieces.
     let splits = combine.is_native() && (whole_origin.is_none() || has_gaps || there.is_some());
     let piece = match splits {
         true => BLOCK as i64 / size * size,

@@ -1,7 +1,7 @@
 //! Accumulates on one word of 4 or 8 bytes by one atomic instruction.
-//! Programs use them for counters, flags and queues.
+//! Programs use such accumulates for counters, flags and queues.
 //!
-//! The fast path for such words; [`crate::direct::apply`] handles all types and operators
+//! This module is the fast path; [`crate::direct::apply`] handles all types and operators
 //! with the same [`Instruction`]s.
 #![allow(unsafe_code)]
 
@@ -9,7 +9,7 @@ use crate::datatype::{Kind, Named};
 use crate::op::Predefined;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// An operator on words of a type, if the processor has an atomic instruction for it.
+/// An operator on a type of 4 or 8 bytes for which the processor has an atomic instruction.
 #[derive(Clone, Copy)]
 pub(crate) struct Word {
     op: Predefined,
@@ -65,6 +65,7 @@ macro_rules! instruct {
 pub(crate) use instruct;
 
 impl Word {
+    /// Returns the update by `op` on elements of type `named`.
     /// Returns `None` if the processor has no atomic instruction for this operator and type.
     pub fn new(op: Predefined, named: Named) -> Option<Word> {
         let info = named.info();
@@ -89,7 +90,8 @@ impl Word {
         if self.is_long { 8 } else { 4 }
     }
 
-    /// Combines the word at `at` with that at `origin`; stores the old one to `result` unless null.
+    /// Combines the word at `at` with the word at `origin`.
+    /// Stores the old value at `result` unless `result` is null.
     /// Returns false, without any effect, if the word is not aligned.
     ///
     /// # Safety

@@ -25,7 +25,7 @@ pub(crate) unsafe fn register(
     memory: Region,
 ) -> Option<Registration> {
     let btl = network_of(engine, comm, here)?;
-    // SAFETY: the caller promises that the memory stays.
+    // SAFETY: the memory stays allocated while it is registered, by this function's contract.
     let registration = unsafe { Registration::of(btl, memory) }?;
     (registration.key().len() <= LONGEST).then_some(registration)
 }
@@ -49,7 +49,7 @@ fn network_of(engine: &Engine, comm: &Comm, here: &[(u32, u32)]) -> Option<Rc<dy
 }
 
 /// Exchanges the keys of all members, if all have registered their memory with the same network.
-/// `words` has the [`Registration::word`] of each member.
+/// `words` has each member's network and key length ([`Registration::word`]).
 pub(crate) async fn exchange(
     comm: &Comm,
     mine: Option<&Registration>,

@@ -51,7 +51,7 @@ impl<'a> NetworkAccesses<'a> {
     }
 
     /// Returns the parameters for the first `bytes` bytes of a target's elements.
-    /// Returns `None` if the bytes are in several runs.
+    /// Returns `None` if the bytes are not contiguous at the target, or if the target has no key.
     fn way(
         self,
         target: &Target,

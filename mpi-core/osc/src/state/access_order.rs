@@ -1,5 +1,6 @@
-//! The order of accesses to one member in a recorded or replayed run: counters of turns.
-//! One counter counts drawn turns, the other one completed turns.
+//! The order of accesses to one member in a recorded or replayed job.
+//! The turn of an access is its number in this order.
+//! One counter counts drawn turns, another one counts completed turns.
 
 use mpi_base::atomic::{AtomicU32, Ordering};
 
@@ -11,28 +12,28 @@ pub(crate) struct AccessOrder {
 }
 
 impl AccessOrder {
-    /// Draws the next turn.
+    /// Draws the number of the next turn.
     pub fn draw(&self) -> u32 {
         self.next.fetch_add(1, Ordering::AcqRel)
     }
 
-    /// Returns true if turn `number` is due.
+    /// Returns true if all turns before turn `number` have ended.
     pub fn has_come(&self, number: u32) -> bool {
         self.now.load(Ordering::Acquire) == number
     }
 }
 
-/// A turn in progress. Dropping it starts the next turn.
+/// An access that has its turn. Dropping it starts the next turn.
 #[must_use]
 pub(crate) struct OrderedAccess<'a>(Option<&'a AccessOrder>);
 
 impl<'a> OrderedAccess<'a> {
-    /// Begins a turn that is due.
+    /// Begins an access whose turn has started.
     pub fn begin(access_order: &'a AccessOrder) -> OrderedAccess<'a> {
         OrderedAccess(Some(access_order))
     }
 
-    /// Returns a turn without an effect: the run is not recorded, or the member is on another node.
+    /// Returns an access without a turn: the job is not recorded, or the member is on another node.
     pub fn free() -> OrderedAccess<'a> {
         OrderedAccess(None)
     }

@@ -1,5 +1,5 @@
-//! The attached memory of a dynamic window that is known to one process.
-//! These are its own regions, and cached copies of the other members' tables.
+//! The attached memory of a dynamic window that is known to one process:
+//! the process's own regions, and cached copies of the other members' tables.
 
 use mpi_base::node::{ShmBlock, ShmOffset};
 use std::cell::RefCell;

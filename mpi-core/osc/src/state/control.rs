@@ -1,13 +1,14 @@
 //! The control words of a window in shared memory, for all members on one node.
 //!
 //! Each member has a block in its own arena.
-//! Its layout depends on the number of members on the node and in the window:
+//! The layout of a block depends on the number of members on the node and in the window:
 //!
 //! ```text
-//! lock | announcements of exclusive locks | stripes | mode of updates | flag of updates | head of the table of attached memory | arrivals | turns | one line per writer | slots of waiters
+//! lock | announcements of exclusive locks | stripe locks | mode of updates | flag of updates | head of the table of attached memory | arrivals of posts and completions | turns of recorded accesses | one cache line per writer | slots of waiters
 //! ```
 //!
-//! Guarantee: every word is an atomic. Values read are compared or checked, never used as pointers.
+//! Guarantee: every word is an atomic.
+//! Values that a process reads are compared or checked, never used as pointers.
 
 #![allow(unsafe_code)]
 
@@ -44,7 +45,7 @@ unsafe impl Shared for Head {}
 // SAFETY: the struct holds atomics only.
 unsafe impl Shared for AccessOrder {}
 
-/// The size of the variable parts of a block: members on the node, and slots of waiters.
+/// The numbers that determine the length of a block: members on the node, and slots of waiters.
 #[derive(Clone, Copy)]
 struct Parts {
     here: usize,
@@ -140,14 +141,15 @@ impl MemberWords {
 
 /// The control words of all members on this node.
 pub(crate) struct Control {
-    /// The words of each member on this node, by rank.
+    /// The control words of each member on this node, by rank.
     here: Vec<MemberWords>,
     /// The index of this process in `here`.
     me: usize,
 }
 
 impl Control {
-    /// Locates the words of all members: their rank, rank on the node and block are given.
+    /// Locates the control words of `members`.
+    /// Each has its rank in the window, its rank on the node, and the offset of its block.
     pub fn find(
         engine: &Engine,
         members: &[(u32, u32, ShmOffset)],
@@ -177,18 +179,18 @@ impl Control {
         self.here.len()
     }
 
-    /// Returns the words of the member at `index` among those on this node.
+    /// Returns the control words of the member at `index` among the members on this node.
     #[inline]
     pub fn of(&self, index: usize) -> &MemberWords {
         &self.here[index]
     }
 
-    /// Returns the words of all members on this node.
+    /// Returns the control words of all members on this node.
     pub fn all(&self) -> &[MemberWords] {
         &self.here
     }
 
-    /// Returns this process's own words.
+    /// Returns this process's own control words.
     #[inline]
     pub fn mine(&self) -> &MemberWords {
         &self.here[self.me]
@@ -209,7 +211,7 @@ impl Control {
         self.mine().arrivals.are_in(missing)
     }
 
-    /// Returns the line that member `index` writes for this process.
+    /// Returns the cache line in this process's control words that member `index` writes.
     pub fn line_from(&self, index: usize) -> &Line {
         &self.mine().lines[index]
     }
@@ -235,8 +237,8 @@ impl Control {
         ticket
     }
 
-    /// Returns true if a ticket may enter: its number is due. An exclusive ticket also requires
-    /// that no member holds the lock of all.
+    /// Returns true if a ticket may enter: the lock has reached the ticket's number.
+    /// An exclusive ticket also requires that no member holds the lock of all.
     #[inline]
     pub fn admits(&self, index: usize, ticket: Ticket) -> bool {
         self.here[index].lock.admits(ticket)

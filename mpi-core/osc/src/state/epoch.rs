@@ -22,7 +22,7 @@ pub(crate) enum Access {
     Fence,
     /// Between `MPI_Win_start` and `MPI_Win_complete`.
     Start,
-    /// This number of members is locked by `MPI_Win_lock`.
+    /// `MPI_Win_lock` has locked this number of members.
     Locks(u32),
     LockAll,
 }

@@ -3,7 +3,7 @@
 //!
 //! [`mpi_base::window`] has the protocol; this file decides when the mode changes.
 //! A change to stripes costs a system call that interrupts all cores for some microseconds.
-//! A process makes it after [`ELEMENTS_BEFORE_STRIPES`] element updates by atomic instructions.
+//! A process changes to stripes after [`ELEMENTS_BEFORE_STRIPES`] updates by atomic instructions.
 //! The extra time of these updates then equals about the cost of the change.
 //! By the same rule, [`SHORTS_BEFORE_ATOMICS`] consecutive short updates change the mode back.
 //! So either mode costs at most about twice the time of the better one.
@@ -28,11 +28,11 @@ pub(crate) const BLOCK: u64 = 16 * 1024;
 const SHORT: usize = 4;
 
 /// The number of elements that long accesses update
-/// by atomic instructions before a change to stripes. Each costs at least 4 ns.
+/// by atomic instructions before a change to stripes. Each element costs at least 4 ns.
 const ELEMENTS_BEFORE_STRIPES: u32 = 512;
 
 /// The number of consecutive short updates under one stripe lock before a change to atomics.
-/// Each costs about 20 ns more than an atomic instruction.
+/// Each of these updates costs about 20 ns more than an atomic instruction.
 const SHORTS_BEFORE_ATOMICS: u32 = 128;
 
 /// The exclusion state of one member's memory at this process.
@@ -173,7 +173,7 @@ impl Exclusion<'_> {
     }
 }
 
-/// Returns true while the flag of a living member is raised.
+/// Returns true while a living member updates the memory of member `number` by atomic instructions.
 fn is_raised(members: &[MemberWords], number: u32, node: Option<&Node>, polls: &mut u32) -> bool {
     /// The number of polls between yields, and between tests for dead members.
     const POLLS: u32 = 64;

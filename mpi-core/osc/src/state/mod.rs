@@ -9,7 +9,7 @@
 //! | [`attached_cache`] | attached memory of the members of a dynamic window |
 //! | [`access_kind`] | the kinds of accesses and their conflicts |
 //! | [`open_accesses`], [`neighbours`] | incomplete accesses of this process, and of other members |
-//! | [`access_order`] | the order of accesses in a recorded or replayed run |
+//! | [`access_order`] | the order of accesses in a recorded or replayed job |
 //! | [`registration`] | the registration of this process's memory with a network, and the keys of all members |
 //! | [`remote_members`] | counters of requests and replies of members on other nodes |
 

@@ -1,13 +1,13 @@
 //! Shared-memory tables of the incomplete accesses of members on this node, for `osc_base_check`.
 //!
-//! Each member that checks has a table of its incomplete accesses in its own arena.
+//! Each member with `osc_base_check` has a table of its incomplete accesses in its own arena.
 //! Only this member writes its table. All members on the node read it.
-//! Slots are reused in turn, so a full table drops its oldest accesses.
+//! Slots are reused in cyclic order, so a full table drops its oldest accesses.
 //!
 //! Guarantee: of two concurrent accesses that conflict, at least one finds the other while both are
-//! in the tables. An access that is found was not complete when the other access began; a flush,
-//! the end of an epoch or a fence completes it. An access from before a fence counts as complete,
-//! even before its origin has removed it from the table.
+//! in the tables. An access that is found was not complete when the other access began.
+//! A flush, the end of an epoch or a fence completes an access. After a fence, earlier accesses
+//! count as complete, even before their origin has removed them from the table.
 //!
 //! SYNC POINT `neighbours.seen`: a member writes its slot before it reads the other members' slots.
 //! A sequentially consistent fence separates the two steps at each member.
@@ -69,7 +69,8 @@ pub(crate) struct Clash {
     pub bytes: Range<i64>,
 }
 
-/// Encodes the kind of an access. Accesses with equal words may overlap, except two writes.
+/// Encodes the kind of an access in one word.
+/// Accesses with equal words may overlap, except two writes.
 fn word(kind: AccessKind) -> u64 {
     const WRITE: u64 = 1;
     const READ: u64 = 2;
@@ -122,7 +123,7 @@ impl Neighbours {
         })
     }
 
-    /// Records an access. Returns an access in the other tables that conflicts with it.
+    /// Records an access. Returns a conflicting access from another member's table, if any.
     pub fn begin(&self, doing: &Doing) -> Option<Clash> {
         let at = self.next.get();
         self.next.set((at + 1) % CELLS);

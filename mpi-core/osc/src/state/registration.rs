@@ -40,7 +40,8 @@ impl Registration {
         self.exposed.as_ref().map_or(&[], |exposed| &exposed.key)
     }
 
-    /// Returns the word for comparison: key length and hash of the network's name; never 0.
+    /// Returns a hash of the network's name (upper half) and the key length (lower half); never 0.
+    /// Window creation compares these words of all members.
     pub fn word(&self) -> u64 {
         let name = self.btl.info().name.bytes();
         let hash = name.fold(1u32, |hash, byte| hash.wrapping_mul(31) ^ u32::from(byte));

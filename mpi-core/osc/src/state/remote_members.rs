@@ -1,10 +1,11 @@
-//! The state of a window for members that get messages: counters of requests and replies.
+//! The state of a window for members that this process accesses by messages or by the network:
+//! counters of requests and replies.
 
 use crate::error::OscError;
 use mpi_base::window::Mode;
 use std::cell::{Cell, RefCell};
 
-/// The states of all members that get messages.
+/// The states of the members that this process accesses by messages or by the network.
 pub(crate) struct RemoteMembers {
     members: Box<[RemoteMember]>,
     /// The number of members with accesses that no flush has completed yet.
@@ -14,7 +15,7 @@ pub(crate) struct RemoteMembers {
 /// The state of network accesses to one member.
 #[derive(Default)]
 pub(crate) struct ByNetwork {
-    /// True if there were accesses since the last flush.
+    /// True if this process has accessed the member since the last flush.
     pub is_used: Cell<bool>,
     /// The number of accesses that have not ended.
     pub active: Cell<u32>,
@@ -22,23 +23,24 @@ pub(crate) struct ByNetwork {
     pub has_put: Cell<bool>,
 }
 
-/// The state of one member that gets messages.
+/// The state of one member that this process accesses by messages or by the network.
 #[derive(Default)]
 pub(crate) struct RemoteMember {
-    /// The numbers of posts and completions that the member has sent.
+    /// The counts of posts and completions that the member has sent.
     pub posts: Cell<u32>,
     pub completions: Cell<u32>,
-    /// True if there were accesses since the last flush.
+    /// True if this process has accessed the member since the last flush.
     pub(crate) sent: Cell<bool>,
     /// True if at least one of these accesses used messages.
     pub(crate) by_message: Cell<bool>,
     pub(crate) network: ByNetwork,
-    /// The number of the last requested flush, and of the last answered flush.
+    /// The sequence numbers of the last requested flush and of the last answered flush.
     pub(crate) asked: Cell<u32>,
     pub(crate) answered: Cell<u32>,
     /// The number of requested bytes that have not arrived yet.
     pub(crate) due: Cell<u64>,
-    /// The numbers of granted and of requested locks of the member, for this process.
+    /// The counts of locks that the member has granted to this process,
+    /// and of locks that this process has requested.
     pub(crate) granted: Cell<u32>,
     pub(crate) wanted: Cell<u32>,
     /// The lock mode in which the member holds this process's lock.

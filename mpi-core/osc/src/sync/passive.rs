@@ -3,8 +3,8 @@
 //! The lock of a member on this node is in its control words ([`crate::state::control`]).
 //! Without contention, a lock takes one or two atomic instructions.
 //! `MPI_Win_lock_all` raises one flag.
-//! It takes a shared lock of each member instead while an exclusive lock is announced.
-//! A message and its reply lock a member on another node.
+//! While an exclusive lock is announced, `MPI_Win_lock_all` takes a shared lock of each member.
+//! Locking a member on another node takes a message and its reply;
 //! `MPI_Win_lock_all` sends this message at the first access to that member.
 
 use crate::Error;
@@ -17,7 +17,7 @@ use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::WindowNeed;
 use mpi_base::window::Mode;
 
-/// One in this number of flushes polls for messages, since a poll costs as much as a few accesses.
+/// One of this number of flushes polls for messages: a poll costs as much as a few accesses.
 const FLUSHES: u32 = 64;
 
 impl Win {
@@ -188,7 +188,7 @@ impl<'a> PassiveSync<'a> {
         outcome
     }
 
-    /// Locks a member on another node before the first access to it under `MPI_Win_lock_all`.
+    /// Under `MPI_Win_lock_all`, locks a member on another node before this process's first access.
     #[inline]
     pub(crate) fn lock_before_message(self, target: &Target) -> Result<(), Error> {
         let covered = self.win.state().epochs().access() == Access::LockAll;
@@ -280,8 +280,8 @@ impl<'a> PassiveSync<'a> {
         self.win.messages().flush(Some(target))
     }
 
-    /// Polls in one of `FLUSHES` calls, although no message of this process requires it.
-    /// A program may flush in a loop until a peer responds.
+    /// Polls in one of `FLUSHES` calls, even if this process waits for no message.
+    /// A program may flush in a loop until another rank responds.
     #[inline]
     fn progress_now_and_then(self) {
         let flushes = self.win.state().epochs().flushes.get().wrapping_add(1);
@@ -314,8 +314,8 @@ impl<'a> PassiveSync<'a> {
     pub fn sync(self) {
         fence(Ordering::SeqCst);
         self.win.engine().progress();
-        // Programs call this in a loop until another process has stored a value.
-        // That process may need this core.
+        // Programs call `MPI_Win_sync` in a loop until another process has stored a value.
+        // The other process may need this core.
         if self.win.engine().waiting().is_oversubscribed() {
             self.win.engine().waiting().give_core_away();
         }

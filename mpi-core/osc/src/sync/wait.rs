@@ -22,10 +22,11 @@ pub(crate) struct Waits<'a> {
 }
 
 impl<'a> Waits<'a> {
-    /// Waits for an action of member `whom`. Fails if it is unreachable or the window is broken.
+    /// Waits for an action of member `whom`.
+    /// Fails if this member is unreachable or the window is broken.
     ///
     /// The wait succeeds if `done` was true at any poll, even if `done` is false at the next poll.
-    /// This can happen with `MPI_Win_lock_all`: a member raises its flag, then finds the announced
+    /// `done` can change in `MPI_Win_lock_all`: a member raises its flag, finds the announced
     /// exclusive lock and lowers the flag. No exclusive lock is admitted while the flag is raised.
     pub(crate) fn wait_for(
         self,

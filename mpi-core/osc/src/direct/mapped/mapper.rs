@@ -1,8 +1,8 @@
 //! The service that maps other members' memory: XPMEM, or a replacement in tests.
 //!
 //! The replacement makes the mapping code testable on machines without XPMEM.
-//! It requires ranks that are
-//! threads of one process, since then the memory of other ranks is already in this address space.
+//! It requires that the ranks are threads of one process:
+//! then the memory of all ranks is in one address space.
 
 use crate::engine::Engine;
 #[cfg(test)]
@@ -10,7 +10,7 @@ use mpi_base::param::{Level, Param};
 use mpi_base::xpmem::{self, Attachment, Device, Name, Permit};
 use std::ops::Range;
 
-/// Enables the replacement in tests.
+/// A parameter with which tests replace XPMEM.
 #[cfg(test)]
 pub static REPLACED: Param<bool> = Param::new(
     "osc",

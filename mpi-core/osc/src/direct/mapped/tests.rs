@@ -23,7 +23,8 @@ fn window(engine: &Engine, memory: &mut [i64]) -> Win {
     Win::new(&engine.world().expect("a world"), &spec).expect("a window")
 }
 
-/// Each rank increments a word of each rank, and puts its rank number to its own slot there.
+/// Each rank increments a counter in each rank's window,
+/// and puts its own rank to its own slot of that window.
 fn count(engine: &Engine, memory: &mut [i64]) -> (Vec<u32>, Vec<u32>) {
     const TIMES: i64 = 50;
     let win = window(engine, memory);
@@ -187,7 +188,7 @@ fn access_attached(engine: &Engine) {
     let world = engine.world().expect("a world");
     let win = Win::new(&world, &spec).expect("a window");
     let base = memory.as_mut_ptr().wrapping_add(MARGIN);
-    // The middle one of three blocks extends over both regions.
+    // The middle block of three extends over both regions.
     let (len, first) = (8 * words as u64, 8 * (words / 2) as u64);
     win.attached().attach(base.cast(), first).expect("a region");
     let second = base.cast::<u8>().wrapping_add(first as usize);

@@ -110,7 +110,7 @@ fn all(win: &Win) -> Vec<f64> {
 fn long_and_short_accumulates_of_all_members_lose_nothing() {
     const RANKS: u32 = 4;
     const ROUNDS: usize = 6;
-    // More consecutive short updates than a change of the mode needs, and more elements.
+    // More consecutive short updates than `SHORTS_BEFORE_ATOMICS`.
     const SHORTS: usize = 150;
     let claim = |engine: &Engine| {
         let win = window(engine);
