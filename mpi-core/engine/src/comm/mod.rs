@@ -51,9 +51,7 @@ mod uniform_outcome;
 
 pub use agree::{Agreed, Agreement};
 pub use collective_calls::CollectiveCalls;
-pub use collectives::{
-    Collectives, FastCarrier, FastSlot, Framework, Joint, Proposal, Unserved,
-};
+pub use collectives::{Collectives, FastCarrier, FastSlot, Framework, Joint, Proposal, Unserved};
 pub use context_id::ContextIds;
 pub use control_group::{ControlGroup, FIRST};
 pub use conversation::{Conversation, Pending};

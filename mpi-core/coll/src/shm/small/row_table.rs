@@ -74,7 +74,11 @@ impl Row {
             members,
             longest: if all <= space { space } else { share },
             // An address and a length must not take more than the share of a block.
-            memory_from: if share < REGION { u64::MAX } else { memory_from },
+            memory_from: if share < REGION {
+                u64::MAX
+            } else {
+                memory_from
+            },
             bytes: 0,
         };
         row.bytes = table(members) + lens.map(|len| row.taken_by(len)).sum::<usize>();
