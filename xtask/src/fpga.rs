@@ -53,7 +53,7 @@ impl std::error::Error for FpgaError {}
 /// Builds every target and prints one table.
 ///
 /// The tools for ECP5 and Gowin are Python packages. If they are not on the search path,
-/// this function creates a Python environment, and starts this program again with its tools.
+/// this function creates a Python environment, and starts this program again with that environment.
 pub fn run() -> Result<(), FpgaError> {
     let there = Tool::NEXTPNR_ECP5.is_there() && Tool::NEXTPNR_GOWIN.is_there();
     if !there && std::env::var_os(AGAIN).is_none() {
