@@ -23,11 +23,11 @@ enum Task {
     Demo(demo::Options),
     /// Install what the tests need and run all of them
     Test(test::Options),
-    /// Run mpi4py's own tests on our library and compare with the list of those known to fail
+    /// Run mpi4py's own tests on our library and compare with the list of known failures
     Mpi4py(mpi4py::Options),
-    /// Run MPICH's own tests on our library and compare with the list of those known to fail
+    /// Run MPICH's own tests on our library and compare with the list of known failures
     MpichTests(mpich_tests::Options),
-    /// Run MPICH's own tests in Fortran, by mpif.h, use mpi and use mpi_f08, likewise
+    /// Run MPICH's own Fortran tests (mpif.h, use mpi, use mpi_f08) in the same way
     MpichFortran(mpich_tests::Options),
     /// Build PnetCDF with our mpicc and run its own tests
     Pnetcdf(pnetcdf::Options),
@@ -41,7 +41,7 @@ enum Task {
     Gen,
     /// Install into a folder: programs, library, header, plugins
     Install {
-        /// Where to; bin, include and lib are made inside
+        /// Folder of the installation, for bin, include and lib
         #[arg(long, value_name = "DIR")]
         prefix: PathBuf,
         /// Build without optimisation, quickly
@@ -55,7 +55,7 @@ enum Task {
     Package(package::Options),
     /// Pack libhwbarr, one node of the barrier for C and Python, as a Python wheel
     HwbarrWheel {
-        /// Where the wheel goes [default: target/packages]
+        /// Folder of the wheel [default: target/packages]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
         /// Compile without optimisation and compress little

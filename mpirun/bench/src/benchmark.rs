@@ -83,9 +83,9 @@ pub enum Benchmark {
     Fop,
     /// MPI_Compare_and_swap of a 64-bit integer, with its completion (--sync)
     Cas,
-    /// Bandwidth of MPI_Put, 64 to each flush
+    /// Bandwidth of MPI_Put, with 64 calls per flush
     PutBw,
-    /// Bandwidth of MPI_Get, 64 to each flush
+    /// Bandwidth of MPI_Get, with 64 calls per flush
     GetBw,
     /// Bandwidth of MPI_Put in both directions at once
     PutBibw,
@@ -113,7 +113,7 @@ pub enum Benchmark {
     Farm,
     /// MPI_Init; with --vs also the time from the command to its return, and of the whole command
     Init,
-    /// A program that does nothing, from the start of the command to its end
+    /// A program that does nothing, from the start to the end of the launcher's command
     Launch,
     /// Memory of a rank after MPI_Init (its proportional set size)
     Memory,

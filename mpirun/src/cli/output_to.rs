@@ -9,7 +9,7 @@ use std::path::PathBuf;
 const WANTED: &str = "a folder, or, with commas between them, dir=FOLDER, tag, rank, timestamp and merge-stderr-to-stdout";
 
 /// Keywords of Open MPI's `--output`.
-/// Keywords without a meaning here are errors, so that none is used as a folder name.
+/// Keywords without an effect in this launcher are errors, so that none is used as a folder name.
 const WORDS: [&str; 8] = [
     "tag",
     "tag-detailed",

@@ -10,7 +10,7 @@
 //! The sinks' owner reports both failures ([`Sink::take_complaints`], [`Sink::take_write_error`]).
 //!
 //! A sink never blocks the launcher: bytes that the reader does not accept are queued.
-//! With a long queue the launcher stops reading the ranks, which then block as on their own pipe.
+//! With a long queue the launcher stops reading the ranks, which then block on their full pipes.
 
 use super::sys;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -146,7 +146,7 @@ pub enum ToDaemon {
         proc: usize,
         bytes: Vec<u8>,
     },
-    /// Standard input for the readers on that host.
+    /// Standard input for the readers on the receiving host.
     Stdin(Vec<u8>),
     StdinEnd,
     /// Send this signal to all ranks.

@@ -122,7 +122,7 @@ pub struct Server {
     jobs: Ledger<JobState>,
     clients: Ledger<Client>,
     names: HashMap<Vec<u8>, Vec<u8>>,
-    /// The processes whose deaths were announced, in this order.
+    /// The processes whose deaths were announced, in the order of the announcements.
     dead: Vec<Proc>,
     /// The prefix of the names of key-value spaces, unique to this `mpirun`.
     stem: String,
@@ -235,7 +235,7 @@ impl Server {
     }
 
     /// Removes a job whose processes have all ended and closed their sockets.
-    /// The numbers of the job and of its processes are not used again.
+    /// The indexes of the job and of its processes are not used again.
     pub fn forget(&mut self, job: Job) {
         let state = self.jobs.remove(job.0);
         for proc in state.into_iter().flat_map(|state| state.procs) {

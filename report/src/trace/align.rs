@@ -48,7 +48,7 @@ impl Trace {
             }
         }
         let mut later = vec![0i128; count];
-        // One round per host is enough; the limit ends the loop if the constraints contradict.
+        // One round per host is enough; the limit ends the loop if constraints are inconsistent.
         for _ in 0..count {
             for (&(from, to), demand) in &demands {
                 later[to] = later[to].max(later[from] + demand);

@@ -12,13 +12,13 @@ use crate::workspace;
 /// Existing installations to measure.
 #[derive(Clone, Debug, Args)]
 pub struct Subjects {
-    /// Measure what is installed in this folder instead of building it
+    /// Measure the installation in this folder, and build nothing
     #[arg(long, value_name = "DIR")]
     installed: Option<PathBuf>,
-    /// Compare with the Open MPI that is installed in this folder instead of fetching one
+    /// Compare with the Open MPI in this folder, and fetch none
     #[arg(long, value_name = "DIR", requires = "compared")]
     openmpi: Option<PathBuf>,
-    /// Compare with the MPICH that is installed in this folder instead of fetching one
+    /// Compare with the MPICH in this folder, and fetch none
     #[arg(long, value_name = "DIR", requires = "compared")]
     mpich: Option<PathBuf>,
 }

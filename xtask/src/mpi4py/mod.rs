@@ -34,13 +34,13 @@ pub struct Options {
     /// Numbers of processes
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 3, 5], value_parser = clap::value_parser!(u32).range(1..))]
     np: Vec<u32>,
-    /// What `cargo xtask test` runs: without the modules that take long, all in one job
+    /// Run the tests of `cargo xtask test`: without the slow modules, all in one job
     #[arg(long)]
     quick: bool,
-    /// Run them on another library, as mpirun's option does: openmpi, mpich or a file
+    /// Run the tests on another library, as mpirun's --on does: openmpi, mpich or a file
     #[arg(long, value_name = "LIBRARY", value_parser = library::named)]
     on: Option<String>,
-    /// The list to compare with; with --on there is none unless it is given
+    /// The list to compare with [default: Portcullis's list; none with --on]
     #[arg(long, value_name = "FILE")]
     list: Option<PathBuf>,
     /// Seconds in which a rank has to begin or end a test

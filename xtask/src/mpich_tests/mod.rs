@@ -2,7 +2,7 @@
 //!
 //! The tests, in C and in Fortran, are from Debian's source package. Other authors wrote them
 //! over thirty years from the text of the standard, and cover cases that a library's authors miss.
-//! Each program of the chosen folders is run as its list defines (`list`); it must print
+//! Each program of the chosen folders is run as its list defines (`list`); the program must print
 //! "No Errors" and succeed. The programs of `known.txt` must not pass; each has a reason (`known`).
 //! With `--on` the same programs run on another library; its lists are `on_openmpi.txt`,
 //! `on_mpich.txt` and, for other versions, the list that `--list` names.
@@ -166,7 +166,7 @@ pub struct Options {
     /// Run the tests on another library, as mpirun's option does: openmpi, mpich (Debian's, each with a list of its own) or a file
     #[arg(long, value_name = "LIBRARY", value_parser = library::named)]
     on: Option<String>,
-    /// The list of those known to fail; with --on and a file there is none unless it is given
+    /// The list of known failures; none by default with --on and a file
     #[arg(long, value_name = "FILE")]
     list: Option<PathBuf>,
     /// With the plugins of docs/plugins.md: the component in C for tests of collectives, the lossy transport in Rust for all others; by default the folders coll and pt2pt
@@ -178,7 +178,7 @@ pub struct Options {
     /// Only programs whose names contain this
     #[arg(long, value_name = "PART")]
     only: Option<String>,
-    /// Folders of tests; those of all chapters that are there if none is given
+    /// Folders of tests [default: the folders of all implemented chapters]
     #[arg(value_name = "FOLDER")]
     folders: Vec<String>,
 }

@@ -27,7 +27,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The options of the packages.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
-    /// Where the packages go [default: target/packages]
+    /// Folder of the packages [default: target/packages]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Compile without optimisation and compress little, as tests do

@@ -34,7 +34,7 @@ pub struct Options {
     #[arg(long)]
     long: bool,
 
-    /// Install nothing; tests that need what is missing print its name and are skipped
+    /// Install nothing; tests print the names of missing requirements and are skipped
     #[arg(long)]
     offline: bool,
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Options of the benchmark `io`.
 #[derive(Clone, Debug, Args)]
 pub struct FileOptions {
-    /// What the ranks write and read, for io
+    /// The access pattern, for io
     #[arg(long, value_enum, default_value = "easy")]
     pub pattern: Pattern,
 

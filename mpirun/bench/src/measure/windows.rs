@@ -170,7 +170,7 @@ pub fn lock_and_put(window: &Window<'_>) -> Result<(), MpiError> {
     window.locked_access(Access::Put, &mut [1; 8], &mut [0; 8], 1)
 }
 
-/// Executes a lock of all ranks and an unlock.
+/// Executes `MPI_Win_lock_all` and `MPI_Win_unlock_all`.
 pub fn lock_all(window: &Window<'_>) -> Result<(), MpiError> {
     window.lock_all()?;
     window.unlock_all()

@@ -10,7 +10,7 @@ pub struct Duplicate<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Duplicates MPI_COMM_WORLD; all ranks must call this.
+    /// Duplicates MPI_COMM_WORLD; all ranks must call this function.
     pub fn duplicate(&'a self) -> Result<Duplicate<'a>, MpiError> {
         let mut handle = ptr::null();
         // SAFETY: `handle` is a local variable that the call writes.

@@ -135,7 +135,7 @@ impl World<'_> {
 }
 
 impl OpenFile<'_> {
-    /// Closes the file; all ranks that have opened it must call this.
+    /// Closes the file; all ranks that have opened the file must call this function.
     pub fn close(mut self) -> Result<(), MpiError> {
         // SAFETY: `self` is consumed, so the file is open before this call and not used after it.
         check("MPI_File_close", unsafe {

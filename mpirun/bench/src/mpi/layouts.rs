@@ -72,7 +72,7 @@ impl World<'_> {
         self.layout(new, 3 * n + 3)
     }
 
-    /// Returns the same range of four separate arrays (a structure of arrays),
+    /// Returns one index range of four separate arrays (a structure of arrays),
     /// `n` doubles in total.
     pub fn arrays(&self, n: usize) -> Result<Layout<'_>, MpiError> {
         let each = n.div_ceil(4).max(1);

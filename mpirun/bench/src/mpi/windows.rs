@@ -106,7 +106,7 @@ impl<'a> World<'a> {
 }
 
 impl Window<'_> {
-    /// Frees the window; all ranks must call this.
+    /// Frees the window; all ranks must call this function.
     pub fn free(mut self) -> Result<(), MpiError> {
         let call = self.world.call();
         // SAFETY: no access is pending, since every method completes the accesses that it starts.

@@ -105,8 +105,8 @@ impl JobControl<'_> {
 
     /// Finds ranks that have ended and closed their sockets while others wait in a barrier.
     ///
-    /// Without this check those ranks would wait indefinitely.
-    /// In a fault-tolerant job, a rank that ended in this way is a loss even before others wait.
+    /// Without this check the waiting ranks would wait indefinitely.
+    /// In a fault-tolerant job, such an ended rank is a loss even before another rank waits.
     pub(super) fn find_abandoned(&mut self) {
         while self.is_running()
             && let Some((proc, cause)) = self.abandoned()
