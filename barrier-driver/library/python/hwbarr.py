@@ -100,4 +100,4 @@ class Node:
         try:
             self.close()
         except Error:
-            pass  # A node that nobody holds has nobody to report to.
+            pass  # A node without an owner reports to no process.
