@@ -35,7 +35,7 @@ impl<'a> WinMemory<'a> {
     /// Returns the method by which updates of a member's memory exclude each other.
     pub(crate) fn exclusion(self, target: &'a Target) -> Exclusion<'a> {
         let control = self.win.state().control();
-        // No other process updates the memory during an exclusive lock, or if one member is on the node.
+        // During an exclusive lock, or with one member on the node, no other process updates it.
         let alone = target.held.get() == Held::Here(Mode::Exclusive) || control.count() == 1;
         match &target.guard {
             _ if alone => Exclusion::Alone,

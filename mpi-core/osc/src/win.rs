@@ -89,7 +89,7 @@ impl WinState {
         &self.epochs
     }
 
-    /// Returns the state for members that get messages.
+    /// Returns the state of accesses to members by messages or by the network.
     #[inline(always)]
     pub fn remote(&self) -> &RemoteMembers {
         &self.remote

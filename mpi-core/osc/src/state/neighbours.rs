@@ -105,7 +105,8 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Opens the tables: `block` is this process's, `others` have the rank and offset of each.
+    /// Opens the tables: `block` has this process's table, `others` the rank and the offset of each
+    /// other table.
     pub fn new(
         node: &Node,
         block: ShmBlock,

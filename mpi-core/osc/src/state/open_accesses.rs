@@ -128,7 +128,7 @@ impl OpenAccesses {
 
 impl Known {
     /// Adds one run of an access unless it conflicts with an earlier access.
-    /// The check covers the first `before` accesses of this process, and all of other members.
+    /// The check covers the first `before` accesses of this process, and all of the other members.
     fn add(
         &self,
         known: &mut Vec<Access>,

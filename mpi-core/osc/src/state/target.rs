@@ -10,7 +10,7 @@ use std::cell::Cell;
 pub(crate) enum Route {
     /// The memory is mapped in this process at this address.
     Here(*mut u8),
-    /// Mapped by [`crate::direct::mapped`] at this address, for this process's accesses only.
+    /// [`crate::direct::mapped`] maps the memory at this address, for this process's accesses only.
     Mapped(*mut u8),
     /// The kernel copies from and to the process with this process id.
     Process(u32),
@@ -32,7 +32,7 @@ pub(crate) enum Held {
 
 /// One member of a window.
 pub(crate) struct Target {
-    /// The start of the member's memory here for plain copies; null if they are not allowed.
+    /// The local address of the member's memory for plain copies; null if they are not allowed.
     pub plain: *mut u8,
     pub rank: u32,
     pub proc: ProcId,

@@ -103,7 +103,7 @@ impl<'a> ActiveSync<'a> {
         Ok(())
     }
 
-    /// Waits until `has_come` is true for every rank in `ranks`.
+    /// Waits until the posts or completions of all `ranks` have arrived (`has_come` returns true).
     fn wait_for_all(
         self,
         (call, need): (&str, WindowNeed),
