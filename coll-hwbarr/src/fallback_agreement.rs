@@ -10,9 +10,7 @@
 //! 1. A member that gives up, because of a timeout or because its port failed, stops:
 //!    it does not enter the wire again, keeps the entries it has made, and sends rank 0 its total number of entries and a remark (such as its port's error).
 //! 2. Rank 0, when it gives up or receives such a message, stops too and sends "stop" to all others; each stops at its next poll and sends its number.
-//! 3. When rank 0 has the number of every member,
-//! it sends the minimum of the numbers to all members: the
-//!    *verdict*.
+//! 3. When rank 0 has the number of every member, it sends the minimum of the numbers to all members: the *verdict*.
 //!
 //! The verdict is exact: the hardware releases barrier n if and only if every node has entered n times,
 //! and a member's number does not change after it was sent.

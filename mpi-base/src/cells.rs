@@ -23,8 +23,7 @@
 //! 2. a member that needs the data waits for the number and reads the cell ([`Cells::seen`],
 //!    [`Cells::read`]);
 //! 3. a member that has finished publishes the number up to which it has finished all operations,
-//! in its
-//!    own cache line ([`Cells::finish`]).
+//!    in its own cache line ([`Cells::finish`]).
 //!
 //! Besides the members' cells, each operation has one more cell, for a result that one member computes for all.
 //! A count of arrivals in front of the result's cell selects that member ([`Cells::arrive`]):

@@ -16,8 +16,7 @@
 //!    If another communicator was faster, it tries the next channel; if all are taken, the next component serves.
 //! 3. The channel is tested like a wire pair of version 1; then the program's barriers use it.
 //! 4. At free each leader enters a last barrier, the *farewell*, without waiting:
-//! `MPI_Comm_free` does not
-//!    synchronise,
+//!    `MPI_Comm_free` does not synchronise,
 //!    but the release of that barrier proves that every node has left the channel. A leader that sees the release gives the channel back.
 //!
 //! A communicator that has left the hardware after a timeout or a port failure keeps its channel until the job ends.

@@ -4,12 +4,12 @@
 //!
 //! * An [`RtlBoard`] is one barrier in this process with embedded-hal pins, usable from any thread.
 //!   Time is counted in accesses: each one runs a configured number of clock edges, before it reads or after it writes,
-//! so a run is repeatable if the order of accesses is repeatable.
+//!   so a run is repeatable if the order of accesses is repeatable.
 //! * An [`Rtl`] is the next-state function of a board whose flip-flops are stored elsewhere, such as the simulator's in shared memory:
-//! It loads the flip-flops, evaluates one edge, and stores them again.
-//! So any number of processes share one RTL machine, no process hosts it, and no state is lost
-//! when a process dies.
-//! That is sound if the design has no other flip-flops, which a trial at the start checks.
+//!   It loads the flip-flops, evaluates one edge, and stores them again.
+//!   So any number of processes share one RTL machine, no process hosts it, and no state is lost
+//!   when a process dies.
+//!   That is sound if the design has no other flip-flops, which a trial at the start checks.
 //!
 //! | module | what it is |
 //! |---|---|

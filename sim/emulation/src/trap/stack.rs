@@ -14,8 +14,7 @@
 //! 1. [`apart`] runs the emulation of an access on a separate stack, so an access needs only the
 //!    kernel's frame on the interrupted stack.
 //! 2. [`enlarge`] replaces an alternate stack that is too small for the program's handler and a
-//! second
-//!    frame.
+//!    second frame.
 //!    `install` calls it, and each access outside of a handler: `sigreturn` makes the stack in the
 //!    signal's context the stack of the thread.
 //!
