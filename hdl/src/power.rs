@@ -30,7 +30,7 @@ use crate::{formal, vcd};
 pub const CORE: f64 = 1.219;
 /// Volts of the outputs.
 pub const IO: f64 = 3.3;
-/// The core with its clock halted, A.
+/// Current of the core with its clock halted, in A.
 pub const HALTED: f64 = 92.1e-6;
 /// The PLL's part of the core, A: 1419 uA at 16 MHz less the clock's and the halted core's.
 pub const PLL_IN_CORE: f64 = 1419e-6 - 16e6 * CLOCK - HALTED;

@@ -69,11 +69,12 @@ struct Lead {
     remote: Option<Arc<ChannelLines>>,
 }
 
-/// A channel that is being left.
+/// A channel that this node is leaving: the nodes enter a last barrier, the farewell,
+/// and free the channel after its release.
 struct Farewell {
     channel: u8,
-    /// The barrier of the farewell; `None` after this leader, the only survivor,
-    /// has withdrawn its entry.
+    /// The last barrier of the channel.
+    /// `None` if this leader is the only survivor and has withdrawn its entry.
     barrier: Option<Box<dyn Barrier>>,
     /// Time at which this node entered the farewell.
     since: Instant,

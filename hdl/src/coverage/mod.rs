@@ -45,7 +45,7 @@ pub struct Machine {
     pub register: &'static str,
     /// The number of states.
     pub states: usize,
-    /// The number of steps from one state to another that the design has.
+    /// Number of the design's transitions between different states.
     pub steps: usize,
 }
 

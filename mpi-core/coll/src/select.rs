@@ -278,7 +278,8 @@ pub struct LocalOffers {
     files: Rc<[inventory::Entry]>,
 }
 
-/// The name of the invitation's entry with rank 0's files; no component has it.
+/// Name of the entry in rank 0's offer that lists rank 0's plugin files.
+/// The name is empty, because no component has an empty name.
 const FILES: &str = "";
 
 impl LocalOffers {

@@ -39,8 +39,9 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.ask(node, set_limit, 1, 1 << 40);
         script.ask(node, set_limit, 1, 7);
     }
-    // A request of another node, for a foreign channel,
-    // and for the own channel with other and with the same members.
+    // Requests for channel 1, whose members are nodes 0 and `last`:
+    // node 0 names nodes that do not exist, node 1 claims the channel,
+    // node 0 asks for other members, and node 0 repeats the present members.
     script.ask(0, set_mask, 1, u64::MAX << last << 1 | 1);
     script.ask(1, set_mask, 1, 0b10);
     script.ask(0, set_mask, 1, 1);

@@ -29,8 +29,8 @@
 //! A member that has not written yet, or has overwritten its word, is left out.
 //!
 //! SYNC POINT shm.plan: `cells.finished` orders the plan.
-//! Rank 0 writes the plan before it finishes a number.
-//! Every member reads the plan after it has seen that number finished.
+//! Rank 0 stores the plan before it stores a number of the same call as finished.
+//! Every member loads the plan after it has loaded that finished number.
 
 use super::layout::DEPTH;
 use crate::CallId;
