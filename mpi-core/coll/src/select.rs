@@ -278,7 +278,7 @@ pub struct LocalOffers {
     files: Rc<[inventory::Entry]>,
 }
 
-/// Name of the entry in rank 0's offer that lists rank 0's plugin files.
+/// Name of the entry in rank 0's invitation that lists rank 0's plugin files.
 /// The name is empty, because no component has an empty name.
 const FILES: &str = "";
 
