@@ -61,23 +61,23 @@ pub struct Activity {
     pub barriers: f64,
 }
 
-/// The parts of an estimate, W.
+/// The parts of a power estimate, in W.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The core with a halted clock.
+    /// Power of the core with a halted clock.
     pub halted: f64,
-    /// The PLL, in both supplies.
+    /// Power of the PLL from both supplies.
     pub pll: f64,
-    /// The clock network and the clock inputs of the flip-flops.
+    /// Power of the clock network and of the clock inputs of the flip-flops.
     pub clock: f64,
-    /// The toggles of signals.
+    /// Power of the toggles of signals.
     pub signals: f64,
-    /// The output.
+    /// Power of the output.
     pub output: f64,
 }
 
 impl Estimate {
-    /// Returns the sum, W.
+    /// Returns the total power, in W.
     pub fn total(&self) -> f64 {
         self.halted + self.pll + self.clock + self.signals + self.output
     }
@@ -100,7 +100,8 @@ pub fn estimate(activity: &Activity) -> Estimate {
     }
 }
 
-/// Counts the toggles of all signals of version 1 in a barrier, the clock's excluded, in a simulation of the RTL of this number of nodes.
+/// Counts the toggles per barrier of all signals of version 1 except the clock,
+/// in a simulation of the RTL with this number of nodes.
 ///
 /// The nodes enter one after the other, an edge apart, which is the most that an arrival toggles.
 pub fn toggles(nodes: usize, folder: &Path) -> Result<f64, ToolError> {

@@ -64,9 +64,9 @@ pub struct ProtocolChoice<M> {
     memory: M,
     me: u32,
     members: u32,
-    /// By class: the protocol before the first plan applies.
+    /// For each class, the protocol in use until the first plan applies.
     first: [Way; CLASSES],
-    /// By class: the number of calls begun on this rank.
+    /// For each class, the number of calls that this rank has begun.
     begun: OnceCell<Box<[Cell<u64>]>>,
     /// Used on rank 0 only.
     decider: RefCell<Decider>,
