@@ -44,7 +44,7 @@ pub struct ReturningBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
 /// The state of the node; during the return, `toggle` is in its second barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// In no barrier; perhaps still in the return of the last one.
+    /// The node is in no barrier; the return of the last barrier may be incomplete.
     Out,
     /// The program has entered, but the return of the last barrier is not complete.
     Held,

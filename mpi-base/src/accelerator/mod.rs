@@ -60,9 +60,9 @@ pub struct Strip {
 /// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the device.
+    /// A copy from device memory to host memory.
     ToHost,
-    /// To the device.
+    /// A copy from host memory to device memory.
     ToDevice,
 }
 

@@ -72,7 +72,7 @@ struct Chosen {
 struct Chains {
     /// The chains, concatenated; calls served by the same modules share one.
     all: Box<[Rc<dyn Module>]>,
-    /// By [`CallId`]: the bounds of its chain in `all`.
+    /// For each [`CallId`], the bounds of the call's chain in `all`.
     bounds: [(u16, u16); CallId::ALL.len()],
 }
 

@@ -157,7 +157,7 @@ impl Plan {
 /// The measurements of rank 0.
 #[derive(Default)]
 struct Decider {
-    /// By class; empty before the first call.
+    /// The decisions of each class; empty before the first call.
     classes: Vec<Decided>,
     /// The previous call, if its cost has not been read yet.
     before: Option<Measured>,
