@@ -7,7 +7,7 @@
 // Generated functions have the names of the MPI standard.
 // Generated functions are all generic, even if they call no backend function.
 #![allow(
-    // Its name in the oldest clippy.
+    // The oldest supported clippy knows the next lint by an older name.
     renamed_and_removed_lints,
     clippy::needless_if,
     clippy::collapsible_if,
