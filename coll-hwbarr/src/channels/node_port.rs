@@ -12,7 +12,8 @@
 //!
 //! # After the death of a leader
 //!
-//! Each surviving leader enters the channel's barrier, if it is not in it, and does not wait, as in a farewell (the last barrier of a channel).
+//! Each surviving leader enters the channel's barrier, unless it is already in this barrier,
+//! and does not wait, as in a farewell (the last barrier of a channel).
 //! When all have entered, they ask the board to drop the dead node. The board applies its own time limit to that node and checks that
 //! all others wait and are the majority. The release that follows acts as the farewell, after which the channel is given back.
 //! A leader that survives alone is no majority: if its entry does not release the barrier, it withdraws the entry, so that all lines

@@ -52,7 +52,7 @@ pub struct Machine {
 /// Points of one kind: their number, and the points that were not reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// All points.
+    /// Number of all points.
     pub all: usize,
     /// The names of the points that were not reached.
     pub missed: Vec<String>,

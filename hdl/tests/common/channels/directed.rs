@@ -204,10 +204,10 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// More expiries and early releases of channel 0 than its counters hold.
-/// Then other members, which clears the counters.
+/// Causes more expiries and early releases of channel 0 than its counters can count.
+/// Then changes the members, which clears the counters.
 ///
-/// For a board of at least two nodes.
+/// The board must have at least two nodes.
 pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
     const MORE_THAN_ALL: usize = u8::MAX as usize + 2;
     let mut script = Script {
