@@ -1,4 +1,5 @@
-//! Build script: generates the enumeration `Word` of constant kinds, and the backend's slots.
+//! Build script: generates the backend's table of function pointers, the fallbacks, and `Word`:
+//! the kinds of integer arguments with named constants (keyval, error, rank, tag, ...).
 
 use compat_generate::{backend, fallbacks, families, root, tables, write, written_in};
 

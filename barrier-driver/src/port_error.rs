@@ -25,7 +25,7 @@ pub enum PortError {
     NotBuilt {
         /// The port's name.
         name: &'static str,
-        /// What the build requires.
+        /// The feature or target that the build requires.
         needs: &'static str,
     },
     /// The process lacks a permission.
@@ -39,7 +39,7 @@ pub enum PortError {
     Unsupported {
         /// The port, as named in messages.
         port: String,
-        /// What the kernel would need.
+        /// The kernel support that the port requires.
         needs: &'static str,
     },
     /// Another program has claimed the port.

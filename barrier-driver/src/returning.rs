@@ -17,8 +17,10 @@
 //! * A node's wire leaves rest only when the node enters, so the barrier leaves rest only when all nodes have entered,
 //!   however many reboot: a reboot can withdraw an arrival and cannot create one.
 //! * A reboot can speed up the return, but every other node has left the barrier by then.
-//! * A restarted node must not open before the others have closed, as a new job does not start before the old one has ended:
-//!   the return may fall between the read and the write of its `open`, whose level would then be an arrival.
+//! * A restarted node must not call `open` before all other nodes have closed.
+//!   The launcher ensures this if a new job starts only after the old job has ended.
+//!   `open` reads the barrier's level and writes it to the wire:
+//!   if the barrier returned to rest between the two, the written level would be an arrival.
 //!
 //! In addition to [`ToggleBarrier`]'s one write and its polls it costs a second write, and a read at the next entry.
 //! Purdue's PAPERS0 had the same four accesses, barrier and anti-barrier
@@ -42,7 +44,7 @@ pub struct ReturningBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
 /// The state of the node; during the return, `toggle` is in its second barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// In no barrier; perhaps still in the return of the last one.
+    /// The node is in no barrier; the return of the last barrier may be incomplete.
     Out,
     /// The program has entered, but the return of the last barrier is not complete.
     Held,

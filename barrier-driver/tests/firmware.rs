@@ -92,7 +92,7 @@ impl Board {
         self.machine.fast_forward(self.wires, 100);
     }
 
-    /// A node reports that it has passed its next barrier; then all must have entered it.
+    /// Called when a node has passed its next barrier; checks that all nodes have entered this barrier.
     fn passed(&mut self, node: usize) {
         self.passed[node] += 1;
         // The self-test uses both directions for every late node.

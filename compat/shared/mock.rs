@@ -124,7 +124,7 @@ pub fn note(value: u64) {
     NOTED.with_borrow_mut(|noted| noted.push(value));
 }
 
-/// Takes the list of arguments.
+/// Returns the recorded arguments and empties the list.
 pub fn noted() -> Vec<u64> {
     NOTED.take()
 }

@@ -5,7 +5,7 @@
 #define BARRIER_IDENTITY 0x52414254u
 #define BARRIER_VERSION  0x00010100u
 
-/* The whole block. */
+/* Registers that exist once, for the whole block. */
 #define BARRIER_GLOBAL_BASE                      0x0u
 #define BARRIER_GLOBAL_ID                        0x00u
 #define BARRIER_GLOBAL_VERSION                   0x04u

@@ -66,7 +66,8 @@ impl Cache {
         };
         lock.lock().map_err(|e| named(&unfinished, e))?;
         if entry.is_dir() {
-            // The folder may be a second one, created after the first one had become the entry.
+            // Another process may have renamed its folder to the entry before this call created
+            // `unfinished`, which is then a new, empty folder: remove it.
             let _ = fs::remove_dir(&unfinished);
             return Ok(entry);
         }

@@ -16,7 +16,7 @@ use crate::tool::{self, Tool, ToolError};
 const BENCH: Source = source!("registers/dv/cores/cores_tb.v");
 /// The program of each core.
 const PROGRAM: Source = source!("registers/dv/cores/cores.c");
-/// Its machine words.
+/// The machine words of the program.
 pub const WORDS: Source = source!("registers/dv/cores/cores.hex");
 /// The addresses of the block's registers, for the program.
 const HEADER: Source = source!("registers/barrier_regs.h");
@@ -26,17 +26,18 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// The results that the bench reports; pairs are the minimum and the maximum number of cycles from the last arrival at the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// Barriers that every core has passed.
+    /// Number of barriers that every core has passed.
     pub barriers: u64,
-    /// Times that a core left although another had not entered.
+    /// Number of times that a core left although another core had not entered.
     pub early: u64,
-    /// Errors on the bus.
+    /// Number of errors on the bus.
     pub errors: u64,
-    /// To a core's wake line; 0 without sleepers.
+    /// Cycles from the last arrival to a core's wake line; 0 without sleeping cores.
     pub to_wake: (u64, u64),
-    /// To the first fetch of a core after its sleep; 0 without sleepers.
+    /// Cycles from the last arrival to the first fetch of a core after its sleep;
+    /// 0 without sleeping cores.
     pub to_run: (u64, u64),
-    /// To the first store of a core after the barrier.
+    /// Cycles from the last arrival to the first store of a core after the barrier.
     pub to_leave: (u64, u64),
 }
 

@@ -80,7 +80,8 @@ pub fn simulate(
     Tool::VVP.run("simulation", ["-n", "tb.vvp"], folder, LIMIT)
 }
 
-/// As [`simulate`], with a PicoRV32, which is not ours and reads all words of an array in an `@*`.
+/// As [`simulate`], with a PicoRV32 core.
+/// This third-party core reads all words of an array in an `@*`.
 pub fn simulate_with_cores(
     bench: &Source,
     design: &Design,

@@ -10,14 +10,14 @@ use crate::tool::{Tool, ToolError};
 /// The bench; its header describes the [`Way`]s.
 const BENCH: Source = source!("registers/dv/masters_tb.v");
 
-/// How a master enters and how it notices the release.
+/// The way in which a bus master enters and detects the release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// By a store and polled loads.
+    /// The master enters by a store and polls with loads.
     Poll = 0,
-    /// By a store and a sleep until the wake line rises.
+    /// The master enters by a store and sleeps until the wake line rises.
     Wake = 1,
-    /// By a pulse in and a pulse out, without the bus.
+    /// The master enters by a pulse and gets a pulse at the release, without the bus.
     Pulse = 2,
 }
 

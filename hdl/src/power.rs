@@ -26,57 +26,58 @@ use crate::source::{RTL, TOP};
 use crate::tool::ToolError;
 use crate::{formal, vcd};
 
-/// Volts of the core.
+/// Supply voltage of the core, in V.
 pub const CORE: f64 = 1.219;
-/// Volts of the outputs.
+/// Supply voltage of the outputs, in V.
 pub const IO: f64 = 3.3;
-/// The core with its clock halted, A.
+/// Current of the core with its clock halted, in A.
 pub const HALTED: f64 = 92.1e-6;
-/// The PLL's part of the core, A: 1419 uA at 16 MHz less the clock's and the halted core's.
+/// Current of the PLL from the core's supply, in A:
+/// 1419 uA at 16 MHz less the currents of the clock network and of the halted core.
 pub const PLL_IN_CORE: f64 = 1419e-6 - 16e6 * CLOCK - HALTED;
-/// The PLL's own supply at most, A.
+/// Maximum current of the PLL's own supply, in A.
 pub const PLL: f64 = 138.9e-6;
-/// The clock network, C in a cycle: the slope between 16 and 48 MHz.
+/// Charge of the clock network per cycle, in C: the slope between 16 and 48 MHz.
 pub const CLOCK: f64 = (2573e-6 - 1419e-6) / 32e6;
-/// 196 cells of counters with 14 toggles, C in a cycle.
+/// Charge per cycle of 196 counter cells with 14 toggles, in C.
 const COUNTERS: f64 = (641.3e-6 - 613.5e-6) / 12e6;
-/// A clocked cell at most, C in a cycle.
+/// Maximum charge of a clocked cell per cycle, in C.
 pub const CELL: f64 = COUNTERS / 196.0;
-/// A toggle of a signal at most, C.
+/// Maximum charge of a toggle of a signal, in C.
 pub const TOGGLE: f64 = COUNTERS / 14.0;
-/// The load of the output: sixty inputs and their traces, F.
+/// Load capacitance of the output, in F: sixty inputs and their traces.
 pub const LOAD: f64 = 500e-12;
 
-/// A design at work.
+/// The activity of a running design.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Activity {
-    /// The clock, Hz.
+    /// Clock frequency, in Hz.
     pub clock: f64,
-    /// Flip-flops.
+    /// Number of flip-flops.
     pub flip_flops: f64,
-    /// Toggles of all signals in a barrier.
+    /// Number of toggles of all signals per barrier.
     pub toggles: f64,
-    /// Barriers in a second.
+    /// Number of barriers per second.
     pub barriers: f64,
 }
 
-/// The parts of an estimate, W.
+/// The parts of a power estimate, in W.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The core with a halted clock.
+    /// Power of the core with a halted clock.
     pub halted: f64,
-    /// The PLL, in both supplies.
+    /// Power of the PLL from both supplies.
     pub pll: f64,
-    /// The clock network and the clock inputs of the flip-flops.
+    /// Power of the clock network and of the clock inputs of the flip-flops.
     pub clock: f64,
-    /// The toggles of signals.
+    /// Power of the toggles of signals.
     pub signals: f64,
-    /// The output.
+    /// Power of the output.
     pub output: f64,
 }
 
 impl Estimate {
-    /// Returns the sum, W.
+    /// Returns the total power, in W.
     pub fn total(&self) -> f64 {
         self.halted + self.pll + self.clock + self.signals + self.output
     }
@@ -99,7 +100,8 @@ pub fn estimate(activity: &Activity) -> Estimate {
     }
 }
 
-/// Counts the toggles of all signals of version 1 in a barrier, the clock's excluded, in a simulation of the RTL of this number of nodes.
+/// Counts the toggles per barrier of all signals of version 1 except the clock,
+/// in a simulation of the RTL with this number of nodes.
 ///
 /// The nodes enter one after the other, an edge apart, which is the most that an arrival toggles.
 pub fn toggles(nodes: usize, folder: &Path) -> Result<f64, ToolError> {

@@ -34,7 +34,8 @@ fn pass_barriers(cases: &[(usize, bool)]) {
         assert_eq!((seen.barriers, seen.early, seen.errors), (10, 0, 0));
         if sleeps {
             assert_eq!(seen.to_wake, (2, 2), "{seen:?}");
-            // The instruction waitirq samples its interrupt, and the next fetch begins.
+            // Two cycles after the wake line:
+            // waitirq samples the interrupt, then the core fetches the next instruction.
             assert_eq!(seen.to_run.0, 4, "{seen:?}");
         }
         // A load of LEVEL, a branch, and the store.
@@ -71,7 +72,8 @@ fn the_cores_notice_a_barrier_that_releases_them_early() {
     }
 }
 
-/// `CORES_UPDATE=1` writes the words.
+/// With `CORES_UPDATE=1` the test rewrites the checked-in machine words of the program
+/// instead of comparing them.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn the_words_of_the_cores_program_are_those_of_its_source() {

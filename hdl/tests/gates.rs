@@ -1,4 +1,6 @@
-//! The RTL as a next-state function: from any flip-flops, one edge equals one edge of the model; designs with other state are refused.
+//! The RTL as a next-state function: from any state of the flip-flops,
+//! one clock edge of the RTL gives the same next state as one edge of the model.
+//! Designs with state outside these flip-flops are refused.
 
 #[path = "common/channels/mod.rs"]
 #[allow(

@@ -49,11 +49,13 @@ pub fn call_creating(
 /// The time until which the operation of a call uses the buffers among its arguments.
 #[derive(Clone, Copy)]
 pub enum BuffersUntil {
-    /// Until the call returns.
+    /// The operation uses the buffers until the call returns.
     Return,
-    /// Until the request completes whose handle the call stores at this address.
+    /// The operation uses the buffers until its request completes;
+    /// the call stores the handle of the request at this address.
     Request(*mut MPI_Request),
-    /// Until the accesses to this rank of the window are synchronized.
+    /// The operation uses the buffers until the accesses to this rank of the window
+    /// are synchronized.
     Synchronized(MPI_Win, c_int),
 }
 

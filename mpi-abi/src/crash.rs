@@ -44,7 +44,7 @@ const SIGNALS: [(c_int, &str); 4] = [
 /// Bytes of the alternate stack: a stack overflow leaves no space on the thread's own.
 const STACK: usize = 64 << 10;
 
-/// What the handler needs and may not compute.
+/// Data that the crash handler needs and must not compute itself.
 struct Prepared {
     /// The rank and host, such as "rank 2 on n1".
     rank: String,

@@ -225,7 +225,7 @@ pub fn probe(pid: u32, address: u64, word: u64) -> bool {
 /// `PR_SET_PTRACER`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracers {
-    /// Only the parents of this process.
+    /// Only the parents of this process may access its memory.
     None,
     /// This process and its descendants: the launcher of a job and thus all ranks of the job.
     StartedBy(u32),

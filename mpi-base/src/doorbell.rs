@@ -56,7 +56,8 @@ pub const NAP: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Doorbell {
     word: AtomicU32,
-    /// The number of the owner's socket while the owner is [`POLLING`]; only the owner writes it.
+    /// The number in the name of the owner's wake-up socket, valid while the owner is [`POLLING`];
+    /// only the owner writes it.
     socket: AtomicU64,
 }
 

@@ -19,7 +19,7 @@ mod asymmetric {
     use crate::atomic::{Ordering, compiler_fence};
     use rustix::thread::{MembarrierCommand, membarrier};
 
-    /// Allows other processes to execute this process's fences remotely;
+    /// Registers for `membarrier`, so that other processes can execute a full fence on this process;
     /// returns true if the system supports this.
     pub fn register() -> bool {
         static REGISTERED: OnceLock<bool> = OnceLock::new();

@@ -73,8 +73,9 @@ impl Inbox {
         wishes & !FENCE == 0 || self.fulfil(wishes, me)
     }
 
-    /// As [`Inbox::notify`], from a process whose fences other processes may execute remotely
-    /// ([`crate::fence::register`]): usually one load and no fence.
+    /// As [`Inbox::notify`], for a process that has registered for `membarrier`
+    /// ([`crate::fence::register`]). The other side executes the full fence,
+    /// so this side usually executes one load and no fence.
     #[inline(always)]
     pub fn notify_lightly(&self, me: usize) -> bool {
         // SYNC POINT doorbell.sleep

@@ -2,7 +2,7 @@
 //!
 //! A Fortran wrapper calls the library's Fortran function, which does more than the C function.
 //! The Fortran function may call the interposed C function: one call then arrives twice, nested.
-//! The inner call is passed on without being recorded.
+//! The inner call is forwarded to the library without being recorded.
 #![allow(unsafe_code)]
 
 use crate::draft;

@@ -85,7 +85,8 @@ impl Server {
         seen.board.releases
     }
 
-    /// The output of `hwbarr watch`, with the command `watch`.
+    /// Runs `hwbarr watch` once on this board and returns its output.
+    /// The parameter `watch` is a command that starts hwbarr, on this or another host.
     #[track_caller]
     fn seen(&self, mut watch: Command) -> String {
         watch.args(["watch", &self.address, "--once", "--json"]);

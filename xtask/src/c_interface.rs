@@ -74,7 +74,8 @@ fn prototype(comment: &[&str], function: &str) -> Result<String, String> {
     ))
 }
 
-/// Returns the C declaration of a name of a Rust type.
+/// Returns the C declaration of the parameter `name`, whose Rust type is `kind`;
+/// `None` if this function knows no C equivalent of the type.
 fn declared(kind: &str, name: &str) -> Option<String> {
     Some(match kind {
         "c_int" => format!("int {name}"),

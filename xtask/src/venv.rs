@@ -105,7 +105,7 @@ pub enum VenvError {
     },
     /// The mark of a complete environment could not be written; the next run creates it again.
     Mark {
-        /// The file.
+        /// The path of the mark.
         path: PathBuf,
         /// The system error.
         reason: std::io::Error,

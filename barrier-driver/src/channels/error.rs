@@ -27,7 +27,7 @@ pub enum ProgramError<E> {
     Refused {
         /// The channel of the request.
         channel: u8,
-        /// Why.
+        /// The reason for the refusal.
         #[cfg_attr(feature = "defmt", defmt(Debug2Format))]
         status: Status,
         /// The nodes or bits that caused the refusal; see [`Status`].

@@ -37,11 +37,11 @@ use std::time::Duration;
 /// One line of the connector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// Its name in IEEE 1284.
+    /// The line's name in IEEE 1284.
     pub name: &'static str,
-    /// Its pin at the DB25 connector.
+    /// The line's pin at the DB25 connector.
     pub pin: u8,
-    /// Its bit number in the register.
+    /// The line's bit number in the register.
     pub bit: u8,
     /// True if a high wire reads as 0.
     pub inverted: bool,

@@ -29,9 +29,9 @@ pub const IDENTITY: u32 = 0x5241_4254;
 /// The version of the description: major, minor, patch, in bits 23:16, 15:8 and 7:0.
 pub const VERSION: u32 = 0x0001_0100;
 
-/// The whole block.
+/// Registers that exist once, for the whole block.
 pub mod global {
-    /// Address of the first one, in bytes.
+    /// Address of the first instance, in bytes.
     pub const BASE: usize = 0x0;
     /// The letters TBAR, which show that the block is present and that the byte order is right.
     pub const ID: usize = 0x0;
@@ -163,7 +163,7 @@ pub mod global {
 
 /// One group: a barrier among its members.
 pub mod group {
-    /// Address of the first one, in bytes.
+    /// Address of the first instance, in bytes.
     pub const BASE: usize = 0x100;
     /// Bytes from one to the next.
     pub const STRIDE: usize = 0x80;
@@ -229,7 +229,7 @@ pub mod group {
 
 /// One node: the page that its process may have to itself.
 pub mod node {
-    /// Address of the first one, in bytes.
+    /// Address of the first instance, in bytes.
     pub const BASE: usize = 0x1000;
     /// Bit g: the level of this node in group g; a store enters.
     pub const ARRIVE: usize = 0x0;

@@ -76,9 +76,9 @@ pub struct State<M> {
 /// The lines of all channels at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// By channel, bit `n` for node `n`.
+    /// The arrive lines of each channel, bit `n` for node `n`.
     pub arrive: [u64; MAX_CHANNELS],
-    /// Bit `c` for channel `c`.
+    /// The release lines, bit `c` for channel `c`.
     pub release: u8,
 }
 

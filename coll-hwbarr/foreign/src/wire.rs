@@ -1,4 +1,5 @@
-//! The observer of this process's wire, for reports and traces of another crate in the process.
+//! A process-wide callback that observes the barrier wire.
+//! The preloaded library registers it for its hang reports and traces.
 
 use std::sync::OnceLock;
 

@@ -215,9 +215,10 @@ impl Simulated {
         // SAFETY: `shared_memory` returned `BOARD` bytes and more, so the offset is inside the allocation.
         let (place, len) = (unsafe { at.add(BOARD) }, len - BOARD);
         let made = if world.rank() == 0 {
-            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use what follows the shared record as a board only. It stays mapped
-            // until the module of `MPI_COMM_WORLD`
-            // is freed, and that module's disable takes the lines away from any holder that outlives it.
+            // SAFETY: `shared_memory` returned zeroed, aligned memory,
+            // and every rank uses the bytes behind the shared record only as this board.
+            // They stay mapped until the module of `MPI_COMM_WORLD` is freed.
+            // Before that, the module's `disable` takes the lines away from all remaining holders.
             unsafe { ChannelBoard::<'static>::init(place, len, nodes as usize, files.record) }
                 .map(|_| ())
                 .map_err(|e| e.to_string())

@@ -12,7 +12,8 @@
 //!
 //! # After the death of a leader
 //!
-//! Each surviving leader enters the channel's barrier, if it is not in it, and does not wait, as in a farewell.
+//! Each surviving leader enters the channel's barrier, unless it is already in this barrier,
+//! and does not wait, as in a farewell (the last barrier of a channel).
 //! When all have entered, they ask the board to drop the dead node. The board applies its own time limit to that node and checks that
 //! all others wait and are the majority. The release that follows acts as the farewell, after which the channel is given back.
 //! A leader that survives alone is no majority: if its entry does not release the barrier, it withdraws the entry, so that all lines
@@ -69,11 +70,12 @@ struct Lead {
     remote: Option<Arc<ChannelLines>>,
 }
 
-/// A channel that is being left.
+/// A channel that this node is leaving: the nodes enter a last barrier, the farewell,
+/// and free the channel after its release.
 struct Farewell {
     channel: u8,
-    /// The barrier of the farewell; `None` after this leader, the only survivor,
-    /// has withdrawn its entry.
+    /// The last barrier of the channel.
+    /// `None` if this leader is the only survivor and has withdrawn its entry.
     barrier: Option<Box<dyn Barrier>>,
     /// Time at which this node entered the farewell.
     since: Instant,

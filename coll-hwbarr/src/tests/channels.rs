@@ -68,7 +68,7 @@ fn barriers_in_flight_of_crowded_nodes_end_in_order() {
     barrier::barriers_in_flight_end_in_order(&job(5, &set), "hwbarr");
 }
 
-/// One half completes its barriers while the other has not begun.
+/// One half of the world completes its barriers while the other half has not begun.
 #[test]
 fn parts_of_the_world_have_channels_of_their_own() {
     let files = Files::new();

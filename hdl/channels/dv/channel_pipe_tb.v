@@ -1,4 +1,5 @@
-// Version 2 behind a pipe: it lets the driver run against the RTL.
+// Testbench of barrier version 2 on standard input and output:
+// the driver runs against the RTL through a pipe.
 //
 // Reads lines "edges arrive select clock data" (edges decimal, levels hexadecimal) from standard input.
 // For each line it applies the levels for that many clock edges and then prints "release last" on standard output.

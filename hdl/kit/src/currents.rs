@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use crate::tables::Design;
 
-/// The voltage of a diode to a supply that is off, V.
+/// Forward voltage of a diode to a supply that is off, in V.
 const DIODE: f64 = 0.7;
-/// The smallest pull-up resistor of a port's inputs, ohms, as in a printer port of 1990.
+/// Smallest pull-up resistor of a port's inputs, in ohms, as in a printer port of 1990.
 const PULL_UP_OF_A_PORT: f64 = 1000.0;
 
 /// A state in which one side drives another that is off.
@@ -16,15 +16,15 @@ pub struct Case {
     pub state: &'static str,
     /// The path of the current.
     pub way: &'static str,
-    /// The voltage of the side that is on, V.
+    /// Supply voltage of the powered side, in V.
     pub volts: f64,
-    /// The voltage drop at the protection diode of the other side, V.
+    /// Voltage drop at the protection diode of the other side, in V.
     pub diode: f64,
-    /// The resistance of the path, ohms.
+    /// Resistance of the path, in ohms.
     pub ohms: f64,
-    /// The maximum current of the weaker of the two parts, mA.
+    /// Maximum current of the weaker of the two parts, in mA.
     pub limit: f64,
-    /// The source of the limit.
+    /// The data sheet or rule from which the limit is taken.
     pub of: &'static str,
 }
 

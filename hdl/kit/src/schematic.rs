@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 
 use crate::tables::{Design, Part, Pin};
 
-/// The distance between two pins, mm.
+/// Distance between two pins, in mm.
 const GRID: f64 = 2.54;
-/// Height of a column of parts on the sheet, mm.
+/// Height of a column of parts on the sheet, in mm.
 const COLUMN: f64 = 270.0;
-/// Distance between two columns of parts, mm.
+/// Distance between two columns of parts, in mm.
 const WIDTH: f64 = 27.0 * GRID;
 
 /// Returns the position of a pin's end relative to the middle of its part: mm right and upwards.

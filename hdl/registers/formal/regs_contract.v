@@ -322,7 +322,8 @@ module regs_contract #(
     wire        scratches   = write_q && waddr_q == 19'h14;
     wire        controls    = write_q && waddr_q == 19'h18;
 
-    // The start pulse: a release begins one unless one is in progress, which then has WIDTH cycles, counted down.
+    // The start pulse: a release starts a pulse of WIDTH cycles unless a pulse is in progress.
+    // `left` counts the remaining cycles of the pulse down.
     wire        sets_pulse  = write_q && waddr_q == 19'h38;
     wire        starts      = (events_q[7:0] & pulse_q[24:17]) != 8'd0 && left_q == 16'd0 && pulse_q[15:0] != 16'd0;
     wire [15:0] remains     = starts ? pulse_q[15:0] : left_q == 16'd0 ? 16'd0 : left_q - 16'd1;

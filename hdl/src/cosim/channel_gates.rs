@@ -54,7 +54,8 @@ impl ChannelGates for ChannelRtl {
 /// Runs one stimulus on an undisturbed board and on one that executes other work between any two edges:
 /// if they differ, the design has state outside the known flip-flops.
 ///
-/// The outputs must be the model's function of the flip-flops, because nodes read their wires by the model.
+/// The outputs must equal those that the model computes from the same flip-flops:
+/// simulated nodes read the model's outputs and not those of the RTL.
 fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> {
     let mut now = whole.blank();
     let wires = now.wires();
@@ -85,7 +86,9 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
     Ok(())
 }
 
-/// Moves some lines; in channel 0, which has all nodes as members after power-on, sometimes all.
+/// Changes input lines at random.
+/// All nodes are members of channel 0 after power-on,
+/// so half of the calls set all its arrive lines to one level, to complete barriers.
 fn stir(pins: &mut Pins, wires: u64, random: &mut Random) {
     for arrive in &mut pins.arrive {
         *arrive ^= random.next_u64() & random.next_u64() & wires;

@@ -45,14 +45,14 @@ pub struct Machine {
     pub register: &'static str,
     /// The number of states.
     pub states: usize,
-    /// The number of steps from one state to another that the design has.
+    /// Number of the design's transitions between different states.
     pub steps: usize,
 }
 
 /// Points of one kind: their number, and the points that were not reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// All points.
+    /// Number of all points.
     pub all: usize,
     /// The names of the points that were not reached.
     pub missed: Vec<String>,

@@ -3,7 +3,8 @@
 //! A function here has the name of the standard's binding, by which the build script exports it.
 //! An MPI function returns `Result<(), Failure>`, or the value itself, as `MPI_Wtime` does.
 //! The parameters are those of the binding, with the types of `args` for pointers.
-//! One parameter is a buffer with count and datatype, or a string with the pointer to its size.
+//! A buffer with its count and datatype is one parameter,
+//! and so is a string with the pointer to its size.
 //! An `unsafe` function has C pointers; its contract is the standard's contract for the C caller.
 #![allow(non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 

@@ -82,7 +82,8 @@ fn libraries() -> MutexGuard<'static, Libraries> {
 impl Libraries {
     /// Searches for the selected libraries.
     fn look(&mut self) {
-        // The tail is read before the search, so libraries loaded during the search are noticed.
+        // The last entry of the loader's list is read before the search,
+        // so a library that is loaded during the search is noticed afterwards.
         self.tail = Tail::find();
         for component in &BUILT_IN {
             let name = component.name;

@@ -8,7 +8,8 @@
 //!   kind     generation   index into the table of the kind
 //! ```
 //!
-//! Kinds 12 to 15 are additional requests, of which a program may have millions.
+//! The kind values 12 to 15 also denote requests:
+//! a program may have millions of requests, and one kind has only 2^20 indices.
 //!
 //! The generation of a slot increases on each reuse, so a stale handle differs from its successor.
 //! The kind distinguishes, for example, a request from a datatype.

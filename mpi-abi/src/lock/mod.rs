@@ -92,7 +92,8 @@ pub struct GlobalLock {
     reservation: Reservation,
     /// True if a thread that needs other threads' fences executes them ([`fence::heavy`]).
     asymmetric: AtomicBool,
-    /// True if the system executes other threads' fences for this process.
+    /// True if `membarrier` works for this process:
+    /// one thread can execute a full fence on all threads ([`fence::heavy`]).
     has_heavy_fence: AtomicBool,
     /// Number of sleeps in the current period. Written under `inside`, like `period_began`.
     sleeps: AtomicU32,

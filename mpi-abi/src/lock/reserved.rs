@@ -46,7 +46,7 @@ impl Reservation {
 
 impl GlobalLock {
     /// Reserves the lock for the calling thread, which holds it.
-    /// Has no effect if another thread waits or the system cannot execute other threads' fences.
+    /// Has no effect if another thread waits or the kernel has no `membarrier`.
     pub fn reserve(&self) {
         if !(fence::register() && fence::heavy()) {
             return;

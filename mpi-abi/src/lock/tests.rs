@@ -297,7 +297,7 @@ fn the_first_thread_has_it_reserved_until_another_comes() {
     lock.acquire();
     lock.reserve();
     if !lock.is_reserved() {
-        // The system cannot execute other threads' fences, so there is no reservation to test.
+        // The kernel has no `membarrier`, so there is no reservation to test.
         return lock.release();
     }
     lock.acquire();

@@ -17,7 +17,7 @@ pub(super) struct Mapping {
     owner: u64,
     context: usize,
     export: Export,
-    /// Its address in this process.
+    /// The address of the allocation in this process.
     pub at: u64,
     /// Number of copies in flight that read it.
     users: u32,

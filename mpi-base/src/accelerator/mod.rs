@@ -38,7 +38,7 @@ pub struct Memory {
     pub is_managed: bool,
     /// The context in which the memory was allocated; 0 if it belongs to none.
     pub context: usize,
-    /// The number of the device.
+    /// The device's index, as the accelerator's library numbers its devices.
     pub device: i32,
 }
 
@@ -60,20 +60,20 @@ pub struct Strip {
 /// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the device.
+    /// A copy from device memory to host memory.
     ToHost,
-    /// To the device.
+    /// A copy from host memory to device memory.
     ToDevice,
 }
 
 /// A failed call of an accelerator's library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceleratorError {
-    /// The name of the library in sentences.
+    /// The library's display name, used in messages to the user.
     pub title: &'static str,
-    /// The function of the library.
+    /// The library function that failed.
     pub function: &'static str,
-    /// Its result: name or number.
+    /// The function's result code, as a name or a number.
     pub reason: String,
 }
 
@@ -88,9 +88,9 @@ impl std::error::Error for AcceleratorError {}
 /// A library that the program has loaded and that lacks a function, so that it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacks {
-    /// The name of the library.
+    /// The library's soname (file name for the loader).
     pub soname: &'static str,
-    /// The function that it lacks.
+    /// The function that the library lacks.
     pub function: &'static str,
 }
 
@@ -109,7 +109,7 @@ pub trait Accelerator: Sync + Send {
     /// The name of the component, which is also that of its kind of memory (MPI 5.0, section 11.4.3).
     fn name(&self) -> &'static str;
 
-    /// The name of the library in sentences.
+    /// The library's display name, used in messages to the user.
     fn title(&self) -> &'static str;
 
     /// Returns the device memory at an address; `None` for memory of the host.

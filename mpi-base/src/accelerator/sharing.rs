@@ -10,7 +10,7 @@ pub struct Export {
     pub handle: [u8; HANDLE],
     /// The number of the allocation, which the library never reuses in its process.
     pub buffer: u64,
-    /// Where the allocation starts in the exporting process, and its length.
+    /// The start address of the allocation in the exporting process, and its length.
     pub base: u64,
     /// Length of the allocation in bytes.
     pub size: u64,

@@ -6,8 +6,9 @@
 //! and a reader can use them in place.
 //! The model checker tracks only atomics, so under loom the data are accessed as atomic words.
 //!
-//! Accesses past the end of a cell are truncated;
-//! the caller that numbers the operations avoids them.
+//! An access past the end of a cell is truncated.
+//! The caller that assigns the operation numbers chooses a cell that is long enough for the data,
+//! so it makes no such access.
 #![allow(unsafe_code)]
 
 use super::FIRST;

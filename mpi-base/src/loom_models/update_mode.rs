@@ -1,5 +1,5 @@
-//! Models of concurrent updates by atomic instructions and by passes on the same elements:
-//! no update is lost.
+//! Models of concurrent updates of the same elements by atomic instructions
+//! and by plain loads and stores under a lock (passes): no update is lost.
 //!
 //! There is no model of three members: two members that wait for the flag of the third would yield
 //! to each other without end, which loom's scheduler allows.

@@ -98,7 +98,7 @@ impl Sizes {
 /// The largest number of ranks whose rings can hold long data of all pairs at the same time.
 const FEW: u32 = 8;
 
-/// Maximum length of a span that is cycled through, independent of the caches.
+/// Maximum length in bytes of a span that is used cyclically, whatever the cache sizes are.
 const LONGEST_SPAN: usize = 4 << 20;
 
 /// Returns the span of each ring if every core has its own level 2 cache.

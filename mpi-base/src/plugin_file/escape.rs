@@ -43,7 +43,7 @@ struct Named<'a, O> {
     function: &'static str,
 }
 
-/// What a guard reads if the function throws.
+/// The owner that a guard names if the function throws.
 trait Told {
     fn end(&self) -> !;
 }

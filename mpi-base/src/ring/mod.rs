@@ -3,7 +3,7 @@
 //! A message is one 64-byte *cell*: a control word, two header words, five payload words.
 //! An 8-byte message therefore transfers exactly one cache line.
 //! A payload of up to [`SPREAD`] bytes continues in the following cells, with seven words in each;
-//! the control words of these cells contain only their numbers.
+//! the control words of these cells contain only their sequence numbers.
 //! Longer payloads are blocks in a byte ring beside the cells, contiguous and 64-byte aligned.
 //! For a payload elsewhere (in a pooled fragment) the first payload word is a token.
 //!

@@ -72,7 +72,7 @@ struct Chosen {
 struct Chains {
     /// The chains, concatenated; calls served by the same modules share one.
     all: Box<[Rc<dyn Module>]>,
-    /// By [`CallId`]: the bounds of its chain in `all`.
+    /// For each [`CallId`], the bounds of the call's chain in `all`.
     bounds: [(u16, u16); CallId::ALL.len()],
 }
 
@@ -278,7 +278,8 @@ pub struct LocalOffers {
     files: Rc<[inventory::Entry]>,
 }
 
-/// The name of the invitation's entry with rank 0's files; no component has it.
+/// Name of the entry in rank 0's invitation that lists rank 0's plugin files.
+/// The name is empty, because no component has an empty name.
 const FILES: &str = "";
 
 impl LocalOffers {

@@ -68,7 +68,7 @@ pub struct Matrix {
     me: ProcId,
     /// The number of processes of the job.
     size: u32,
-    /// By kind, sender and receiver; one of the two is this process.
+    /// The amounts for each kind, sender and receiver; this process is one of the two.
     amounts: RefCell<BTreeMap<(Kind, ProcId, ProcId), Amount>>,
 }
 

@@ -55,7 +55,8 @@ const OUTLIER: f32 = 4.0;
 /// Weight of a new sample in the moving average.
 const SLOWLY: f32 = 1.0 / 8.0;
 
-/// The price of [`Known::next`] where a sample costs only the sampled operation itself.
+/// Value of the arguments `first` and `price` of [`Known::next`]
+/// with which the slower way's extra cost does not defer its samples.
 pub const FREE: f32 = 0.0;
 
 /// Number of size classes, by powers of two from 2^`SMALLEST` bytes; the last class has no upper bound.

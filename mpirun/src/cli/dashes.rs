@@ -12,16 +12,16 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use strsim::normalized_damerau_levenshtein;
 
-/// The position of a part on the command line.
+/// The position of an application's section on the command line; `:` separates the sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionPosition {
-    /// The part before the first program, which may also contain options of the whole job.
+    /// The section of the first program, which may also contain options of the whole job.
     First,
-    /// A part after a colon, or a line of a configuration file.
+    /// A section after a colon, or a line of a configuration file.
     Later,
 }
 
-/// Returns the options of one part in clap's form, with two dashes before long names.
+/// Returns the options of one section in clap's form, with two dashes before long names.
 pub fn normalised(part: &[OsString], position: OptionPosition) -> Result<Vec<OsString>, CliError> {
     let command = Options::command();
     let mut out = Vec::with_capacity(part.len());

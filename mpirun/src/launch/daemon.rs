@@ -57,7 +57,8 @@ struct Daemon {
     links: Links,
     local: LocalRanks,
     feed: Feed,
-    /// The received bytes of the ranks' standard input; reported once the ranks have consumed all.
+    /// Number of bytes of standard input received since the last [`FromDaemon::Fed`].
+    /// The next one is sent when the ranks have consumed all of these bytes.
     unfed: usize,
     epoll: OwnedFd,
     finishing: bool,

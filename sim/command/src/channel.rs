@@ -159,7 +159,7 @@ fn open(port: &str) -> Result<BoxedChannels, Failure> {
     Ok(ports::channels_over(Remote(lines), port)?)
 }
 
-/// Takes the lines of a channel.
+/// Returns the lines of a channel, or an error if the board has no such channel.
 fn line_of(channels: &BoxedChannels, channel: u8) -> Result<BoxedChannel, Failure> {
     let found = channels.channels.get(usize::from(channel)).cloned();
     Ok(found.ok_or_else(|| format!("there is no channel {channel}: a board has 0 to 4"))?)
@@ -284,7 +284,8 @@ fn free(mut channels: BoxedChannels, channel: u8, dead: u64) -> Result<(), Failu
         )
         .into());
     }
-    // The process that had this node's port has ended. Opening withdraws an arrival that it left.
+    // The earlier process of this node has ended, possibly with an arrival on the line.
+    // `open` withdraws this arrival.
     let membership = Membership { channel, members };
     let opened = ChannelBarrier::open(out, input, membership, NO_PROGRAMMER, alone)?;
     opened.free_without(dead, Some(programmer), alone)?;

@@ -5,7 +5,7 @@
 //! * [`gtkw`] and [`surfer`]: the files by which GTKWave and Surfer show named, grouped signals.
 //! * [`wave_files`]: a waveform with a user's file name, and the viewers' files beside it.
 //! * [`dump`]: the two file formats, for any signals; [`view`]: the initial view of a viewer.
-//! * [`words`]: numbers with their nouns, for sentences.
+//! * [`words`]: counts with their nouns, for messages to the user: `1 node`, `60 nodes`.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! Numbers with their nouns, for sentences.
+//! Counts with their nouns, for messages to the user: `1 node`, `60 nodes`.
 
 /// Returns a number with its noun: `1 node`, `60 nodes`.
 pub fn counted(number: impl TryInto<u64> + Copy + std::fmt::Display, noun: &str) -> String {

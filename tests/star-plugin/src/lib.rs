@@ -10,7 +10,7 @@ use std::task::Poll;
 /// The component.
 struct Star;
 
-/// Its module for one communicator.
+/// The component's module for one communicator.
 struct StarModule {
     comm: Comm,
     barriers: Cell<u64>,

@@ -25,7 +25,7 @@ struct Udp {
     ranks: u32,
     socket: UdpSocket,
     peers: RefCell<BTreeMap<u32, Peer>>,
-    /// One in `loss` datagrams is lost; 0: none.
+    /// One in `loss` datagrams is dropped; if `loss` is 0, none.
     loss: u64,
     random: Cell<u64>,
 }

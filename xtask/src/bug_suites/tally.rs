@@ -8,7 +8,7 @@ use super::corpus::Case;
 use super::ranks::Ranks;
 use super::verdict::{Seen, Verdict};
 
-/// What is wrong in programs that send on both sides first.
+/// The error in programs that send on both sides first.
 const BUFFERING: &str = "ranks 0 and 1 both send to the other and wait for that before their receives, which relies on buffering (section 3.5); the suite calls the same code wrong in P2PBuffering_Send_Irecv_Send_Irecv_nok";
 
 /// Programs that a suite calls correct, and what is wrong in them.
@@ -43,7 +43,7 @@ pub(super) struct Tally {
     /// Found programs of which lines of some ranks are marked, and those whose sentences name these ranks.
     marked: usize,
     accused: usize,
-    /// How long jobs took that were ended because they could not go on.
+    /// Durations of the jobs that were ended because they could not continue.
     deaths: Vec<Duration>,
     lines: Vec<String>,
 }

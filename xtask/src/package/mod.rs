@@ -71,7 +71,7 @@ pub enum PackageError {
     },
     /// A file could not be read or written.
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The system error.
         reason: std::io::Error,

@@ -21,7 +21,7 @@ fn module(block: &Block) -> Vec<String> {
     let mut lines = vec![
         format!("/// {}", block.meaning),
         format!("pub mod {} {{", block.name),
-        "    /// Address of the first one, in bytes.".into(),
+        "    /// Address of the first instance, in bytes.".into(),
         format!("    pub const BASE: usize = {:#x};", block.base),
     ];
     if let Some(stride) = block.stride.as_deref().filter(|s| s.starts_with("0x")) {

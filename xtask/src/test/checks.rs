@@ -27,7 +27,7 @@ const PURE: &[&str] = &["arena::", "bitmap::", "copy::", "ranges::", "split_copy
 /// The components of the current toolchain that the checks require.
 const COMPONENTS: &[&str] = &["rustfmt", "clippy"];
 
-/// What the check by the oldest compiler requires besides the compiler.
+/// The tools that the check by the oldest compiler requires besides the compiler.
 const OF_OLDEST: &[&str] = &["clippy"];
 
 /// The toolchain of Miri, which only nightly toolchains include; `OF_NIGHTLY` lists its components.

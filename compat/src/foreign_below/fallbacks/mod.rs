@@ -4,10 +4,10 @@
 //! So the exported functions call them like functions of the backend.
 //! The build generates fallbacks with large counts (`compat/generate/src/fallbacks.rs`).
 //! All other fallbacks are written by hand.
-// Generated names are those of the standard.
+// Generated functions have the names of the MPI standard.
 // Generated functions are all generic, even if they call no backend function.
 #![allow(
-    // Its name in the oldest clippy.
+    // The oldest supported clippy knows the next lint by an older name.
     renamed_and_removed_lints,
     clippy::needless_if,
     clippy::collapsible_if,

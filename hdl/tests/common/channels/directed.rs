@@ -39,8 +39,9 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.ask(node, set_limit, 1, 1 << 40);
         script.ask(node, set_limit, 1, 7);
     }
-    // A request of another node, for a foreign channel,
-    // and for the own channel with other and with the same members.
+    // Requests for channel 1, whose members are nodes 0 and `last`:
+    // node 0 names nodes that do not exist, node 1 claims the channel,
+    // node 0 asks for other members, and node 0 repeats the present members.
     script.ask(0, set_mask, 1, u64::MAX << last << 1 | 1);
     script.ask(1, set_mask, 1, 0b10);
     script.ask(0, set_mask, 1, 1);
@@ -203,10 +204,10 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// More expiries and early releases of channel 0 than its counters hold.
-/// Then other members, which clears the counters.
+/// Causes more expiries and early releases of channel 0 than its counters can count.
+/// Then changes the members, which clears the counters.
 ///
-/// For a board of at least two nodes.
+/// The board must have at least two nodes.
 pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
     const MORE_THAN_ALL: usize = u8::MAX as usize + 2;
     let mut script = Script {

@@ -148,7 +148,7 @@ pub struct RecvBlocks<'a> {
 }
 
 impl SendBlocks<'_> {
-    /// Takes the arguments of a `v` collective.
+    /// Creates the blocks from the arguments of a `v` collective, such as `MPI_Gatherv`.
     ///
     /// # Safety
     /// Each array has one element per rank or neighbour, as the standard requires.
@@ -170,7 +170,7 @@ impl SendBlocks<'_> {
         }
     }
 
-    /// Takes the arguments of a `w` collective.
+    /// Creates the blocks from the arguments of a `w` collective, such as `MPI_Alltoallw`.
     ///
     /// # Safety
     /// The same contract as that of [`SendBlocks::new`].
@@ -207,7 +207,7 @@ impl SendBlocks<'_> {
 }
 
 impl RecvBlocks<'_> {
-    /// Takes the arguments of a `v` collective.
+    /// Creates the blocks from the arguments of a `v` collective, such as `MPI_Gatherv`.
     ///
     /// # Safety
     /// Each array has one element per rank or neighbour, as the standard requires.
@@ -229,7 +229,7 @@ impl RecvBlocks<'_> {
         }
     }
 
-    /// Takes the arguments of a `w` collective.
+    /// Creates the blocks from the arguments of a `w` collective, such as `MPI_Alltoallw`.
     ///
     /// # Safety
     /// The same contract as that of [`RecvBlocks::new`].

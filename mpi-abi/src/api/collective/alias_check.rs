@@ -4,8 +4,8 @@
 //! An algorithm may write results before it reads all operands, so aliasing corrupts results.
 //! The check compares only addresses.
 //! The check finds blocks that begin at the same address and have the same datatype.
-//! In a buffer with one block per rank, the check compares this rank's own block.
-//! An in-place call does not move that block.
+//! In a buffer with one block per rank, the check compares this rank's own block:
+//! the block that `MPI_IN_PLACE` would leave where it is.
 //! In an all-to-all call, the check compares the send and the receive block of each rank.
 //!
 //! The fast calls compare only the buffer addresses, and call this check if these are equal.

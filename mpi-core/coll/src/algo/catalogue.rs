@@ -228,7 +228,8 @@ impl Algorithm {
         Algorithm::serving(call).find(|a| a.name() == name)
     }
 
-    /// The name in parameters, the same for all calls that it serves.
+    /// Returns the algorithm's name in parameter values, such as "ring".
+    /// The name is the same for all collectives that the algorithm implements.
     pub fn name(self) -> &'static str {
         self.0.name
     }

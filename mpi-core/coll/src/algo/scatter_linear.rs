@@ -1,6 +1,8 @@
 //! Linear scatter: the root sends every rank its block.
 //!
-//! Long blocks are copied once; blocks may differ in length (`MPI_Scatterv`).
+//! Every message is sent from its place in the send buffer,
+//! so a long block is copied once, into the receiver's buffer.
+//! Blocks may differ in length (`MPI_Scatterv`).
 
 use super::{Blocks, copy};
 use crate::Error;

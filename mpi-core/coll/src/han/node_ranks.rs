@@ -25,7 +25,8 @@ pub struct NodeRanks {
     of: Box<[NodeRank]>,
     /// Ranks, sorted by node.
     order: Box<[u32]>,
-    /// By node: the index in `order` at which the node begins; then the number of ranks.
+    /// For each node, the index in `order` at which the node begins;
+    /// the last entry is the number of ranks.
     starts: Box<[usize]>,
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 ///
 /// The texts of `plugin.h` describe each service. Errors are sentences for the user.
 pub trait Services {
-    /// The host's name.
+    /// Name and version of this MPI library, for the field `library` of the table of services.
     const LIBRARY: &'static CStr;
 
     fn rank(&self) -> u32;

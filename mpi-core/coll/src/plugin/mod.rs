@@ -1,7 +1,8 @@
 //! Plugins: collective components loaded at run time, through C tables in both directions.
 //!
-//! `include/portcullis/plugin.h` guarantees to C programmers that a plugin is a file in a folder.
-//! Neither the program nor the library is compiled or linked again.
+//! To install a plugin, a C programmer copies one file to the plugin folder.
+//! `include/portcullis/plugin.h` guarantees
+//! that neither the program nor the library is compiled or linked again.
 //! The only symbol that is resolved returns the plugin's table,
 //! and the plugin may leave every function slot empty.
 //!

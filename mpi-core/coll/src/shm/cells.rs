@@ -47,7 +47,7 @@ fn first(choices: &[Choice; RINGS], has_room: impl Fn(&Choice) -> bool) -> &Cell
 pub struct Cells {
     board: Board<Held<[AtomicU64]>>,
     lane: Lane,
-    /// By [`Flow`], from the shortest cells to the longest.
+    /// For each [`Flow`], the choices from the shortest cells to the longest.
     choices: [[Choice; RINGS]; 2],
     /// The number of the last operation begun on this rank.
     number: Cell<u64>,

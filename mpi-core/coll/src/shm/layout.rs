@@ -219,7 +219,8 @@ pub const SLICES: usize = 2;
 pub struct Layout {
     /// The rings of the lane; the ring of slices is the last, if it exists.
     pub rings: Vec<Ring>,
-    /// By [`Flow`], from the shortest cells to the longest: the index in `rings`, and the bytes of a cell that an operation may use.
+    /// For each [`Flow`], from the shortest cells to the longest:
+    /// the index in `rings`, and the bytes of a cell that an operation may use.
     pub choices: [[(usize, usize); RINGS]; 2],
 }
 

@@ -165,8 +165,8 @@ struct State {
 }
 
 impl Drop for State {
-    /// If a member has died before the members agreed, some may still access the block,
-    /// so it is never freed.
+    /// In a fault-tolerant job a block that rank 0 still owns here is never freed:
+    /// the members have not agreed on this component, and some members may access the block.
     fn drop(&mut self) {
         if let (true, Some(block)) = (self.survives, self.block.take()) {
             block.abandon();

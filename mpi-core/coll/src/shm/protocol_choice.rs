@@ -29,8 +29,8 @@
 //! A member that has not written yet, or has overwritten its word, is left out.
 //!
 //! SYNC POINT shm.plan: `cells.finished` orders the plan.
-//! Rank 0 writes the plan before it finishes a number.
-//! Every member reads the plan after it has seen that number finished.
+//! Rank 0 stores the plan before it stores a number of the same call as finished.
+//! Every member loads the plan after it has loaded that finished number.
 
 use super::layout::DEPTH;
 use crate::CallId;
@@ -64,9 +64,9 @@ pub struct ProtocolChoice<M> {
     memory: M,
     me: u32,
     members: u32,
-    /// By class: the protocol before the first plan applies.
+    /// For each class, the protocol in use until the first plan applies.
     first: [Way; CLASSES],
-    /// By class: the number of calls begun on this rank.
+    /// For each class, the number of calls that this rank has begun.
     begun: OnceCell<Box<[Cell<u64>]>>,
     /// Used on rank 0 only.
     decider: RefCell<Decider>,
@@ -157,7 +157,7 @@ impl Plan {
 /// The measurements of rank 0.
 #[derive(Default)]
 struct Decider {
-    /// By class; empty before the first call.
+    /// The decisions of each class; empty before the first call.
     classes: Vec<Decided>,
     /// The previous call, if its cost has not been read yet.
     before: Option<Measured>,

@@ -28,11 +28,12 @@ use crate::{Call, CallId, Invocation, Table};
 /// The protocol of an operation other than a barrier.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route {
-    /// Through cells.
+    /// The data pass through cells.
     Cells(Shape),
-    /// By single copies from the others' memory; the operation uses this number of cell numbers.
+    /// The ranks copy directly from each other's memory (single copy);
+    /// the operation uses this number of cell numbers.
     Copies(u64),
-    /// Through several cells or without cells, depending on which is measured to be faster.
+    /// The data pass through several cells or through none, whichever is measured to be faster.
     Measured(Shape),
 }
 

@@ -36,7 +36,7 @@ const FIRST_USED: usize = 8 << 10;
 /// One member's view of the segment.
 pub(super) struct Segment {
     pub(super) barrier: ShmBarrier,
-    /// By [`Lane`]; `None` if the node's memory was full.
+    /// The cells of each [`Lane`]; `None` if the node's memory was full.
     pub(super) small: Option<[Small; 2]>,
     pub(super) large: Large,
     /// The protocol of data that can be sent in pieces.

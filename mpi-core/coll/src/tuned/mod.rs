@@ -77,7 +77,7 @@ impl Component for Tuned {
     }
 }
 
-/// By [`CallId`]: the algorithm that the parameters force.
+/// For each [`CallId`], the algorithm that the parameters force.
 type Forced = [Option<Algorithm>; CallId::ALL.len()];
 
 fn forced(params: &Params) -> Result<Forced, String> {
@@ -117,7 +117,7 @@ struct Choices {
     last: RefCell<Option<(Setting, Rc<Plan>)>>,
 }
 
-/// By [`CallId`]: the rows that apply to a communicator.
+/// For each [`CallId`], the rows that apply to a communicator.
 type Plan = [Box<[Step]>; CallId::ALL.len()];
 
 impl Choices {

@@ -31,9 +31,11 @@ pub(super) struct Chosen {
 /// The components that carry out the calls of a communicator.
 struct Table {
     components: Box<dyn Collectives>,
-    /// By [`CallId`]: the largest size in bytes of the fast calls that are served, or [`NOTHING`].
+    /// For each [`CallId`], the largest size in bytes of the fast calls that are served,
+    /// or [`NOTHING`].
     fast_call_limits: [i64; CallId::ALL.len()],
-    /// By [`CallId`]: what carries out the fast calls of this kind, [`Nobody`] if the limit is [`NOTHING`].
+    /// For each [`CallId`], the component that carries out the fast calls of this kind;
+    /// [`Nobody`] if the limit is [`NOTHING`].
     fast_carriers: [Rc<dyn FastCarrier>; CallId::ALL.len()],
 }
 

@@ -154,8 +154,9 @@ impl<'a> Failures<'a> {
         self.interrupt_receives();
     }
 
-    /// Makes the operations on `part` fail when those on this communicator (the whole) fail.
-    /// Otherwise members of the part would wait for members at which the whole has failed.
+    /// Makes the operations on `part` fail when those on this communicator fail.
+    /// Otherwise members of `part` would wait for members at which this communicator has failed:
+    /// those members do not start the operation on `part`.
     ///
     /// Parts are the communicators on which a component takes steps and, while they are being created, communicators of some members.
     pub(crate) fn takes_part(self, part: &Comm) {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// The matching state of each plane.
 pub(super) struct Planes {
-    /// By [`Plane`]: the matching states that every communicator uses.
+    /// For each [`Plane`], the matching state that every communicator uses.
     common: [Rc<Matching>; 3],
     /// Created on first use: [`Plane::Announce`], [`Plane::Partition`] and [`Plane::Answer`].
     rare: [OnceCell<Rc<Matching>>; 3],

@@ -75,7 +75,9 @@ impl Memory {
         self.ready.get()
     }
 
-    /// Returns this member's word in an agreement over messages; `leads` is true at the first participating member.
+    /// Returns the word that this member contributes to an agreement over messages:
+    /// at the first participating member (`leads`) the offset of the memory that it has allocated,
+    /// [`UNUSABLE`] if this member cannot map the memory, else 0.
     pub(crate) fn word(&self, engine: &Engine, all: &[ProcId], number: u64, leads: bool) -> u64 {
         let mut search = self.search.borrow_mut();
         match &*search {

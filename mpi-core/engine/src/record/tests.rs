@@ -1,4 +1,5 @@
-//! Unit tests of a script; `tests/tests/replay.rs` shows that programs are repeated.
+//! Unit tests of [`Script`], a process's recording or replay.
+//! `tests/tests/replay.rs` tests the replay of whole programs.
 
 use super::*;
 

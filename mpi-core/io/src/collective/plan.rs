@@ -17,7 +17,8 @@ use crate::view::View;
 /// The mean run length in bytes from which individual accesses are as fast as aggregation.
 pub(crate) const LONG: i64 = 256 << 10;
 
-/// The mean run length in bytes from which individual reads by members of one node are as fast.
+/// The mean run length in bytes
+/// from which individual reads by members of one node are as fast as aggregation.
 /// These members share the page cache, so an aggregator would only add a copy.
 const LONG_READ: i64 = 4 << 10;
 

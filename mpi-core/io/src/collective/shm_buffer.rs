@@ -84,7 +84,7 @@ impl<'a> ShmBuffer<'a> {
         }
     }
 
-    /// Returns bytes of the part.
+    /// Returns the bytes `range` of this aggregator's part of the file, truncated to the part.
     /// Only the aggregator may call this while other members write to the buffer.
     pub(crate) fn bytes(&self, range: Range<usize>) -> &'a [u8] {
         let end = range.end.min(self.part);

@@ -33,7 +33,7 @@ use std::ops::Range;
 /// The two communicators derived from the communicator of a file.
 pub(crate) struct TwoLevel {
     local: Comm,
-    /// At leaders: the communicator of the leaders of all nodes, in rank order.
+    /// At leaders, the communicator of the leaders of all nodes in rank order; else `None`.
     leaders: Option<Comm>,
 }
 

@@ -108,7 +108,8 @@ fn gathering(combine: &Combine, memory: &Memory<'_>, target: &TargetArgs<'_>) ->
         && combine.is_atomic(memory.locked, memory.address)
         && target.datatype.is_in_units_of(combine.size() as i64);
     fits.then(|| {
-        // SAFETY: the elements are inside the mapped memory by the contract of `update`, the only caller; passes exclude other updates.
+        // SAFETY: the elements are inside the mapped memory by the contract of `update`, the only caller.
+        // The stripe locks exclude other updates.
         unsafe { RecvBuf::new(base, target.count, target.datatype.clone()) }
     })
 }

@@ -37,7 +37,7 @@ pub(crate) struct Epochs {
     started: RefCell<Vec<u32>>,
     /// The ranks of the group of `MPI_Win_post`, while the window is exposed.
     exposed: RefCell<Option<Vec<u32>>>,
-    /// By rank: the sequence numbers of the next awaited post and completion.
+    /// For each rank, the sequence numbers of the next awaited post and completion.
     awaited: RefCell<Vec<Awaited>>,
     /// True if the lock of all is held by a flag; false if it is held by a ticket of each member.
     pub(crate) by_flag: Cell<bool>,

@@ -5,7 +5,7 @@
 //! | [`target`] | the record of each member |
 //! | [`epoch`] | the epochs: which accesses are allowed |
 //! | [`control`] | the control words in shared memory |
-//! | [`exclusion`] | exclusion of updates: atomic instructions, or passes under stripe locks |
+//! | [`exclusion`] | exclusion of updates: atomic instructions, or loads and stores under stripe locks (passes) |
 //! | [`attached_cache`] | attached memory of the members of a dynamic window |
 //! | [`access_kind`] | the kinds of accesses and their conflicts |
 //! | [`open_accesses`], [`neighbours`] | incomplete accesses of this process, and of other members |

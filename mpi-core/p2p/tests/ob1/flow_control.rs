@@ -19,7 +19,7 @@ const SLACK: u64 = 3 * LOOK as u64 + (4 << 20);
 #[derive(Clone, Copy)]
 struct Flood {
     count: u64,
-    /// At most [`LONGEST`].
+    /// Length of the message in bytes, at most [`LONGEST`].
     bytes: usize,
 }
 

@@ -17,7 +17,7 @@ pub const SERVED: &str = "PORTCULLIS_CHECKPOINTS";
 pub enum Notice {
     /// A checkpoint is requested: each process reports the number of points that it has entered.
     Ask { round: u64 },
-    /// Each process stops at this point, if it has not passed it.
+    /// Each process that has not passed this point stops at the point.
     Target { round: u64, point: u64 },
     /// All processes stop at this point, and the checkpoint is taken there.
     /// If `stop` is true, the job ends after the checkpoint.
@@ -37,9 +37,9 @@ pub enum Report {
     Agreed { round: u64, point: u64 },
     /// The process has passed the target; `point` is the number of points entered so far.
     Passed { round: u64, point: u64 },
-    /// From rank 0: the checkpoint of this round is on disk.
+    /// Sent by rank 0: the checkpoint of this round is on disk.
     Taken { round: u64, number: u64, bytes: u64 },
-    /// From rank 0: the checkpoint was not taken; `why` is a sentence.
+    /// Sent by rank 0: the checkpoint was not taken; `why` is a sentence.
     NotTaken { round: u64, why: String },
 }
 

@@ -42,11 +42,11 @@ impl Drop for FileType<'_> {
 /// The ranks that call an access, and the position of the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
-    /// Only this rank, at an explicit offset in bytes.
+    /// Only this rank accesses the file, at an explicit offset in bytes.
     Alone(i64),
-    /// All ranks collectively, at an explicit offset in bytes.
+    /// All ranks access the file collectively, at an explicit offset in bytes.
     All(i64),
-    /// Only this rank, at the shared file pointer.
+    /// Only this rank accesses the file, at the shared file pointer.
     Shared,
 }
 

@@ -27,7 +27,7 @@ struct Memory(ManuallyDrop<Vec<u64>>);
 pub enum Access {
     Put,
     Get,
-    /// On 64-bit integers, with MPI_SUM.
+    /// `MPI_Accumulate` of 64-bit integers with `MPI_SUM`.
     Accumulate,
     GetAccumulate,
     FetchAndOp,

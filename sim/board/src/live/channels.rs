@@ -29,7 +29,8 @@ use std::sync::{Mutex, PoisonError};
 const PINS: usize = 1 + MAX_CHANNELS + 3;
 const CHANNEL: usize = 8;
 const SERIAL: usize = 9;
-/// Words of the record: the number of changes of earlier commits, and this commit's change.
+/// Number of a slot's words for recorded line changes:
+/// the number of changes of earlier commits, then the time and the line of this commit's change.
 const NEWS: usize = 3;
 /// Picoseconds per nanosecond; line changes are recorded in picoseconds, as in virtual time.
 const PS_PER_NS: u64 = 1000;

@@ -51,7 +51,7 @@
 //! | claim of a node         | the process that claims its wires, by compare-and-swap |
 //! | the two slots of a handle | that handle, while the slot is not current           |
 //! | head                    | any handle, by compare-and-swap                        |
-//! | a wire between boards   | any node below the wire, to the level of its own wire  |
+//! | wire to the board above | any node below this wire; it copies the level of its node wire |
 //! | entries of the record   | any process, but always the same value (next paragraph) |
 //!
 //! Observers ([`Window`], found by [`boards`]) map the memory read-only and write nothing.

@@ -162,9 +162,9 @@ enum Places {
 /// The possible times of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Onset {
-    /// At any moment.
+    /// The fault may occur at any moment.
     Any,
-    /// Only from power-on: a fault of the cabling.
+    /// The fault exists from power-on: a fault of the cabling.
     Always,
 }
 

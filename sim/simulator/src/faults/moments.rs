@@ -15,7 +15,7 @@ pub enum Moment {
     /// The nodes open and test their wires.
     StartUp,
     /// No node is in a barrier, all wires are low,
-    /// and this node will be the last to enter the next.
+    /// and this node will be the last to enter the next barrier.
     IdleLow,
     /// As [`IdleLow`](Self::IdleLow), with all wires high.
     IdleHigh,

@@ -132,8 +132,8 @@ fn wiring_faults_never_get_past_the_start() {
 }
 
 /// Crosstalk is unsafe if only the victim is missing and a clock edge samples the pulse.
-/// A port reads the wire from the barrier
-/// one access after its own edge, which is too late to read the pulse.
+/// The pulse on a wire from the barrier occurs when the node itself drives an edge.
+/// The port samples one port access later, when the pulse has ended.
 #[test]
 fn crosstalk_hurts_wires_to_the_barrier_and_never_those_from_it() {
     let cases = only("crosstalk", Campaign::new(4, 1));

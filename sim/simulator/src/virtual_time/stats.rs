@@ -5,23 +5,23 @@ use super::Time;
 /// The phases of the last arriver's latency, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// From the node's entry until its wire is seen idle; only a returning barrier checks that.
+    /// The time from the node's entry until its wire is seen idle; only a returning barrier checks that.
     Ready,
-    /// From there until the node's level is at the connector.
+    /// The time from the end of the previous phase until the node's level is at the connector.
     Write,
-    /// From the connector to the node's board: the edge, the cable, the receivers.
+    /// The time from the connector to the node's board: the edge, the cable, the receivers.
     WireOut,
-    /// From the node's board until the last arrival is at the root; zero with a single board.
+    /// The time from the node's board until the last arrival is at the root; zero with a single board.
     Below,
     /// The wait for the first clock edge, and the two synchroniser stages.
     Synchroniser,
     /// The clock edge at which the state machine decides; its state is also the output register.
     Machine,
-    /// From the machine to the connector: the buffers, the edge, the cable.
+    /// The time from the machine to the connector: the buffers, the edge, the cable.
     WireBack,
-    /// Until a read has sampled the release, and further reads have confirmed it if required.
+    /// The time until a read has sampled the release, and further reads have confirmed it if required.
     Poll,
-    /// In a returning barrier, until the node drives its wire back to idle.
+    /// In a returning barrier, the time until the node drives its wire back to idle.
     Rest,
 }
 
@@ -110,7 +110,7 @@ pub struct Summary {
     pub every_node: Distribution,
     /// The last arriver's latency by phase, in the order of [`Phase::ALL`].
     pub phases: [Distribution; Phase::ALL.len()],
-    /// From the first entry to the last, per barrier: the imbalance of the nodes.
+    /// Time from the first entry to the last entry of each barrier: the imbalance of the nodes.
     pub skew: Distribution,
     /// Virtual time from power-on to the end of the last barrier.
     pub duration: Time,

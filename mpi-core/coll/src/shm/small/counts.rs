@@ -367,7 +367,8 @@ impl<'a, W: Wait> SmallOp<'a, W> {
     }
 }
 
-/// Makes the blocks readable that receivers read from memory; returns them with the ranks of their receivers.
+/// Exposes the blocks that receivers read directly from this rank's memory (`Place::Memory`).
+/// Returns each block with its receiver's rank.
 fn exposed_blocks(
     row: &Row,
     lens: impl Iterator<Item = usize>,

@@ -58,7 +58,7 @@ pub enum Shape {
     Whole,
     /// Rows of blocks, which take several cells.
     Rows(Rows),
-    /// In pieces, one after another; the field is the number of pieces.
+    /// The data are sent in this number of pieces, one after another.
     Pieces(u64),
     /// One cell per member with a header that states where the data are: see [`counts`].
     Counts,

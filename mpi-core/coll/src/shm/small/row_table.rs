@@ -28,11 +28,11 @@ pub fn holds_rows(capacity: usize, members: u32) -> bool {
     capacity >= SPACIOUS * ENTRY * members as usize
 }
 
-/// Where the bytes of a block are.
+/// The location of the bytes of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Row,
-    /// In the memory of the rank that sends the block.
+    /// The bytes are in the memory of the sending rank; the receiver reads them from there.
     Memory,
     Message,
 }

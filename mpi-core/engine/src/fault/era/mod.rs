@@ -67,11 +67,11 @@ pub struct Era {
     /// The merged contributions so far; after the decision, the decided value.
     value: Value,
     phase: Phase,
-    /// By place: true if the place has sent UP.
+    /// For each place, true if the place has sent UP.
     heard: Vec<bool>,
     /// The last root that has sent this place a request.
     asked_by: Option<u32>,
-    /// At the root, by place: true if the place has replied to this root's ASK.
+    /// At the root, for each place: true if the place has replied to this root's ASK.
     answered: Option<Vec<bool>>,
     /// The places to which this place has sent the decision.
     told: Vec<u32>,

@@ -8,7 +8,7 @@ struct Place {
     era: Option<Era>,
     /// Messages that arrived before the place took part.
     early: Vec<(u32, Say)>,
-    /// By place: true if this place considers it dead.
+    /// For each place, true if this place considers that place dead.
     dead: Vec<bool>,
     lives: bool,
     /// The number of sends and receives until the place dies.

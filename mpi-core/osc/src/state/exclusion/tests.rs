@@ -1,4 +1,5 @@
-//! Tests of concurrent accumulates on the same elements, by atomic instructions and by passes.
+//! Tests of concurrent accumulates on the same elements,
+//! by atomic instructions and by plain loads and stores under stripe locks.
 //! The ranks are threads.
 #![allow(unsafe_code)]
 

@@ -52,7 +52,7 @@ impl Links {
         self.job.len()
     }
 
-    /// Returns a peer of this job, if it has been used before.
+    /// Returns the state of a peer of this job if it exists; unlike `peer`, does not create it.
     #[inline]
     pub(super) fn known(&self, proc: ProcId) -> Option<&Rc<Peer>> {
         self.job.get(proc as usize).and_then(OnceCell::get)

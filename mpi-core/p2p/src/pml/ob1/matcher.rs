@@ -43,7 +43,7 @@ impl Matcher {
         matching
     }
 
-    /// Returns the matching state of a context, if it has been named before.
+    /// Returns the matching state of a context if it exists; unlike `matching`, does not create it.
     pub(super) fn known(&self, context: Context) -> Option<Rc<Matching>> {
         self.contexts.borrow().get(&context).cloned()
     }

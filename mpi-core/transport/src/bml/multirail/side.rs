@@ -122,7 +122,7 @@ pub(super) struct Kept {
     pub(super) what: What,
 }
 
-/// Where the data for a retransmission are stored.
+/// The storage of the data for a retransmission.
 pub(super) enum What {
     /// A copy of prefix and payload.
     Copy(Vec<u8>),

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// A library of a fabric: its file, and the package that a user installs.
 pub struct Named {
-    /// The name of the library in sentences.
+    /// The library's display name, used in messages to the user.
     pub title: &'static str,
     /// The file that the system's loader finds.
     pub soname: &'static str,

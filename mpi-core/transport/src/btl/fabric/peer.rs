@@ -21,7 +21,7 @@ pub(super) struct Peer {
     pub unsent: Cell<u32>,
     /// True if the library has taken a message on this connection, or a message has arrived on it.
     pub is_made: Cell<bool>,
-    /// When the first message began to wait for the connection.
+    /// The time at which the first message began to wait for the connection.
     pub waits_since: Cell<Option<Instant>>,
     /// True if a message was sent or has arrived, so the peer is notified of the connection's end.
     pub has_spoken: Cell<bool>,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Where the kernel lists devices.
+/// The directory in which the kernel lists devices.
 pub const SYS: &str = "/sys/class";
 
 /// The names of devices that libfabric serves and UCX does not.

@@ -75,17 +75,17 @@ pub mod info {
     pub const EP: usize = 88;
     pub const DOMAIN: usize = 96;
     pub const FABRIC: usize = 104;
-    /// In `tx_attr` and `rx_attr`.
+    /// Offset in `tx_attr` and `rx_attr`.
     pub const MSG_ORDER: usize = 24;
     pub const INJECT_SIZE: usize = 40;
-    /// In `ep_attr`.
+    /// Offset in `ep_attr`.
     pub const TYPE: usize = 0;
-    /// In `domain_attr`.
+    /// Offset in `domain_attr`.
     pub const THREADING: usize = 16;
     pub const CONTROL_PROGRESS: usize = 20;
     pub const DATA_PROGRESS: usize = 24;
     pub const MR_MODE: usize = 36;
-    /// In `fabric_attr`.
+    /// Offset in `fabric_attr`.
     pub const PROVIDER: usize = 16;
 }
 

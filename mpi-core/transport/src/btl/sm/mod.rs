@@ -145,7 +145,8 @@ struct Sm {
     wants_space: Cell<bool>,
     single_copy: Option<Cma>,
     device_copies: DeviceCopies,
-    /// Number of polls, which distinguishes a stream of sends from a ping-pong.
+    /// Number of polls so far. Two sends at the same number are a stream;
+    /// a ping-pong polls between two sends.
     looks: Cell<u32>,
     /// Number of consecutive polls that found nothing, since pages were last populated ([`Sm::count_idle_poll`]).
     idle: Cell<u32>,
@@ -185,7 +186,8 @@ fn part(limits: Limits, bytes: u64, parts: u64, lens: RangeInclusive<usize>) -> 
 /// streams of 1 MiB reached 36 GB/s with fragments of 8 KiB and 48 with 32 KiB, where both cores share a cache.
 /// The longest fragments are for streams, and for messages
 /// so long that the first and the last fragment do not matter.
-/// Streams of 4 MiB, GB/s with at most 32 and 64 KiB:
+/// Streams of 4 MiB reached, in GB/s,
+/// with fragments of at most 32 KiB and of at most 64 KiB:
 /// one way 51.3 and 51.7, both ways 51.8 and 54.2;
 /// on a slow day of the machine, one way 30.6 and 32.2, both ways 31.1 and 32.6.
 /// Fragments of 128 KiB were no faster.

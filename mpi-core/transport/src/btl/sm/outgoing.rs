@@ -146,7 +146,8 @@ impl Outgoing {
         self.looks = looks;
     }
 
-    /// Notifies the receiver if the ring is new to it or it cannot execute this process's fences.
+    /// Notifies the receiver if the ring is new to it,
+    /// or if the receiver cannot execute this process's memory fences (`membarrier`).
     #[cold]
     fn notify_first(&mut self) -> bool {
         if !self.announced {

@@ -8,7 +8,7 @@
 //! Exactly one of the two processes copies each piece.
 //!
 //! A receiver may have a few open offers.
-//! In a stream of messages it can so read the first half of the next message
+//! So in a stream of messages the receiver can read the first half of the next message
 //! while the sender writes the second half of the previous one.
 
 use std::cell::Cell;

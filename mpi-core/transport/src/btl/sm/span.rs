@@ -33,7 +33,8 @@ pub(super) const SHORT: usize = NEAR;
 const STRETCH: usize = 512 << 10;
 /// Stretches per sample.
 const STRETCHES: u32 = 4;
-/// Number of stretches before sampling starts, by the span used at first: 1 GiB and 32 MiB.
+/// Number of stretches before sampling starts, indexed by the span used at first:
+/// 2048 (1 GiB of data) for the short span, 64 (32 MiB) for the long one.
 const PATIENCE: [u32; 2] = [2048, 64];
 /// The span that was not used at first must be faster by this factor.
 const MARGIN: f32 = 1.125;

@@ -21,7 +21,8 @@ pub use threads::*;
 /// Runs all tests for a transport: the closure creates a fresh [`Net`], or returns `None` if this machine lacks what the transport needs.
 #[macro_export]
 macro_rules! btl_suite {
-    // Only with `--long`: for further forms of a transport that has joined above.
+    // Long tests only (`--long`): for a second configuration of a transport
+    // whose default configuration already has a `btl_suite!` line.
     (long $net:expr) => {
         $crate::btl_suite!(long $net;
             messages_of_all_sizes_arrive_once_each_in_order

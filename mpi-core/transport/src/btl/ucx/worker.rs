@@ -235,7 +235,8 @@ impl Worker {
         match arrival.held {
             None => events.arrived(head, copied),
             Some(Held { data, len }) => {
-                // SAFETY: UCX has allowed to keep these bytes until they are released, which is below.
+                // SAFETY: `on_message` sets `held` only if UCX has passed `MAY_KEEP`,
+                // so these `len` bytes stay valid until `ucp_am_data_release` below.
                 let kept = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
                 events.arrived(head, kept);
                 // SAFETY: the data of a callback that has returned "in progress", released once.

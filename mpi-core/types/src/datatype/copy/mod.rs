@@ -134,7 +134,7 @@ unsafe fn transfer<D: Direction>(d: D, base: *mut u8, shape: &Shape<'_>, range: 
     }
 }
 
-/// Moves the packed bytes `range` piece by piece.
+/// Copies the packed bytes `range` piece by piece.
 ///
 /// # Safety
 /// As for [`transfer`].

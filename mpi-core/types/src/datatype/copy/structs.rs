@@ -249,7 +249,7 @@ impl<D: Direction> Repeated<D> {
     }
 }
 
-/// Moves the repetitions of a body.
+/// Copies all repetitions of a body.
 ///
 /// # Safety
 /// As for [`Direction::run`], for every run of every repetition.

@@ -23,16 +23,18 @@ mod wires;
 use super::Cart;
 pub use wires::Wires;
 
-/// The number of kinds of parts, from the largest to the smallest: node, package, memory node, core, hardware thread.
+/// Number of levels of the machine, from the largest unit to the smallest:
+/// node, package, memory node, core, hardware thread.
 pub const LEVELS: usize = 5;
 
-/// The location of a process: for each kind of part, the number of the part that it is in.
-/// The numbers are unique among the parts of a kind.
+/// The location of a process in the machine:
+/// for each level, the number of the unit that contains the process.
+/// The numbers are unique among the units of a level.
 ///
-/// Processes that are not bound to one part of a kind share a number that identifies no part.
+/// Processes that are not bound to one unit of a level share a number that identifies no unit.
 pub type Place = [u64; LEVELS];
 
-/// The distance of two processes by the level of the largest part that they do not share.
+/// The distance of two processes by the level of the largest unit that they do not share.
 const FAR: [u64; LEVELS] = [10_000, 1_000, 100, 10, 1];
 
 /// Returns the level of the largest part that two locations do not share, if there is one.

@@ -76,7 +76,8 @@ impl Pane {
     }
 
     /// Attaches to the board of version 1 at this offset, for reading only.
-    /// The caller does not pass the board on.
+    /// Callers must not hand out the board:
+    /// `Board` has methods that write, and this mapping is read-only.
     fn board(&self, at: usize) -> Option<Board<'_>> {
         let (place, len) = self.place(at, State::MAGIC)?;
         // SAFETY: the mapping exists while `self` is borrowed. The board is only read, as atomics,

@@ -26,7 +26,8 @@ struct Registration {
 }
 
 impl RegisteredMemory {
-    /// For an open domain; `is_needed` if its provider moves data only from and to registered memory.
+    /// Creates the registrations of an open domain.
+    /// `is_needed` is true if its provider moves data only from and to registered memory.
     pub fn of(domain: Object, is_needed: bool) -> RegisteredMemory {
         RegisteredMemory {
             domain,

@@ -93,7 +93,8 @@ impl Place {
 }
 
 impl Remote {
-    /// For an open domain and an enabled endpoint with the capability of remote memory access.
+    /// Creates the remote accesses of an open domain and an enabled endpoint
+    /// that has the capability of remote memory access.
     pub fn of(
         domain: Object,
         endpoint: Object,

@@ -17,7 +17,7 @@ const FALSE_WAKES: u32 = 64;
 
 pub(super) struct Sleep {
     descriptor: Option<RawFd>,
-    /// When the process began to sleep.
+    /// The time at which the process began to sleep.
     since: Cell<Option<Instant>>,
     /// Number of false wake-ups in a row.
     false_wakes: Cell<u32>,

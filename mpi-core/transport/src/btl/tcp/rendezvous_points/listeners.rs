@@ -14,12 +14,12 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 /// since a port that is free on the first address may be in use on another.
 const TRIES: u32 = 20;
 
-/// Where to listen.
+/// The addresses on which the process listens.
 #[derive(Clone, Debug)]
 pub enum On {
     /// All current and future addresses of the machine.
     Everywhere,
-    /// Only these addresses.
+    /// The process listens only on these addresses.
     Addresses(Vec<IpAddr>),
 }
 

@@ -22,7 +22,7 @@ pub struct Buffers {
 pub struct Met {
     pub proc: ProcId,
     pub socket: OwnedFd,
-    /// Both ends, for error texts.
+    /// The addresses of both ends, for error texts.
     pub ends: String,
     /// The addresses of both ends.
     pub local: Option<SocketAddr>,
