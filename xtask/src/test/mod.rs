@@ -30,7 +30,7 @@ pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 /// The scope of the tests.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
-    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers), and the clippy of the current compiler on all targets
+    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers), clippy, rustdoc, and the oldest compiler
     #[arg(long)]
     long: bool,
 
