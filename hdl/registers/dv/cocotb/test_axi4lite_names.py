@@ -72,7 +72,7 @@ async def it_is_identified_and_the_scratch_register_keeps(dut):
 @cocotb.test()
 async def what_is_no_register_or_no_whole_word_is_an_error(dut):
     master = await started(dut)
-    response = await master.read(0x038, 4)
+    response = await master.read(0x02C, 4)
     assert response.resp == AxiResp.SLVERR
     response = await master.write(block("ID"), bytes(4))
     assert response.resp == AxiResp.SLVERR

@@ -24,7 +24,7 @@ CHANNEL = [
     "channel_frame",
     "channel_command",
 ]
-AXI4LITE = ["barrier_axi4lite", "axi4lite_front", "barrier_regs", "synchroniser", "channel_machine"]
+AXI4LITE = ["barrier_axi4lite", "axi4lite_front", "barrier_regs", "synchroniser", "start_pulse", "channel_machine"]
 SUITES = [
     ("toggle_barrier", TOGGLE, {"N": 4, "FILTER": 1}),
     ("toggle_barrier", TOGGLE, {"N": 60, "FILTER": 1}),
