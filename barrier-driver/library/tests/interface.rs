@@ -48,8 +48,11 @@ int main(int count, char **arguments)
 "#;
 
 const SCRIPT: &str = r#"
-import _thread, os, sys, threading
+import _thread, os, signal, sys, threading
 import hwbarr
+
+# A shell ignores SIGINT in what it starts in the background, and Python then raises nothing.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def port(node):
     return f"mem:{sys.argv[1]},node={node},members=0-1"
@@ -68,7 +71,7 @@ def interrupted():
     with hwbarr.Node(port(0)) as node:
         threading.Timer(0.2, _thread.interrupt_main).start()
         try:
-            node.barrier()
+            node.barrier(60)
         except KeyboardInterrupt:
             return
     raise AssertionError("released alone")
