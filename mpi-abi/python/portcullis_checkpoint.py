@@ -34,6 +34,23 @@ if not hasattr(_library, "MPIX_Checkpoint_point"):
         "the MPI library of this process has no checkpoints: " + MPI.Get_library_version()
     )
 
+# The handle of MPI_COMM_WORLD in the standard binary interface.
+_COMM_WORLD = 0x101
+
+
+def _has_standard_handles():
+    """Returns True if mpi4py was compiled for the standard binary interface, whose handles have the size of a pointer."""
+    if MPI._sizeof(MPI.COMM_WORLD) != ctypes.sizeof(ctypes.c_void_p):
+        return False
+    return ctypes.c_void_p.from_address(MPI._addressof(MPI.COMM_WORLD)).value == _COMM_WORLD
+
+
+if not _has_standard_handles():
+    raise ImportError(
+        "this mpi4py was compiled for the binary interface of MPICH or Open MPI, and checkpoints need the standard one:"
+        " compile it with Portcullis's mpicc first in PATH: pip install --no-binary mpi4py mpi4py"
+    )
+
 # References to the callbacks and buffers that the library uses until the process ends.
 _kept = {}
 
