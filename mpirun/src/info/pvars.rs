@@ -67,6 +67,7 @@ fn class(class: c_int) -> &'static str {
         MPI_T_PVAR_CLASS_HIGHWATERMARK => "highwatermark",
         MPI_T_PVAR_CLASS_COUNTER => "counter",
         MPI_T_PVAR_CLASS_AGGREGATE => "aggregate",
+        MPI_T_PVAR_CLASS_TIMER => "timer",
         _ => "generic",
     }
 }
