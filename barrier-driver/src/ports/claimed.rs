@@ -163,8 +163,8 @@ impl Resting {
 
     /// Withdraws every arrival; returns true if all wires are idle afterwards.
     pub fn rest(&self) -> bool {
-        // The reverse order first ends a serial session,
-        // so that the last status line carries a release again.
+        // The serial line has the last index, so its session ends first.
+        // After that, the last status line carries releases again.
         let all = self.outs.iter().enumerate().rev();
         all.fold(true, |good, (out, &input)| {
             self.rest_line(out, input) & good

@@ -3,8 +3,8 @@
 use core::{error::Error, fmt};
 use rustix::io::Errno;
 
-/// The reason why an access to a port failed.
-/// It needs no allocation, because a signal handler may create it.
+/// The cause of a failed access to a port.
+/// The value needs no allocation, because a signal handler may create it.
 #[derive(Debug)]
 pub(super) enum Failure {
     Kernel(Errno),

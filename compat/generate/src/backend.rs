@@ -50,7 +50,8 @@ pub fn result(f: &Function) -> String {
     base(&f.returns, "F::Below", "usize", "F::BelowStatus")
 }
 
-/// Returns the Rust type of a backend function, with the `Family` type in scope as `F`.
+/// Returns the Rust type of a function of the other MPI library.
+/// The generated code calls the type that implements `Family` for that library `F`.
 pub fn function_type(f: &Function) -> String {
     let types: Vec<String> = f
         .fixed_params()

@@ -85,10 +85,9 @@ fn end(component: &str, file: &str, function: &str) -> ! {
 /// Prepares this library's unwinder for exceptions of other languages;
 /// called before the first plugin file is opened.
 ///
-/// The library has its own unwinder. libgcc_s raises C++ exceptions, and looks for handlers in the
-/// library's frames.
-/// These frames call functions of the library's unwinder,
-/// whose table of register sizes is filled by its first unwinding;
+/// This library contains an unwinder, and libgcc_s contains another one, which raises C++ exceptions.
+/// libgcc_s searches the stack for a handler, and calls the library's unwinder for the library's frames.
+/// The first unwinding of the library fills its table of register sizes;
 /// before that, such a call ends the process.
 pub fn prepare() {
     static ONCE: Once = Once::new();

@@ -54,7 +54,8 @@ pub(crate) use original;
 pub struct Original(pub usize);
 
 impl Original {
-    /// Returns the original function. `like` is a function of the same slot.
+    /// Returns the function that was in the slot before it was interposed.
+    /// `like` is any function of this slot; only its type is used.
     pub fn get<T: Copy>(self, like: T) -> T {
         const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
         let before = BEFORE.get(self.0).map(|slot| slot.load(Ordering::Relaxed));

@@ -35,16 +35,17 @@ struct Table {
     /// or [`NOTHING`].
     fast_call_limits: [i64; CallId::ALL.len()],
     /// For each [`CallId`], the component that carries out the fast calls of this kind;
-    /// [`Nobody`] if the limit is [`NOTHING`].
+    /// [`NoComponent`] if no component carries them out.
     fast_carriers: [Rc<dyn FastCarrier>; CallId::ALL.len()],
 }
 
 /// The limit if no fast calls are served: less than the size of any call.
 const NOTHING: i64 = -1;
 
-struct Nobody;
+/// Answers fast calls that no component carries out with an error.
+struct NoComponent;
 
-impl FastCarrier for Nobody {
+impl FastCarrier for NoComponent {
     unsafe fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error> {
         Err(Unserved::on(comm, fast_call.id()))
     }
@@ -52,14 +53,14 @@ impl FastCarrier for Nobody {
 
 impl Table {
     fn new(components: Box<dyn Collectives>) -> Table {
-        let nobody: Rc<dyn FastCarrier> = Rc::new(Nobody);
+        let no_component: Rc<dyn FastCarrier> = Rc::new(NoComponent);
         let mut fast_call_limits = [NOTHING; CallId::ALL.len()];
         let fast_carriers = CallId::ALL.map(|call| match components.fast_slot(call) {
             Some(FastSlot { limit, carrier }) => {
                 fast_call_limits[call as usize] = limit.min(i64::MAX as usize) as i64;
                 carrier
             }
-            None => nobody.clone(),
+            None => no_component.clone(),
         });
         Table {
             components,

@@ -1,4 +1,4 @@
-//! The component `direct`: accesses of the origin to memory of this node, without the target.
+//! The component `direct`: the origin itself accesses a window's memory on this node; the target takes no part.
 //!
 //! | file | subject |
 //! |---|---|
