@@ -1,5 +1,6 @@
 //! Failure detection and propagation: the failures known to one process, their sources, and their announcement to other processes.
 
+use super::abroad::EndingJob;
 use super::agreement::Agreements;
 use super::deaths::Deaths;
 use super::outbox::Outbox;
@@ -46,6 +47,8 @@ pub struct Faults {
     pub(super) notified_abroad: RefCell<HashSet<u64>>,
     /// The numbers of other jobs that have ended as a whole.
     pub(super) lost_jobs: RefCell<HashSet<u64>>,
+    /// Jobs of `lost_jobs` whose processes are not yet declared lost.
+    pub(super) ending_jobs: RefCell<VecDeque<EndingJob>>,
     /// Names of processes whose deaths were announced to this process before it knew them.
     pub(super) early_deaths: RefCell<VecDeque<u64>>,
     /// The living communicators of this process, by number.
@@ -69,6 +72,7 @@ impl Faults {
             outbox,
             notified_abroad: RefCell::default(),
             lost_jobs: RefCell::default(),
+            ending_jobs: RefCell::default(),
             early_deaths: RefCell::default(),
             comms: RefCell::default(),
             early: RefCell::default(),
@@ -279,11 +283,12 @@ impl Sink for Faults {
 
 impl AmHandler for Faults {
     fn turn(&self) -> bool {
-        self.outbox.turn()
+        // Both, whatever the first returns.
+        self.outbox.turn() | self.end_jobs()
     }
 
     fn pending(&self) -> bool {
-        !self.outbox.is_empty()
+        !self.outbox.is_empty() || !self.ending_jobs.borrow().is_empty()
     }
 }
 
