@@ -74,9 +74,7 @@ fn ranks_are_notified_of_the_end_of_a_job_whose_ranks_they_have_never_spoken_to(
     }
 }
 
-// A known race: in about one of fourteen runs the other job has ended before its last message is received, and the receive fails.
 #[test]
-#[ignore = "long: cargo xtask test --long"]
 fn where_a_job_survives_a_death_other_jobs_are_notified_of_that_death_alone() {
     let [awaiting, lost] = two_jobs(
         |file| part("await", file, 2).arg("lose"),

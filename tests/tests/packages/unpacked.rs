@@ -162,7 +162,8 @@ fn refuses_the_module_of_checkpoints(bin: &Path) {
     let refused = process::Running::start(&mut python).and_then(|running| running.wait(LIMIT));
     let refused = refused.unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(refused.status.code(), Some(1), "{}", refused.stderr);
-    let sentence = "ImportError: this mpi4py was compiled for the binary interface of MPICH or Open MPI";
+    let sentence =
+        "ImportError: this mpi4py was compiled for the binary interface of MPICH or Open MPI";
     assert!(refused.stderr.contains(sentence), "{}", refused.stderr);
 }
 
