@@ -9,32 +9,19 @@
 //!   Each member that knows of the death announces it again to the new communicator's members.
 //! * A job without fault tolerance ends as a whole,
 //!   so the loss of one process means the loss of the whole job.
-//!   The other processes are declared lost only after [`LAST_TURNS`] more polls,
-//!   because messages that they sent before may still be in sockets that are polled rarely.
+//!   The other processes are declared lost some polls later (`ending_jobs`).
 //!   A process of a fault-tolerant job has the entry [`SURVIVES`] on its card.
 
+use super::ending_jobs::EndingJob;
 use super::failures::{Affected, Faults, circulant, was_early};
 use crate::engine::{Engine, Peers};
 use mpi_transport::btl::{Modex, ProcId};
 use mpi_transport::universe::Name;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// The key of the card entry of a process whose job is fault tolerant.
 const SURVIVES: &str = "ft";
-
-/// Number of polls between the loss of a process and that of the other processes of its job.
-/// Each of them first asks the transports for what they have not polled, so a few suffice.
-const LAST_TURNS: u32 = 64;
-
-/// The processes of a job that ends as a whole, before they are declared lost.
-pub(super) struct EndingJob {
-    /// The label of the process that was lost first.
-    first: String,
-    /// The names of the other processes.
-    fellows: Vec<u64>,
-    turns_left: u32,
-}
 
 impl Peers<'_> {
     /// Publishes on this process's card that its job is fault tolerant.
@@ -111,10 +98,9 @@ impl Faults {
         let job = Name(engine.peers().name_of(gone)).job();
         self.lost_jobs.borrow_mut().insert(job);
         let fellows = universe.fellows(gone).into_iter();
-        self.ending_jobs.borrow_mut().push_back(EndingJob {
+        self.ending_jobs.add(EndingJob {
             first: engine.peers().label_of(gone),
             fellows: fellows.map(|proc| engine.peers().name_of(proc)).collect(),
-            turns_left: LAST_TURNS,
         });
         engine.pml().bml().handlers().ask_for_turns();
     }
@@ -122,31 +108,21 @@ impl Faults {
     /// Counts a poll for each job that ends, and declares the processes lost of those that have had their last one.
     /// Returns true if it has.
     pub(super) fn end_jobs(&self) -> bool {
-        if self.ending_jobs.borrow().is_empty() {
+        if self.ending_jobs.is_empty() {
             return false;
         }
         let Some(engine) = self.engine() else {
             return false;
         };
-        let mut ended = VecDeque::new();
-        self.ending_jobs.borrow_mut().retain_mut(|job| {
-            job.turns_left -= 1;
-            if job.turns_left == 0 {
-                ended.push_back((
-                    std::mem::take(&mut job.first),
-                    std::mem::take(&mut job.fellows),
-                ));
-            }
-            job.turns_left > 0
-        });
+        let ended = self.ending_jobs.count_poll();
         // One round of progress does not poll all sources; the next one polls those that `pending` has found.
         engine.pml().bml().pending();
         let has_ended = !ended.is_empty();
-        for (first, fellows) in ended {
+        for job in ended {
             engine.pml().bml().handlers().end_turns();
-            for name in fellows {
+            for name in job.fellows {
                 if let Some(fellow) = engine.universe().proc(Name(name)) {
-                    self.lose_fellow(fellow, &engine, &first);
+                    self.lose_fellow(fellow, &engine, &job.first);
                 }
             }
         }

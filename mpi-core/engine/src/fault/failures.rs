@@ -1,8 +1,8 @@
 //! Failure detection and propagation: the failures known to one process, their sources, and their announcement to other processes.
 
-use super::abroad::EndingJob;
 use super::agreement::Agreements;
 use super::deaths::Deaths;
+use super::ending_jobs::EndingJobs;
 use super::outbox::Outbox;
 use super::wire::{AGREE, DEATH, REVOKE};
 use crate::engine::{Engine, Peers, WeakEngine};
@@ -48,7 +48,7 @@ pub struct Faults {
     /// The numbers of other jobs that have ended as a whole.
     pub(super) lost_jobs: RefCell<HashSet<u64>>,
     /// Jobs of `lost_jobs` whose processes are not yet declared lost.
-    pub(super) ending_jobs: RefCell<VecDeque<EndingJob>>,
+    pub(super) ending_jobs: EndingJobs,
     /// Names of processes whose deaths were announced to this process before it knew them.
     pub(super) early_deaths: RefCell<VecDeque<u64>>,
     /// The living communicators of this process, by number.
@@ -72,7 +72,7 @@ impl Faults {
             outbox,
             notified_abroad: RefCell::default(),
             lost_jobs: RefCell::default(),
-            ending_jobs: RefCell::default(),
+            ending_jobs: EndingJobs::default(),
             early_deaths: RefCell::default(),
             comms: RefCell::default(),
             early: RefCell::default(),
@@ -288,7 +288,7 @@ impl AmHandler for Faults {
     }
 
     fn pending(&self) -> bool {
-        !self.outbox.is_empty() || !self.ending_jobs.borrow().is_empty()
+        !self.outbox.is_empty() || !self.ending_jobs.is_empty()
     }
 }
 

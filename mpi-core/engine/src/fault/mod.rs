@@ -26,6 +26,7 @@ mod abroad;
 mod agreement;
 mod comm_agreements;
 mod deaths;
+mod ending_jobs;
 mod era;
 mod error;
 mod failures;
