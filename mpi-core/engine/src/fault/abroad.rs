@@ -9,11 +9,11 @@
 //!   Each member that knows of the death announces it again to the new communicator's members.
 //! * A job without fault tolerance ends as a whole,
 //!   so the loss of one process means the loss of the whole job.
-//!   The other processes are declared lost some polls later (`ending_jobs`).
+//!   The other processes are declared lost some polls later (`last_polls`).
 //!   A process of a fault-tolerant job has the entry [`SURVIVES`] on its card.
 
-use super::ending_jobs::EndingJob;
 use super::failures::{Affected, Faults, circulant, was_early};
+use super::last_polls::{Ended, Reason};
 use crate::engine::{Engine, Peers};
 use mpi_transport::btl::{Modex, ProcId};
 use mpi_transport::universe::Name;
@@ -98,40 +98,14 @@ impl Faults {
         let job = Name(engine.peers().name_of(gone)).job();
         self.lost_jobs.borrow_mut().insert(job);
         let fellows = universe.fellows(gone).into_iter();
-        self.ending_jobs.add(EndingJob {
-            first: engine.peers().label_of(gone),
-            fellows: fellows.map(|proc| engine.peers().name_of(proc)).collect(),
-        });
-        engine.pml().bml().handlers().ask_for_turns();
-    }
-
-    /// Counts a poll for each job that ends, and declares the processes lost of those that have had their last one.
-    /// Returns true if it has.
-    pub(super) fn end_jobs(&self) -> bool {
-        if self.ending_jobs.is_empty() {
-            return false;
-        }
-        let Some(engine) = self.engine() else {
-            return false;
-        };
-        let ended = self.ending_jobs.count_poll();
-        // One round of progress does not poll all sources; the next one polls those that `pending` has found.
-        engine.pml().bml().pending();
-        let has_ended = !ended.is_empty();
-        for job in ended {
-            engine.pml().bml().handlers().end_turns();
-            for name in job.fellows {
-                if let Some(fellow) = engine.universe().proc(Name(name)) {
-                    self.lose_fellow(fellow, &engine, &job.first);
-                }
-            }
-        }
-        has_ended
+        let names = fellows.map(|proc| engine.peers().name_of(proc)).collect();
+        let reason = Reason::EndedWith(engine.peers().label_of(gone));
+        self.declare_lost_later(engine, Ended { names, reason });
     }
 
     /// Records the loss of a process whose job has ended.
     /// The loss is not announced: other processes infer it from the first death.
-    fn lose_fellow(&self, fellow: ProcId, engine: &Engine, first: &str) {
+    pub(super) fn lose_fellow(&self, fellow: ProcId, engine: &Engine, first: &str) {
         let name = engine.peers().name_of(fellow);
         if self.notified_abroad.borrow_mut().insert(name) {
             let ended = engine.peers().label_of(fellow);

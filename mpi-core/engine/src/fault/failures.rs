@@ -2,7 +2,7 @@
 
 use super::agreement::Agreements;
 use super::deaths::Deaths;
-use super::ending_jobs::EndingJobs;
+use super::last_polls::{Ended, LastPolls, Reason};
 use super::outbox::Outbox;
 use super::wire::{AGREE, DEATH, REVOKE};
 use crate::engine::{Engine, Peers, WeakEngine};
@@ -47,8 +47,8 @@ pub struct Faults {
     pub(super) notified_abroad: RefCell<HashSet<u64>>,
     /// The numbers of other jobs that have ended as a whole.
     pub(super) lost_jobs: RefCell<HashSet<u64>>,
-    /// Jobs of `lost_jobs` whose processes are not yet declared lost.
-    pub(super) ending_jobs: EndingJobs,
+    /// Processes that have ended and are not yet declared lost.
+    last_polls: LastPolls,
     /// Names of processes whose deaths were announced to this process before it knew them.
     pub(super) early_deaths: RefCell<VecDeque<u64>>,
     /// The living communicators of this process, by number.
@@ -72,7 +72,7 @@ impl Faults {
             outbox,
             notified_abroad: RefCell::default(),
             lost_jobs: RefCell::default(),
-            ending_jobs: EndingJobs::default(),
+            last_polls: LastPolls::default(),
             early_deaths: RefCell::default(),
             comms: RefCell::default(),
             early: RefCell::default(),
@@ -210,11 +210,45 @@ impl Faults {
         };
         // Without fault tolerance, peers' reports about this process's own job are ignored.
         if proc != engine.me() && (self.tolerant || engine.universe().is_foreign(proc)) {
-            let teller = engine.peers().label_of(from);
-            engine
-                .peers()
-                .lose(proc, &format!("{teller} has found it dead"));
+            let names = vec![name];
+            let reason = Reason::AnnouncedBy(engine.peers().label_of(from));
+            self.declare_lost_later(&engine, Ended { names, reason });
         }
+    }
+
+    /// Lets this process poll some more before it declares ended processes lost.
+    pub(super) fn declare_lost_later(&self, engine: &Engine, ended: Ended) {
+        self.last_polls.add(ended);
+        engine.pml().bml().handlers().ask_for_turns();
+    }
+
+    /// Counts a poll for all processes that have ended, and declares those lost that have had their last one.
+    /// Returns true if there are such.
+    fn poll_ended(&self) -> bool {
+        if self.last_polls.is_empty() {
+            return false;
+        }
+        let Some(engine) = self.engine() else {
+            return false;
+        };
+        let ended = self.last_polls.count_poll();
+        // One round of progress does not poll all sources; the next one polls those that `pending` has found.
+        engine.pml().bml().pending();
+        for Ended { names, reason } in &ended {
+            engine.pml().bml().handlers().end_turns();
+            for proc in names
+                .iter()
+                .filter_map(|name| engine.universe().proc(Name(*name)))
+            {
+                match reason {
+                    Reason::AnnouncedBy(teller) => engine
+                        .peers()
+                        .lose(proc, &format!("{teller} has found it dead")),
+                    Reason::EndedWith(first) => self.lose_fellow(proc, &engine, first),
+                }
+            }
+        }
+        !ended.is_empty()
     }
 }
 
@@ -284,11 +318,11 @@ impl Sink for Faults {
 impl AmHandler for Faults {
     fn turn(&self) -> bool {
         // Both, whatever the first returns.
-        self.outbox.turn() | self.end_jobs()
+        self.outbox.turn() | self.poll_ended()
     }
 
     fn pending(&self) -> bool {
-        !self.outbox.is_empty() || !self.ending_jobs.is_empty()
+        !self.outbox.is_empty() || !self.last_polls.is_empty()
     }
 }
 

@@ -1,0 +1,79 @@
+//! Processes that have ended, between the report of their end and their declaration as lost.
+//!
+//! A process that learns of an end from somewhere else than its own connection first polls [`LAST_POLLS`] times more,
+//! because messages that the ended process sent before may still be in sockets that are polled rarely.
+
+use std::cell::RefCell;
+
+/// Number of polls between the report of an end and the declaration of the loss.
+/// Each of them first asks the transports for what they have not polled, so a few suffice.
+const LAST_POLLS: u32 = 64;
+
+/// Processes that have ended, with the reason.
+pub(super) struct Ended {
+    /// The names of the processes.
+    pub(super) names: Vec<u64>,
+    pub(super) reason: Reason,
+}
+
+/// How this process learnt of an end.
+#[derive(Debug, PartialEq)]
+pub(super) enum Reason {
+    /// Another process announced it; its label.
+    AnnouncedBy(String),
+    /// A process of a job that ends as a whole was lost; its label.
+    EndedWith(String),
+}
+
+/// The ended processes that are still polled, each entry with its number of remaining polls.
+#[derive(Default)]
+pub(super) struct LastPolls(RefCell<Vec<(u32, Ended)>>);
+
+impl LastPolls {
+    /// Adds processes, which are declared lost after [`LAST_POLLS`] polls.
+    pub(super) fn add(&self, ended: Ended) {
+        self.0.borrow_mut().push((LAST_POLLS, ended));
+    }
+
+    /// Returns true if there are no such processes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    /// Counts one poll for each entry. Removes and returns the entries that have none left.
+    pub(super) fn count_poll(&self) -> Vec<Ended> {
+        let mut entries = self.0.borrow_mut();
+        for (polls_left, _) in entries.iter_mut() {
+            *polls_left -= 1;
+        }
+        let done = entries.extract_if(.., |(polls_left, _)| *polls_left == 0);
+        done.map(|(_, ended)| ended).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_returned_once_after_their_last_poll() {
+        let polls = LastPolls::default();
+        let add = |name, reason| {
+            polls.add(Ended {
+                names: vec![name],
+                reason,
+            });
+        };
+        let counted = |times| -> Vec<Reason> {
+            let done = (0..times).flat_map(|_| polls.count_poll());
+            done.map(|ended| ended.reason).collect()
+        };
+        let announced = || Reason::AnnouncedBy("rank 1".to_owned());
+        let fellow = || Reason::EndedWith("rank 2".to_owned());
+        add(1, announced());
+        assert_eq!(counted(1), []);
+        add(2, fellow());
+        assert_eq!(counted(LAST_POLLS), [announced(), fellow()]);
+        assert!(polls.is_empty());
+    }
+}
