@@ -87,10 +87,11 @@ impl KnownUnsafe {
         &self.0
     }
 
-    /// Returns the line that documents this outcome of a world with this hardware.
+    /// Returns the line that documents an unsafe outcome on this hardware.
     ///
-    /// With several channels in turn, the moment may belong to another channel than the disturbed
-    /// channel, so the moment is ignored.
+    /// With several channels used in turn, the protocol state may be that of another channel than
+    /// the
+    /// disturbed one, so `moment` is ignored.
     pub fn reason_with(
         &self,
         hardware: &Parameters,
@@ -111,7 +112,7 @@ impl KnownUnsafe {
             })
     }
 
-    /// Returns the line that documents this outcome.
+    /// Returns the line that documents an unsafe outcome of this fault, place and moment.
     pub fn reason(&self, fault: &str, place: &str, moment: &str) -> Option<&KnownCase> {
         self.0
             .iter()
@@ -120,7 +121,7 @@ impl KnownUnsafe {
 }
 
 impl KnownCase {
-    /// Returns true if this line documents this outcome.
+    /// Returns true if this line documents an unsafe outcome of this fault, place and moment.
     pub fn covers(&self, fault: &str, place: &str, moment: &str) -> bool {
         let mut moments = self.moments.split(';').map(str::trim);
         self.is_of(fault, place) && moments.any(|m| m == "*" || m == moment)

@@ -66,8 +66,9 @@ fn central_counter(node: usize, nodes: usize) -> Vec<Act> {
     acts
 }
 
-/// Returns the operations of a node of a tree barrier: arrivals go up one tree, the release goes
-/// down another tree.
+/// Returns the operations of a node of a tree barrier: arrivals are sent up one tree,
+/// the release is
+/// sent down another tree.
 fn tree(
     parent: Option<usize>,
     arrive: Vec<usize>,
@@ -135,7 +136,8 @@ fn dissemination(node: usize, nodes: usize, ways: usize) -> Vec<Act> {
     let mut acts = Vec::new();
     let mut distance = 1;
     while distance < nodes {
-        // The last round covers only the remaining distances, and no distance twice.
+        // The last round leaves out distances of `nodes` and more,
+        // so that no node is notified twice.
         let distances: Vec<_> = (1..=ways)
             .map(|way| way * distance)
             .filter(|&far| far < nodes)

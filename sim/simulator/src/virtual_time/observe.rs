@@ -38,11 +38,11 @@ pub enum Observation {
         /// The new level.
         high: bool,
     },
-    /// The root's outputs changed.
+    /// The root board's release outputs changed.
     Output {
-        /// The new level; with several releases, true if any release is high.
+        /// The new level; for several outputs, true if any of them is high.
         high: bool,
-        /// Time since the clock edge before the one that changed the output.
+        /// Time between the clock edge that changed the output and the edge before.
         last_edge: Time,
     },
     /// The level of an inward line changed at a node's connector.
