@@ -128,7 +128,7 @@ impl Log {
     }
 }
 
-/// The times of all barriers of a run without faults, one [`Passage`] per barrier.
+/// The times of all barriers of a run without faults, one `Passage` per barrier.
 #[derive(Debug, Clone)]
 pub struct Reference {
     passages: Vec<Passage>,

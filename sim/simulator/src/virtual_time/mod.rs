@@ -104,7 +104,7 @@ pub struct Parameters {
     /// Delay of the receivers between a node's cable and the board's pads.
     pub receivers: Time,
     /// Delay of a slow edge: from driving a cable until the level passes the receiver's threshold;
-    /// for both directions.
+    /// for both directions, unless `edge_back` is set.
     pub edge: Time,
     /// Delay of a slow edge from the board to a node; `None` if it equals `edge`.
     /// The delays differ if the resistors at the two ends of the cable differ.

@@ -106,7 +106,8 @@ pub struct Line {
     since: Time,
     /// The last output level.
     output: bool,
-    /// The last level that the source has sent; it enters the wire after the source's delay.
+    /// The last level that the source has sent; it is fed into the wire after the propagation
+    /// delay.
     sent: bool,
     /// End and level of the present pulse that an edge on a coupled wire has caused.
     struck: Option<(Time, bool)>,

@@ -10,7 +10,7 @@ use crate::virtual_time::{Observation, Time};
 use barrier_board::tree::Tree;
 use barrier_waveform::dump::Value;
 
-/// Margin of the section before the write and after the read.
+/// Margin of the section before the write, and after the release has reached the node's connector.
 const RIM: Time = Time::from_ns(40);
 
 /// A section of a waveform, as rows of levels.
