@@ -367,7 +367,8 @@ impl Screen {
 fn on_a_terminal_it_is_a_screen_until_q_is_pressed() {
     served(60, |address| {
         let mut screen = Screen::watch(address);
-        // The searched text is one word: between words the program moves the cursor and writes no
+        // The searched text is one word: between words the program moves the cursor instead of
+        // writing a
         // space.
         screen.shows("awaited");
         screen.keyboard.write_all(b"q").expect("typed");
@@ -398,7 +399,7 @@ fn a_terminal_that_has_gone_ends_it() {
         command.args(["watch", &address.to_string(), "--every", "20ms"]);
         command.stdin(side()).stdout(side()).stderr(side());
         let mut watching = Running::start(&mut command);
-        // The command keeps its copies of the terminal's descriptor until it is dropped.
+        // The command holds copies of the terminal's descriptor until it is dropped.
         drop((command, theirs));
         let (mut shown, mut bytes) = (Vec::new(), [0; 4096]);
         while !String::from_utf8_lossy(&shown).contains("awaited") {
