@@ -8,8 +8,8 @@
 //! | D5 | to | serial clock |
 //! | D6 | to | serial data |
 //! | D7 | to | serial select |
-//! | status 0..3 | from | release of channel 0..3, for all nodes the same |
-//! | status 4 | from | release of channel 4; while the node's own session is open, the reply |
+//! | status 0..3 | from | release of channel 0..3, the same level for all nodes |
+//! | status 4 | from | the reply while the node's own session is open, else the release of channel 4 |
 //!
 //! # A channel
 //!
@@ -74,9 +74,9 @@ use frame::{Body, Counts, Identity, Operation, Status, VERSION};
 /// Maximum number of channels, which is the number of status inputs of a parallel port.
 pub const MAX_CHANNELS: usize = 5;
 
-/// Binary logarithm of the number of edges without a clock change after which a node loses the
-/// receiver:
-/// 0.67 s.
+/// The lease time, as binary logarithm of a number of clock edges (2^24 edges are 0.67 s):
+/// a node whose
+/// serial clock does not change for this time loses the receiver.
 pub const LEASE_BITS: u32 = 24;
 
 /// The number of edges with constant lines after which the hardware has sampled a line and reacted:

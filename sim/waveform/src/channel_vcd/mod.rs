@@ -326,7 +326,8 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Skips edges to the last one before which no shown signal changes; finds it by bisection.
+    /// Skips all edges up to the last one that leaves every shown signal unchanged,
+    /// found by bisection.
     fn skip(&mut self, due: u64) {
         let (mut low, mut high) = (0, due - self.edge);
         while low < high {
