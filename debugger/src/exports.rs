@@ -215,8 +215,8 @@ pub unsafe extern "C" fn mqs_setup_process(
     OK
 }
 
-/// Returns OK if the queues of a process can be read. Otherwise stores an error message in
-/// `message`.
+/// Returns OK if the queues of a process can be read.
+/// Otherwise stores an error message in `message`.
 ///
 /// # Safety
 /// `process` is a process of the debugger that was passed to [`mqs_setup_process`].

@@ -68,9 +68,8 @@ impl EurekaLine {
     }
 
     /// Performs one rising clock edge; returns the level of the line to all nodes after the edge.
-    /// `inputs` are the levels at the input pins, `release` is the level of the barrier,
-    /// which has the same
-    /// clock.
+    /// `inputs` are the levels at the input pins,
+    /// `release` is the level of the barrier, which has the same clock.
     #[inline]
     pub fn step(&mut self, inputs: u64, release: bool) -> bool {
         let says = self.seen();
@@ -115,8 +114,8 @@ impl EurekaLine {
         }
     }
 
-    /// Returns the number of edges from the rise of a node's wire at the pin to the rise of the
-    /// line.
+    /// Returns the number of edges from the rise of a
+    /// node's wire at the pin to the rise of the line.
     pub const fn latency_edges(&self) -> u64 {
         LATENCY_EDGES + self.full as u64
     }

@@ -1,5 +1,5 @@
-//! The toggle barrier with a glitch filter: a wire's level changes only when several consecutive
-//! samples agree.
+//! The toggle barrier with a glitch filter:
+//! a wire's level changes only when several consecutive samples agree.
 //!
 //! # The filter
 //!
@@ -11,8 +11,8 @@
 //!                          +--------------------- new level ----------------------+
 //! ```
 //!
-//! The machine does not receive shorter pulses, for example of glitches,
-//! crosstalk or contact bounce.
+//! The machine does not receive shorter pulses,
+//! for example of glitches, crosstalk or contact bounce.
 //! With `samples` = 1 it behaves exactly as [`ToggleMachine`], edge by edge; each further sample delays a release by one edge.
 //!
 //! # Pulse length
@@ -60,8 +60,8 @@ impl core::error::Error for BadFilter {}
 pub struct Filter {
     /// The filtered level of each wire, as a mask.
     pub held: u64,
-    /// For each wire the number of consecutive samples that have differed from `held`,
-    /// in bit planes.
+    /// For each wire the number of consecutive samples
+    /// that have differed from `held`, in bit planes.
     count: [u64; PLANES],
 }
 
@@ -82,8 +82,8 @@ impl Filter {
         self
     }
 
-    /// Returns the wires whose count is `full`, so that one more differing sample changes their
-    /// level.
+    /// Returns the wires whose count is `full`,
+    /// so that one more differing sample changes their level.
     #[inline]
     fn is_full(&self, full: u16) -> u64 {
         let planes = self.count.iter().enumerate();

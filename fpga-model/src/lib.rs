@@ -131,8 +131,8 @@ impl ToggleMachine {
     }
 
     /// Returns the machine with these flip-flops, restricted to the existing wires.
-    /// All outputs come from one flip-flop; an output word with both zeros and ones is treated as
-    /// high.
+    /// All outputs come from one flip-flop;
+    /// an output word with both zeros and ones is treated as high.
     #[inline]
     pub const fn load(self, registers: Registers) -> Self {
         let Self { wires, .. } = self;
@@ -187,8 +187,8 @@ impl ToggleMachine {
         self.fast_forward_with(inputs, cycles, |_, _| ())
     }
 
-    /// Like [`fast_forward`](Self::fast_forward), and calls `on_release(edge,
-    /// outputs)` for every release;
+    /// Like [`fast_forward`](Self::fast_forward),
+    /// and calls `on_release(edge, outputs)` for every release;
     /// the first edge has number 1.
     ///
     /// The function steps at most [`LATENCY_EDGES`] times.

@@ -8,9 +8,8 @@ fn machine(nodes: usize, samples: u16) -> FilteredMachine {
     FilteredMachine::new(nodes, samples).expect("a legal size")
 }
 
-/// The second definition of the filtered barrier: a wire has the level of its last `samples`
-/// samples if they agree,
-/// else its previous level.
+/// The second definition of the filtered barrier:
+/// a wire has the level of its last `samples` samples if they agree, else its previous level.
 struct Told {
     nodes: usize,
     samples: usize,

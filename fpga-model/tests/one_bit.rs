@@ -1,6 +1,5 @@
 //! Test of an AND-reduction of one bit per member with three channels (two for values,
-//! one barrier),
-//! as docs/adr/0011 describes it for the existing hardware.
+//! one barrier), as docs/adr/0011 describes it for the existing hardware.
 //!
 //! Rounds use the two value channels alternately.
 //! A member whose bit is 1 toggles its line of the round's value channel;
@@ -105,9 +104,8 @@ fn play(bits: &[Vec<bool>], values: usize, random: &mut Random) -> Vec<Vec<bool>
                     Step::Value
                 }
             };
-            // A member is usually fast; with probability 1/8 its next delay may exceed several
-            // rounds of the
-            // others.
+            // A member is usually fast;
+            // with probability 1/8 its next delay may exceed several rounds of the others.
             member.delay = match random.next() % 8 {
                 0 => random.next() % 60,
                 _ => random.next() % 3,

@@ -3,8 +3,8 @@
 //!
 //! `mpirun` uses this package for its own jobs.
 //! The preloaded library for ranks of other MPI libraries uses this package inside the ranks.
-//! The package only converts data: it runs no programs, sends nothing,
-//! and reads no other process's memory.
+//! The package only converts data: it runs no programs,
+//! sends nothing, and reads no other process's memory.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -83,9 +83,8 @@ pub struct AtWindow {
     pub need: WindowNeed,
     /// The rank in the job of the holder of the requested lock.
     pub holder: Option<u32>,
-    /// The needed rank's [`RankSnapshot::calls`] when the wait began, if known.
-    /// The needed rank is the
-    /// holder of the lock; if there is no holder, it is the member `job_rank`.
+    /// The needed rank's [`RankSnapshot::calls`] when the wait began, if known. The needed
+    /// rank is the holder of the lock; if there is no holder, it is the member `job_rank`.
     pub calls: Option<u64>,
     /// True if the needed rank is outside MPI and has made no call since the wait began.
     pub is_outside: bool,

@@ -121,8 +121,8 @@ impl Channel {
             self.early = before.early.saturating_add(1);
         }
         self.toggled1 = toggle;
-        // After an early release is counted, `toggled2` is cleared,
-        // so that it is not counted again.
+        // After an early release is counted,
+        // `toggled2` is cleared, so that it is not counted again.
         self.toggled2 = before.toggled1 && arrived == 0;
         match change {
             Some(Change::Mask(mask)) => {

@@ -75,8 +75,7 @@ use frame::{Body, Counts, Identity, Operation, Status, VERSION};
 pub const MAX_CHANNELS: usize = 5;
 
 /// The lease time, as binary logarithm of a number of clock edges (2^24 edges are 0.67 s):
-/// a node whose
-/// serial clock does not change for this time loses the receiver.
+/// a node whose serial clock does not change for this time loses the receiver.
 pub const LEASE_BITS: u32 = 24;
 
 /// The number of edges with constant lines after which the hardware has sampled a line and reacted:

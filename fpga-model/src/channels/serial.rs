@@ -1,5 +1,5 @@
-//! The serial receiver: arbitration among the nodes, noise filters of the lines,
-//! and the frame shift register.
+//! The serial receiver: arbitration among the nodes,
+//! noise filters of the lines, and the frame shift register.
 //!
 //! The RTL modules are `channel_arbiter`, `channel_line` and `channel_frame`.
 
@@ -10,8 +10,7 @@ use super::frame::{BODY_BITS, Body, CHECK_START, FRAME_BITS, check_bit};
 pub const FILTER_EDGES: u8 = 4;
 
 /// One serial line of the node that has the receiver: two synchroniser stages,
-/// and a filtered level,
-/// which changes after [`FILTER_EDGES`] equal samples.
+/// and a filtered level, which changes after [`FILTER_EDGES`] equal samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// First synchroniser stage.
@@ -138,8 +137,7 @@ impl Serial {
     }
 
     /// A fast path of [`step_awake`](Self::step_awake) for an idle receiver
-    /// ([`rests`](Self::rests)),
-    /// which is its state at most clock edges.
+    /// ([`rests`](Self::rests)), which is its state at most clock edges.
     #[inline]
     fn step_at_rest(&mut self) {
         (self.phase, self.count, self.check) = (Phase::Receive, 0, CHECK_START);
@@ -152,14 +150,14 @@ impl Serial {
         self.frame(&before, reply);
         self.arbiter(&before, select, lease);
         if before.grant == 0 {
-            // The line states of the previous node are cleared before the lines of the next node
-            // are sampled.
+            // The line states of the previous node are cleared
+            // before the lines of the next node are sampled.
             [self.select, self.clock, self.data] = [Line::default(); 3];
             (self.select_was, self.clock_was, self.age) = (false, false, 0);
             return;
         }
-        // Select, clock and data have the same delay, so their changes keep the order in which the
-        // node wrote them.
+        // Select, clock and data have the same delay,
+        // so their changes keep the order in which the node wrote them.
         self.select.step(select & before.grant != 0);
         self.clock.step(clock & before.grant != 0);
         self.data.step(data & before.grant != 0);

@@ -314,8 +314,8 @@ fn the_missing_nodes_at_the_time_limit_are_latched_once() {
     );
     let late = |board: &Board| board.machine.channel(1).expect("a channel").late;
     board.pins.arrive[1] = 0b0001;
-    // The arrival reaches the machine after two edges; the latch is set one edge after the limit of
-    // 100.
+    // The arrival reaches the machine after two edges;
+    // the latch is set one edge after the limit of 100.
     board.machine.fast_forward(&board.pins, 102);
     assert_eq!(late(&board), 0);
     board.pins.arrive[1] = 0b0101;

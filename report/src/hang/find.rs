@@ -144,7 +144,6 @@ fn unended(ranks: &[Seen]) -> Vec<Finding> {
 
 /// Finds collective operations that some members have not entered,
 /// the earliest of each communicator.
-/// The caller drops an operation that a reported cycle contains together with the missing members.
 fn absent(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
     rounds(ranks)
@@ -231,8 +230,8 @@ fn no_sender(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
     })
 }
 
-/// Finds wires of the hardware barrier that have not toggled although other ranks wait in the
-/// barrier.
+/// Finds wires of the hardware barrier that have not
+/// toggled although other ranks wait in the barrier.
 fn wires(ranks: &[Seen]) -> Option<Finding> {
     let gates: Vec<(u32, Gate)> = ranks
         .iter()

@@ -1,7 +1,7 @@
 //! Hang reports: for a job without progress, which rank waits for which.
 //!
-//! This module does no input or output: it converts [`RankSnapshot`]s to a [`Report`],
-//! as text or JSON.
+//! This module does no input or output:
+//! it converts [`RankSnapshot`]s to a [`Report`], as text or JSON.
 //! The report begins with the findings, each of which explains why ranks wait ([`Finding`]).
 //! Then it lists the activity of every rank.
 //! Snapshots are taken while ranks run, so a finding about a short wait may be outdated.
@@ -131,8 +131,8 @@ pub struct Group {
 pub struct Wire {
     pub wire: u32,
     pub rank: u32,
-    /// The number of barriers that the rank has entered, that is,
-    /// the number of toggles of the wire.
+    /// The number of barriers that the rank has entered,
+    /// that is, the number of toggles of the wire.
     pub entered: u64,
 }
 
@@ -178,8 +178,8 @@ impl Report {
         is_seen && any && living.all(|(seen, stuck)| stuck || seen.has_left())
     }
 
-    /// Builds a report for ranks on another library, to which this library's parameters do not
-    /// apply.
+    /// Builds a report for ranks on another library,
+    /// to which this library's parameters do not apply.
     pub fn of_other_library(ranks: Vec<Seen>) -> Report {
         let mut report = Report::of(0, ranks);
         for finding in &mut report.findings {
@@ -306,8 +306,8 @@ impl fmt::Display for Finding {
                         write!(f, "{} and {unknown} more of its members:", named(missing))?
                     }
                 }
-                /// Maximum number of ranks that are listed; the text gives the number of the
-                /// others.
+                /// Maximum number of ranks that are listed;
+                /// the text gives the number of the others.
                 const SHOWN: usize = 4;
                 for (rank, doing) in missing.iter().zip(doing).take(SHOWN) {
                     write!(f, "\n  rank {rank} {doing}")?;

@@ -37,8 +37,8 @@ const FROM_OUTSIDE: [&str; 10] = [
     "MPI_Lookup_name",
 ];
 
-/// Identifies the wait of a rank: as long as the position is unchanged,
-/// the rank is in the same wait.
+/// Identifies the wait of a rank:
+/// as long as the position is unchanged, the rank is in the same wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     rank: u32,
@@ -184,8 +184,8 @@ pub(super) mod tests {
     use crate::rank_snapshot::InFile;
     use std::time::Duration;
 
-    /// Returns rank `rank` in a wait for rank `from`, with the times of the snapshot and of its
-    /// latest poll.
+    /// Returns rank `rank` in a wait for rank `from`,
+    /// with the times of the snapshot and of its latest poll.
     pub(in crate::hang) fn waits(rank: u32, from: u32, taken_ns: u64, checked_ns: u64) -> Seen {
         let mut seen = receives(rank, from, 7);
         if let Some(snapshot) = &mut seen.snapshot {

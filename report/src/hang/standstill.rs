@@ -1,7 +1,7 @@
 //! Detection of an apparent deadlock of some ranks while other ranks make progress.
 //!
-//! Unlike in [`proof`](super::proof), a rank outside the cycle may hold data on which the cycle
-//! depends.
+//! Unlike in [`proof`](super::proof),
+//! a rank outside the cycle may hold data on which the cycle depends.
 //! So a finding is only reported and never ends a job.
 //! A cycle is reported if it has lasted several rounds and its edges are exact:
 //! each rank of the cycle waits in a call for one request, a message from or to the next rank,

@@ -1,7 +1,7 @@
 //! Alignment of the clocks of several hosts, so that no message is received before it was sent.
 //!
-//! Two clocks that were compared as in [`super::clock`] may still differ by more than a message's
-//! latency.
+//! Two clocks that were compared as in [`super::clock`]
+//! may still differ by more than a message's latency.
 //! First the times of each host are shifted by the minimum that the messages require.
 //! Each message from host A to host B is a lower bound for shift(B) - shift(A);
 //! the least solution is found like longest paths (R. Bellman, 1958).
@@ -49,8 +49,8 @@ impl Trace {
             }
         }
         let mut later = vec![0i128; count];
-        // In a solvable system one pass per host suffices; the limit ends the loop if there is no
-        // solution.
+        // In a solvable system one pass per host suffices;
+        // the limit ends the loop if there is no solution.
         for _ in 0..count {
             for (&(from, to), demand) in &demands {
                 later[to] = later[to].max(later[from] + demand);
@@ -114,8 +114,8 @@ impl Moved {
         self.0.push((from, to));
     }
 
-    /// Returns the moved time; the start of a call that began before the moved event stays
-    /// unchanged.
+    /// Returns the moved time;
+    /// the start of a call that began before the moved event stays unchanged.
     fn apply(&self, time: u64) -> u64 {
         let last = self.0.iter().rev().find(|(from, _)| *from <= time);
         last.map_or(time, |(_, to)| time.max(*to))

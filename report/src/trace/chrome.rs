@@ -1,5 +1,5 @@
-//! Writer of the trace event format: a JSON object that Perfetto (ui.perfetto.dev) and
-//! chrome://tracing open.
+//! Writer of the trace event format:
+//! a JSON object that Perfetto (ui.perfetto.dev) and chrome://tracing open.
 //!
 //! Source: "Trace Event Format", Google, the document behind chrome://tracing.
 //! A rank is a process with threads. An MPI call is a complete event (`X`).

@@ -4,9 +4,8 @@
 //! The midpoint of request and reply is an estimate, whose error is at most half the round trip.
 //! Of several exchanges the one with the shortest round trip is used.
 //! Source: F. Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989.
-//! Clocks run at different speeds, so the offset is interpolated linearly between the exchanges at
-//! the
-//! job's start and at its end.
+//! Clocks run at different speeds, so the offset is interpolated
+//! linearly between the exchanges at the job's start and at its end.
 //!
 //! Guarantee: a corrected clock is still monotonic.
 

@@ -167,8 +167,8 @@ fn a_host_whose_clock_is_late_is_moved_as_a_whole() {
 #[test]
 fn messages_that_contradict_every_clock_still_go_forward_and_calls_keep_their_order() {
     let mut trace = two_hosts(0);
-    // The reply is received before its request is sent: shifting hosts cannot put both messages in
-    // order.
+    // The reply is received before its request is sent:
+    // shifting hosts cannot put both messages in order.
     trace.lanes[0].played.events[1].at = 10_050;
     trace.lanes[0].played.events.push(call(10_040, 10_060));
     trace.lanes[0].played.events.push(call(10_070, 10_080));

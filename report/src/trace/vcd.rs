@@ -1,7 +1,7 @@
 //! Waveform of a trace for GTKWave or Surfer (VCD, IEEE 1364-2005, section 18).
 //!
-//! Each rank has a scope. `mpi` is high inside MPI calls, `collective` inside collective
-//! operations.
+//! Each rank has a scope.
+//! `mpi` is high inside MPI calls, `collective` inside collective operations.
 //! `barrier` is high inside a barrier. `sent` and `received` toggle with each message.
 //! `wire_out` and `wire_in` are the levels of the rank's wires to and from the hardware barrier.
 //! Both wire levels are low before the first barrier.
@@ -76,8 +76,8 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
                     receives = !receives;
                     changes.push((at, received, receives));
                 }
-                // Files are left out: a rank's signals have one level each,
-                // but a rank may have many files.
+                // Files are left out:
+                // a rank's signals have one level each, but a rank may have many files.
                 EventKind::File
                 | EventKind::FileName
                 | EventKind::FileTotals
@@ -98,8 +98,8 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         writer.change_scalar(id, Value::V0)?;
     }
     writer.end()?;
-    // The sort is stable: of several changes of a signal at the same time,
-    // the last one takes effect.
+    // The sort is stable:
+    // of several changes of a signal at the same time, the last one takes effect.
     changes.sort_by_key(|(at, _, _)| *at);
     let mut now = None;
     for (at, line, level) in changes {

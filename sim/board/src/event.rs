@@ -9,8 +9,8 @@ pub struct Event {
     pub what: What,
 }
 
-/// A change of a wire's level, or a mark: a node's program calls or leaves the barrier,
-/// or a node dies.
+/// A change of a wire's level, or a mark:
+/// a node's program calls or leaves the barrier, or a node dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The wire from this node to the barrier went to this level.

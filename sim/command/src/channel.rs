@@ -316,8 +316,8 @@ fn begin(
         let waits_for = match takes {
             true => match programmer.take(channel, members) {
                 Ok(()) => return Ok((barrier, programmer)),
-                // A member that has not started yet may have left its line at the level of an
-                // arrival.
+                // A member that has not started yet may have
+                // left its line at the level of an arrival.
                 Err(ProgramError::Refused {
                     status: Status::NotIdle,
                     value,

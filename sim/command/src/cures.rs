@@ -1,5 +1,5 @@
-//! `hwbarr faults --cures`: prints a table of hazards, with a countermeasure (*cure*) and its cost
-//! for each.
+//! `hwbarr faults --cures`: prints a table of hazards,
+//! with a countermeasure (*cure*) and its cost for each.
 
 use crate::Failure;
 use crate::tables::{Format, Table, Tool};

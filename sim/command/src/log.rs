@@ -1,8 +1,8 @@
-//! A log that never blocks its writer: the server must serve its nodes even if the output is not
-//! read.
+//! A log that never blocks its writer:
+//! the server must serve its nodes even if the output is not read.
 //!
-//! A separate thread prints the lines. If the output is not read,
-//! up to [`CAPACITY`] lines are queued;
+//! A separate thread prints the lines.
+//! If the output is not read, up to [`CAPACITY`] lines are queued;
 //! further lines are dropped and counted.
 
 use std::io::{self, Write as _, stdout};
@@ -23,9 +23,8 @@ impl Log {
     pub fn new() -> io::Result<Log> {
         let (lines, waiting) = sync_channel::<String>(CAPACITY);
         let printer = Builder::new().name("log".into()).spawn(move || {
-            // If the reader has closed the pipe or the disk is full, the thread ends,
-            // and the server continues
-            // without a log.
+            // If the reader has closed the pipe or the disk is full,
+            // the thread ends, and the server continues without a log.
             for line in waiting {
                 if stdout().write_all(line.as_bytes()).is_err() {
                     return;

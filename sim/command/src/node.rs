@@ -70,8 +70,8 @@ impl Node {
                 self.live(wires.out, wires.input, search, &mut |_| ())
             }
             (None, Some(fd)) => {
-                // The file is opened through /proc because a `File` from a descriptor's number
-                // would need `unsafe`.
+                // The file is opened through /proc because a `File`
+                // from a descriptor's number would need `unsafe`.
                 let file = std::fs::File::options()
                     .read(true)
                     .write(true)

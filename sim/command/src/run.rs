@@ -197,8 +197,8 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     row("a node has left after", &summary.every_node);
     row("the last node itself after", &summary.last_arriver);
     let phases = Phase::ALL.into_iter().zip(&summary.phases);
-    // Phases that are always zero in this run (they need a countermeasure or cascaded boards) are
-    // left out.
+    // Phases that are always zero in this run (they need
+    // a countermeasure or cascaded boards) are left out.
     for (phase, distribution) in phases.filter(|(_, d)| d.worst() > Time::ZERO) {
         row(&format!("  {}", phase.name()), distribution);
     }

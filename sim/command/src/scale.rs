@@ -4,9 +4,8 @@
 //! with parameters from options or fitted to measurements of `mpi-bench`.
 //! The hardware is simulated in virtual time:
 //! cascaded boards, each with its own clock, on as many levels as the ranks require.
-//! When the last node arrives, the boards that do not lead from it to the root have long been
-//! complete. So the run has only enough boards for the number of levels,
-//! but the fan-out to all ranks.
+//! When the last node arrives, all boards that are not on its path to the root are complete.
+//! So the run has only enough boards for the number of levels, but the fan-out to all ranks.
 //! No such tree of boards has been built.
 //!
 //! Version 2 (`--channels`) has one board with one wire per host:
@@ -172,8 +171,7 @@ impl Scale {
     }
 
     /// Returns the median time until every node has left a barrier,
-    /// on the number of levels of boards
-    /// that `ranks` ranks require.
+    /// on the number of levels of boards that `ranks` ranks require.
     fn boards(&self, ranks: u64) -> Result<Time, Failure> {
         let nodes = ranks.min(BOARD) as usize;
         let mut parameters = self.hardware.parameters(nodes, BARRIERS_RUN)?;

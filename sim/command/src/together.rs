@@ -4,8 +4,8 @@
 //! A starter opens its wires and passes two barriers: it enters the first one when it is ready,
 //! and the second one immediately after the first.
 //! It records the time of the second release, and then executes the command in its own process.
-//! All starters poll continuously in the second barrier, so they leave it within the time of a
-//! poll.
+//! All starters poll continuously in the second barrier,
+//! so they leave it within the time of a poll.
 
 use crate::{Failure, say};
 use barrier_board::live::{self, Board, Memory};
@@ -28,14 +28,14 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-/// Environment variables of the command, with its node and the clocks at the release in
-/// nanoseconds.
+/// Environment variables of the command,
+/// with its node and the clocks at the release in nanoseconds.
 const EPOCH: &str = "HWBARR_EPOCH_NS";
 const MONOTONIC: &str = "HWBARR_MONOTONIC_NS";
 const NODE: &str = "HWBARR_NODE";
 
-/// Time limit of a node's wait for the other nodes, which users may start by hand on other
-/// machines.
+/// Time limit of a node's wait for the other nodes,
+/// which users may start by hand on other machines.
 const LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// Start a command in several processes, or on several machines, at one edge of a barrier.
@@ -141,9 +141,8 @@ impl Together {
                 let wires = ports::open(port)?;
                 let _watch = last_resort::watch(wires.resting);
                 let (stamp, barrier) = start(wires.out, wires.input, node, true)?;
-                // The barrier is not closed: after a release the wire is idle,
-                // because it has the barrier's level,
-                // and closing would take two more reads and writes.
+                // The barrier is not closed: after a release the wire is idle, because it
+                // has the barrier's level, and closing would take two more reads and writes.
                 std::mem::forget(barrier);
                 stamp
             }
@@ -242,9 +241,8 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Formats the time between the first and the last start, for example
-/// `4 nodes left the barrier within 1.234 us, node 2 first and node 0 last,
-/// and became their commands`.
+/// Formats the time between the first and the last start, for example `4 nodes left the barrier
+/// within 1.234 us, node 2 first and node 0 last, and became their commands`.
 fn skew(stamps: &[Stamp], cores: usize) -> String {
     let first = stamps.iter().min_by_key(|stamp| stamp.monotonic);
     let last = stamps.iter().max_by_key(|stamp| stamp.monotonic);
@@ -350,8 +348,8 @@ impl Starter {
         // Without its parent this starter would wait for the others indefinitely,
         // so the kernel kills the starter when the parent ends.
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The file is opened through /proc because a `File` from a descriptor's number would need
-        // `unsafe`.
+        // The file is opened through /proc because a `File`
+        // from a descriptor's number would need `unsafe`.
         let file = std::fs::File::options()
             .read(true)
             .write(true)
@@ -360,8 +358,8 @@ impl Starter {
         let board = memory.attach()?;
         let live::Wires { out, input, .. } = board.wires(self.node, |_| ())?;
         let (stamp, barrier) = start(out, input, self.node, self.nodes <= cores())?;
-        // The barrier is not closed: its board ends with these processes,
-        // and closing would delay the command.
+        // The barrier is not closed:
+        // its board ends with these processes, and closing would delay the command.
         std::mem::forget(barrier);
         become_command(stamp, Some(&self.epoch), &self.command)
     }

@@ -137,9 +137,8 @@ impl Drop for Node {
 
 /// Passes barriers with both nodes in this process; the wires' earlier owners were killed.
 fn pass_in_this_process(board: &Board<'_>, barriers: u64) {
-    // The killed processes may have left a barrier in which all nodes have entered but that no
-    // process
-    // has released. Reading both wires releases it.
+    // The killed processes may have left a barrier in which all nodes have
+    // entered but that no process has released. Reading both wires releases it.
     let mut nodes: Vec<_> = (0..2)
         .map(|node| {
             let Wires { out, input, .. } = board.wires(node, |_| ()).expect("the owner is dead");

@@ -83,8 +83,8 @@ fn nodes_at_ports_of_their_own_start_together() {
     for node in 0..3 {
         assert!(said.contains(&format!("started {node}\n")), "{said}");
     }
-    // The block counts two releases: one when all nodes are ready,
-    // and one that starts the commands.
+    // The block counts two releases:
+    // one when all nodes are ready, and one that starts the commands.
     assert!(said.contains("the block has released 2 times"), "{said}");
     let output = hwbarr(&["together", "--port", "mem:block,node={rank}", "--", "true"]);
     let said = text(&output.stderr);

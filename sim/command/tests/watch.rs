@@ -237,9 +237,8 @@ fn the_barriers_of_running_processes_are_counted_line_by_line() {
     assert!(counts.is_sorted() && counts[0] < counts[4], "{counts:?}");
 }
 
-/// `hwbarr watch` escapes a program's name: another user may have chosen it,
-/// as the kernel takes it from
-/// the program's file.
+/// `hwbarr watch` escapes a program's name:
+/// another user may have chosen it, as the kernel takes it from the program's file.
 #[test]
 fn the_name_of_a_program_is_shown_and_reaches_no_terminal_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -286,8 +285,8 @@ fn what_is_no_board_is_refused_with_a_sentence() {
     assert!(said.contains(&expected), "{said}");
 }
 
-/// Creates a pseudo-terminal of 80 columns and 24 rows; returns the test's end and the program's
-/// end.
+/// Creates a pseudo-terminal of 80 columns and 24 rows;
+/// returns the test's end and the program's end.
 fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
         .expect("a pseudo-terminal");
@@ -326,8 +325,8 @@ impl Screen {
         command.args(["watch", &address.to_string(), "--every", "20ms"]);
         command.stdin(side()).stdout(side()).stderr(side());
         let watching = Running::start(&mut command);
-        // A separate thread reads the terminal, because a program that writes to an unread terminal
-        // blocks.
+        // A separate thread reads the terminal,
+        // because a program that writes to an unread terminal blocks.
         let (to, output) = channel();
         let mut reader = ours.try_clone().expect("a descriptor");
         std::thread::spawn(move || {
@@ -367,9 +366,8 @@ impl Screen {
 fn on_a_terminal_it_is_a_screen_until_q_is_pressed() {
     served(60, |address| {
         let mut screen = Screen::watch(address);
-        // The searched text is one word: between words the program moves the cursor instead of
-        // writing a
-        // space.
+        // The searched text is one word:
+        // between words the program moves the cursor instead of writing a space.
         screen.shows("awaited");
         screen.keyboard.write_all(b"q").expect("typed");
         let status = screen.is_given_back();

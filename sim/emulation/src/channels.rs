@@ -53,9 +53,8 @@ impl ChannelBoard {
         ParallelPort::with(data, Node { board, node })
     }
 
-    /// Returns one line of a node for a GPIO chip: the outward line with this index,
-    /// and the inward line
-    /// with the same index, if there is one.
+    /// Returns one line of a node for a GPIO chip:
+    /// the outward line with this index, and the inward line with the same index, if there is one.
     pub fn line(&self, node: usize, line: usize) -> impl CableEnd + use<> {
         let board = self.clone();
         OneLine { board, node, line }

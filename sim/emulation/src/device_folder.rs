@@ -72,8 +72,8 @@ impl DeviceFiles {
         format!("{}{number}", self.prefix)
     }
 
-    /// Returns the index of a file from its inode number; the inode number of file 0 follows the
-    /// root's.
+    /// Returns the index of a file from its inode number;
+    /// the inode number of file 0 follows the root's.
     pub fn number(self, file: INodeNo) -> Option<usize> {
         let number = usize::try_from(file.0.checked_sub(INodeNo::ROOT.0 + 1)?).ok()?;
         (number < self.count).then_some(number)

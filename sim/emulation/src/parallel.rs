@@ -14,8 +14,7 @@ use std::fmt;
 /// Control bit that makes the data lines inputs.
 const DATA_ARE_INPUTS: u8 = 1 << 5;
 /// The control register after power-on: nSELIN and nINIT are high, as the BIOS sets them,
-/// and the two
-/// nonexistent bits read as ones.
+/// and the two nonexistent bits read as ones.
 const CONTROL_AT_POWER_ON: u8 = 0xcc;
 /// Status bits without a line; they read as ones.
 const NO_LINES: u8 = 0b111;
@@ -95,8 +94,8 @@ pub struct ParallelPort {
 }
 
 impl ParallelPort {
-    /// Creates a port after power-on; `data` is the data register as firmware or a driver has left
-    /// it.
+    /// Creates a port after power-on;
+    /// `data` is the data register as firmware or a driver has left it.
     pub fn new(plug: Plug, data: u8, far: impl CableEnd + 'static) -> Self {
         Self::with(data, Pair { plug, far })
     }

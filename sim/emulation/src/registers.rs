@@ -1,8 +1,7 @@
 //! The register block of the barrier behind a file that programs map, emulated by a thread.
 //!
 //! The levels are those of the hardware: the thread polls every node's ARRIVE in the mapped file,
-//! and writes LEVEL,
-//! DONE and the registers of the node's group.
+//! and writes LEVEL, DONE and the registers of the node's group.
 //! Differences from the hardware: a new member mask takes effect immediately and not only at rest;
 //! time limits and time stamps are missing; and bit 31 of a node's INTR_STATE is always 1,
 //! so that a store by which a program clears an event always changes the word.

@@ -1,9 +1,7 @@
-//! The eureka line of a recorded board as the nodes read it, computed from the recorded wires and
-//! releases.
+//! The eureka line of a board as the nodes read it, computed from the recorded wires and releases.
 //!
-//! The record contains the nodes' wires to the line, and the releases.
-//! The model of the line is stepped
-//! over these changes edge by edge, so the record needs no entries for the line itself.
+//! The record contains the nodes' wires to the line, and the releases. The model of the line is
+//! stepped over these changes edge by edge, so the record needs no entries for the line itself.
 
 use barrier_board::clock::Clock;
 use barrier_board::event::{Record, What};

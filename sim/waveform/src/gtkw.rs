@@ -1,10 +1,7 @@
-//! Save file for GTKWave: shows a waveform of [`vcd`](crate::vcd) with its signals in groups,
-//! named by
-//! node.
+//! Save file for GTKWave: shows a waveform of [`vcd`](crate::vcd) with its signals in groups.
 //!
-//! The format has no specification; fields and trace flags are those in GTKWave's `analyzer.h` and
-//! in the files
-//! that GTKWave writes itself (version 3.3).
+//! The format has no specification; fields and trace flags are those in GTKWave's `analyzer.h`
+//! and in the files that GTKWave writes itself (version 3.3).
 
 use crate::channel_vcd;
 use crate::eureka_wave::{self, FIRST, FIRST_BITS, FOUND, SAYS};

@@ -2,9 +2,9 @@
 //! to the first release of a barrier of the program.
 //!
 //! Surfer also has state files, but their format is internal and changes with the version.
-//! Its manual recommends the command file (`.sucl`) for other programs.
-//! A line is a command as a user
-//! types it; `#` starts a comment, `;` starts another command, and a divider's name is one word.
+//! Its manual recommends the command file (`.sucl`) for other programs. A line is a command as a
+//! user types it; `#` starts a comment,
+//! `;` starts another command, and a divider's name is one word.
 //! So a command file cannot name a path that contains `#` or `;`:
 //! such a waveform must be named on Surfer's command line ([`names_the_dump`]).
 

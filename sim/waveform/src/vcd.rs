@@ -1,6 +1,5 @@
-//! Waveform of a version 1 board, written from its events: a value change dump (IEEE 1364) or an
-//! FST,
-//! with a timescale of 1 ns; only changes are written.
+//! Waveform of a version 1 board, written from its events:
+//! a value change dump (IEEE 1364) or an FST, with a timescale of 1 ns; only changes are written.
 //!
 //! The tree of signals is
 //!
@@ -18,10 +17,10 @@
 //!   node01 ...
 //! ```
 //!
-//! Each wire is a signal of one bit: a vector of 60 bits would be written as a whole at each
-//! change.
-//! If the record was full, a comment at the start and at the end states the number of dropped
-//! events;
+//! Each wire is a signal of one bit:
+//! a vector of 60 bits would be written as a whole at each change.
+//! If the record was full, a comment at the start and
+//! at the end states the number of dropped events;
 //! in an FST the version text states it.
 
 use crate::dump::{Dump, Form, FstDump, Kind, Signal, Unit, Value, VcdDump};
@@ -104,8 +103,8 @@ struct Drawing<D> {
     line: Option<[Signal; 2]>,
     at_ns: u64,
     releases: u64,
-    /// Levels of the wires to the barrier, by node; `level` is the level of the wires from the
-    /// barrier.
+    /// Levels of the wires to the barrier, by node;
+    /// `level` is the level of the wires from the barrier.
     wires: Vec<bool>,
     output: bool,
     /// Number of nodes whose wire differs from the barrier's output.
@@ -239,8 +238,8 @@ impl<D: Dump> Drawing<D> {
         }
     }
 
-    /// Writes one signal of a node; ignores a nonexistent node,
-    /// for which a board records no events.
+    /// Writes one signal of a node;
+    /// ignores a nonexistent node, for which a board records no events.
     fn scalar(
         &mut self,
         node: usize,

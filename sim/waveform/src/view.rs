@@ -31,9 +31,9 @@ impl View {
     }
 }
 
-/// Returns the time of the first entry of a program, and of the first release after all programs
-/// have
-/// entered. If some never enter (a node has died), it is the first release after the first entry.
+/// Returns the time of the first entry of a program,
+/// and of the first release after all programs have entered.
+/// If some never enter (a node has died), it is the first release after the first entry.
 fn first_barrier(record: &Record) -> Option<(u64, Option<u64>)> {
     let is_entry = |event: &Event| matches!(event.what, What::Enter { .. });
     let entry = record.events.iter().position(is_entry)?;

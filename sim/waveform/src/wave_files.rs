@@ -1,8 +1,8 @@
-//! The waveform file that a user names, and next to it a save file for GTKWave and a command file
-//! for Surfer.
+//! The waveform file that a user names,
+//! and next to it a save file for GTKWave and a command file for Surfer.
 //!
-//! [`WaveFiles::named`] is called before a run, so that an unusable name is reported before the
-//! run.
+//! [`WaveFiles::named`] is called before a run,
+//! so that an unusable name is reported before the run.
 
 use crate::dump::Form;
 use crate::view::Written;

@@ -76,8 +76,8 @@ pub struct LineLook {
 }
 
 impl Look {
-    /// Returns the view of one board of `nodes` nodes. Bit `n` of `driven`:
-    /// a process drives node `n`'s wire.
+    /// Returns the view of one board of `nodes` nodes.
+    /// Bit `n` of `driven`: a process drives node `n`'s wire.
     pub fn at(board: &Snapshot, nodes: usize, driven: u64) -> Self {
         let mut look = Self {
             at_ns: board.at_ns,
@@ -202,8 +202,8 @@ impl<'m> Board<'m> {
         &self.core
     }
 
-    /// Replaces the model by gates (for example the RTL); all processes of the board must use the
-    /// same gates.
+    /// Replaces the model by gates (for example the RTL);
+    /// all processes of the board must use the same gates.
     pub fn with_gates(self, gates: &'m dyn Gates) -> Self {
         Self {
             core: self.core.with_engine(Engine::of(gates)),

@@ -68,8 +68,8 @@ impl<'m> ChannelBoard<'m> {
         Self(Core::new(slots, ChannelEngine::default()))
     }
 
-    /// Replaces the model by gates (for example the RTL); all processes of the board must use the
-    /// same gates.
+    /// Replaces the model by gates (for example the RTL);
+    /// all processes of the board must use the same gates.
     pub fn with_gates(self, gates: &'m dyn ChannelGates) -> Self {
         Self(self.0.with_engine(ChannelEngine::of(gates)))
     }
@@ -124,8 +124,8 @@ impl<'m> ChannelBoard<'m> {
 /// inward are the releases.
 pub struct NodeLines<'m>(Mutex<Writer<'m, State, ChannelEngine<'m>, WORDS>>);
 
-/// The function that a commit with a release calls: does nothing,
-/// as a version 2 board wakes no node.
+/// The function that a commit with a release calls:
+/// does nothing, as a version 2 board wakes no node.
 fn wakes_none() {}
 
 impl NodeLines<'_> {
@@ -135,8 +135,7 @@ impl NodeLines<'_> {
         let node = writer.node();
         let state = writer.touch(&wakes_none, |state, now| state.drive(now, node, line, high));
         // An arrival may make a release inevitable. This node waits for the three edges and commits
-        // the
-        // release itself, because the other nodes might not access the board for a long time.
+        // the release itself, because the other nodes might not access the board for a long time.
         if line < MAX_CHANNELS {
             let due = CLOCK.time_of(state.edge + LATENCY_EDGES);
             while writer.core().now_ns() < due {

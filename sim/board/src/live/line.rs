@@ -37,8 +37,8 @@ impl LineState {
     pub(super) fn run_until(&mut self, now_ns: u64, releases: u64) {
         let released = releases != self.releases;
         let due = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
-        // The line samples a release one edge later, so at least one edge is simulated after a
-        // release.
+        // The line samples a release one edge later,
+        // so at least one edge is simulated after a release.
         let edges = due.max(released.into());
         let mut level = self.line.registers().release;
         let mut left = edges;
@@ -64,8 +64,8 @@ impl LineState {
         self.says >> node & 1 == 1
     }
 
-    /// Returns the time in ns at which the present levels of the wires have passed the
-    /// synchroniser.
+    /// Returns the time in ns at which the present
+    /// levels of the wires have passed the synchroniser.
     pub(super) fn seen_ns(&self) -> u64 {
         CLOCK.time_of(self.edge + self.line.latency_edges())
     }

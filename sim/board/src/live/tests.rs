@@ -271,8 +271,8 @@ fn the_record_has_every_change_in_order() {
     assert_eq!(record.dropped, 0);
     let at: Vec<u64> = record.events.iter().map(|e| e.at_ns).collect();
     assert!(at.is_sorted(), "{at:?}");
-    // The last arrival is followed by two whole clock periods and a part of a third,
-    // then by the release.
+    // The last arrival is followed by two whole clock
+    // periods and a part of a third, then by the release.
     let latency = at[3] - at[2];
     assert!(
         (79..=120).contains(&latency),

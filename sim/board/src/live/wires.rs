@@ -45,8 +45,8 @@ impl<'m> Board<'m> {
     /// Claims the wires of `node`.
     ///
     /// The handle that commits a release calls `ring(other)` for every other node.
-    /// If that node's process sleeps, `ring` must wake it; if not,
-    /// `ring` must return without waiting.
+    /// If that node's process sleeps, `ring` must wake it;
+    /// if not, `ring` must return without waiting.
     pub fn wires<R: Fn(usize) + Clone>(
         &self,
         node: usize,

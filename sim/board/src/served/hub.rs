@@ -1,9 +1,8 @@
-//! The board server without its sockets: connected clients, board,
-//! and pending output of each client.
+//! The board server without its sockets:
+//! connected clients, board, and pending output of each client.
 //!
 //! Received bytes go into [`Hub::receive`], bytes to send come from [`Hub::outgoing`],
-//! and time is an argument,
-//! so a test can simulate any network.
+//! and time is an argument, so a test can simulate any network.
 //!
 //! # Bounds
 //!
@@ -150,8 +149,7 @@ impl Hub {
     }
 
     /// Returns the client that a new client replaces: one that is being disconnected,
-    /// or else the oldest
-    /// client without a role whose [`GRACE`] is over.
+    /// or else the oldest client without a role whose [`GRACE`] is over.
     fn droppable(&self, now: Duration) -> Option<ClientId> {
         let over =
             |client: &Client| client.state == ClientState::Leaving || now >= client.since + GRACE;
@@ -256,8 +254,8 @@ impl Hub {
     /// Returns the time at which [`sweep`](Self::sweep) next has work.
     pub fn deadline(&self) -> Option<Duration> {
         let clients = self.clients.values().filter_map(Client::deadline);
-        // While writes are deferred, each loop of the server checks how long the sending node is
-        // silent.
+        // While writes are deferred,
+        // each loop of the server checks how long the sending node is silent.
         clients.min()
     }
 

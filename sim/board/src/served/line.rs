@@ -1,5 +1,5 @@
-//! A client's connection: one request at a time, answered within [`LIMIT`],
-//! and replies without a request.
+//! A client's connection: one request at a time,
+//! answered within [`LIMIT`], and replies without a request.
 //!
 //! A stopped server keeps its connections, and a node that waits in a barrier only receives.
 //! So a client may set a shorter limit ([`Line::detect_loss_within`]):
@@ -309,9 +309,8 @@ impl Line {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
-        // The limit is checked before the read: if this process was stopped for longer than the
-        // limit,
-        // an answer may be waiting in the socket.
+        // The limit is checked before the read: if this process was stopped
+        // for longer than the limit, an answer may be waiting in the socket.
         let is_overdue = self.checked_at.is_some_and(|at| at.elapsed() >= self.limit);
         while let Some(reply) = self.receive(None)? {
             if let Some(reply) = self.store_view(reply) {
@@ -434,8 +433,8 @@ impl BoardObserver {
         numbers.map(|number| self.0.channel(number)).collect()
     }
 
-    /// Returns true for a board of version 2; it does not send the levels of its lines to an
-    /// observer.
+    /// Returns true for a board of version 2;
+    /// it does not send the levels of its lines to an observer.
     pub fn has_channels(&self) -> bool {
         self.0.version != VERSION
     }

@@ -1,9 +1,9 @@
 //! A node's lines on a served board of version 2.
 //!
-//! The client stores the board's state from the last reply: its node's lines,
-//! and a release counter per channel.
-//! A channel's release line changes only by a release, and the server notifies every node of a
-//! release.
+//! The client stores the board's state from the last reply:
+//! its node's lines, and a release counter per channel.
+//! A channel's release line changes only by a release,
+//! and the server notifies every node of a release.
 //! So a node that waits in a channel only receives.
 //! Otherwise, and for the reply line during programming, each read sends a request.
 

@@ -23,8 +23,7 @@
 //!                      <-- Welcome(board)             or Refused(why), and the end
 //! Write(level)         -->                            sets the wire, steps the machine until it is settled
 //!                      <-- Answer(board)              to the writer
-//!                      <-- Released(board)            to every other node,
-//!   if the write caused a release
+//!                      <-- Released(board)            to every other node, if the write released them
 //! Look                 -->
 //!                      <-- Answer(board)
 //! Withdraw(level,seen) -->                            as Write, unless there was a release after the `seen`-th
@@ -55,8 +54,8 @@
 //!
 //! # Reads from memory
 //!
-//! A waiting node polls. If each of 60 nodes sent a request per poll,
-//! the server would be overloaded.
+//! A waiting node polls.
+//! If each of 60 nodes sent a request per poll, the server would be overloaded.
 //! While a node's wire differs from the barrier's output, the node needs no request:
 //! the next change that it can see is the release, of which the server notifies it.
 //! At any other time other nodes may have changed the board without a notification, so a read sends a request.
@@ -86,10 +85,9 @@
 //! Peers may send invalid bytes, but the wires are not protected:
 //! every process that reaches the port may claim a free node.
 //! There is no authentication, so the server listens on the loopback address by default; listen on trusted networks only.
-//! A client that sends invalid bytes, floods the server or sends nothing occupies a connection
-//! until
-//! its greeting is overdue. If all connections are in use, a new client replaces one without a
-//! role.
+//! A client that sends invalid bytes, floods the server or sends
+//! nothing occupies a connection until its greeting is overdue.
+//! If all connections are in use, a new client replaces one without a role.
 //!
 //! | file | contents |
 //! |---|---|

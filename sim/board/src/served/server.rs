@@ -1,7 +1,7 @@
 //! The sockets of the board server: one thread and one `poll`; no client can block another.
 //!
-//! Each call of [`Server::turn`] reads each client once, sends pending output,
-//! then accepts new clients.
+//! Each call of [`Server::turn`] reads each client once,
+//! sends pending output, then accepts new clients.
 //! Releases are sent before answers: a node that reads a release in an answer wakes the other nodes
 //! of its host, and these nodes must then find the release in their sockets.
 
@@ -18,8 +18,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// Maximum time that one call of [`Server::turn`] sleeps; then its caller decides whether to
-/// continue.
+/// Maximum time that one call of [`Server::turn`] sleeps;
+/// then its caller decides whether to continue.
 const NAP: Duration = Duration::from_millis(100);
 /// Maximum number of new clients accepted per call, so that they do not delay the nodes.
 const NEWCOMERS: usize = 8;
@@ -219,9 +219,8 @@ impl Server {
             }
         }
         if self.hub.is_leaving(id) {
-            // The client must receive the last reply: the connection stays open until the client
-            // has
-            // closed its end, or until the client's time limit has expired.
+            // The client must receive the last reply: the connection stays open until the
+            // client has closed its end, or until the client's time limit has expired.
             let _ = stream.shutdown(Shutdown::Write);
         }
     }

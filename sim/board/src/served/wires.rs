@@ -69,8 +69,8 @@ struct Hand(Arc<Mutex<Line>>);
 impl<R: Fn() + Clone> Wires<R> {
     /// Claims the wires of `node` on a board of `nodes` nodes.
     ///
-    /// Each handle that receives a release calls `ring`, which must wake the sleeping nodes of this
-    /// host:
+    /// Each handle that receives a release calls `ring`,
+    /// which must wake the sleeping nodes of this host:
     /// the server has notified them too, but a sleeping node does not read its connection.
     pub fn connect(
         server: &Address,

@@ -1,8 +1,8 @@
 //! The history of a watched board, built from samples.
 //!
 //! The rate is computed from the board's own clock, so a slow terminal does not distort it.
-//! A sample shows a late (*awaited*) node if the node is outside the barrier while others are
-//! inside.
+//! A sample shows a late (*awaited*) node if the node
+//! is outside the barrier while others are inside.
 
 use barrier_board::live::Look;
 use std::collections::VecDeque;
@@ -30,9 +30,8 @@ pub struct History {
     recent: VecDeque<(u64, u64)>,
     /// Barriers per second between successive samples.
     rates: VecDeque<u64>,
-    /// For each barrier of the board, the time in ns at which a node was first seen in the barrier
-    /// in
-    /// progress; `None` if no node is in it.
+    /// For each barrier of the board, the time in ns at which a node was
+    /// first seen in the barrier in progress; `None` if no node is in it.
     since_ns: Vec<Option<u64>>,
     /// Number of samples with some nodes in the barrier and others outside;
     /// `awaited` has, for each node, the number of these samples in which the node was outside.
@@ -303,8 +302,8 @@ mod tests {
         }
         assert_eq!(history.rate(), Some(50.0));
         assert!(history.rates().all(|rate| rate == 50));
-        // When the barriers stop, the rate between samples drops immediately,
-        // and the average later.
+        // When the barriers stop,
+        // the rate between samples drops immediately, and the average later.
         for look in 51..=71 {
             history.observe(observation(1000 + look * 100, 0, 0, 250));
         }
@@ -326,9 +325,8 @@ mod tests {
         assert_eq!(history.waited(), None);
     }
 
-    /// One channel releases in every sample; the waiting time of another channel is counted from
-    /// the
-    /// entry into that channel.
+    /// One channel releases in every sample;
+    /// the waiting time of another channel is counted from the entry into that channel.
     #[test]
     fn waiting_in_a_channel_does_not_end_by_the_release_of_another_one() {
         let look = |at_ms: u64, releases| {

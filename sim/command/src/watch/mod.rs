@@ -1,10 +1,9 @@
 //! `hwbarr watch`: shows which nodes are in the barrier of a live board, which nodes are late, and
 //! the barriers per second.
 //!
-//! The board is served, or in shared memory: that of `hwbarr live`, or of an MPI job that uses the
-//! simulated barrier. Watching does not change the board: a served board is queried,
-//! and shared memory
-//! is mapped read-only.
+//! The board is served, or in shared memory: that of `hwbarr live`,
+//! or of an MPI job that uses the simulated barrier. Watching does not change the board:
+//! a served board is queried, and shared memory is mapped read-only.
 //!
 //! | file | contents |
 //! |---|---|

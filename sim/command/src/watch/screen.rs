@@ -1,9 +1,8 @@
 //! The screen of a watched board on a terminal.
 //!
-//! [`draw`] draws a [`History`] on any ratatui backend; [`run`] owns the terminal and restores it
-//! in
-//! every case. After a termination signal, the program restores the terminal and then ends by
-//! the same signal.
+//! [`draw`] draws a [`History`] on any ratatui backend;
+//! [`run`] owns the terminal and restores it in every case.
+//! After a termination signal, the program restores the terminal and then ends by the same signal.
 
 use super::history::{History, Nodes, Phase};
 use super::source::Source;
@@ -80,8 +79,8 @@ fn show(
                 return Ok(());
             }
             let left = next.saturating_duration_since(Instant::now());
-            // If the terminal is closed, crossterm would read in an endless loop,
-            // so it is not called.
+            // If the terminal is closed,
+            // crossterm would read in an endless loop, so it is not called.
             if !await_keys(&keyboard, left.min(HEED))? {
                 return Err("the terminal was closed".into());
             }
@@ -148,8 +147,8 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let observation = history.last();
     let in_row = row(observation);
     let is_tree = observation.share < observation.nodes.len();
-    // Only as many boards are shown as fit, so that the list of late nodes below them stays
-    // visible.
+    // Only as many boards are shown as fit,
+    // so that the list of late nodes below them stays visible.
     let capacity = frame.area().height.saturating_sub(ELSEWHERE);
     let rows = u16::try_from(observation.nodes.len().div_ceil(in_row)).unwrap_or(u16::MAX);
     let rows = if is_tree {
@@ -344,8 +343,8 @@ mod tests {
         insta::assert_snapshot!(screen(&sixteen_boards(), 100, 40));
     }
 
-    /// Returns the history of sixty nodes: barriers at an increasing rate,
-    /// then a wait for three nodes.
+    /// Returns the history of sixty nodes:
+    /// barriers at an increasing rate, then a wait for three nodes.
     fn busy() -> History {
         const ALL: u64 = u64::MAX >> 4;
         let mut history = History::new("sim:tcp://10.0.0.1:25175".into(), observation(0, 0, 0, 0));

@@ -118,8 +118,8 @@ pub struct LineConfig {
     attribute: [ConfigAttribute; 10],
 }
 
-/// Size of a `struct gpio_v2_line_event` in bytes: time, event type, line, two sequence numbers,
-/// padding.
+/// Size of a `struct gpio_v2_line_event` in bytes:
+/// time, event type, line, two sequence numbers, padding.
 const EVENT: usize = 48;
 
 /// `struct gpio_v2_line_values` of the kernel.

@@ -18,8 +18,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// The device files of the host that remain in `/dev`, because programs and this project's tests
-/// use them.
+/// The device files of the host that remain in `/dev`,
+/// because programs and this project's tests use them.
 const KEPT: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "fuse"];
 
 /// The emulated `/proc/cpuinfo`; rppal recognises a Raspberry Pi 4 B by the revision code.

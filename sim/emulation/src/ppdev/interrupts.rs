@@ -24,8 +24,8 @@ pub(super) fn ack(port: &mut ParallelPort) -> bool {
     port.read(Register::Status) & ACK != 0
 }
 
-/// The ports, their files, and the condition variable on which the thread waits until a program
-/// sleeps.
+/// The ports, their files, and the condition variable
+/// on which the thread waits until a program sleeps.
 pub(super) struct Lines {
     state: Mutex<Watched>,
     changed: Condvar,

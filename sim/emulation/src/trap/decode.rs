@@ -13,9 +13,8 @@ pub enum Access {
     Store(u8),
     /// Store this number into the memory word.
     StoreNumber(u32),
-    /// Combine this general register with the memory word. If the last field is true the result is
-    /// stored in
-    /// the general register, otherwise only the flags change.
+    /// Combine this general register with the memory word. If the last field is true
+    /// the result is stored in the general register, otherwise only the flags change.
     Combine(Bitwise, u8, bool),
 }
 

@@ -1,14 +1,12 @@
-//! The seccomp filter: makes `ioperm` and the ioctls of GPIO chips raise SIGSYS in this thread and
-//! in
-//! the threads and processes that it creates.
+//! The seccomp filter: makes `ioperm` and the ioctls of GPIO chips raise
+//! SIGSYS in this thread and in the threads and processes that it creates.
 
 use crate::gpio::chardev;
 use std::io;
 
 const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
 /// Offsets in `struct seccomp_data` of the system call's number,
-/// the architecture and the low half of
-/// the second argument.
+/// the architecture and the low half of the second argument.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const SECOND_ARGUMENT: u32 = 24;
@@ -19,8 +17,8 @@ const fn load(offset: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset)
 }
 
-/// Returns a BPF instruction that skips `yes` instructions if the accumulator equals `k`,
-/// else `no`.
+/// Returns a BPF instruction that skips `yes`
+/// instructions if the accumulator equals `k`, else `no`.
 const fn equal(k: u32, yes: u8, no: u8) -> libc::sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, k)
 }

@@ -1,6 +1,5 @@
-//! Emulation of this process's hardware accesses: parallel ports and GPIO lines that the machine
-//! does
-//! not have.
+//! Emulation of this process's hardware accesses:
+//! parallel ports and GPIO lines that the machine does not have.
 //!
 //! # The protocol
 //!
@@ -18,8 +17,8 @@
 //! 4. An access to the mapping of a file `gpiomem`, which has no pages, raises SIGBUS.
 //!    If `decode` knows the instruction, the handler reads or writes the chip's register and skips
 //!    the instruction.
-//! 5. Any other SIGSEGV or SIGBUS, also one of a thread that has not called `ioperm`,
-//!    goes to the previous handler.
+//! 5. Any other SIGSEGV or SIGBUS, also one of a thread that
+//!    has not called `ioperm`, goes to the previous handler.
 //!
 //! So errors of the driver remain visible: an access without permission ends the process.
 //! A new thread does not inherit the recorded permission, while in the kernel it would.
@@ -27,13 +26,11 @@
 //! # Why the handlers may lock and allocate
 //!
 //! All three signals are raised synchronously by an instruction of the thread:
-//! an access or a system
-//! call of the driver.
+//! an access or a system call of the driver.
 //! At that instruction the thread holds no lock of this module and runs no allocator code,
 //! so the handler may do what a function call may do.
-//! The handlers block all other signals, so a program's own handler, which may access a port,
-//! does not
-//! interrupt them.
+//! The handlers block all other signals, so a program's own handler,
+//! which may access a port, does not interrupt them.
 //!
 //! Module `stack` provides the stacks that nested handlers require.
 #![allow(unsafe_code)]
@@ -58,8 +55,8 @@ use std::sync::{Once, OnceLock};
 pub enum Rights {
     /// `ioperm` succeeds.
     Granted,
-    /// `ioperm` fails with this error, for example because the kernel or the process lacks the
-    /// permission.
+    /// `ioperm` fails with this error,
+    /// for example because the kernel or the process lacks the permission.
     Refused(Errno),
 }
 
@@ -258,8 +255,8 @@ fn execute_access(address: usize, registers: &mut Registers) -> bool {
     true
 }
 
-/// Restores the previous handler. The instruction is then executed again and raises the signal
-/// again.
+/// Restores the previous handler.
+/// The instruction is then executed again and raises the signal again.
 fn give_up(signal: c_int) {
     if let Some(before) = before(signal).get() {
         // SAFETY: `sigaction` has filled `before` with a valid action.

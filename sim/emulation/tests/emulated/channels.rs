@@ -193,8 +193,8 @@ fn two_communicators_with_a_common_node_pass_their_barriers_at_their_own_pace() 
                         barrier.enter().expect("out of the barrier");
                         barrier.wait(thread::yield_now, LONG).expect("all enter");
                     }
-                    // A member closes its port only after it has read the last release of its
-                    // channel.
+                    // A member closes its port only after it
+                    // has read the last release of its channel.
                     barrier.into_toggle().close().expect("still");
                 });
             }

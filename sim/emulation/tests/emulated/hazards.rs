@@ -105,8 +105,8 @@ impl Machine {
                 .map(|node| {
                     let job = &job;
                     scope.spawn(move || {
-                        // Each thread calls `install`, because a thread does not inherit the result
-                        // of `ioperm`.
+                        // Each thread calls `install`,
+                        // because a thread does not inherit the result of `ioperm`.
                         trap::install(Rights::Granted).expect("seccomp filters are allowed");
                         let (out, input) = self.pins(node);
                         job.node(node, out, input, late, limit)
@@ -172,8 +172,7 @@ impl Job {
     }
 
     /// Returns `mine` if all nodes have succeeded. Otherwise all nodes fail;
-    /// a node that had succeeded
-    /// reports that another node has failed.
+    /// a node that had succeeded reports that another node has failed.
     fn agreed<T>(&self, mine: Result<T, String>) -> Result<T, String> {
         self.refused.fetch_or(mine.is_err(), Ordering::SeqCst);
         self.meet.wait();

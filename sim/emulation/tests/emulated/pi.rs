@@ -128,8 +128,8 @@ fn channels_chip(board: &ChannelBoard) -> GpioChip {
     })
 }
 
-/// Tests two communicators with a common node, which the real driver programs and uses over GPIO
-/// lines.
+/// Tests two communicators with a common node,
+/// which the real driver programs and uses over GPIO lines.
 fn channels_work<W: Way>() {
     if !on_a_pi() {
         return;
@@ -226,8 +226,8 @@ fn becoming_an_output_does_not_move_the_wire<W: Way>() {
     drop(wires);
 }
 
-/// The released wire keeps its level, until the next job's `open` reads the idle level and writes
-/// it.
+/// The released wire keeps its level,
+/// until the next job's `open` reads the idle level and writes it.
 fn a_wire_keeps_its_level_when_the_port_is_given_back<W: Way>() {
     if !on_a_pi() {
         return;

@@ -1,5 +1,5 @@
-//! Tests of sixty processes, each of which is a node: this test program starts itself again per
-//! node.
+//! Tests of sixty processes, each of which is a node:
+//! this test program starts itself again per node.
 //!
 //! For each fence a node writes one byte to the socket to its parent and waits for one byte.
 

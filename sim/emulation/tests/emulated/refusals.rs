@@ -92,8 +92,8 @@ fn a_port_by_instructions_is_free_again_although_a_process_was_started_while_it_
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
 }
 
-/// Without the driver's record of permissions per thread, the access would end the process by
-/// SIGSEGV.
+/// Without the driver's record of permissions per thread,
+/// the access would end the process by SIGSEGV.
 #[test]
 fn pins_work_on_a_thread_that_never_asked_for_the_right() {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
@@ -112,8 +112,8 @@ fn pins_work_on_a_thread_that_never_asked_for_the_right() {
     assert_eq!(board.snapshot().inputs, 1);
 }
 
-/// The kernel manages the claim, so it also excludes other drivers of the port,
-/// such as a printer's.
+/// The kernel manages the claim,
+/// so it also excludes other drivers of the port, such as a printer's.
 #[test]
 fn a_port_by_ppdev_has_one_user_and_says_who_it_may_be() {
     let Some(files) = mounted(vec![port(&board(1), 0, usual())]) else {

@@ -1,6 +1,5 @@
-//! A fault campaign: each kind of fault at each place (node, wire,
-//! channel) and each protocol state,
-//! every case in a separate simulated run.
+//! A fault campaign: each kind of fault at each place (such as a node or a
+//! wire) and each protocol state, every case in a separate simulated run.
 
 use super::catalogue::{FaultSpace, Kind, Place, Sizes, catalogue};
 use super::judge::{Early, Judge};

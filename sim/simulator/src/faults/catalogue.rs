@@ -128,8 +128,8 @@ impl FromStr for Place {
 /// Names of the serial lines; the index is the number of the line.
 const SERIAL: [&str; 3] = ["clock", "data", "select"];
 
-/// The number of nodes and boards of a simulated world, which determines the possible places of
-/// faults.
+/// The number of nodes and boards of a simulated world,
+/// which determines the possible places of faults.
 #[derive(Debug, Clone)]
 pub struct FaultSpace {
     /// Number of nodes.
@@ -347,8 +347,8 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             // The cables of neighbouring nodes are parallel,
             // and both wires of a node are in one cable.
             let from = match to {
-                // The wires of one port are parallel, too: an edge of the arrival line disturbs the
-                // serial lines.
+                // The wires of one port are parallel, too:
+                // an edge of the arrival line disturbs the serial lines.
                 Sink::Pin { node, line } if line > 0 => Sink::pin(node),
                 Sink::Pin { node, .. } => Sink::pin((node + 1) % setup.parameters.nodes),
                 Sink::Input { node, .. } => Sink::pin(node),

@@ -1,10 +1,8 @@
 //! Countermeasures (*cures*) against unsafe outcomes of the plain barrier:
-//! runs the fault campaign with
-//! each cure, and measures each cure's cost.
+//! runs the fault campaign with each cure, and measures each cure's cost.
 //!
-//! A cure is one or more parameters of a run. Its cost is latency in virtual time, and FPGA cells,
-//! as
-//! counted by yosys: `hdl/toggle/filter-cells.txt`, which a test of crate `hdl` verifies.
+//! A cure is one or more parameters of a run. Its cost is latency in virtual time, and FPGA cells
+//! as counted by yosys: `hdl/toggle/filter-cells.txt`, which a test of crate `hdl` verifies.
 
 use super::campaign::{Campaign, Case, Class};
 use super::known::KnownUnsafe;

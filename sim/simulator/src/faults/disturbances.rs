@@ -22,9 +22,8 @@ impl Disturbance for Stuck {
     }
 }
 
-/// An inverted wire: a wire at the wrong pin (BUSY of a parallel port inverts),
-/// or one inverting buffer
-/// too many.
+/// An inverted wire:
+/// a wire at the wrong pin (BUSY of a parallel port inverts), or one inverting buffer too many.
 #[derive(Debug, Clone, Copy)]
 pub struct Inverted;
 
@@ -57,8 +56,8 @@ impl Disturbance for Glitch {
     }
 }
 
-/// Contact bounce: after each change the level alternates several times before it stays at the new
-/// level.
+/// Contact bounce:
+/// after each change the level alternates several times before it stays at the new level.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounce {
     /// Time from which changes bounce.

@@ -1,5 +1,5 @@
-//! The documented list of unsafe outcomes that version 1 of the hardware cannot prevent,
-//! with reasons.
+//! The documented list of unsafe outcomes that version
+//! 1 of the hardware cannot prevent, with reasons.
 //!
 //! The list is the file `known-unsafe.txt` in this folder; a line is `fault | place | moments | reason`,
 //! `#` is a comment.
@@ -89,9 +89,8 @@ impl KnownUnsafe {
 
     /// Returns the line that documents an unsafe outcome on this hardware.
     ///
-    /// With several channels used in turn, the protocol state may be that of another channel than
-    /// the
-    /// disturbed one, so `moment` is ignored.
+    /// With several channels used in turn, the protocol state may be that
+    /// of another channel than the disturbed one, so `moment` is ignored.
     pub fn reason_with(
         &self,
         hardware: &Parameters,

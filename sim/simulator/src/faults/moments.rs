@@ -1,5 +1,5 @@
-//! The moments at which a fault begins: times of a run without faults,
-//! named by the state of the protocol.
+//! The moments at which a fault begins:
+//! times of a run without faults, named by the state of the protocol.
 //!
 //! A run is deterministic, so until that time the run with the fault equals the run without it.
 
@@ -186,11 +186,11 @@ impl Reference {
         }
     }
 
-    /// Returns the time of `moment` for `node`; `None` if the run without faults has no such
-    /// moment.
+    /// Returns the time of `moment` for `node`;
+    /// `None` if the run without faults has no such moment.
     ///
-    /// A fault is most harmful if the machine interprets it as the arrival of the only missing
-    /// node.
+    /// A fault is most harmful if the machine interprets
+    /// it as the arrival of the only missing node.
     /// So the idle and released moments are chosen before a barrier which `node` enters last.
     pub fn time_of(&self, moment: Moment, node: usize) -> Option<Time> {
         let first = |times: &[Time]| times.iter().copied().min();

@@ -1,5 +1,5 @@
-//! The program of a node in a campaign; it uses the driver like the MPI library (crate
-//! `coll-hwbarr`).
+//! The program of a node in a campaign;
+//! it uses the driver like the MPI library (crate `coll-hwbarr`).
 //!
 //! The sequence is: open, agree, self-test, agree, barriers, agree, close.
 //! A node whose barrier is not released within the limit reports the time-out and enters no further

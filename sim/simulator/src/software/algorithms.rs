@@ -66,9 +66,8 @@ fn central_counter(node: usize, nodes: usize) -> Vec<Act> {
     acts
 }
 
-/// Returns the operations of a node of a tree barrier: arrivals are sent up one tree,
-/// the release is
-/// sent down another tree.
+/// Returns the operations of a node of a tree barrier:
+/// arrivals are sent up one tree, the release is sent down another tree.
 fn tree(
     parent: Option<usize>,
     arrive: Vec<usize>,

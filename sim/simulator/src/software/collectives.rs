@@ -2,9 +2,8 @@
 //!
 //! Each algorithm of the library has one rule, which has the algorithm's name.
 //! The papers are cited at the heads of the files in `mpi-core/coll/src/algo`.
-//! All ranks start at the same time, combining data costs nothing, and there is no contention,
-//! so the
-//! durations are lower limits for real software.
+//! All ranks start at the same time, combining data costs nothing,
+//! and there is no contention, so the durations are lower limits for real software.
 //! Module `rule` has the cost of a message, also for the schedules of
 //! [`ALGORITHMS`](super::ALGORITHMS).
 //! If all ranks do the same at the same time, one rank is simulated ([`alike`]), else all ranks.
@@ -72,8 +71,8 @@ pub const COLLECTIVES: &[Collective] = &[
         all.last()
     }),
     rule("bcast", "chain", |net, ranks, bytes| {
-        // Chooses the best segment size; candidates are the message length divided by powers of
-        // two.
+        // Chooses the best segment size;
+        // candidates are the message length divided by powers of two.
         let sizes = (0..=bytes.max(1).ilog2()).map(|bits| bytes.max(1) >> bits);
         sizes
             .map(|size| chain(net, ranks, bytes, size))
@@ -142,9 +141,8 @@ pub const COLLECTIVES: &[Collective] = &[
     }),
     rule("alltoall", "linear", |net, ranks, bytes| {
         // Each rank sends all its messages and then receives.
-        // All ranks act alike, so the messages from the other ranks arrive at the times at which
-        // this rank's
-        // own messages arrive at their receivers.
+        // All ranks act alike, so the messages from the other ranks arrive at
+        // the times at which this rank's own messages arrive at their receivers.
         let mut rank = Rank::default();
         let there: Vec<_> = (1..ranks).map(|_| rank.send(net, bytes)).collect();
         for there in there {
@@ -228,11 +226,10 @@ fn repeated(bytes: u64, count: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |_| bytes)
 }
 
-/// Returns the time of an algorithm among the largest power of two of the ranks;
-/// `exchanges` are pairs
-/// (bit, bytes), and partners' ranks differ in the bit. Each remaining rank sends `fold_in` bytes
-/// to a
-/// partner before the exchanges and receives `fold_out` bytes from the partner afterwards.
+/// Returns the time of an algorithm among the largest power of two of the ranks; `exchanges` are
+/// pairs (bit, bytes), and partners' ranks differ in the bit.
+/// Each remaining rank sends `fold_in` bytes to a partner before the
+/// exchanges and receives `fold_out` bytes from the partner afterwards.
 fn folded(
     net: &Network,
     ranks: u64,

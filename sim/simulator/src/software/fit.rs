@@ -15,8 +15,8 @@ use super::Network;
 use crate::virtual_time::Time;
 use std::fmt;
 
-/// One measurement: the time in us or the rate in thousands of messages per second at a message
-/// size.
+/// One measurement:
+/// the time in us or the rate in thousands of messages per second at a message size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// The message size in bytes.

@@ -1,11 +1,9 @@
-//! A second simulation of LogGP, which verifies the rules: it is event-driven,
-//! and each collective is
-//! a list of every rank's messages.
+//! A second simulation of LogGP, which verifies the rules:
+//! it is event-driven, and each collective is a list of every rank's messages.
 //!
 //! The simulation shares no code with `rule` or `collectives`. Each event checks one rank's clocks.
-//! It performs the rank's next operation, or is scheduled again at the time at which the operation
-//! is
-//! possible, like an event in the main loop of LogGOPSim.
+//! It performs the rank's next operation, or is scheduled again at the time at
+//! which the operation is possible, like an event in the main loop of LogGOPSim.
 
 use super::{ALGORITHMS, BARRIERS, COLLECTIVES, Collective, Network};
 use crate::virtual_time::Time;

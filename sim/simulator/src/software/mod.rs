@@ -1,5 +1,5 @@
-//! Software barriers under the cost models LogP and LogGP, for comparison with the hardware
-//! barrier.
+//! Software barriers under the cost models LogP and LogGP,
+//! for comparison with the hardware barrier.
 //!
 //! An [`Algorithm`] is a schedule: the messages that each node sends and receives, in order.
 //! A [`Network`] defines the cost of a message:
@@ -11,16 +11,15 @@
 //!   a further `G` at the network interface.
 //!
 //! LogP is LogGP with `G = 0`, so one rule (module `rule`) covers both.
-//! It is the rule of the simulator
-//! LogGOPSim.
+//! It is the rule of the simulator LogGOPSim.
 //! The rule starts from the times at which the nodes enter,
 //! so a comparison with a hardware run uses the same arrivals.
 //!
 //! [`Collective`] evaluates the library's own algorithms, for larger numbers of ranks,
 //! and [`fit()`] fits a network's parameters to measurements.
 //!
-//! The models give lower limits for software: no contention, no unexpected message,
-//! no operating system.
+//! The models give lower limits for software:
+//! no contention, no unexpected message, no operating system.
 
 mod algorithms;
 mod collectives;

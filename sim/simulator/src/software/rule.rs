@@ -50,8 +50,8 @@ impl Rank {
 }
 
 impl Network {
-    /// Returns the time `(bytes - 1) G`, during which the bytes after the first pass the network
-    /// interface.
+    /// Returns the time `(bytes - 1) G`,
+    /// during which the bytes after the first pass the network interface.
     pub(super) fn train(&self, bytes: u64) -> Time {
         let more = bytes.saturating_sub(1);
         Time::from_ps(self.byte_gap.ps().saturating_mul(more))

@@ -1,8 +1,7 @@
 //! The statistics of a run, computed by an observer.
 //!
-//! Events are assigned to barriers by counting: the `k`th entry,
-//! arrival at a pin and exit of each node
-//! belong to barrier `k`.
+//! Events are assigned to barriers by counting:
+//! the `k`th entry, arrival at a pin and exit of each node belong to barrier `k`.
 
 use super::Time;
 use super::observe::{Observation, Observer};
@@ -41,8 +40,8 @@ struct Count {
     left: usize,
 }
 
-/// An observer that measures latencies; it requires a run without faults that would disturb the
-/// counting.
+/// An observer that measures latencies;
+/// it requires a run without faults that would disturb the counting.
 #[derive(Debug)]
 pub struct Meter {
     nodes: Vec<Count>,
@@ -79,8 +78,8 @@ impl Meter {
     /// Returns the barrier that `node` is in, if `node` entered the barrier last.
     fn last(&mut self, node: usize) -> Option<&mut Passage> {
         let Count { entered, left } = self.nodes[node];
-        // Accesses outside of a barrier, while the driver opens or closes the wires,
-        // are not counted.
+        // Accesses outside of a barrier,
+        // while the driver opens or closes the wires, are not counted.
         let passage = (entered > left).then(|| self.passages.get_mut(left))??;
         (passage.last == node).then_some(passage)
     }

@@ -1,5 +1,5 @@
-//! Virtual time: a deterministic discrete-event simulation of nodes, ports,
-//! cables and barrier boards.
+//! Virtual time: a deterministic discrete-event simulation of nodes,
+//! ports, cables and barrier boards.
 //!
 //! Time is counted in picoseconds and advances from event to event, so a run depends only on its
 //! parameters and is the same on every machine, whatever the load.
@@ -86,8 +86,8 @@ pub struct Parameters {
     pub seed: u64,
     /// Number of samples of a wire that must agree before the machine accepts a level, 1 to 256.
     pub filter: u16,
-    /// Number of successive reads of the port that must show a release before the driver accepts
-    /// it.
+    /// Number of successive reads of the port that must
+    /// show a release before the driver accepts it.
     pub reads: u8,
     /// The driver's barrier protocol.
     pub protocol: Protocol,
@@ -177,9 +177,8 @@ impl Parameters {
     /// at most 6.4 ns each, by data sheet.
     pub const SCHMITT_INVERTERS: Time = Time::from_ps(12_800);
 
-    /// Delay until half of the swing, 0.69 RC, of a node's slow edge:
-    /// series resistor of 47 ohms, capacitor of
-    /// 2.2 nF.
+    /// Delay until half of the swing, 0.69 RC, of a node's slow edge: a series resistor of 47 ohms,
+    /// a capacitor of 2.2 nF.
     pub const PORT_EDGE: Time = Time::from_ns(71);
 
     /// Delay from a pin of the board to its nodes' cables:
@@ -307,8 +306,8 @@ pub fn run_observed<O: Observer>(
     }
 }
 
-/// The program of each node: opens the barrier, alternates computing and barriers,
-/// closes the barrier.
+/// The program of each node: opens the barrier,
+/// alternates computing and barriers, closes the barrier.
 fn pass_barriers(host: &Host<'_>, parameters: &Parameters) -> Result<(), String> {
     let mut node_barriers = NodeBarriers::open(host, parameters).map_err(|said| said.sentence)?;
     node_barriers.begin(None)?;

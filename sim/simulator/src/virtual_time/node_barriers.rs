@@ -1,5 +1,5 @@
-//! A node's barriers in virtual time: the real driver, for the parameters' board version and
-//! protocol.
+//! A node's barriers in virtual time:
+//! the real driver, for the parameters' board version and protocol.
 //!
 //! With `n` channels, barrier `k` uses channel `k mod n`; node 0 allocates and frees the channels.
 

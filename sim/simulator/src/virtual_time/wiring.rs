@@ -3,8 +3,7 @@
 //! A wire is a [`Line`]: it carries a level from its source to its sink.
 //! Every [`Disturbance`] on the wire may change the level that arrives.
 //! A disturbance is a function of time, input level and the time of the last input change.
-//! It has no
-//! state, so the output at a given time does not depend on earlier evaluations.
+//! It has no state, so the output at a given time does not depend on earlier evaluations.
 //! Wires of one cable may be [`Wiring::couple`]d:
 //! each edge on one wire then causes a short pulse on the other.
 
@@ -81,8 +80,8 @@ impl Sink {
 
 /// A disturbance that changes the level of a wire between source and sink.
 pub trait Disturbance {
-    /// Returns the output level at `now` of a wire whose input has had the level `input` since
-    /// `since`.
+    /// Returns the output level at `now` of a wire whose
+    /// input has had the level `input` since `since`.
     fn level(&self, now: Time, input: bool, since: Time) -> bool;
 
     /// Returns the instants at which the output may change with a constant input.
@@ -106,8 +105,8 @@ pub struct Line {
     since: Time,
     /// The last output level.
     output: bool,
-    /// The last level that the source has sent; it is fed into the wire after the propagation
-    /// delay.
+    /// The last level that the source has sent;
+    /// it is fed into the wire after the propagation delay.
     sent: bool,
     /// End and level of the present pulse that an edge on a coupled wire has caused.
     struck: Option<(Time, bool)>,
@@ -278,8 +277,8 @@ impl Wiring {
         self.couplings.push(coupling);
     }
 
-    /// Returns the sinks of the wires that an edge on the wire `from` disturbs,
-    /// with the end of each pulse.
+    /// Returns the sinks of the wires that an edge on the
+    /// wire `from` disturbs, with the end of each pulse.
     pub(super) fn strikes(&self, from: Sink, now: Time) -> Vec<(Sink, Time)> {
         let couplings = self.couplings.iter();
         let near = couplings.filter(|c| c.from == from && now >= c.since);

@@ -6,8 +6,7 @@
 //! the board's clock edges, the board's output, and a wire to the board above.
 //! From the root's output a wire leads back to the node's connector.
 //! The world has no code for faults: a fault is a change of the wiring or of the initial levels,
-//! a pause
-//! of a clock, or an [`Incident`] of a [`Setup`].
+//! a pause of a clock, or an [`Incident`] of a [`Setup`].
 
 use super::board::Board;
 use super::host::{Answer, Host, Program, Request, Shared};
@@ -471,8 +470,8 @@ impl<O: Observer> World<O> {
     }
 
     /// Ends a watch; the program continues with the read access in progress.
-    /// A real program reads continuously during a watch, so a read access is in progress when it
-    /// ends.
+    /// A real program reads continuously during a watch,
+    /// so a read access is in progress when it ends.
     fn wake(&mut self, now: Time, node: usize) {
         let Some((since, _)) = self.nodes[node].watching.take() else {
             return;
@@ -503,8 +502,8 @@ impl<O: Observer> World<O> {
     }
 
     fn edge(&mut self, now: Time, board: usize, scheduled_change: u64) {
-        // If an input changed after the prediction, that change has scheduled another edge if one
-        // is needed.
+        // If an input changed after the prediction,
+        // that change has scheduled another edge if one is needed.
         if scheduled_change == self.boards[board].changes {
             self.boards[board].run_until(now);
             self.drive(now, board);
@@ -546,8 +545,8 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Ends the fence if all remaining nodes are in it; the fence fails if a node has ended or
-    /// died.
+    /// Ends the fence if all remaining nodes are in it;
+    /// the fence fails if a node has ended or died.
     fn check_fence(&mut self, now: Time) {
         let mut left = self.nodes.iter().filter(|node| node.program.is_some());
         let count = left.clone().count();

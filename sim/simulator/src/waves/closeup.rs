@@ -1,8 +1,6 @@
-//! A close-up of one release at the scale of the clock: the path of the last arrival from port to
-//! port,
-//! through every flip-flop. For an overview, the close-up also has these rows,
-//! and those of some other
-//! nodes, for the whole run.
+//! A close-up of one release at the scale of the clock:
+//! the path of the last arrival from port to port, through every flip-flop. For an overview,
+//! the close-up also has these rows, and those of some other nodes, for the whole run.
 
 use super::Trace;
 use super::draw::{self, Drawing};
@@ -10,7 +8,7 @@ use crate::virtual_time::{Observation, Time};
 use barrier_board::tree::Tree;
 use barrier_waveform::dump::Value;
 
-/// Margin of the section before the write, and after the release has reached the node's connector.
+/// Margin of the close-up before the write, and after the release has reached the node's connector.
 const RIM: Time = Time::from_ns(40);
 
 /// A section of a waveform, as rows of levels.
@@ -80,8 +78,8 @@ pub fn closeup(trace: &Trace) -> Option<Closeup> {
             format!("node {node} at the board"),
         ),
     ];
-    // The boards from the node's own board to the root, with the pin at which the level arrives at
-    // each.
+    // The boards from the node's own board to the root,
+    // with the pin at which the level arrives at each.
     let way = std::iter::successors(Some(tree.place(node)), |(board, _)| tree.above(*board));
     for (board, pin) in way {
         let (scope, called) = draw::board_scope(&tree, board);

@@ -79,9 +79,8 @@ struct Artist {
     releases: (usize, u64),
     arrived: usize,
     fault: usize,
-    /// The levels at the boards' pins of all nodes. A node waits if its level differs from
-    /// `output`, the
-    /// root's level.
+    /// The levels at the boards' pins of all nodes.
+    /// A node waits if its level differs from `output`, the root's level.
     pins: Vec<bool>,
     output: bool,
 }

@@ -21,8 +21,8 @@
 //! ```
 //!
 //! A [`Trace`] contains the observed events of a run and the injected faults.
-//! [`write()`] simulates the
-//! boards again, edge by edge, so a trace needs no flip-flops and stays small.
+//! [`write()`] simulates the boards again, edge by edge,
+//! so a trace needs no flip-flops and stays small.
 //! In short runs all clock edges are written.
 //! In long runs only edges near changes of flip-flops are written;
 //! elsewhere the clocks have value `z`.

@@ -1,6 +1,5 @@
 //! Waveform of a version 2 board, computed from its line changes:
-//! a value change dump (IEEE 1364) or an
-//! FST, with a timescale of 1 ps; only changes are written.
+//! a value change dump (IEEE 1364) or an FST, with a timescale of 1 ps; only changes are written.
 //!
 //! A record contains only the lines that nodes drive. The model computes all other signals: it is
 //! stepped edge by edge over the same changes.
@@ -172,8 +171,8 @@ struct Drawn {
     id: dump::Signal,
     /// The last clock edge that was written.
     edge: u64,
-    /// The next change of the clock: the time of the falling edge,
-    /// and whether a rising edge follows it.
+    /// The next change of the clock:
+    /// the time of the falling edge, and whether a rising edge follows it.
     next: Next,
 }
 
@@ -326,8 +325,8 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Skips all edges up to the last one that leaves every shown signal unchanged,
-    /// found by bisection.
+    /// Skips all edges up to the last one that leaves
+    /// every shown signal unchanged, found by bisection.
     fn skip(&mut self, due: u64) {
         let (mut low, mut high) = (0, due - self.edge);
         while low < high {

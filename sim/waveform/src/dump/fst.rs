@@ -1,8 +1,7 @@
 //! Writer of FST, GTKWave's compressed format, with the crate `fst-writer`.
 //!
 //! FST has no text signals and no comments: a text becomes a vector of characters of fixed length,
-//! and
-//! the comment about the file becomes part of the version text.
+//! and the comment about the file becomes part of the version text.
 
 use super::{Dump, Kind, Signal, TEXT_CHARACTERS, Unit, Value};
 use fst_writer::{

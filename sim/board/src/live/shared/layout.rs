@@ -203,9 +203,8 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         // guarantees.
         // The header's size is a multiple of the slots' alignment,
         // and the slots' size of the entries'.
-        // All fields are atomics, so they may change while this process holds shared references to
-        // them,
-        // and every bit pattern is a valid value.
+        // All fields are atomics, so they may change while this process holds
+        // shared references to them, and every bit pattern is a valid value.
         unsafe {
             let first_slot = base.add(size_of::<Header>()).cast::<Slot<WORDS>>();
             let first_entry = first_slot.add(slots).cast::<Entry>();

@@ -12,8 +12,8 @@ use std::ptr::NonNull;
 /// Memory for a board: an anonymous memfd, shared by the processes that have the descriptor.
 /// The kernel frees the memory when the last process has unmapped it and closed the descriptor.
 ///
-/// A program that already has shared memory creates the board in it with
-/// [`Board::init`](super::Board::init).
+/// A program that already has shared memory creates the
+/// board in it with [`Board::init`](super::Board::init).
 #[derive(Debug)]
 pub struct Memory {
     fd: OwnedFd,

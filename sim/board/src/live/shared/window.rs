@@ -93,8 +93,8 @@ impl Pane {
         unsafe { ChannelBoard::attach(place, len) }.ok()
     }
 
-    /// Returns the address at offset `at` of the mapping, and the number of bytes from it to the
-    /// end.
+    /// Returns the address at offset `at` of the mapping,
+    /// and the number of bytes from it to the end.
     /// Returns `None` if the magic number `magic` is not at that address.
     fn place(&self, at: usize, magic: u64) -> Option<(NonNull<u8>, usize)> {
         let len = self.len.checked_sub(at)?;

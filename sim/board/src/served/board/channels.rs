@@ -58,8 +58,8 @@ impl Channels {
         })
     }
 
-    /// Returns the levels of a node's lines: outward lines in the low bits,
-    /// inward lines above them.
+    /// Returns the levels of a node's lines:
+    /// outward lines in the low bits, inward lines above them.
     fn levels(&self, node: usize) -> u64 {
         let outward = self.outward().into_iter().enumerate();
         let outward = outward.fold(0, |all, (line, wires)| all | (wires >> node & 1) << line);
@@ -84,9 +84,8 @@ impl Channels {
     }
 
     /// Sets a node's outward lines. `seen` are the release counters that the client had received.
-    /// An arrival line of a channel with a later release keeps its level:
-    /// that release has consumed the
-    /// arrival, so a new level, meant to withdraw it, would be the next arrival.
+    /// An arrival line of a channel with a later release keeps its level: that release has
+    /// consumed the arrival, so a new level, meant to withdraw it, would be the next arrival.
     fn drive(&mut self, node: usize, levels: u8, seen: u64) {
         let used = self.counters() ^ seen;
         let is_used =

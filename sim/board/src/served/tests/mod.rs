@@ -61,8 +61,8 @@ impl Served {
         notices.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits for a notice that satisfies `what`; fails the test if none arrives within the time
-    /// limit.
+    /// Waits for a notice that satisfies `what`;
+    /// fails the test if none arrives within the time limit.
     fn noted(&self, what: impl Fn(&Notice) -> bool) -> Notice {
         for _ in 0..3000 {
             if let Some(notice) = self.notices().into_iter().find(&what) {

@@ -153,8 +153,7 @@ fn a_server_that_is_stopped_is_noticed_by_a_node_that_waits_and_by_one_that_ente
 }
 
 /// A client whose server is idle sends liveness checks and stays connected.
-/// The server is written by
-/// hand and releases its one node after two checks.
+/// The server is written by hand and releases its one node after two checks.
 #[test]
 fn a_server_that_only_has_nothing_to_say_is_asked_and_stays() {
     use super::super::frame::{REQUEST, Reply, Request};
