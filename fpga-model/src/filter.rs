@@ -35,7 +35,7 @@ const PLANES: usize = 8;
 /// The error for a parameter that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadFilter {
-    /// The number of nodes, which a barrier cannot have.
+    /// A barrier cannot have this number of nodes.
     Nodes(BadNodeCount),
     /// The number of samples, which must be 1 to [`MAX_SAMPLES`].
     Samples(u16),

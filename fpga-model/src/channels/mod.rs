@@ -45,8 +45,8 @@
 //!
 //! # Failed members
 //!
-//! The time limit is a heartbeat of each barrier.
-//! When it has expired for some members, and all others wait and are the
+//! The time limit makes each barrier a heartbeat, which shows whether all members are alive.
+//! If the limit has expired for some members, and all other members wait and are the
 //! majority, any waiting member may drop the late members ([`Operation::Drop`]).
 //! From that edge on the late nodes are not members, their lines are
 //! ignored, and the barrier in progress releases the others.
@@ -409,7 +409,7 @@ impl ChannelMachine {
         self.channel[..self.channels].get(number)
     }
 
-    /// Returns the flip-flops of the serial side.
+    /// Returns the flip-flops of the serial receiver.
     pub const fn serial(&self) -> &Serial {
         &self.serial
     }

@@ -153,7 +153,8 @@ pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
 /// Returns the members that are known not to have entered a collective operation.
 ///
 /// All ranks are members of `MPI_COMM_WORLD`.
-/// A member of another communicator is known only by its latest collective operation there.
+/// A rank is known as a member of another communicator
+/// if its latest collective operation was there.
 pub(super) fn missing(round: &Round, ranks: &[Seen]) -> Vec<usize> {
     let member = |seen: &Seen| {
         let theirs = seen

@@ -3,10 +3,10 @@
 //!
 //! The line has separate slots and a separate head word after the board's memory, with the same
 //! protocol, so it does not slow barriers down.
-//! The line depends on the board only by the number of releases, each of which clears the line.
+//! The line's only input from the board is the number of releases; each release clears the line.
 //! A reader loads that number after the line's slot, so a node that has seen a release
-//! finds the line cleared. The exact edge of the release between two commits is irrelevant
-//! finds the line cleared. The exact edge of the release between two commits has no effect
+//! finds the line cleared. At which edge between two commits the release occurred has no effect,
+//! because the wires' levels have then passed the synchroniser: nodes lower their wires
 //! before they enter, and a release takes at least as many edges as the synchroniser.
 
 use super::CLOCK;

@@ -251,7 +251,7 @@ impl Hub {
         self.run_deferred(now);
     }
 
-    /// Returns the time at which [`sweep`](Self::sweep) next has work.
+    /// Returns the earliest time limit of a client, at which [`sweep`](Self::sweep) must be called.
     pub fn deadline(&self) -> Option<Duration> {
         let clients = self.clients.values().filter_map(Client::deadline);
         // While writes are deferred,

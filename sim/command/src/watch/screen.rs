@@ -95,7 +95,7 @@ fn show(
                 Event::Key(key) if key.code == KeyCode::Char(' ') && is_press(key) => {
                     paused = !paused;
                 }
-                // After any other event, such as a resize, the screen is only drawn again.
+                // Other events are ignored; a resized terminal is redrawn with the next sample.
                 _ => {}
             }
         }

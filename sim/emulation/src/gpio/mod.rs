@@ -65,7 +65,7 @@ impl Default for GpioChip {
 
 impl GpioChip {
     /// Connects a node's wires: the wire to the barrier at line `out`,
-    /// the wire from it at line `input`.
+    /// the wire from the barrier at line `input`.
     pub fn plug(mut self, out: u32, input: u32, far: impl CableEnd + 'static) -> Self {
         let far = Box::new(far);
         self.plugs.push(Plug { out, input, far });

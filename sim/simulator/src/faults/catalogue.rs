@@ -195,7 +195,7 @@ impl Kind {
         }
     }
 
-    /// Returns all places that the fault can have in this world.
+    /// Returns all places of this world at which the fault can be.
     pub fn places(&self, ground: &FaultSpace) -> Vec<Place> {
         let each = |place: fn(usize) -> Place| (0..ground.nodes).map(place);
         let links = (0..ground.boards - 1).map(Place::Link);
@@ -571,7 +571,7 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
     kinds
 }
 
-/// Returns a mask of a node's arrival lines, for a latch level with all arrivals high.
+/// Returns the levels of a node's outward lines as a mask, with all arrival lines high.
 fn arrivals(setup: &Setup) -> u8 {
     u8::MAX >> (u8::BITS as usize - setup.parameters.channels.max(1))
 }

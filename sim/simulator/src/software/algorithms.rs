@@ -83,7 +83,7 @@ fn tree(
 
 fn binomial_tree(node: usize, nodes: usize) -> Vec<Act> {
     // The parent's number is the node's number with its lowest set bit cleared.
-    // A child's number has one more bit set, below that bit.
+    // A child's number has one additional bit set, below the node's lowest set bit.
     let lowest = if node == 0 {
         nodes.next_power_of_two()
     } else {

@@ -266,7 +266,7 @@ impl InputPin for Pin<'_> {
     }
 }
 
-/// A delay in virtual time, for the pauses of the serial lines.
+/// Waits in virtual time; the driver uses it between writes to the serial lines.
 pub struct Delay<'h>(pub &'h Host<'h>);
 
 impl DelayNs for Delay<'_> {
