@@ -72,7 +72,7 @@ pub enum Waiting {
     Window(Box<AtWindow>),
 }
 
-/// A wait at a window.
+/// A rank's wait for a member of an RMA window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtWindow {
     /// The window's name; empty for a window without a name.

@@ -39,7 +39,7 @@ impl Line {
     }
 }
 
-/// The phase of a frame.
+/// The phase of the serial receiver within a request and its reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {

@@ -153,8 +153,7 @@ pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
 /// Returns the members that are known not to have entered a collective operation.
 ///
 /// All ranks are members of `MPI_COMM_WORLD`.
-/// A rank is known as a member of another communicator
-/// if its latest collective operation was there.
+/// A rank is known to be a member of another communicator if its latest collective was on it.
 pub(super) fn missing(round: &Round, ranks: &[Seen]) -> Vec<usize> {
     let member = |seen: &Seen| {
         let theirs = seen

@@ -11,7 +11,7 @@ pub struct Lane {
     pub played: Played,
 }
 
-/// The trace of all ranks.
+/// The trace of a job: the event rings of all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub lanes: Vec<Lane>,

@@ -5,7 +5,7 @@
 pub struct Event {
     /// Nanoseconds since the board was powered on.
     pub at_ns: u64,
-    /// What changed.
+    /// The change of a level, or the mark.
     pub what: What,
 }
 

@@ -13,7 +13,7 @@ pub struct Study {
     pub parameters: Parameters,
     /// The network's parameters for the software barriers.
     pub network: Network,
-    /// The hardware's latencies.
+    /// The latencies of the hardware barrier in the run.
     pub summary: Summary,
     /// The waveform's events; empty if they were not recorded.
     pub record: Record,
@@ -24,7 +24,7 @@ pub struct Study {
 /// A software barrier on the arrivals of a hardware run.
 #[derive(Debug, Clone)]
 pub struct Rival {
-    /// The algorithm.
+    /// The algorithm of the software barrier.
     pub algorithm: &'static Algorithm,
     /// Latencies from the last entry until every node has left, in the order of [`Model::ALL`].
     pub latencies: [Distribution; Model::ALL.len()],
@@ -192,7 +192,7 @@ pub enum BadSweep {
     Axis(String),
     /// The parameter cannot have this value.
     Value {
-        /// The parameter.
+        /// The parameter that was to be varied.
         axis: Axis,
         /// The value, as given.
         word: String,

@@ -33,7 +33,7 @@ pub struct Snapshot {
     pub inputs: u64,
     /// Levels of the wires from the barrier, bit `n` for node `n`: all high or all low.
     pub outputs: u64,
-    /// Number of releases.
+    /// Number of releases since the board was created.
     pub releases: u64,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum TreeRole {
     No,
     /// The first board of a tree with `nodes` nodes and `lowest` leaf boards.
     First { nodes: usize, lowest: usize },
-    /// Any other board of a tree.
+    /// A board of a tree other than the first.
     Later,
 }
 
@@ -54,7 +54,7 @@ pub struct Look {
     pub at_ns: u64,
     /// The level that the nodes read on their wires from the barrier.
     pub output: bool,
-    /// Number of releases.
+    /// Number of releases since the board was created; for a tree, of its root.
     pub releases: u64,
     /// Number of nodes per leaf board; the last leaf board may have fewer.
     pub share: usize,

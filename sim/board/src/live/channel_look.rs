@@ -11,7 +11,7 @@ pub struct ChannelLook {
     pub arrived: u64,
     /// The members that were missing when the time limit first expired.
     pub late: u64,
-    /// Number of releases.
+    /// Number of releases of the channel since power-on.
     pub releases: u64,
     /// The level of the channel's release line.
     pub level: bool,

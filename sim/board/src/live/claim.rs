@@ -13,7 +13,7 @@ pub enum WiresError {
     NoSuchNode {
         /// The requested node.
         node: usize,
-        /// Number of nodes.
+        /// The board's number of nodes.
         nodes: usize,
     },
     /// A living process holds the wires.

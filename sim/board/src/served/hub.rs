@@ -77,7 +77,7 @@ struct Client {
     since: Duration,
 }
 
-/// The role of a client.
+/// The state of a client: without a role, with a role, or being disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientState {
     /// The client has not sent its role.

@@ -147,8 +147,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let observation = history.last();
     let in_row = row(observation);
     let is_tree = observation.share < observation.nodes.len();
-    // Only as many boards are shown as fit,
-    // so that the list of late nodes below them stays visible.
+    // Shows only the boards that fit, so that the list of late nodes below them stays visible.
     let capacity = frame.area().height.saturating_sub(ELSEWHERE);
     let rows = u16::try_from(observation.nodes.len().div_ceil(in_row)).unwrap_or(u16::MAX);
     let rows = if is_tree {

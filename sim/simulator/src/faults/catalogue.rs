@@ -25,7 +25,7 @@ pub enum Place {
     Serial(usize, usize),
     /// The wire from this board to the board above.
     Link(usize),
-    /// The machine of this board.
+    /// This board: its FPGA, its clock or its power supply.
     Board(usize),
 }
 

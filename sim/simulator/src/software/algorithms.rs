@@ -5,7 +5,7 @@
 
 use super::schedule::{Act, BadSchedule, Schedule};
 
-/// A software barrier.
+/// The algorithm of a software barrier.
 #[derive(Debug, Clone, Copy)]
 pub struct Algorithm {
     /// The algorithm's name in tables.

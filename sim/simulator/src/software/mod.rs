@@ -188,7 +188,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// Both models.
+    /// All cost models.
     pub const ALL: [Self; 2] = [Self::LogP, Self::LogGP];
 
     /// Returns the model's name in the literature.

@@ -39,7 +39,7 @@ pub struct Schedule {
 /// The error for a schedule in which nodes wait for messages that no node sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadSchedule {
-    /// The waiting nodes.
+    /// The nodes that wait for a message that no node sends.
     pub waiting: Vec<usize>,
 }
 

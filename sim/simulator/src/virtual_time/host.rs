@@ -15,7 +15,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A node's program.
+/// The program of a node; it runs on the node's [`Host`].
 pub type Program = Box<dyn FnOnce(&Host<'_>)>;
 
 /// A request of a program to the world; most requests suspend the program.

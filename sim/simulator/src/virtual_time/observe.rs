@@ -26,7 +26,7 @@ pub enum Observation {
     Pin {
         /// The node at this pin.
         node: usize,
-        /// The outward line.
+        /// The outward line whose level changed.
         line: usize,
         /// The new level.
         high: bool,
@@ -49,7 +49,7 @@ pub enum Observation {
     Back {
         /// The node at this connector.
         node: usize,
-        /// The inward line.
+        /// The inward line whose level changed.
         line: usize,
         /// The new level.
         high: bool,

@@ -43,7 +43,7 @@ pub enum Incident {
 pub struct Setup {
     /// The parameters of the run: hardware, delays, numbers of nodes and barriers.
     pub parameters: Parameters,
-    /// The tree of boards.
+    /// The tree of the cascaded boards; a single board is a tree of one.
     pub tree: Tree,
     /// The wires between nodes and boards.
     pub wiring: Wiring,

@@ -57,7 +57,7 @@ impl Phase {
     }
 }
 
-/// Sorted samples.
+/// A distribution of times, as sorted samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Distribution(Vec<Time>);
 

@@ -11,7 +11,7 @@ use super::Time;
 use barrier_board::tree::Tree;
 use std::fmt;
 
-/// The source of a wire.
+/// The end of a wire from which its level comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// An outward line of this node's port.
@@ -40,14 +40,14 @@ pub enum Source {
 pub enum Sink {
     /// The board's pin for this node.
     Pin {
-        /// The node of this pin.
+        /// The node whose line ends at the pin.
         node: usize,
         /// The outward line of the node.
         line: usize,
     },
     /// An inward line of this node's port.
     Input {
-        /// The node of this port.
+        /// The node that has the port.
         node: usize,
         /// The inward line of the node.
         line: usize,

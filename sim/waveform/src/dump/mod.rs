@@ -45,9 +45,9 @@ const TEXT_CHARACTERS: usize = 48;
 /// The unit of time of a waveform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanosecond.
+    /// Times are in nanoseconds.
     Nanosecond,
-    /// Picosecond.
+    /// Times are in picoseconds.
     Picosecond,
 }
 
