@@ -363,8 +363,8 @@ fn an_arrival_that_was_used_is_not_withdrawn() {
     nodes[0].drives(&mut hub, 1, NOW);
     assert_eq!(nodes[0].hears(&mut hub), 1);
     nodes[1].drives(&mut hub, 1, NOW);
-    // Node 0 withdraws before it has received the release:
-    // unconditionally, low would be its next arrival.
+    // Node 0 withdraws before it has received the release;
+    // if the server set the line low, that would be an arrival.
     nodes[0].drives(&mut hub, 0, NOW);
     let signal = replies(&mut hub, nodes[0].id);
     let [Reply::Released(_), Reply::Answer(view)] = signal[..] else {
