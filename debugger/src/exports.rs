@@ -1,6 +1,6 @@
-//! The functions of the interface, which a debugger calls.
+//! The C functions of the message-queue interface, which a debugger calls.
 //!
-//! Images and processes belong to the debugger.
+//! The debugger owns the data structures of program files (*images*) and of processes.
 //! For each, the debugger stores a pointer to an [`Image`] or [`Debugged`] of this library.
 #![allow(unsafe_code)]
 
@@ -10,13 +10,13 @@ use mpi_base::debug_page::{PageError, Queues};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Mutex;
 
-/// The debugger's general callbacks.
+/// The debugger's general callbacks; `None` until [`mqs_setup_basic_callbacks`].
 static BASIC: Mutex<Option<BasicCallbacks>> = Mutex::new(None);
 
 /// This library's data about a program file.
 struct Image {
     callbacks: ImageCallbacks,
-    /// The address of the debug page, after it was found.
+    /// The address of the debug page; `None` until it has been found.
     page: Option<Address>,
 }
 
@@ -33,7 +33,7 @@ fn basic() -> Option<BasicCallbacks> {
 /// Returns this library's data about an image.
 ///
 /// # Safety
-/// `image` is an image of the debugger that has passed `mqs_setup_image`.
+/// `image` is an image of the debugger that was passed to `mqs_setup_image`.
 unsafe fn image_info<'a>(image: *mut c_void) -> Option<&'a mut Image> {
     let get = basic()?.get_image_info;
     // SAFETY: the debugger returns the pointer stored by `mqs_setup_image`, and one thread calls.
@@ -44,7 +44,7 @@ unsafe fn image_info<'a>(image: *mut c_void) -> Option<&'a mut Image> {
 /// Returns this library's data about a process.
 ///
 /// # Safety
-/// `process` is a process of the debugger that has passed `mqs_setup_process`.
+/// `process` is a process of the debugger that was passed to `mqs_setup_process`.
 unsafe fn process_info<'a>(process: *mut c_void) -> Option<&'a mut Debugged> {
     let get = basic()?.get_process_info;
     // SAFETY: the debugger returns the pointer stored by `mqs_setup_process`, and one thread calls.
@@ -84,13 +84,13 @@ pub extern "C" fn mqs_version_compatibility() -> c_int {
     2
 }
 
-/// Returns the size of an address in the rank.
+/// Returns the size of an address in the rank, in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn mqs_dll_taddr_width() -> c_int {
     size_of::<Address>() as c_int
 }
 
-/// Returns the text for a result code of this library.
+/// Returns the message text for a result code of this library.
 #[unsafe(no_mangle)]
 pub extern "C" fn mqs_dll_error_string(code: c_int) -> *const c_char {
     let text = match code {
@@ -124,22 +124,22 @@ pub unsafe extern "C" fn mqs_setup_image(
         callbacks,
         page: None,
     });
-    // SAFETY: the debugger stores the pointer. At the end it passes it to `mqs_destroy_image_info`.
+    // SAFETY: the debugger stores the pointer, and later passes it to `mqs_destroy_image_info`.
     unsafe { (basic.put_image_info)(image, Box::into_raw(info).cast()) };
     OK
 }
 
-/// Returns OK if a program file has a debug page. Otherwise `message` receives a text.
+/// Returns OK if a program file has a debug page. Otherwise stores an error message in `message`.
 ///
 /// # Safety
-/// `image` is an image of the debugger that has passed [`mqs_setup_image`].
+/// `image` is an image of the debugger that was passed to [`mqs_setup_image`].
 /// `message` is null or valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_image_has_queues(
     image: *mut c_void,
     message: *mut *const c_char,
 ) -> c_int {
-    // SAFETY: `image` has passed `mqs_setup_image`, by the contract of this function.
+    // SAFETY: `image` was passed to `mqs_setup_image`, by the contract of this function.
     let found = unsafe { find_page(image) };
     let code = if found.is_some() { OK } else { NO_PAGE };
     // SAFETY: `message` is null or valid for writing, by the contract of this function.
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn mqs_image_has_queues(
     code
 }
 
-/// Stores the text for a result code, or null for OK.
+/// Stores the message text for a result code, or null for OK.
 ///
 /// # Safety
 /// `message` is null or valid for writing.
@@ -157,23 +157,23 @@ unsafe fn explain(message: *mut *const c_char, code: c_int) {
             OK => std::ptr::null(),
             code => mqs_dll_error_string(code),
         };
-        // SAFETY: `message` is not null, and so valid for writing, by contract.
+        // SAFETY: `message` is not null, so by contract it is valid for writing.
         unsafe { message.write(text) };
     }
 }
 
-/// Returns the address of the debug page. The first result is kept.
+/// Returns the address of the debug page; finds it once and stores it in the image's data.
 ///
 /// # Safety
-/// `image` is an image of the debugger that has passed [`mqs_setup_image`].
+/// `image` is an image of the debugger that was passed to [`mqs_setup_image`].
 unsafe fn find_page(image: *mut c_void) -> Option<Address> {
-    // SAFETY: `image` has passed `mqs_setup_image`, by the contract of this function.
+    // SAFETY: `image` was passed to `mqs_setup_image`, by the contract of this function.
     let info = unsafe { image_info(image) }?;
     if info.page.is_none() {
         let name = c"portcullis_debug_page".as_ptr().cast_mut();
         let mut at: Address = 0;
-        // SAFETY: `find_symbol` receives its own image,
-        // a C string that it only reads, and an output.
+        // SAFETY: `find_symbol` receives an image of its debugger,
+        // a C string that it only reads, and a place for the address.
         let found = unsafe { (info.callbacks.find_symbol)(image, name, &raw mut at) };
         info.page = (found == OK && at != 0).then_some(at);
     }
@@ -187,8 +187,8 @@ unsafe fn find_page(image: *mut c_void) -> Option<Address> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_destroy_image_info(info: *mut c_void) {
     if !info.is_null() {
-        // SAFETY: `Box::into_raw` in `mqs_setup_image` made the pointer.
-        // The box is freed once, by the contract of this function.
+        // SAFETY: the pointer comes from `Box::into_raw` in `mqs_setup_image`,
+        // and by the contract of this function the box is freed only once.
         drop(unsafe { Box::from_raw(info.cast::<Image>()) });
     }
 }
@@ -210,23 +210,23 @@ pub unsafe extern "C" fn mqs_setup_process(
         callbacks,
         process: Process::default(),
     });
-    // SAFETY: the debugger stores the pointer.
-    // At the end it passes it to `mqs_destroy_process_info`.
+    // SAFETY: the debugger stores the pointer, and later passes it to `mqs_destroy_process_info`.
     unsafe { (basic.put_process_info)(process, Box::into_raw(info).cast()) };
     OK
 }
 
-/// Returns OK if the queues of a process can be read. Otherwise `message` receives a text.
+/// Returns OK if the queues of a process can be read.
+/// Otherwise stores an error message in `message`.
 ///
 /// # Safety
-/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that was passed to [`mqs_setup_process`].
 /// `message` is null or valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_process_has_queues(
     process: *mut c_void,
     message: *mut *const c_char,
 ) -> c_int {
-    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
+    // SAFETY: `process` was passed to `mqs_setup_process`, by the contract of this function.
     let code = unsafe { read(process) }.err().unwrap_or(OK);
     // SAFETY: `message` is null or valid for writing, by the contract of this function.
     unsafe { explain(message, code) };
@@ -240,8 +240,8 @@ pub unsafe extern "C" fn mqs_process_has_queues(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_destroy_process_info(info: *mut c_void) {
     if !info.is_null() {
-        // SAFETY: `Box::into_raw` in `mqs_setup_process` made the pointer.
-        // The box is freed once, by the contract of this function.
+        // SAFETY: the pointer comes from `Box::into_raw` in `mqs_setup_process`,
+        // and by the contract of this function the box is freed only once.
         drop(unsafe { Box::from_raw(info.cast::<Debugged>()) });
     }
 }
@@ -249,23 +249,23 @@ pub unsafe extern "C" fn mqs_destroy_process_info(info: *mut c_void) {
 /// Reads the debug page of a process.
 ///
 /// # Safety
-/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that was passed to [`mqs_setup_process`].
 unsafe fn read(process: *mut c_void) -> Result<Queues, c_int> {
-    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
+    // SAFETY: `process` was passed to `mqs_setup_process`, by the contract of this function.
     let info = unsafe { process_info(process) }.ok_or(NO_INFORMATION)?;
     let ProcessCallbacks {
         get_image,
         fetch_data,
         ..
     } = info.callbacks;
-    // SAFETY: the debugger's function receives its own process.
-    // The image of the process has passed `mqs_setup_image` before.
+    // SAFETY: `get_image` receives a process of its debugger.
+    // The image of the process was passed to `mqs_setup_image` before.
     let page = unsafe { find_page(get_image(process)) }.ok_or(NO_PAGE)?;
     let words = |first: usize, count: usize| {
         let mut words = vec![0_u64; count];
         let bytes = c_int::try_from(size_of_val(words.as_slice())).ok()?;
         let at = page.checked_add(8 * first as Address)?;
-        // SAFETY: the debugger writes `bytes` bytes, the size of the vector.
+        // SAFETY: `fetch_data` writes `bytes` bytes, which is the size of the vector.
         let result = unsafe { fetch_data(process, at, bytes, words.as_mut_ptr().cast()) };
         (result == OK).then_some(words)
     };
@@ -275,13 +275,13 @@ unsafe fn read(process: *mut c_void) -> Result<Queues, c_int> {
     })
 }
 
-/// Reads the queues of a process. All other functions show the result of the last read.
+/// Reads the queues of a process. The other functions return the result of the last read.
 ///
 /// # Safety
-/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that was passed to [`mqs_setup_process`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_update_communicator_list(process: *mut c_void) -> c_int {
-    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
+    // SAFETY: `process` was passed to `mqs_setup_process`, by the contract of this function.
     match (unsafe { read(process) }, unsafe { process_info(process) }) {
         (Ok(queues), Some(info)) => {
             info.process.set(queues);
@@ -292,32 +292,32 @@ pub unsafe extern "C" fn mqs_update_communicator_list(process: *mut c_void) -> c
     }
 }
 
-/// Begins the iteration over communicators.
+/// Starts the iteration over communicators at the first one.
 ///
 /// # Safety
-/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that was passed to [`mqs_setup_process`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_setup_communicator_iterator(process: *mut c_void) -> c_int {
-    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
+    // SAFETY: `process` was passed to `mqs_setup_process`, by the contract of this function.
     let info = unsafe { process_info(process) };
     info.map_or(NO_INFORMATION, |info| info.process.begin_comms())
 }
 
-/// Stores the current communicator.
+/// Stores the current communicator of the iteration in `to`.
 ///
 /// # Safety
-/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that was passed to [`mqs_setup_process`].
 /// `to` is null or valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_get_communicator(
     process: *mut c_void,
     to: *mut Communicator,
 ) -> c_int {
-    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
+    // SAFETY: `process` was passed to `mqs_setup_process`, by the contract of this function.
     let comm = unsafe { process_info(process) }.and_then(|info| info.process.communicator());
     match comm {
         Some(comm) if !to.is_null() => {
-            // SAFETY: `to` is not null, and so valid for writing, by contract.
+            // SAFETY: `to` is not null, so by contract it is valid for writing.
             unsafe { to.write(comm) };
             OK
         }
@@ -325,14 +325,14 @@ pub unsafe extern "C" fn mqs_get_communicator(
     }
 }
 
-/// Stores the members of the current communicator, as ranks in `MPI_COMM_WORLD`.
+/// Stores the members of the current communicator in `to`, as ranks in `MPI_COMM_WORLD`.
 ///
 /// # Safety
-/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that was passed to [`mqs_setup_process`].
 /// `to` is null or has one element per member of the communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_get_comm_group(process: *mut c_void, to: *mut c_int) -> c_int {
-    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
+    // SAFETY: `process` was passed to `mqs_setup_process`, by the contract of this function.
     let info = unsafe { process_info(process) };
     let Some(members) = info.and_then(|info| info.process.group()) else {
         return NO_INFORMATION;
@@ -341,51 +341,51 @@ pub unsafe extern "C" fn mqs_get_comm_group(process: *mut c_void, to: *mut c_int
         return NO_INFORMATION;
     }
     for (at, member) in members.enumerate() {
-        // SAFETY: `at` is below the size of the communicator.
-        // `to` has that number of elements by the contract of this function.
+        // SAFETY: `at` is below the number of members of the communicator,
+        // and `to` has an element for each of them by the contract of this function.
         unsafe { to.add(at).write(member) };
     }
     OK
 }
 
-/// Advances to the next communicator.
+/// Advances the iteration to the next communicator.
 ///
 /// # Safety
-/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that was passed to [`mqs_setup_process`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_next_communicator(process: *mut c_void) -> c_int {
-    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
+    // SAFETY: `process` was passed to `mqs_setup_process`, by the contract of this function.
     let info = unsafe { process_info(process) };
     info.map_or(NO_INFORMATION, |info| info.process.next_comm())
 }
 
-/// Begins the iteration over operations of the current communicator.
+/// Starts the iteration over the operations of the current communicator.
 /// `kind` selects sends (0), receives (1) or unexpected messages (2).
 ///
 /// # Safety
-/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that was passed to [`mqs_setup_process`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_setup_operation_iterator(process: *mut c_void, kind: c_int) -> c_int {
-    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
+    // SAFETY: `process` was passed to `mqs_setup_process`, by the contract of this function.
     let info = unsafe { process_info(process) };
     info.map_or(NO_INFORMATION, |info| info.process.begin_operations(kind))
 }
 
-/// Stores the next operation of the current communicator.
+/// Stores the next operation of the iteration in `to`.
 ///
 /// # Safety
-/// `process` is a process of the debugger that has passed [`mqs_setup_process`].
+/// `process` is a process of the debugger that was passed to [`mqs_setup_process`].
 /// `to` is null or valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mqs_next_operation(
     process: *mut c_void,
     to: *mut PendingOperation,
 ) -> c_int {
-    // SAFETY: `process` has passed `mqs_setup_process`, by the contract of this function.
+    // SAFETY: `process` was passed to `mqs_setup_process`, by the contract of this function.
     let next = unsafe { process_info(process) }.and_then(|info| info.process.next_operation());
     match next {
         Some(next) if !to.is_null() => {
-            // SAFETY: `to` is not null, and so valid for writing, by contract.
+            // SAFETY: `to` is not null, so by contract it is valid for writing.
             unsafe { to.write(next) };
             OK
         }

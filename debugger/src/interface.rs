@@ -2,9 +2,9 @@
 
 use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 
-/// An address in the rank (`mqs_taddr_t`).
+/// An address in the debugged process (`mqs_taddr_t`).
 pub type Address = c_ulong;
-/// The largest integer in the rank (`mqs_tword_t`).
+/// The largest integer type of the debugged process (`mqs_tword_t`).
 pub type Word = c_long;
 
 /// Result codes of the interface.
@@ -15,7 +15,7 @@ pub const END_OF_LIST: c_int = 2;
 pub const NO_PAGE: c_int = 100;
 pub const NOT_READ: c_int = 101;
 
-/// The length of texts in bytes, with the NUL.
+/// The size of the interface's text arrays in bytes, including the NUL.
 pub const TEXT: usize = 64;
 
 /// The debugger's general callbacks.

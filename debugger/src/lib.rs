@@ -6,8 +6,8 @@
 //! The interface is described in Cownie and Gropp, "A Standard Interface for Debugger Access to
 //! Message Queue Information in MPI" (1999). This is version 2 of its header.
 //! The debugger passes tables of callbacks.
-//! This library finds the symbol of the rank's [debug page](mpi_base::debug_page) by a callback.
-//! The library reads the page from the rank's memory, and needs no types of the rank.
+//! This library asks the debugger for the address of the rank's [debug page](mpi_base::debug_page).
+//! It reads the page from the rank's memory, and needs no debug information about the rank's types.
 //! One thread of the debugger calls all functions.
 
 #![deny(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The state of a process in the debugger: the debug page as last read, and the iterators.
+//! The queues of a debugged process as last read, and the debugger's iterators over them.
 
 use crate::interface::{
     Communicator, END_OF_LIST, NO_INFORMATION, OK, PendingOperation, TEXT, Word,
@@ -6,7 +6,7 @@ use crate::interface::{
 use mpi_base::debug_page::{Comm, Kind, Operation, Queues};
 use std::ffi::{c_char, c_int};
 
-/// A process with its queues, and the positions of the debugger's iterators.
+/// A process with its queues, and the positions of the debugger's two iterators.
 #[derive(Default)]
 pub struct Process {
     queues: Queues,
@@ -24,7 +24,7 @@ fn text(from: &str) -> [c_char; TEXT] {
     to
 }
 
-/// Converts a rank. A wildcard or an unknown rank is -1.
+/// Converts a rank to the interface's integer; a wildcard or an unknown rank is -1.
 fn rank(rank: Option<u32>) -> Word {
     rank.map_or(-1, Word::from)
 }
@@ -38,7 +38,7 @@ impl Process {
         };
     }
 
-    /// Begins the iteration over communicators.
+    /// Starts the iteration over communicators at the first one.
     pub fn begin_comms(&mut self) -> c_int {
         self.comm = 0;
         match self.queues.comms.is_empty() {
@@ -47,7 +47,7 @@ impl Process {
         }
     }
 
-    /// Advances to the next communicator.
+    /// Advances the iteration to the next communicator.
     pub fn next_comm(&mut self) -> c_int {
         self.comm += 1;
         match self.comm() {
@@ -60,7 +60,7 @@ impl Process {
         self.queues.comms.get(self.comm)
     }
 
-    /// Returns the current communicator.
+    /// Returns the current communicator; `None` after the last one.
     pub fn communicator(&self) -> Option<Communicator> {
         let comm = self.comm()?;
         Some(Communicator {
@@ -79,7 +79,7 @@ impl Process {
         (!comm.members.is_empty()).then_some(members)
     }
 
-    /// Begins the iteration over the operations of one kind on the current communicator.
+    /// Starts the iteration over the operations of one kind on the current communicator.
     pub fn begin_operations(&mut self, kind: c_int) -> c_int {
         self.operation = 0;
         self.kind = match kind {
@@ -94,7 +94,7 @@ impl Process {
         }
     }
 
-    /// Returns the next operation of the iteration.
+    /// Returns the next operation of the iteration; `None` after the last one.
     pub fn next_operation(&mut self) -> Option<PendingOperation> {
         let rest = self.queues.operations.get(self.operation..)?;
         let is_next = |operation: &&Operation| {

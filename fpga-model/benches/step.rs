@@ -19,7 +19,7 @@ fn main() {
         let (mut inputs, mut random) = (0u64, 0x9e37_79b9_7f4a_7c15u64);
         let start = Instant::now();
         for _ in 0..CYCLES {
-            // Xorshift64 (Marsaglia 2003): the stimulus costs only three shifts per cycle.
+            // Xorshift64 (Marsaglia 2003): random numbers cost only three shifts per cycle.
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;

@@ -1,4 +1,5 @@
-//! The eureka line: a global flag that any node can raise, with the identity of the first node that did.
+//! The eureka line: a flag that any node can raise for all nodes,
+//! with the number of the node that was first.
 //!
 //! The line shares the clock of a barrier and has separate wires: one from each node, and two to each node.
 //!
@@ -11,13 +12,13 @@
 //! A node raises its wire, and [`LATENCY_EDGES`] edges later the line to all nodes is high.
 //! At the same edge the wire to one node goes high:
 //! among the nodes whose wires are high at that edge, the node with the lowest number is first.
-//! Both stay high until the barrier releases, and are low one edge later.
+//! Both wires stay high until the barrier releases, and are low one edge later.
 //! All nodes have entered the barrier by then, so even a node that polls late sees the line.
 //! A node lowers its wire before it enters the barrier, so a new round begins after the barrier.
 //!
 //! The filter is that of the barrier ([`crate::filter`]);
 //! each sample beyond the first adds one edge.
-//! The RTL module is `eureka_line`.
+//! In the RTL the line is the module `eureka_line`.
 
 use crate::filter::{BadFilter, Filter, FilteredMachine};
 use crate::{LATENCY_EDGES, MAX_NODES};
@@ -37,11 +38,11 @@ pub struct EurekaRegisters {
     pub release: bool,
 }
 
-/// The eureka line of a board with a number of nodes.
+/// The eureka line of a board, for a number of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EurekaLine {
     wires: u64,
-    /// The count of a wire at which one more sample changes its level.
+    /// The filter count at which one more differing sample changes the level of a wire.
     full: u16,
     registers: EurekaRegisters,
     filter: Filter,
@@ -66,9 +67,9 @@ impl EurekaLine {
         self.filter = Filter::default();
     }
 
-    /// Performs one rising clock edge with these levels at the input pins and this level of the
-    /// barrier, which has the same clock.
-    /// Returns the level of the line to all nodes after the edge.
+    /// Performs one rising clock edge; returns the level of the line to all nodes after the edge.
+    /// `inputs` are the levels at the input pins,
+    /// `release` is the level of the barrier, which has the same clock.
     #[inline]
     pub fn step(&mut self, inputs: u64, release: bool) -> bool {
         let says = self.seen();
@@ -89,9 +90,8 @@ impl EurekaLine {
 
     /// Simulates `edges` steps with constant inputs and a constant level of the barrier.
     ///
-    /// A synchronous machine that an edge does not change stays constant until its inputs change,
-    /// so few steps suffice for
-    /// any number of edges.
+    /// If an edge changes nothing, no further edge with the same inputs does,
+    /// so a few steps suffice for any number of edges.
     pub fn fast_forward(&mut self, inputs: u64, release: bool, edges: u64) -> bool {
         for _ in 0..edges {
             let before = *self;
@@ -103,8 +103,8 @@ impl EurekaLine {
         self.found()
     }
 
-    /// Returns the line with these flip-flops and a clear filter;
-    /// with one sample the filter has no flip-flops.
+    /// Returns the line with these flip-flops and a cleared filter;
+    /// a filter of one sample has no flip-flops.
     #[must_use]
     pub fn load(&self, registers: EurekaRegisters) -> Self {
         Self {
@@ -114,7 +114,8 @@ impl EurekaLine {
         }
     }
 
-    /// Returns the number of edges from the rise of a wire at the pin to the rise of the line.
+    /// Returns the number of edges from the rise of a
+    /// node's wire at the pin to the rise of the line.
     pub const fn latency_edges(&self) -> u64 {
         LATENCY_EDGES + self.full as u64
     }
@@ -142,8 +143,7 @@ impl EurekaLine {
         MAX_NODES - self.wires.leading_zeros() as usize
     }
 
-    /// Returns the flip-flops except those of the filter,
-    /// to be loaded again with [`load`](Self::load).
+    /// Returns the flip-flops except those of the filter; [`load`](Self::load) is the inverse.
     pub const fn registers(&self) -> EurekaRegisters {
         self.registers
     }

@@ -1,4 +1,5 @@
-//! The toggle barrier with a glitch filter: a wire's level changes when a set number of consecutive samples agree.
+//! The toggle barrier with a glitch filter:
+//! a wire's level changes only when several consecutive samples agree.
 //!
 //! # The filter
 //!
@@ -10,7 +11,8 @@
 //!                          +--------------------- new level ----------------------+
 //! ```
 //!
-//! The machine never receives a pulse of fewer samples, from a glitch, crosstalk or contact bounce.
+//! The machine does not receive shorter pulses,
+//! for example of glitches, crosstalk or contact bounce.
 //! With `samples` = 1 it behaves exactly as [`ToggleMachine`], edge by edge; each further sample delays a release by one edge.
 //!
 //! # Pulse length
@@ -26,13 +28,14 @@ use core::fmt;
 /// Maximum number of samples, limited by the eight-bit count: 10 us at 25.175 MHz.
 pub const MAX_SAMPLES: u16 = 256;
 
-/// Width of a count in bits; bit `n` of plane `p` is bit `p` of the count of node `n`.
+/// Width of a count in bits. The counts are stored in bit planes:
+/// bit `n` of plane `p` is bit `p` of node `n`'s count.
 const PLANES: usize = 8;
 
-/// The error that names the parameter that is out of range.
+/// The error for a parameter that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadFilter {
-    /// The number of nodes of the barrier.
+    /// A barrier cannot have this number of nodes.
     Nodes(BadNodeCount),
     /// The number of samples, which must be 1 to [`MAX_SAMPLES`].
     Samples(u16),
@@ -57,8 +60,8 @@ impl core::error::Error for BadFilter {}
 pub struct Filter {
     /// The filtered level of each wire, as a mask.
     pub held: u64,
-    /// The number of consecutive samples that have differed from `held`,
-    /// for each wire in bit planes.
+    /// For each wire the number of consecutive samples
+    /// that have differed from `held`, in bit planes.
     count: [u64; PLANES],
 }
 
@@ -69,7 +72,7 @@ impl Filter {
         bits.fold(0, |sum, (p, plane)| sum | ((plane >> node & 1) as u16) << p)
     }
 
-    /// Returns the filter with this held level and count for the wire of `node`.
+    /// Returns the filter after setting the held level and the count of the wire of `node`.
     pub fn with(mut self, node: usize, held: bool, count: u16) -> Self {
         let put = |word: &mut u64, bit: bool| *word = *word & !(1 << node) | u64::from(bit) << node;
         put(&mut self.held, held);
@@ -79,7 +82,8 @@ impl Filter {
         self
     }
 
-    /// Returns the wires whose count is `full`: one more differing sample changes the level.
+    /// Returns the wires whose count is `full`,
+    /// so that one more differing sample changes their level.
     #[inline]
     fn is_full(&self, full: u16) -> u64 {
         let planes = self.count.iter().enumerate();
@@ -100,8 +104,8 @@ impl Filter {
     pub(crate) fn step(&mut self, levels: u64, full: u16) {
         let differs = levels ^ self.held;
         let turns = differs & self.is_full(full);
-        // A count continues if the sample differs and does not complete the count;
-        // otherwise it restarts.
+        // A count increases if the sample differs and does not complete it;
+        // otherwise it becomes zero.
         let goes_on = differs & !turns;
         let mut carry = goes_on;
         for plane in &mut self.count {
@@ -117,7 +121,7 @@ impl Filter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilteredMachine {
     wires: u64,
-    /// The count of a wire at which one more sample changes its level.
+    /// The filter count at which one more differing sample changes the level of a wire.
     full: u16,
     registers: Registers,
     filter: Filter,
@@ -183,9 +187,10 @@ impl FilteredMachine {
         r.output
     }
 
-    /// Simulates exactly `cycles` steps with constant inputs, by at most
+    /// Simulates exactly `cycles` steps with constant inputs, but performs at most
     /// [`latency_edges`](Self::latency_edges) of them:
-    /// after those, both stages and every held level equal the inputs, and the machine has decided on them.
+    /// then both stages and every held level equal the inputs,
+    /// and the machine has toggled if it must.
     pub fn fast_forward(&mut self, inputs: u64, cycles: u64) -> u64 {
         for _ in 0..cycles.min(self.latency_edges()) {
             self.step(inputs);

@@ -60,11 +60,11 @@ pub const CLOCK_HZ: u64 = 25_175_000;
 /// Maximum number of wire pairs, limited by the bits of a mask.
 pub const MAX_NODES: usize = 64;
 
-/// Clock edges from the last arrival at the pin to the release at the output,
-/// and therefore also the number of edges after which constant inputs change nothing.
+/// Number of clock edges from the last arrival at the pin to the release at the output.
+/// With constant inputs nothing changes after this number of edges.
 pub const LATENCY_EDGES: u64 = 3;
 
-/// The flip-flops of the machine, and the number of releases, which only the model has.
+/// The flip-flops of the machine, and the number of releases, which the RTL does not have.
 ///
 /// In a mask, bit `n` belongs to node `n`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub struct Registers {
     pub stage1: u64,
     /// Second synchroniser stage: the input of the two-state machine.
     pub stage2: u64,
-    /// The output flip-flop, replicated over all wires: no bit is set or all bits are.
+    /// The output flip-flop, copied to all existing wires: all bits are zeros or all are ones.
     pub output: u64,
     /// The number of releases: how often the output has toggled since power-on.
     pub releases: u64,
@@ -82,7 +82,7 @@ pub struct Registers {
 
 /// Computes clock edges in place of [`ToggleMachine::step`], for example the RTL in a simulator.
 ///
-/// The computation is a pure function: all state is in the registers.
+/// The computation is a pure function: the whole state is in the registers.
 pub trait Gates: Sync {
     /// Returns the flip-flops after one rising clock edge with these levels at the input pins.
     /// The number of releases is returned unchanged; the caller updates it.
@@ -105,7 +105,7 @@ impl fmt::Display for BadNodeCount {
 
 impl core::error::Error for BadNodeCount {}
 
-/// The toggle barrier of `nodes` wire pairs.
+/// The toggle barrier of a number of nodes, each with a wire to the barrier and a wire from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToggleMachine {
     wires: u64,
@@ -130,8 +130,9 @@ impl ToggleMachine {
         })
     }
 
-    /// Returns the machine with these flip-flop contents, masked to the existing wires.
-    /// All outputs are one flip-flop; an output word with some bits low and some high is treated as high.
+    /// Returns the machine with these flip-flops, restricted to the existing wires.
+    /// All outputs come from one flip-flop;
+    /// an output word with both zeros and ones is treated as high.
     #[inline]
     pub const fn load(self, registers: Registers) -> Self {
         let Self { wires, .. } = self;
@@ -171,7 +172,7 @@ impl ToggleMachine {
             wires,
             registers: r,
         } = self;
-        // The right-hand sides are the values before the edge, as in a clocked process.
+        // The right-hand sides are values before the edge, as in a clocked process of an HDL.
         let toggle = (r.stage2 ^ r.output == *wires) as u64;
         r.output ^= toggle.wrapping_neg() & *wires;
         r.releases += toggle;
@@ -186,14 +187,16 @@ impl ToggleMachine {
         self.fast_forward_with(inputs, cycles, |_, _| ())
     }
 
-    /// As [`fast_forward`](Self::fast_forward), and reports every release:
-    /// `on_release(edge, outputs)`, where the first edge is number 1.
+    /// Like [`fast_forward`](Self::fast_forward),
+    /// and calls `on_release(edge, outputs)` for every release;
+    /// the first edge has number 1.
     ///
     /// The function steps at most [`LATENCY_EDGES`] times.
-    /// After two edges both synchroniser stages hold `inputs`; the third edge decides on them.
-    /// If the machine toggles then, the output equals the inputs;
-    /// if not, some input equals the output:
-    /// in both cases no later edge can toggle, so the remaining edges change nothing.
+    /// After two edges both synchroniser stages have the value `inputs`;
+    /// the third edge decides on it.
+    /// If the machine then toggles, the output equals the inputs;
+    /// if it does not, some input equals the output.
+    /// In both cases it cannot toggle at a later edge, so the remaining edges change nothing.
     #[inline]
     pub fn fast_forward_with(
         &mut self,
@@ -254,7 +257,7 @@ impl ToggleMachine {
         self.wires.count_ones() as usize
     }
 
-    /// Returns the flip-flops, to be stored and loaded again with [`load`](Self::load).
+    /// Returns the flip-flops; [`load`](Self::load) is the inverse.
     pub const fn registers(&self) -> Registers {
         self.registers
     }

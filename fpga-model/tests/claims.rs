@@ -73,7 +73,7 @@ fn reset_clears_every_flip_flop_and_keeps_the_count() {
 }
 
 fn any_machine() -> impl Strategy<Value = ToggleMachine> {
-    // Levels near "all" and "none" are frequent, because only such levels cause releases.
+    // All ones and all zeros are frequent, because only such levels cause releases.
     let level = || prop_oneof![Just(0), Just(u64::MAX), any::<u64>()];
     (1..=MAX_NODES, level(), level(), any::<bool>()).prop_map(|(nodes, stage1, stage2, high)| {
         let output = if high { u64::MAX } else { 0 };

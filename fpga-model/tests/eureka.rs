@@ -1,4 +1,4 @@
-//! Tests of the guarantees of the eureka line, checked at its pins, without its flip-flops.
+//! Tests of the guarantees of the eureka line, observed only at its pins.
 
 use fpga_model::LATENCY_EDGES;
 use fpga_model::eureka::EurekaLine;
@@ -66,7 +66,7 @@ proptest! {
             let released = history[at].1 == 0;
             level ^= released;
             let found = line.step(words[at], level);
-            // The levels that the line evaluates were at the pins two edges before this one.
+            // The line evaluates at this edge the levels that were at the pins two edges ago.
             let told = at.checked_sub(2).map_or(0, |at| words[at]);
             first = match first {
                 _ if released => None,

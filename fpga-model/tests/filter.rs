@@ -1,4 +1,4 @@
-//! Tests of the filter, compared with a second definition that uses the history of each wire.
+//! Tests of the filter against a second definition, which uses the past samples of each wire.
 
 use fpga_model::filter::{BadFilter, FilteredMachine, MAX_SAMPLES};
 use fpga_model::{LATENCY_EDGES, ToggleMachine};
@@ -8,8 +8,8 @@ fn machine(nodes: usize, samples: u16) -> FilteredMachine {
     FilteredMachine::new(nodes, samples).expect("a legal size")
 }
 
-/// The reference barrier: a wire has the level of its last `samples` samples if they agree,
-/// else its previous level.
+/// The second definition of the filtered barrier:
+/// a wire has the level of its last `samples` samples if they agree, else its previous level.
 struct Told {
     nodes: usize,
     samples: usize,
@@ -51,8 +51,8 @@ proptest! {
         let mut told = Told { nodes, samples: samples.into(), history: Vec::new(), held: 0, output: false };
         let mut inputs = 0;
         for (change, edges) in toggles {
-            // In every third change all nodes arrive together;
-            // otherwise a barrier of many wires would never release.
+            // One third of the changes lets all nodes arrive at the same time;
+            // with random changes only, a barrier of many nodes would never release.
             inputs = if change % 3 == 0 { !machine.outputs() } else { inputs ^ change } & machine.wires();
             for _ in 0..edges {
                 prop_assert_eq!(machine.step(inputs) != 0, told.step(inputs));

@@ -1,14 +1,14 @@
-//! Test of an AND-reduction of one bit per member over three channels,
-//! as docs/adr/0011 describes it for the existing hardware.
+//! Test of an AND-reduction of one bit per member with three channels (two for values,
+//! one barrier), as docs/adr/0011 describes it for the existing hardware.
 //!
+//! Rounds use the two value channels alternately.
 //! A member whose bit is 1 toggles its line of the round's value channel;
-//! then every member toggles its line of the barrier.
-//! After the barrier's release, the value channel has released if and only if all bits were 1;
-//! if not, the members toggle their value lines back.
+//! then every member enters the barrier. If all bits were 1, the value channel has released when
+//! the barrier releases. If not, the members toggle their lines of the value channel back.
 
 use fpga_model::channels::{Channel, ChannelMachine, Pins};
 
-/// The channel of the barrier; the value channels have the next numbers.
+/// The index of the barrier's channel; the value channels have the next indices.
 const BARRIER: usize = 0;
 
 /// A generator of random numbers: G. Marsaglia, "Xorshift RNGs", 2003.
@@ -32,19 +32,20 @@ enum Step {
     Read,
 }
 
-/// A member, whose lines have the levels of its channels, except for lines that it has toggled.
+/// A member; its lines equal the levels of the channels, except for lines that it has toggled.
 struct Member {
     step: Step,
     /// Number of edges until the next action.
     delay: u64,
     /// The levels of the member's lines.
     lines: [bool; 3],
-    /// The member's result of each round.
+    /// The member's result of each completed round.
     found: Vec<bool>,
 }
 
-/// Simulates rounds of these bits with `values` value channels; every member has its own speed.
-/// Returns the results of each member.
+/// Simulates a round per element of `bits` on `values` value channels;
+/// the members' delays are random.
+/// Returns for each member its result of each round.
 fn play(bits: &[Vec<bool>], values: usize, random: &mut Random) -> Vec<Vec<bool>> {
     let nodes = bits[0].len();
     let blank = ChannelMachine::new(nodes, 1 + values).expect("a legal size");
@@ -103,8 +104,8 @@ fn play(bits: &[Vec<bool>], values: usize, random: &mut Random) -> Vec<Vec<bool>
                     Step::Value
                 }
             };
-            // A member is usually fast; with probability 1/8 it is slower than several rounds of
-            // the others.
+            // A member is usually fast;
+            // with probability 1/8 its next delay may exceed several rounds of the others.
             member.delay = match random.next() % 8 {
                 0 => random.next() % 60,
                 _ => random.next() % 3,
@@ -115,8 +116,8 @@ fn play(bits: &[Vec<bool>], values: usize, random: &mut Random) -> Vec<Vec<bool>
     members.into_iter().map(|member| member.found).collect()
 }
 
-/// Returns true if all members had the correct result in all rounds;
-/// rounds with only ones are frequent.
+/// Returns true if all members have the correct result in all rounds of random bits.
+/// About half of the rounds have only ones.
 fn is_right(nodes: usize, values: usize, seed: u64) -> bool {
     let mut random = Random(seed);
     let bits: Vec<Vec<bool>> = (0..200)

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// The distribution of the exit skew in nanoseconds.
+/// The distribution of the exit skew; all times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExitSkew {
-    /// The number of repetitions.
+    /// The number of repetitions of the operation.
     pub repetitions: usize,
     /// The median of the skews.
     pub median: u64,
@@ -15,15 +15,16 @@ pub struct ExitSkew {
     pub p99: u64,
     /// The maximum skew.
     pub max: u64,
-    /// The maximum error of the difference of two ranks' clocks.
+    /// The maximum error of the difference of two ranks' clocks: the sum of the two largest errors.
     pub uncertainty: u64,
 }
 
 impl ExitSkew {
-    /// Computes the distribution from each rank's exit times, in order, on one clock.
+    /// Computes the distribution from each rank's exit times in ns,
+    /// in order, all on the same clock.
     ///
     /// `errors` are the maximum errors of the ranks' clocks; exact clocks may be omitted.
-    /// Returns `None` if there is no repetition that all ranks have.
+    /// Returns `None` if there is no rank, or if some rank has no exit time.
     pub fn of(exits: &[Vec<u64>], errors: &[u64]) -> Option<ExitSkew> {
         let repetitions = exits.iter().map(Vec::len).min()?;
         let skew = |number: usize| {

@@ -1,9 +1,9 @@
-//! File names in a rank's event ring, which are stored in pieces.
+//! Reassembles file names, which a rank's event ring stores in several events.
 
 use mpi_base::node::{Event, EventKind};
 use std::collections::BTreeMap;
 
-/// Returns the names of a rank's files by file number.
+/// Returns the names of a rank's files, indexed by the numbers that its events use for files.
 pub fn names(events: &[Event]) -> BTreeMap<u64, String> {
     let mut pieces: BTreeMap<u64, BTreeMap<i32, [u64; 3]>> = BTreeMap::new();
     for event in events.iter().filter(|e| e.kind == EventKind::FileName) {

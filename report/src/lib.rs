@@ -1,8 +1,10 @@
-//! Reports from state pages and event rings, for people and tools; used by launchers and libraries.
+//! Reports about ranks for users and tools, from state pages and event rings;
+//! used by launchers and libraries.
 //!
 //! `mpirun` uses this package for its own jobs.
-//! The library that is preloaded into ranks of other MPI libraries uses this package in the ranks.
-//! The package is pure: it runs no programs, sends nothing, and reads no memory of other processes.
+//! The preloaded library for ranks of other MPI libraries uses this package inside the ranks.
+//! The package only converts data: it runs no programs,
+//! sends nothing, and reads no other process's memory.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -10,7 +12,7 @@
 //! | [`hang`] | hang reports: which rank waits for which |
 //! | [`trace`] | conversion of the event rings of all ranks to one file |
 //! | [`exit_skew`] | the time between the first and the last exit from an operation |
-//! | [`file_names`] | the names of files in the event ring |
+//! | [`file_names`] | the names of the files in an event ring |
 #![forbid(unsafe_code)]
 
 pub mod exit_skew;

@@ -1,4 +1,4 @@
-//! Snapshot of a rank's state, which launchers exchange and reports are derived from.
+//! Snapshot of a rank's state: launchers exchange snapshots, and reports are made from them.
 //!
 //! A snapshot is a host-independent form of a rank's state page ([`mpi_base::state`]).
 //! Start times become durations, and call numbers become names.
@@ -31,7 +31,7 @@ pub struct Round {
     pub what: String,
     /// The number of members of the communicator.
     pub members: u32,
-    /// Whether the rank is in a call that returns on completion of the operation.
+    /// True if the rank is in a call that returns when the operation is complete.
     pub inside: bool,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Comm {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
-    /// The receiver must receive a message of this rank.
+    /// The receiver must receive a message that this rank sends.
     Send(Partner),
     /// A message must arrive from a given rank.
     Recv(Partner),
@@ -72,7 +72,7 @@ pub enum Waiting {
     Window(Box<AtWindow>),
 }
 
-/// A wait at a window.
+/// A rank's wait for a member of an RMA window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtWindow {
     /// The window's name; empty for a window without a name.
@@ -83,10 +83,10 @@ pub struct AtWindow {
     pub need: WindowNeed,
     /// The rank in the job of the holder of the requested lock.
     pub holder: Option<u32>,
-    /// The needed rank's [`RankSnapshot::calls`] when the wait began, if known.
-    /// The needed rank is the holder of the lock, or without a holder the member.
+    /// The needed rank's [`RankSnapshot::calls`] when the wait began, if known. The needed
+    /// rank is the holder of the lock; if there is no holder, it is the member `job_rank`.
     pub calls: Option<u64>,
-    /// Whether the needed rank has made no call since the wait began, as its snapshot shows.
+    /// True if the needed rank is outside MPI and has made no call since the wait began.
     pub is_outside: bool,
 }
 
@@ -105,7 +105,7 @@ pub enum WindowNeed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partner {
     pub comm: Comm,
-    /// The other rank's rank in the communicator; `job_rank` is its rank in the job.
+    /// The other rank in the communicator; `job_rank` is the same process's rank in the job.
     pub rank: u32,
     pub job_rank: u32,
     pub tag: Option<i32>,
@@ -118,7 +118,7 @@ pub struct Partner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     pub wire: u32,
-    /// The number of barriers entered at this wire; `released` is the number of barriers left.
+    /// The number of barriers that the rank has entered; `released` is the number that it has left.
     pub entered: u64,
     pub released: u64,
 }
@@ -137,15 +137,15 @@ pub struct InFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quiet {
     pub waits: u64,
-    /// The start of the poll by the host's clock; `taken_ns` is the time of the snapshot.
+    /// The start of the poll, by the host's clock; `taken_ns` is the time of the snapshot.
     pub checked_ns: u64,
     pub taken_ns: u64,
-    /// The number of messages sent by transports that count; `received` is the number received.
+    /// The number of messages sent by transports that count their messages; `received` likewise.
     pub sent: u64,
     pub received: u64,
-    /// Whether an event from outside this job may end the wait.
+    /// True if an event from outside this job may end the wait.
     pub is_open: bool,
-    /// Whether all other threads of the process wait for a thread of the same process.
+    /// True if each other thread of the process waits for a thread of the same process.
     /// The launcher on the rank's host determines this.
     pub others_sleep: bool,
 }
@@ -172,7 +172,7 @@ pub struct RankSnapshot {
     pub call: Option<String>,
     /// The name of the previous MPI call.
     pub last_call: Option<String>,
-    /// The number of calls entered plus the number of calls left.
+    /// The number of MPI calls entered plus the number of MPI calls left.
     pub calls: u64,
     /// The event that the rank waits for; `None` if it does not wait or has just begun to wait.
     pub waiting: Option<Waiting>,
@@ -183,9 +183,9 @@ pub struct RankSnapshot {
     /// The system call on a file that the rank is in.
     #[serde(default)]
     pub in_file: Option<Box<InFile>>,
-    /// The progress counter of the rank's engine.
+    /// The counter that the rank's engine increments when it makes progress.
     pub progress: u64,
-    /// The latest poll of a wait that found nothing; `None` if no wait has slept.
+    /// The latest poll that found nothing; `None` if the rank has never slept in a wait.
     #[serde(default)]
     pub quiet: Option<Quiet>,
 }
@@ -236,14 +236,15 @@ impl AtWindow {
         }
     }
 
-    /// Returns the job rank that must act to end the wait.
+    /// Returns the rank in the job that must act to end the wait.
     pub fn needed(&self) -> u32 {
         self.holder.unwrap_or(self.job_rank)
     }
 }
 
 impl RankSnapshot {
-    /// Converts a state page; `now_ns` is the page clock's time, `name` returns a call's name.
+    /// Converts a state page; `now_ns` is the present time by the page's clock,
+    /// `name` returns the name of a call number.
     pub fn of(state: &State, now_ns: u64, name: impl Fn(u16) -> String) -> RankSnapshot {
         let call = |number: u16| (number != 0).then(|| name(number));
         let round = &state.collective;

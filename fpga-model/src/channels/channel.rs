@@ -1,8 +1,8 @@
 //! One channel: a toggle barrier among its members, with a time limit, and counters of expired limits and early releases.
 //!
-//! The RTL modules are `synchroniser` and `channel_machine`.
+//! In the RTL a channel consists of the modules `synchroniser` and `channel_machine`.
 
-/// The flip-flops of one channel, and the number of releases, which only the model has.
+/// The flip-flops of one channel, and the number of releases, which the RTL does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Channel {
     /// First synchroniser stage.
@@ -11,11 +11,11 @@ pub struct Channel {
     pub stage2: u64,
     /// The members of the channel, as a mask.
     pub mask: u64,
-    /// The level of the release.
+    /// The level of the channel's release line.
     pub level: bool,
-    /// The number of edges that a barrier may take; 0 for no limit.
+    /// Maximum duration of a barrier in clock edges; 0 for no limit.
     pub limit: u32,
-    /// The number of edges of the barrier in progress, up to the limit.
+    /// Number of clock edges since the barrier in progress began, up to `limit`.
     pub count: u32,
     /// The members that were missing when the limit first expired.
     pub late: u64,
@@ -23,7 +23,7 @@ pub struct Channel {
     /// since the members were set.
     pub expired: u8,
     /// The number of early releases since the members were set, up to [`MOST_COUNTED`]:
-    /// a member's line left the level again before its node can have seen the release.
+    /// a member's line changed again before the member could have read the previous release.
     pub early: u8,
     /// True if the limit of the barrier in progress had expired at the previous edge.
     pub overdue: bool,
@@ -42,7 +42,7 @@ pub const MOST_COUNTED: u8 = u8::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Mask(u64),
-    /// Reduces the members to this mask, during a barrier.
+    /// Reduces the members to this mask while a barrier is in progress.
     Keep(u64),
     Limit(u32),
 }
@@ -57,11 +57,10 @@ impl Channel {
         (self.stage2 ^ self.level_on_all_lines()) & self.mask
     }
 
-    /// Returns the mask of those `nodes` whose lines are not at the channel's level.
+    /// Returns those of the nodes in mask `nodes` whose lines are not at the channel's level.
     ///
-    /// The first stage is not used, because it may be metastable:
-    /// a line that changes at the same edge as the mask
-    /// counts as changing after the mask.
+    /// Reads the second synchroniser stage, because the first one may be metastable:
+    /// a line that changes at the same edge as the mask is treated as changing after it.
     pub const fn not_idle(&self, nodes: u64) -> u64 {
         (self.stage2 ^ self.level_on_all_lines()) & nodes
     }
@@ -82,7 +81,7 @@ impl Channel {
     }
 
     /// A fast path of [`step_of_members`](Self::step_of_members) for a channel in which no node
-    /// can have arrived, as in most channels.
+    /// can have arrived, which is the state of most channels.
     #[inline]
     fn step_without_members(&mut self, pins: u64) {
         self.stage2 = self.stage1;
@@ -117,16 +116,17 @@ impl Channel {
         if before.is_overdue() && !before.overdue {
             self.expired = before.expired.saturating_add(1);
         }
-        // A node's reaction to a release appears as an arrival at least three edges later.
+        // A node's reaction to a release reaches this stage at least three edges after the release.
         if arrived != 0 && (before.toggled1 || before.toggled2) {
             self.early = before.early.saturating_add(1);
         }
         self.toggled1 = toggle;
-        // Each release is counted at most once.
+        // After an early release is counted,
+        // `toggled2` is cleared, so that it is not counted again.
         self.toggled2 = before.toggled1 && arrived == 0;
         match change {
             Some(Change::Mask(mask)) => {
-                // A new set of members starts with cleared settings.
+                // When members are set, the channel's limit, counters and latch are cleared.
                 self.mask = mask;
                 self.limit = 0;
                 self.count = 0;
@@ -135,7 +135,7 @@ impl Channel {
                 self.early = 0;
             }
             Some(Change::Keep(mask)) => {
-                // The settings of the remaining members are kept, and the next late member is latched again.
+                // The other settings do not change, and the next late members are latched again.
                 self.mask = mask;
                 self.count = 0;
                 self.late = 0;

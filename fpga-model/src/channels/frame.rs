@@ -4,7 +4,8 @@
 //! Over 88 bits it detects all errors of one, two or three bits and all bursts of up to 16 bits.
 //! It detects all but one in 65,536 frames that are shifted by a lost or doubled clock;
 //! the reply then still shows the received bits.
-//! Neither all zeros nor all ones is a valid frame, so a wire that is cut, stuck or connected to another signal is not a reply.
+//! Neither all zeros nor all ones is a valid frame, so a wire that is cut,
+//! stuck or connected to another signal gives no valid reply.
 //!
 //! The hardware model and the driver use this module.
 //! `hdl/channels/frame.txt` describes the format,
@@ -40,12 +41,12 @@ pub const VERSION: u8 = 2;
 
 const BODY: u128 = (1 << BODY_BITS) - 1;
 
-/// Returns a mask of the lowest `bits` bits.
+/// Returns a number whose lowest `bits` bits are ones.
 const fn low(bits: u8) -> u8 {
     (1 << bits) - 1
 }
 
-/// Returns the check after one more bit of the frame.
+/// Returns the CRC after one more bit of the frame.
 pub const fn check_bit(check: u16, bit: bool) -> u16 {
     let feedback = (check >> (CHECK_BITS - 1) == 1) != bit;
     (check << 1) ^ if feedback { POLYNOMIAL } else { 0 }
@@ -141,10 +142,10 @@ impl Status {
 }
 // end of the generated text
 
-/// The contents of a frame without its check; `code` is an operation or a status code.
+/// The contents of a frame without its check bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Body {
-    /// The operation of a request, or the status of a reply; higher bits are ignored.
+    /// The code of an operation or status, in the lowest bits; higher bits are ignored.
     pub code: u8,
     /// The channel, which a reply repeats; higher bits are ignored.
     pub channel: u8,

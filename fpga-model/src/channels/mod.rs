@@ -8,8 +8,8 @@
 //! | D5 | to | serial clock |
 //! | D6 | to | serial data |
 //! | D7 | to | serial select |
-//! | status 0..3 | from | release of channel 0..3, for all nodes the same |
-//! | status 4 | from | release of channel 4; while the node's own session is open, the reply |
+//! | status 0..3 | from | release of channel 0..3, the same level for all nodes |
+//! | status 4 | from | the reply while the node's own session is open, else the release of channel 4 |
 //!
 //! # A channel
 //!
@@ -45,8 +45,8 @@
 //!
 //! # Failed members
 //!
-//! The time limit is a heartbeat of each barrier.
-//! When it has expired for some members, and all others wait and are the
+//! The time limit makes each barrier a heartbeat, which shows whether all members are alive.
+//! If the limit has expired for some members, and all other members wait and are the
 //! majority, any waiting member may drop the late members ([`Operation::Drop`]).
 //! From that edge on the late nodes are not members, their lines are
 //! ignored, and the barrier in progress releases the others.
@@ -74,9 +74,8 @@ use frame::{Body, Counts, Identity, Operation, Status, VERSION};
 /// Maximum number of channels, which is the number of status inputs of a parallel port.
 pub const MAX_CHANNELS: usize = 5;
 
-/// Binary logarithm of the number of edges without a clock change after which a node loses the
-/// receiver:
-/// 0.67 s.
+/// The lease time, as binary logarithm of a number of clock edges (2^24 edges are 0.67 s):
+/// a node whose serial clock does not change for this time loses the receiver.
 pub const LEASE_BITS: u32 = 24;
 
 /// The number of edges with constant lines after which the hardware has sampled a line and reacted:
@@ -410,7 +409,7 @@ impl ChannelMachine {
         self.channel[..self.channels].get(number)
     }
 
-    /// Returns the flip-flops of the serial side.
+    /// Returns the flip-flops of the serial receiver.
     pub const fn serial(&self) -> &Serial {
         &self.serial
     }

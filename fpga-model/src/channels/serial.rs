@@ -1,22 +1,23 @@
-//! The serial side: arbitration among the nodes, noise filters of the lines, and the frame shift register.
+//! The serial receiver: arbitration among the nodes,
+//! noise filters of the lines, and the frame shift register.
 //!
 //! The RTL modules are `channel_arbiter`, `channel_line` and `channel_frame`.
 
 use super::frame::{BODY_BITS, Body, CHECK_START, FRAME_BITS, check_bit};
 
-/// The number of equal samples after which a line changes. They span three periods:
-/// a shorter pulse is suppressed, and a pulse of at least four periods always passes.
+/// The number of equal samples after which the filtered level changes.
+/// They span three clock periods:
 pub const FILTER_EDGES: u8 = 4;
 
-/// One line of the node that has the receiver:
-/// two synchroniser stages, and a filtered level that changes after [`FILTER_EDGES`] samples.
+/// One serial line of the node that has the receiver: two synchroniser stages,
+/// and a filtered level, which changes after [`FILTER_EDGES`] equal samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// First synchroniser stage.
     pub stage1: bool,
     /// Second synchroniser stage.
     pub stage2: bool,
-    /// The number of edges for which the second stage has differed from the level.
+    /// The number of edges for which the second stage has differed from the filtered level.
     pub run: u8,
     /// The filtered level.
     pub level: bool,
@@ -38,7 +39,7 @@ impl Line {
     }
 }
 
-/// The phase of a frame.
+/// The phase of the serial receiver within a request and its reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
@@ -53,7 +54,7 @@ pub enum Phase {
     Over = 3,
 }
 
-/// The flip-flops of the serial side.
+/// The flip-flops of the serial receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Serial {
     /// Select of all nodes, first synchroniser stage.
@@ -62,8 +63,8 @@ pub struct Serial {
     pub select2: u64,
     /// The node that has the receiver, as a mask of at most one bit.
     pub grant: u64,
-    /// The nodes that have lost the receiver because they were idle;
-    /// each stays in the mask until its select falls.
+    /// The nodes that have lost the receiver because their clocks did not change;
+    /// each remains blocked until its select falls.
     pub blocked: u64,
     /// Number of edges since the clock of the node that has the receiver last changed.
     pub age: u32,
@@ -79,7 +80,7 @@ pub struct Serial {
     pub clock_was: bool,
     /// The phase of the frame.
     pub phase: Phase,
-    /// The number of bits that have been shifted in this phase.
+    /// The number of bits of the frame that have been shifted in this phase.
     pub count: u8,
     /// The check (CRC) of the bits shifted so far.
     pub check: u16,
@@ -102,7 +103,7 @@ impl Serial {
         self.grant != 0 && self.select.level
     }
 
-    /// Returns the request to execute at this edge, and true if its check is correct.
+    /// Returns the request to execute at this edge; the flag is true if its check bits are correct.
     pub(super) const fn request(&self) -> Option<(Body, bool)> {
         match self.phase {
             Phase::Execute if self.open() => Some((Body::from_bits(self.shift), self.check == 0)),
@@ -110,7 +111,7 @@ impl Serial {
         }
     }
 
-    /// Returns the reply bit for the node that has the receiver.
+    /// Returns the level of the reply line for the node that has the receiver.
     pub(super) const fn bit(&self) -> bool {
         match self.phase {
             Phase::Reply if self.count < BODY_BITS => self.shift >> (BODY_BITS - 1) & 1 == 1,
@@ -119,7 +120,8 @@ impl Serial {
         }
     }
 
-    /// Returns true if no node has the receiver or requests it, now or at the next edges.
+    /// Returns true if no node has the receiver, is blocked,
+    /// or has a high select in a synchroniser stage.
     const fn rests(&self) -> bool {
         self.grant | self.blocked | self.select1 | self.select2 == 0
     }
@@ -135,7 +137,7 @@ impl Serial {
     }
 
     /// A fast path of [`step_awake`](Self::step_awake) for an idle receiver
-    /// ([`rests`](Self::rests)), its state at most edges.
+    /// ([`rests`](Self::rests)), which is its state at most clock edges.
     #[inline]
     fn step_at_rest(&mut self) {
         (self.phase, self.count, self.check) = (Phase::Receive, 0, CHECK_START);
@@ -148,12 +150,14 @@ impl Serial {
         self.frame(&before, reply);
         self.arbiter(&before, select, lease);
         if before.grant == 0 {
-            // The previous node's lines are cleared before the next node's are sampled.
+            // The line states of the previous node are cleared
+            // before the lines of the next node are sampled.
             [self.select, self.clock, self.data] = [Line::default(); 3];
             (self.select_was, self.clock_was, self.age) = (false, false, 0);
             return;
         }
-        // Select, clock and data have the same delay, so their changes arrive in the order in which the node wrote them.
+        // Select, clock and data have the same delay,
+        // so their changes keep the order in which the node wrote them.
         self.select.step(select & before.grant != 0);
         self.clock.step(clock & before.grant != 0);
         self.data.step(data & before.grant != 0);
@@ -184,7 +188,7 @@ impl Serial {
             (self.phase, self.count, self.check) = (Phase::Receive, 0, CHECK_START);
             return;
         }
-        // A clock that is high when the session opens is not a bit.
+        // If the clock is already high when the session opens, this is not a rising clock.
         let tick = before.select_was && before.clock.level && !before.clock_was;
         let body = before.count < BODY_BITS;
         match before.phase {
@@ -227,8 +231,7 @@ mod tests {
     use super::*;
 
     /// Returns true if the filter passes a high pulse of length `width` that begins `begin` after
-    /// a clock edge.
-    /// Times are in hundredths of a period.
+    /// a clock edge; both times are in hundredths of a clock period.
     fn counts(width: u32, begin: u32) -> bool {
         let mut line = Line::default();
         (0..20).any(|edge| {
@@ -248,7 +251,7 @@ mod tests {
             assert!((1..never).all(|width| !counts(width, begin)), "{begin}");
             assert!((always..600).all(|width| counts(width, begin)), "{begin}");
         }
-        // Between the two limits the phase of the pulse decides:
+        // For pulse lengths between the two limits, the phase of the pulse decides:
         // 125 ns are 315 hundredths of a period.
         let passed = (0..100).filter(|&begin| counts(315, begin)).count();
         assert_eq!(passed, 15);

@@ -1,10 +1,10 @@
-//! A version 2 board under test, with a node's side of the serial protocol, one write at a time.
+//! A version 2 board under test, and a node's side of the serial protocol.
 
 use fpga_model::LATENCY_EDGES;
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation, Status};
 use fpga_model::channels::{ChannelMachine, Pins, SETTLE_EDGES};
 
-/// A board and its lines; each write simulates the number of edges of a port access.
+/// A board and its lines; each write to a line is followed by the number of edges of a port access.
 #[derive(Clone)]
 pub struct Board {
     pub machine: ChannelMachine,
@@ -38,7 +38,7 @@ impl Board {
             .push([select, clock, data, self.machine.reads(node, 4)]);
     }
 
-    /// Shifts the highest `bits` bits of a frame out, and keeps select high.
+    /// Raises select, sends the highest `bits` bits of a frame, and leaves select high.
     pub fn send(&mut self, node: usize, frame: u128, bits: u8) {
         self.write(node, |p| &mut p.clock, false);
         self.write(node, |p| &mut p.select, true);

@@ -128,7 +128,7 @@ fn a_channel_with_an_arrival_keeps_its_members() {
     );
     board.arrive(1, 0b0111);
     assert_eq!(board.ask(0, Operation::SetMask, 1, 0), (Status::Done, 0));
-    // The lines of new members must be at the level of the channel.
+    // The lines of new members must be at the channel's level.
     assert_eq!(
         board.ask(3, Operation::SetMask, 1, 0b1001),
         (Status::NotIdle, 0b1000)
@@ -196,7 +196,7 @@ fn a_second_node_waits_until_the_first_has_hung_up() {
         .frame()
     };
     board.send(2, claim(0b0110), 40);
-    // A node with a lower number does not take the receiver away from the node that has it.
+    // A node with a lower number does not get the receiver from the node that has it.
     board.send(1, claim(0b0011), FRAME_BITS);
     assert_eq!(
         board.receive(1),
@@ -268,7 +268,7 @@ fn a_release_by_a_pulse_is_early_and_one_that_every_node_waited_for_is_not() {
     let mut board = Board::new(3, 2);
     assert_eq!(board.ask(0, Operation::SetMask, 1, 0b111).0, Status::Done);
     let early = |board: &Board| board.machine.channel(1).expect("a channel").early;
-    // The fastest possible node changes its line at the edge after the release.
+    // The fastest possible node changes its line at the first edge after the release.
     for round in 1..=10 {
         let level = if round % 2 == 1 { 0b111 } else { 0 };
         board.pins.arrive[1] = level;
@@ -277,7 +277,8 @@ fn a_release_by_a_pulse_is_early_and_one_that_every_node_waited_for_is_not() {
         }
     }
     assert_eq!((board.count(1), early(&board)), (10, 0));
-    // A pulse of one or two samples releases the other nodes and is counted as an early release; a longer one is indistinguishable from an arrival.
+    // A pulse of one or two samples releases the other nodes and is counted as an early release;
+    // a longer pulse is treated as an arrival.
     for (width, expected) in [(1, 1), (2, 2), (3, 2)] {
         let rest = board.pins.arrive[1];
         for node in [0b001, 0b010] {
@@ -313,7 +314,8 @@ fn the_missing_nodes_at_the_time_limit_are_latched_once() {
     );
     let late = |board: &Board| board.machine.channel(1).expect("a channel").late;
     board.pins.arrive[1] = 0b0001;
-    // Two edges bring the arrival to the machine; the edge after 100 waiting edges sets the latch.
+    // The arrival reaches the machine after two edges;
+    // the latch is set one edge after the limit of 100.
     board.machine.fast_forward(&board.pins, 102);
     assert_eq!(late(&board), 0);
     board.pins.arrive[1] = 0b0101;

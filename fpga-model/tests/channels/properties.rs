@@ -45,7 +45,8 @@ proptest! {
         watched in 0..MAX_CHANNELS,
         stimulus in prop::collection::vec((any::<bool>(), proptest::array::uniform5(0..256u64)), 0..150),
     ) {
-        // The observed channel has the same stimulus on both boards, with and without traffic on the other channels.
+        // The watched channel has the same stimulus on both boards;
+        // only on one board the other channels change, too.
         let mut busy = Board::new(8, 5);
         busy.ask(0, Operation::SetMask, 0, 0);
         for (channel, &mask) in members.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Text that describes the current activity of a rank.
+//! Text about what a rank is doing.
 
 use super::Seen;
 use crate::rank_snapshot::{AtWindow, Comm, InFile, Partner, Round, Stage, Waiting, WindowNeed};
@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) const DEAD: &str = "is dead; it ";
 
 impl Seen {
-    /// Describes the rank's activity without naming the rank:
+    /// Describes in words what the rank is doing, without its number:
     /// "waits in MPI_Recv from rank 5, tag 7, for 31 s".
     pub fn doing(&self) -> String {
         if let Some(how) = &self.lost {
@@ -79,13 +79,13 @@ impl Seen {
     }
 }
 
-/// Describes a rank in a system call on a file, or in a function of a plugin's file.
+/// Describes a rank in a system call on a file, or in a function of a plugin file.
 fn in_file(at: &InFile, call: &str) -> String {
     let (since, name) = (Seconds(at.since), name(&at.name));
     format!("is in {} of {name} since {since}, in {call}", at.call)
 }
 
-/// Returns true if a call completes requests of earlier calls.
+/// Returns true if a call completes requests of earlier calls, by its name.
 fn is_for_requests(call: &str) -> bool {
     ["MPI_Wait", "MPI_Test"]
         .iter()

@@ -1,4 +1,4 @@
-//! Search for findings about a job without progress, the most informative first.
+//! Search for explanations of a job without progress; the most informative findings come first.
 
 use super::doing::DisplayRound;
 use super::graph::{Graph, Needs, missing};
@@ -87,7 +87,7 @@ fn circles(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Returns the finding for a cycle, in which each rank waits for the next.
+/// Returns the finding for a cycle of ranks in which each waits for the next.
 pub(super) fn circle_of(members: &[&Seen]) -> Finding {
     Finding::Circle {
         ranks: members.iter().map(|seen| seen.rank).collect(),
@@ -96,7 +96,7 @@ pub(super) fn circle_of(members: &[&Seen]) -> Finding {
     }
 }
 
-/// Returns true if one rank sends to the other, which waits for a message with another tag.
+/// Returns true if one rank sends to the other, which receives from it with another tag.
 fn tags_differ(a: &Seen, b: &Seen) -> bool {
     let waiting = |seen: &Seen| {
         seen.snapshot
@@ -111,12 +111,12 @@ fn tags_differ(a: &Seen, b: &Seen) -> bool {
     out.comm == back.comm && back.tag.is_some() && out.tag != back.tag
 }
 
-/// Finds collective operations in which ranks wait although all members have arrived.
+/// Finds collective operations in which ranks wait although all members have entered them.
 ///
 /// In this case the members' arguments do not match.
 /// Only the earliest operation of each communicator is reported.
-/// The finding is used only if there is no other finding.
-/// If members forward data, a member that waits elsewhere may be the cause.
+/// The caller uses this finding only if there is no other:
+/// if members forward data, the cause may be a member that waits somewhere else.
 fn unended(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
     rounds(ranks)
@@ -142,8 +142,8 @@ fn unended(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Finds collective operations that lack members, the earliest of each communicator.
-/// An operation is omitted if a reported cycle has both the operation and the missing members.
+/// Finds collective operations that some members have not entered,
+/// the earliest of each communicator.
 fn absent(ranks: &[Seen]) -> Vec<Finding> {
     let mut earliest = BTreeSet::new();
     rounds(ranks)
@@ -169,7 +169,7 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
             Some(Finding::Absent {
                 operation: match agreed {
                     true => DisplayRound(round).to_string(),
-                    // Another finding already lists the operations that the ranks call.
+                    // The members call different operations, which the finding of a mismatch lists.
                     false => format!("collective operation #{number} on {comm}"),
                 },
                 inside: inside.iter().map(|(seen, _)| seen.rank).collect(),
@@ -181,7 +181,7 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Finds ranks that do not wait, but that others wait for in a message or at a window.
+/// Finds ranks that do not wait themselves, but that other ranks need for a message or at a window.
 /// Each such rank is reported with the ranks that wait for it.
 fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
     let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
@@ -204,7 +204,7 @@ fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
         .map(|(culprit, waiting)| Finding::Culprit {
             waiting,
             rank: ranks[culprit].rank,
-            // If the rank is dead, its death explains the wait.
+            // If the rank is dead, the report names its death as the cause.
             left: ranks[culprit].has_left() && ranks[culprit].lost.is_none(),
             doing: ranks[culprit].doing(),
         })
@@ -230,7 +230,8 @@ fn no_sender(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
     })
 }
 
-/// Finds wires of the hardware barrier that have not toggled while another rank waits for them.
+/// Finds wires of the hardware barrier that have not
+/// toggled although other ranks wait in the barrier.
 fn wires(ranks: &[Seen]) -> Option<Finding> {
     let gates: Vec<(u32, Gate)> = ranks
         .iter()

@@ -1,4 +1,4 @@
-//! Wait-for graph of a job, with searches for cycles and for ranks that can never proceed.
+//! The wait-for graph of a job: searches for cycles, and for ranks that can never proceed.
 //!
 //! An AND wait ends when *all* awaited ranks have proceeded:
 //! a wait for one other rank, or in a collective operation for all absent members.
@@ -12,7 +12,7 @@ use super::Seen;
 use crate::rank_snapshot::{Comm, Round, Waiting};
 use std::collections::VecDeque;
 
-/// The condition under which a rank proceeds, with ranks as indexes into the slice of all ranks.
+/// The condition under which a rank proceeds; ranks are indices into the slice of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
     /// The rank does not wait, or has left the job.
@@ -53,7 +53,7 @@ impl<'a> Graph<'a> {
             }
             circles.extend(self.way_back(start));
         }
-        // A longer cycle that shares a rank with a shorter one gives no new information.
+        // A cycle that shares a rank with a shorter cycle gives no new information.
         circles.sort_by_key(Vec::len);
         let mut told: Vec<usize> = Vec::new();
         circles.retain(|circle| {
@@ -65,7 +65,7 @@ impl<'a> Graph<'a> {
         circles
     }
 
-    /// Returns the shortest path from a rank to itself.
+    /// Returns the shortest path of AND waits from a rank back to itself.
     fn way_back(&self, start: usize) -> Option<Vec<usize>> {
         let mut from: Vec<Option<usize>> = vec![None; self.ranks.len()];
         let mut ahead = VecDeque::from([start]);
@@ -122,7 +122,7 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
             let known = ranks.iter().position(|seen| seen.rank == partner.job_rank);
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
         }
-        // The holder must release the lock; without a holder, the member itself must act.
+        // The holder must release the lock; without a holder, the window's member itself must act.
         Some(Waiting::Window(at)) => {
             let known = ranks.iter().position(|seen| seen.rank == at.needed());
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
@@ -153,7 +153,7 @@ pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
 /// Returns the members that are known not to have entered a collective operation.
 ///
 /// All ranks are members of `MPI_COMM_WORLD`.
-/// A member of another communicator is known only by its latest collective operation there.
+/// A rank is known to be a member of another communicator if its latest collective was on it.
 pub(super) fn missing(round: &Round, ranks: &[Seen]) -> Vec<usize> {
     let member = |seen: &Seen| {
         let theirs = seen

@@ -1,11 +1,12 @@
-//! Hang reports: which rank waits for which, in a job without progress.
+//! Hang reports: for a job without progress, which rank waits for which.
 //!
-//! This module is pure: it converts [`RankSnapshot`]s to a [`Report`], as text and as JSON.
+//! This module does no input or output:
+//! it converts [`RankSnapshot`]s to a [`Report`], as text or JSON.
 //! The report begins with the findings, each of which explains why ranks wait ([`Finding`]).
 //! Then it lists the activity of every rank.
 //! Snapshots are taken while ranks run, so a finding about a short wait may be outdated.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `graph` | the wait-for graph, its cycles, and the ranks that can never proceed |
 //! | `find` | the search for findings |
@@ -37,7 +38,7 @@ pub struct Seen {
     /// "was killed by signal 9 (SIGKILL)".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
-    /// The last line of the rank's latest Python traceback: "ValueError: bad".
+    /// The last line of the rank's latest Python traceback, such as "ValueError: bad".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
     pub snapshot: Option<RankSnapshot>,
@@ -66,7 +67,7 @@ pub enum Finding {
     Circle {
         ranks: Vec<u32>,
         doing: Vec<String>,
-        /// Whether the cycle has two ranks whose messages differ only in the tag.
+        /// True if the cycle is a send and a receive whose tags differ.
         tags_differ: bool,
     },
     /// Members of a communicator have called collective operations that do not match.
@@ -90,7 +91,8 @@ pub enum Finding {
         inside: Vec<u32>,
         /// The members for which the operation has completed.
         left: Vec<u32>,
-        /// Whether the job's library can compare the members' arguments; false for other libraries.
+        /// True if this library can be told to compare the members' arguments;
+        /// false for other libraries.
         #[serde(skip)]
         is_comparable: bool,
     },
@@ -105,7 +107,7 @@ pub enum Finding {
     /// No rank is left that could send or receive.
     NoSender {
         waiting: Vec<u32>,
-        /// Whether all these ranks receive from any source.
+        /// True if all these ranks receive from any source.
         #[serde(skip)]
         take_any: bool,
     },
@@ -129,7 +131,8 @@ pub struct Group {
 pub struct Wire {
     pub wire: u32,
     pub rank: u32,
-    /// The number of barriers that the rank has entered.
+    /// The number of barriers that the rank has entered,
+    /// that is, the number of toggles of the wire.
     pub entered: u64,
 }
 
@@ -154,11 +157,11 @@ impl Report {
     }
 
     /// Returns true if all living ranks apparently wait for each other.
-    /// This is no proof for ranks on another library, whose messages in flight are not visible.
+    /// For ranks on another library this is no proof, because messages in flight are not visible.
     pub fn all_seem_stuck(&self) -> bool {
         let stuck = graph::Graph::of(&self.ranks).stuck();
         let mut living = self.ranks.iter().zip(stuck).filter(|(seen, _)| seen.alive);
-        // A rank that polls may return from its loop at any time.
+        // A rank that polls (as with `MPI_Test`) may leave its loop at any time.
         let waits = |snapshot: &RankSnapshot| {
             let call = snapshot.call.as_deref().unwrap_or_default();
             ![
@@ -175,7 +178,8 @@ impl Report {
         is_seen && any && living.all(|(seen, stuck)| stuck || seen.has_left())
     }
 
-    /// Builds a report for another library, which does not accept this library's parameters.
+    /// Builds a report for ranks on another library,
+    /// to which this library's parameters do not apply.
     pub fn of_other_library(ranks: Vec<Seen>) -> Report {
         let mut report = Report::of(0, ranks);
         for finding in &mut report.findings {
@@ -186,7 +190,7 @@ impl Report {
         report
     }
 
-    /// Returns the report as JSON: each finding with its kind and sentence, and the ranks.
+    /// Returns the report as JSON: each finding with its kind and its text, then the ranks.
     pub fn json(&self) -> serde_json::Value {
         let mut json = serde_json::json!(self);
         let told = json["findings"].as_array_mut().into_iter().flatten();
@@ -302,7 +306,8 @@ impl fmt::Display for Finding {
                         write!(f, "{} and {unknown} more of its members:", named(missing))?
                     }
                 }
-                /// The maximum number of listed ranks; the message counts the others.
+                /// Maximum number of ranks that are listed;
+                /// the text gives the number of the others.
                 const SHOWN: usize = 4;
                 for (rank, doing) in missing.iter().zip(doing).take(SHOWN) {
                     write!(f, "\n  rank {rank} {doing}")?;
@@ -399,8 +404,8 @@ fn has_no_data(operation: &str) -> bool {
     matches!(name, "MPI_Barrier" | "MPI_Ibarrier")
 }
 
-/// Marks waits at a window for a rank that has made no MPI call since the wait began.
-/// That rank is outside MPI, for example in a computation.
+/// Marks a wait at a window if the needed rank is outside MPI, for example in a computation,
+/// and has made no MPI call since the wait began.
 fn find_outsiders(ranks: &mut [Seen]) {
     let outside: BTreeMap<u32, u64> = ranks
         .iter()

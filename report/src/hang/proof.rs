@@ -1,4 +1,4 @@
-//! Proof that no rank of a job can make progress any more, from snapshots of all living ranks.
+//! Proof that no rank of a job can make progress, from snapshots of all living ranks.
 //!
 //! A rank is *passive* while it waits inside MPI
 //! and its polls find nothing ([`mpi_base::state::Quiet`]).
@@ -9,18 +9,18 @@
 //! 1987: the total counts of sent and received messages are equal in an unchanged state.
 //!
 //! *Rounds* establish a time at which all ranks are passive.
-//! A round is complete when every rank has polled again in the same wait without a result.
-//! A round begins after all ranks have completed the previous round.
+//! A round is complete when each rank has polled again, without a result, in the same wait.
+//! The polls of a round begin after all ranks have completed the previous round.
 //! The clocks of different hosts are never compared.
 //!
-//! The proof uses no edge of the wait-for graph.
+//! The proof does not use the wait-for graph.
 //! A rank that computes, sleeps outside MPI, is stopped or not scheduled is not passive.
 
 use super::Seen;
 use crate::rank_snapshot::{Gate, Quiet, RankSnapshot, Stage};
 
 /// The number of complete rounds that form a proof.
-/// Two rounds would suffice if every poll read all memory words at the same time.
+/// Two rounds would suffice if a poll read all memory words at the same time.
 const ROUNDS: u32 = 4;
 
 /// Calls that other jobs or the launcher may complete.
@@ -37,7 +37,8 @@ const FROM_OUTSIDE: [&str; 10] = [
     "MPI_Lookup_name",
 ];
 
-/// The position of a rank: while it does not change, the rank is in the same wait.
+/// Identifies the wait of a rank:
+/// as long as the position is unchanged, the rank is in the same wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     rank: u32,
@@ -46,23 +47,23 @@ pub(super) struct Position {
     progress: u64,
 }
 
-/// A proof in progress.
+/// A proof in progress, to which snapshots are added.
 #[derive(Clone, Debug, Default)]
 pub struct Proof {
     /// The position of each living rank.
     positions: Vec<Position>,
-    /// The time of each rank's snapshot in the latest complete round, by its host's clock.
+    /// The time of each rank's snapshot when the latest round was completed, by its host's clock.
     taken_ns: Vec<u64>,
     rounds: u32,
 }
 
 impl Proof {
-    /// Restarts the proof, since a rank may have made progress.
+    /// Restarts the proof, because a rank may have made progress.
     pub fn reset(&mut self) {
         *self = Proof::default();
     }
 
-    /// Returns true if a proof has begun: in all snapshots so far, every rank kept its position.
+    /// Returns true if a proof has begun: no rank has changed its position since.
     pub fn has_begun(&self) -> bool {
         !self.positions.is_empty()
     }
@@ -116,7 +117,7 @@ impl Passive<'_> {
     }
 }
 
-/// Returns all living ranks as passive; `None` if there are none or one of them is not passive.
+/// Returns all living ranks; `None` if there is none, or if one of them is not passive.
 fn passive_ranks(ranks: &[Seen]) -> Option<Vec<Passive<'_>>> {
     let living = ranks.iter().filter(|seen| seen.alive);
     let passive: Vec<Passive<'_>> = living.map(passive).collect::<Option<_>>()?;
@@ -131,7 +132,7 @@ fn passive_ranks(ranks: &[Seen]) -> Option<Vec<Passive<'_>>> {
 pub(super) fn position(seen: &Seen) -> Option<(Position, (u64, u64))> {
     let passive = passive(seen)?;
     let is_counted = passive.quiet.sent + passive.quiet.received > 0;
-    // A message that a network transport has accepted may be in flight.
+    // With a network transport, a message may be in flight.
     (!is_counted).then(|| {
         let quiet = passive.quiet;
         (passive.position(), (quiet.taken_ns, quiet.checked_ns))
@@ -160,8 +161,9 @@ fn passive(seen: &Seen) -> Option<Passive<'_>> {
     })
 }
 
-/// Returns true if the hardware may release a rank from a barrier.
-/// If a wire has not been toggled, no release is possible; otherwise a release may be in flight.
+/// Returns true if the hardware may release the rank from a barrier.
+/// The hardware cannot if another rank's wire has not toggled;
+/// otherwise a release may be in flight.
 fn may_be_released(snapshot: &RankSnapshot, wires: &[Gate]) -> bool {
     let is_in_barrier = snapshot.in_round().is_some_and(|round| {
         round.what.starts_with("MPI_Barrier") || round.what.starts_with("MPI_Ibarrier")
@@ -170,7 +172,7 @@ fn may_be_released(snapshot: &RankSnapshot, wires: &[Gate]) -> bool {
     let is_behind = |gate: &Gate| wires.iter().any(|other| other.entered < gate.entered);
     match snapshot.gate.filter(waits_at_wire) {
         Some(gate) => !is_behind(&gate),
-        // A barrier of another communicator may use the hardware as well.
+        // The hardware may also perform a barrier of another communicator.
         None => is_in_barrier,
     }
 }
@@ -182,7 +184,8 @@ pub(super) mod tests {
     use crate::rank_snapshot::InFile;
     use std::time::Duration;
 
-    /// Returns a rank that waits for `from`, with a snapshot and the start of its latest poll.
+    /// Returns rank `rank` in a wait for rank `from`,
+    /// with the times of the snapshot and of its latest poll.
     pub(in crate::hang) fn waits(rank: u32, from: u32, taken_ns: u64, checked_ns: u64) -> Seen {
         let mut seen = receives(rank, from, 7);
         if let Some(snapshot) = &mut seen.snapshot {
@@ -199,7 +202,7 @@ pub(super) mod tests {
         seen
     }
 
-    /// Returns the snapshots of `count` rounds of two ranks that wait for each other.
+    /// Returns the snapshots of two ranks that wait for each other, for `count` rounds.
     fn rounds(count: u64) -> Vec<Vec<Seen>> {
         let time = |round| 100 * (round + 1);
         let pair = |round| {
@@ -229,7 +232,7 @@ pub(super) mod tests {
         let mut proof = Proof::default();
         let proven = |ranks: &Vec<Seen>| proof.add(ranks);
         assert_eq!(rounds(20).iter().map(proven).position(|dead| dead), Some(4));
-        // Ranks that have ended do not affect the proof.
+        // Ranks that have ended have no effect on the proof.
         assert!(is_proven(|_, ranks| ranks.push(gone(2))));
     }
 
@@ -245,7 +248,7 @@ pub(super) mod tests {
         assert!(!is_proven(
             |_, ranks| quiet_of(&mut ranks[1]).checked_ns = 90
         ));
-        // The rank is stopped and continues in a later round.
+        // The rank is stopped, and continues only in a later round.
         let stopped_until = |round: usize| {
             move |at: usize, ranks: &mut Vec<Seen>| {
                 if at < round {

@@ -1,10 +1,11 @@
 //! Detection of an apparent deadlock of some ranks while other ranks make progress.
 //!
-//! Unlike in [`proof`](super::proof), another rank may hold data that the cycle depends on.
-//! So a finding is reported but never ends a job.
-//! A cycle is reported only after a long time and if its edges are exact.
-//! Each rank of the cycle waits in a call for one request, a message from or to the next rank.
-//! The poll of every round has found nothing.
+//! Unlike in [`proof`](super::proof),
+//! a rank outside the cycle may hold data on which the cycle depends.
+//! So a finding is only reported and never ends a job.
+//! A cycle is reported if it has lasted several rounds and its edges are exact:
+//! each rank of the cycle waits in a call for one request, a message from or to the next rank,
+//! and the rank's polls in all rounds have found nothing.
 
 use super::graph::{Graph, Needs};
 use super::proof::{Position, position};
@@ -23,14 +24,14 @@ struct Standing {
     rounds: u32,
 }
 
-/// The observed cycles, by their ranks.
+/// The observed cycles, indexed by their ranks.
 #[derive(Debug, Default)]
 pub struct Standstill {
     circles: BTreeMap<Vec<u32>, Standing>,
 }
 
 impl Standstill {
-    /// Adds a snapshot of the living ranks of one host.
+    /// Adds one snapshot of each living rank of one host.
     /// Returns the cycles that have made no progress for `ROUNDS` rounds, each cycle once.
     pub fn add(&mut self, ranks: &[Seen]) -> Vec<Finding> {
         let graph = Graph::of(ranks);
@@ -78,7 +79,7 @@ impl Standstill {
     }
 }
 
-/// Returns true if a rank waits only for one message of one rank.
+/// Returns true if a rank waits only for one message, from or to one rank.
 fn waits_for_one_message(seen: &Seen) -> bool {
     let waiting = seen.snapshot.as_ref().and_then(|s| s.waiting.as_ref());
     matches!(

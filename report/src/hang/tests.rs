@@ -233,7 +233,7 @@ fn who_takes_any_message_waits_in_vain_only_when_nobody_can_move() {
             .any(|found| matches!(found, Finding::NoSender { waiting, .. } if *waiting == [0]))
     };
     assert!(!vain(&[any(), idle(1)]));
-    // Rank 1 proceeds when rank 2 proceeds, and may then send to rank 0.
+    // Rank 1 proceeds after rank 2, and may then send to rank 0.
     assert!(!vain(&[any(), receives(1, 2, 1), idle(2)]));
     assert!(vain(&[any(), gone(1)]));
     assert!(vain(&[any(), receives(1, 0, 1)]));
@@ -292,13 +292,13 @@ fn an_operation_that_does_not_end_though_all_have_come_is_told() {
         .collect();
     ranks.insert(0, meets(0, "MPI_Reduce to rank 0 of 4 bytes", 2));
     insta::assert_snapshot!(report(ranks.clone()));
-    // The rank that has left the operation may also compute, or have exited.
+    // The rank that has completed the operation may compute, or may have ended.
     ranks[0] = with(meets(0, "MPI_Scatter", 1), |snapshot| {
         snapshot.round.as_mut().expect("a round").inside = false;
     });
     let told = report(ranks.clone());
     assert!(told.contains("and rank 0 has left it:"), "{told}");
-    // An absent member is a sufficient explanation of the wait.
+    // A member that has not entered the operation explains the wait.
     ranks[0] = idle(0);
     let told = report(ranks);
     assert!(!told.contains("coll_base_check"), "{told}");
@@ -313,7 +313,7 @@ fn a_barrier_that_does_not_end_is_reported_without_lengths() {
     assert!(!told.contains("lengths"), "{told}");
 }
 
-/// Another user may have chosen the names of windows and files, so they are escaped.
+/// Another user may have chosen the names of windows and files, so a report escapes them.
 #[test]
 fn names_in_a_report_are_shown() {
     let window = |name: &str| AtWindow {
@@ -373,7 +373,7 @@ fn a_lock_holder_without_calls_has_been_outside_as_long_as_the_others_wait() {
         text.contains("rank 1 waits for rank 2, which computes"),
         "{text}"
     );
-    // The rank has made calls since the wait began.
+    // Rank 2 has made MPI calls since the wait began.
     let text = Report::of(0, vec![idle(0), locks(1, 2, 2), idle(2)]).to_string();
     assert!(
         text.contains("held by rank 2 of the job, for 31 s"),

@@ -1,11 +1,12 @@
 //! Alignment of the clocks of several hosts, so that no message is received before it was sent.
 //!
-//! Clocks compared as in [`super::clock`] may still differ by more than a message's latency.
-//! First each host's times are shifted by the minimum that its messages require.
+//! Two clocks that were compared as in [`super::clock`]
+//! may still differ by more than a message's latency.
+//! First the times of each host are shifted by the minimum that the messages require.
 //! Each message from host A to host B is a lower bound for shift(B) - shift(A);
 //! the least solution is found like longest paths (R. Bellman, 1958).
-//! If shifts do not suffice, because a clock ran unevenly, receives are moved after their sends.
-//! Later events of the receiving rank are moved too if necessary.
+//! If this does not suffice, because a clock ran unevenly, receives are moved after their sends,
+//! and later events of the receiving rank are moved, too, if necessary.
 //! Source: R. Rabenseifner, "The controlled logical clock", 1997, without its second pass.
 
 use super::{Arrow, Trace};
@@ -48,7 +49,8 @@ impl Trace {
             }
         }
         let mut later = vec![0i128; count];
-        // One round per host is enough; the limit ends the loop if constraints are inconsistent.
+        // In a solvable system one pass per host suffices;
+        // the limit ends the loop if there is no solution.
         for _ in 0..count {
             for (&(from, to), demand) in &demands {
                 later[to] = later[to].max(later[from] + demand);
@@ -103,7 +105,7 @@ fn change(event: &mut Event, mut to: impl FnMut(u64) -> u64) {
     }
 }
 
-/// The shifts of a rank: pair `(from, to)` moves all times since `from` to at least `to`.
+/// The moved times of a rank: after a pair `(from, to)`, times from `from` on become at least `to`.
 #[derive(Clone, Debug, Default)]
 struct Moved(Vec<(u64, u64)>);
 
@@ -112,7 +114,8 @@ impl Moved {
         self.0.push((from, to));
     }
 
-    /// Returns the shifted time; a call that began before the shifted event keeps its start time.
+    /// Returns the moved time;
+    /// the start of a call that began before the moved event stays unchanged.
     fn apply(&self, time: u64) -> u64 {
         let last = self.0.iter().rev().find(|(from, _)| *from <= time);
         last.map_or(time, |(_, to)| time.max(*to))

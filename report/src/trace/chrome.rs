@@ -1,10 +1,11 @@
-//! Trace event format: a JSON object that Perfetto (ui.perfetto.dev) and chrome://tracing open.
+//! Writer of the trace event format:
+//! a JSON object that Perfetto (ui.perfetto.dev) and chrome://tracing open.
 //!
 //! Source: "Trace Event Format", Google, the document behind chrome://tracing.
-//! A rank is a process with the rank's threads. A call is a complete event (`X`).
-//! A message is a flow (`s` to `f`) between the slices that enclose its ends.
-//! A message without its other end in the event rings is an instant (`i`).
-//! Each file of a rank is a lane with its system calls.
+//! A rank is a process with threads. An MPI call is a complete event (`X`).
+//! A message is a flow (`s` to `f`) between the calls that sent and received it.
+//! A message whose other end is not in the event rings is an instant event (`i`).
+//! Each file of a rank is a thread with the system calls on the file.
 //! Times are microseconds since the first event.
 
 use super::lane::Trace;
@@ -18,7 +19,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-/// The first thread number of file lanes; viewers show them below the threads.
+/// The lowest thread number of files, so that viewers show files below the threads.
 const FILE_LANES: u64 = 1_000;
 
 /// Writes the whole trace; times are microseconds since its first event.
@@ -62,7 +63,8 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         }
         let owners = threads(&lane.played.events);
         let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
-        // `told` has details that calls recorded while they ran; `windows` has the windows' names.
+        // `told` has the details that the present call has recorded;
+        // `windows` has the windows' names.
         let mut told: Vec<&Event> = Vec::new();
         let mut windows: HashMap<u64, String> = HashMap::new();
         for (place, event) in lane.played.events.iter().enumerate() {
@@ -80,7 +82,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
                         "dur",
                         json!(event.until.saturating_sub(event.at) as f64 / 1000.0),
                     );
-                    // The details of a call precede the call on the event ring.
+                    // On the event ring, the details of a call come before the call itself.
                     let mut inside = told.drain(..).filter(|inside| inside.at >= event.at);
                     let args = inside.next_back().map(|inside| match inside.kind {
                         EventKind::Access => access_args(inside, &windows),
@@ -145,7 +147,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
     writeln!(out, "\n]}}")
 }
 
-/// Returns the thread of each event: a message belongs to the call that ends next after it.
+/// Returns the thread of each event: a message belongs to the next call on the ring.
 fn threads(events: &[Event]) -> Vec<u32> {
     let mut threads = vec![0; events.len()];
     let mut thread = events

@@ -1,17 +1,17 @@
-//! Offset of another host's clock, measured by requests and replies.
+//! Offset of another host's clock, measured by exchanges of a request and a reply.
 //!
 //! The other clock is read between a request and its reply.
 //! The midpoint of request and reply is an estimate, whose error is at most half the round trip.
-//! The round with the shortest round trip is used.
+//! Of several exchanges the one with the shortest round trip is used.
 //! Source: F. Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989.
-//! Clocks run at different speeds.
-//! So the offset is interpolated linearly between the job's first and last rounds.
+//! Clocks run at different speeds, so the offset is interpolated
+//! linearly between the exchanges at the job's start and at its end.
 //!
-//! Promise: a corrected clock is still monotonic.
+//! Guarantee: a corrected clock is still monotonic.
 
 use mpi_base::node::Event;
 
-/// The result of one round: a reading of the other clock.
+/// The result of one exchange: a reading of the other clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     theirs: u64,
@@ -22,8 +22,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Creates a reading of `theirs` from the other clock.
-    /// `asked` and `heard` are the times of the request and the reply on this clock.
+    /// Creates a reading: the other clock had the value `theirs` between the request and the reply,
+    /// whose times on this clock are `asked` and `heard`.
     pub fn between(asked: u64, heard: u64, theirs: u64) -> Reading {
         let error = heard.saturating_sub(asked) / 2;
         let ours = asked.saturating_add(error);
@@ -35,8 +35,9 @@ impl Reading {
     }
 }
 
-/// The minimum distance of two readings that define a drift, as a multiple of their errors.
-/// Of closer readings only the one with the smaller error is used.
+/// The minimum distance of two readings from which a drift is computed,
+/// as a multiple of their errors.
+/// Of readings with a smaller distance, only the one with the smaller error is used.
 const FAR_APART: u64 = 1000;
 
 /// The readings of another host's clock.
@@ -61,7 +62,7 @@ impl Clock {
         }
     }
 
-    /// Returns the readings that are far enough apart to define a drift.
+    /// Returns the readings that are far enough apart to compute a drift.
     fn readings(&self) -> Vec<Reading> {
         let mut kept: Vec<Reading> = Vec::new();
         for &reading in self.best.iter().flatten() {
@@ -104,7 +105,7 @@ impl Clock {
         }
     }
 
-    /// Returns the maximum error in nanoseconds; `None` if the host never answered.
+    /// Returns the maximum error in nanoseconds; `None` if the clock was never read.
     pub fn precision(&self) -> Option<u64> {
         self.readings().iter().map(|reading| reading.error).max()
     }
@@ -133,7 +134,7 @@ mod tests {
         clock.begin();
         clock.read(Reading::between(999, 1001, 5000));
         clock.begin();
-        // The clock runs too fast by one thousandth.
+        // The other clock runs too fast by one thousandth.
         clock.read(Reading::between(1_000_999, 1_001_001, 1_006_000));
         assert_eq!(clock.ours(5000), 1000);
         assert_eq!(clock.ours(505_500), 501_000);

@@ -1,4 +1,4 @@
-//! Collected event rings of all ranks.
+//! The event rings of all ranks, as collected after a job.
 
 use mpi_base::node::Played;
 
@@ -11,11 +11,11 @@ pub struct Lane {
     pub played: Played,
 }
 
-/// The trace of all ranks.
+/// The trace of a job: the event rings of all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub lanes: Vec<Lane>,
-    /// The other hosts with the maximum errors of their clocks in nanoseconds.
-    /// `None` means that the clock was not compared.
+    /// The names of the other hosts, with the maximum errors of their clocks in nanoseconds;
+    /// `None` if a clock was not compared.
     pub clocks: Vec<(String, Option<u64>)>,
 }

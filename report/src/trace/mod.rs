@@ -7,7 +7,7 @@
 //! The file's extension selects the format. `.vcd` is a waveform ([`vcd`]).
 //! Any other extension is the trace event format for Perfetto and Chrome ([`chrome`]).
 //!
-//! Promise: no message is received before it was sent, and each rank's events keep their order.
+//! Guarantee: no message is received before it was sent, and each rank's events stay in order.
 
 mod align;
 pub mod chrome;
@@ -23,19 +23,19 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// The default number of events kept for each rank; they occupy 1 MiB.
+/// The default capacity of a rank's event ring in events, which occupy 1 MiB.
 pub const EVENTS: u32 = 1 << 14;
 
-/// A message, with its send and receive events.
+/// A message whose send and receive are both in the event rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrow {
-    /// The send, as a lane index and an event index; `to` is the receive.
+    /// The send event, as an index of the lane and of the event; `to` is the receive event.
     pub from: (usize, usize),
     pub to: (usize, usize),
 }
 
 impl Trace {
-    /// Writes the file in the format of its extension; an incomplete file is removed.
+    /// Writes the file in the format of its extension; removes the file if an error occurs.
     pub fn write(&self, path: &Path, call_name: CallName) -> io::Result<()> {
         let file = File::create(path)?;
         let is_plain = file.metadata().is_ok_and(|about| about.is_file());
@@ -51,7 +51,7 @@ impl Trace {
         written
     }
 
-    /// Returns the time of the first event.
+    /// Returns the time of the first event, in ns.
     pub fn begin(&self) -> u64 {
         let events = self.lanes.iter().flat_map(|lane| &lane.played.events);
         events.map(|event| event.at).min().unwrap_or(0)
@@ -104,7 +104,7 @@ impl Trace {
             .collect()
     }
 
-    /// Returns the event with a lane index and an event index, as in [`Arrow`].
+    /// Returns the event at an index of the lane and of the event, as in [`Arrow`].
     pub fn event(&self, (lane, place): (usize, usize)) -> &Event {
         &self.lanes[lane].played.events[place]
     }

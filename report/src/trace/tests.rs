@@ -44,7 +44,7 @@ fn call(at: u64, until: u64) -> Event {
     }
 }
 
-/// Returns the name of one of the first two functions of the interface.
+/// Returns the names of the two MPI calls of these tests.
 fn name(call: u16) -> String {
     ["MPI_Bsend", "MPI_Bsend_c"][usize::from(call) - 1].into()
 }
@@ -78,7 +78,7 @@ fn two_hosts(late: u64) -> Trace {
     };
     for (lane, other) in [(0, 1), (1, 0)] {
         for event in &mut trace.lanes[lane].played.events {
-            // The source rank in the communicator, which is MPI_COMM_WORLD, equals the lane.
+            // The source rank in the communicator (MPI_COMM_WORLD) equals the index of the lane.
             event.extra = lane as u64;
             event.peer = other;
         }
@@ -167,7 +167,8 @@ fn a_host_whose_clock_is_late_is_moved_as_a_whole() {
 #[test]
 fn messages_that_contradict_every_clock_still_go_forward_and_calls_keep_their_order() {
     let mut trace = two_hosts(0);
-    // The reply is received before its request is sent: shifts of hosts cannot order both messages.
+    // The reply is received before its request is sent:
+    // shifting hosts cannot put both messages in order.
     trace.lanes[0].played.events[1].at = 10_050;
     trace.lanes[0].played.events.push(call(10_040, 10_060));
     trace.lanes[0].played.events.push(call(10_070, 10_080));

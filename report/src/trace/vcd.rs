@@ -1,8 +1,9 @@
 //! Waveform of a trace for GTKWave or Surfer (VCD, IEEE 1364-2005, section 18).
 //!
-//! Each rank has a scope. `mpi` is high inside MPI, `collective` inside a collective operation.
+//! Each rank has a scope.
+//! `mpi` is high inside MPI calls, `collective` inside collective operations.
 //! `barrier` is high inside a barrier. `sent` and `received` toggle with each message.
-//! `wire_out` and `wire_in` are the levels of the rank's wire of the hardware barrier.
+//! `wire_out` and `wire_in` are the levels of the rank's wires to and from the hardware barrier.
 //! Both wire levels are low before the first barrier.
 //! Times are nanoseconds since the first event.
 
@@ -12,7 +13,7 @@ use mpi_base::node::EventKind;
 use std::io::{self, Write};
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, Writer};
 
-/// The signals in the scope of a rank, in this order.
+/// The signals of each rank's scope, in this order.
 const LANES: [&str; 7] = [
     "mpi",
     "collective",
@@ -48,7 +49,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         };
         ids.extend(&lines);
         let (mut sends, mut receives) = (false, false);
-        // A call records its collective operation inside, and itself when it returns.
+        // A call first records its collective operation, and when it returns it records itself.
         let mut round = None;
         for event in &lane.played.events {
             let at = event.at - begin;
@@ -75,7 +76,8 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
                     receives = !receives;
                     changes.push((at, received, receives));
                 }
-                // A waveform has one level for each signal of a rank, and a rank has many files.
+                // Files are left out:
+                // a rank's signals have one level each, but a rank may have many files.
                 EventKind::File
                 | EventKind::FileName
                 | EventKind::FileTotals
@@ -96,7 +98,8 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         writer.change_scalar(id, Value::V0)?;
     }
     writer.end()?;
-    // A stable sort: of two changes of a signal at the same time the later one wins.
+    // The sort is stable:
+    // of several changes of a signal at the same time, the last one takes effect.
     changes.sort_by_key(|(at, _, _)| *at);
     let mut now = None;
     for (at, line, level) in changes {

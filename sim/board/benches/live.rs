@@ -1,6 +1,6 @@
 //! Benchmark of an access to a wire of the live board: `cargo bench -p barrier-board --bench live`.
 //!
-//! `hwbarr live` measures barriers between processes.
+//! This benchmark has one process; `hwbarr live` measures whole barriers between processes.
 
 use barrier_board::live::{Board, Memory, Wires};
 use barrier_driver::ToggleBarrier;
@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Runs `body` many times and prints the nanoseconds per run.
+/// Calls `body` 2,000,000 times and prints the mean time per call in ns.
 fn measure(what: &str, mut body: impl FnMut()) {
     const TIMES: u32 = 2_000_000;
     let start = Instant::now();

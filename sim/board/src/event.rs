@@ -1,15 +1,16 @@
 //! Events on the wires of a barrier, as used by the live record, the virtual run and the waveform.
 
-/// One change on a wire or one mark, with its time.
+/// One change of a wire's level, or one mark of a node, with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Nanoseconds since the board was powered on.
     pub at_ns: u64,
-    /// What changed.
+    /// The change of a level, or the mark.
     pub what: What,
 }
 
-/// A change on a wire, or a mark that a node sets.
+/// A change of a wire's level, or a mark:
+/// a node's program calls or leaves the barrier, or a node dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The wire from this node to the barrier went to this level.
@@ -53,9 +54,9 @@ pub enum What {
 pub struct Record {
     /// Number of the barrier's nodes.
     pub nodes: usize,
-    /// The recorded events, which are the first of the run.
+    /// The first events of the run, up to the record's capacity.
     pub events: Vec<Event>,
-    /// Number of later events that did not fit.
+    /// Number of later events, which are not stored because the record was full.
     pub dropped: u64,
 }
 
@@ -77,19 +78,19 @@ pub struct LineChange {
 pub struct ChannelRecord {
     /// Number of nodes with lines.
     pub nodes: usize,
-    /// The recorded changes, which are the first of the run.
+    /// The first changes of the run, up to the record's capacity.
     pub changes: Vec<LineChange>,
-    /// Number of later changes that did not fit.
+    /// Number of later changes, which are not stored because the record was full.
     pub dropped: u64,
 }
 
 impl LineChange {
-    /// Encodes the change as a nonzero word; a zero word marks an entry that was never written.
+    /// Encodes node, line and level as a nonzero word; zero marks an entry that was never written.
     pub(crate) fn what(self) -> u64 {
         1 << 63 | (self.node as u64) << 8 | (self.line as u64) << 1 | u64::from(self.high)
     }
 
-    /// Decodes a word; the inverse of [`what`](Self::what).
+    /// Decodes an entry of the record; the inverse of [`what`](Self::what).
     pub(crate) fn from_words(at_ps: u64, what: u64) -> Option<Self> {
         (what >> 63 == 1).then_some(Self {
             at_ps,
@@ -101,7 +102,8 @@ impl LineChange {
 }
 
 impl What {
-    /// Encodes the event as a nonzero word; a zero word marks an entry that was never written.
+    /// Encodes the event without its time as a nonzero word;
+    /// zero marks an entry that was never written.
     pub(crate) fn to_word(self) -> u64 {
         let (kind, node) = match self {
             Self::Wire { node, high: false } => (1, node),
@@ -117,7 +119,7 @@ impl What {
         kind << 32 | node as u64
     }
 
-    /// Decodes a word; the inverse of [`to_word`](Self::to_word).
+    /// Decodes a word of [`to_word`](Self::to_word); `None` for a word that encodes no event.
     pub(crate) fn from_word(word: u64) -> Option<Self> {
         let node = (word & u64::from(u32::MAX)) as usize;
         Some(match word >> 32 {

@@ -1,18 +1,18 @@
 //! Fuzzing entry point of the decoders of a served board: requests of nodes, and replies of the server.
 //!
-//! An entry takes any bytes. It panics if the decoder panics,
+//! Each function in [`ENTRIES`] accepts any bytes. It panics if the decoder panics,
 //! or if the decoder accepts bytes that its encoder does not write.
 //! cargo-fuzz calls it from `fuzz/fuzz_targets/`; the test below calls it with random bytes.
 
 use crate::served::frame::{GREETING, Greeting, REPLY, REQUEST, Reply, Request};
 
-/// The name of a fuzz target, and the function that it calls.
+/// The name of a fuzz target in `fuzz/fuzz_targets/`, and the function that the target calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// The fuzz targets of this crate.
 pub const ENTRIES: &[Entry] = &[("board_frames", board_frames)];
 
-/// The frames of a served board: only canonical encodings are accepted.
+/// Decodes the frames of a served board; panics if a decoded frame encodes to other bytes.
 pub fn board_frames(bytes: &[u8]) {
     if let Some(bytes) = bytes.first_chunk::<GREETING>()
         && let Ok(greeting) = Greeting::decode(bytes)

@@ -8,7 +8,7 @@
 //!
 //! An MPI library links this crate to offer the hardware barrier without hardware.
 //! The crate writes no files: `barrier-waveform` writes a record to a file, and
-//! `barrier-simulator` runs the same machines in virtual time.
+//! `barrier-simulator` runs the same model in virtual time.
 //!
 //! TTL_VAPERS is a precedent for a port-level simulator that is linked into programs
 //! in place of the hardware's driver. It simulated Purdue's parallel-port barrier

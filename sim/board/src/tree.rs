@@ -19,7 +19,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Builds the tree for `nodes` nodes on `boards` leaf boards, with enough levels above them to end in one root.
+    /// Builds the tree of `nodes` nodes on `boards` leaf boards,
+    /// with boards above them up to one root.
     pub fn new(nodes: usize, boards: usize) -> Self {
         let boards = boards.max(1);
         let mut above = vec![None; boards];
@@ -61,12 +62,12 @@ impl Tree {
         self.nodes
     }
 
-    /// Returns the number of leaf boards, which have the lowest numbers.
+    /// Returns the number of leaf boards; their indices are the lowest ones.
     pub fn lowest(&self) -> usize {
         self.lowest
     }
 
-    /// Returns the root.
+    /// Returns the index of the root board.
     pub fn root(&self) -> usize {
         self.above.len() - 1
     }
@@ -90,7 +91,7 @@ impl Tree {
         }
     }
 
-    /// Returns the first node of a board; for a board without nodes, that of its first lower board.
+    /// Returns the lowest node of a leaf board; for another board, that of its first lower board.
     pub fn first_node(&self, board: usize) -> usize {
         let below = |board: usize| {
             let mut children = self.above.iter().enumerate();

@@ -1,9 +1,9 @@
 //! `hwbarr channel`: the channels of a version 2 board, from one node: list the channels, free the
 //! channel of a node that has died, and run a heartbeat.
 //!
-//! Nodes that run `beat` have no network between them, so they synchronise by the board: the lowest
-//! member takes the channel when the lines of all members are at rest,
-//! and each member begins to beat when the board reports the members.
+//! Nodes that run `beat` have no network between them, so they synchronise through the board: the
+//! lowest member takes the channel when all members' lines are idle,
+//! and each member begins to beat when the board reports these members.
 
 use crate::{Failure, say};
 use barrier_board::served::{Address, ChannelLines, SCHEME};
@@ -266,8 +266,8 @@ fn free(mut channels: BoxedChannels, channel: u8, dead: u64) -> Result<(), Failu
     if members == 0 {
         return say(&format!("channel {channel} is free already\n"));
     }
-    // The board refuses with `NotMember` if the requesting node is not in the mask.
-    // Otherwise it refuses because the channel is taken.
+    // The board replies with `NotMember` if this node is not in the mask `dead`, as it must be.
+    // Otherwise it replies that the channel is taken.
     let others = programmer.take(channel, dead);
     let is_other = matches!(
         others,
@@ -284,7 +284,7 @@ fn free(mut channels: BoxedChannels, channel: u8, dead: u64) -> Result<(), Failu
         )
         .into());
     }
-    // The earlier process of this node has ended, possibly with an arrival on the line.
+    // The earlier process of this node may have ended with an arrival on the line;
     // `open` withdraws this arrival.
     let membership = Membership { channel, members };
     let opened = ChannelBarrier::open(out, input, membership, NO_PROGRAMMER, alone)?;
@@ -299,7 +299,7 @@ const NO_PROGRAMMER: Option<&mut BoxedProgrammer> = None;
 
 type BoxedBarrier = ChannelBarrier<BoxedOut, ReleaseLine<BoxedIn>>;
 
-/// Brings this node's line to rest, and returns when the channel has its members.
+/// Makes this node's line idle; returns when the channel has been taken for its members.
 fn begin(
     channels: BoxedChannels,
     membership: Membership,
@@ -316,7 +316,8 @@ fn begin(
         let waits_for = match takes {
             true => match programmer.take(channel, members) {
                 Ok(()) => return Ok((barrier, programmer)),
-                // The line of a member that has not started yet may have either level.
+                // A member that has not started yet may have
+                // left its line at the level of an arrival.
                 Err(ProgramError::Refused {
                     status: Status::NotIdle,
                     value,
@@ -340,7 +341,7 @@ fn begin(
     }
 }
 
-/// A heartbeat, and the command that runs beside it.
+/// A heartbeat, and the command that runs at the same time.
 struct Beater<'c> {
     heart: Heartbeat<BoxedOut, ReleaseLine<BoxedIn>>,
     programmer: BoxedProgrammer,
@@ -350,13 +351,13 @@ struct Beater<'c> {
     command: &'c [OsString],
 }
 
-/// The reason why a heartbeat ends.
+/// The reason why a heartbeat ended.
 enum End {
-    /// The command has ended, or all beats are done; the channel is free.
+    /// The command has ended, or the requested number of beats is done; the channel is free.
     Done(Option<ExitStatus>),
-    /// The nodes in this mask have been silent; the channel is free.
+    /// The nodes in this mask did not beat within the limit; the channel is free.
     Silent(u64),
-    /// Another node has freed the channel, which excludes this node.
+    /// Another node has freed the channel, so this node is no longer a member.
     Excluded,
 }
 
@@ -408,8 +409,8 @@ impl Beater<'_> {
         }
     }
 
-    /// Beats until the command ends, the beats are done, or a node is silent.
-    /// Returns the reason and the number of beats.
+    /// Beats until the command ends, the number of beats is reached, or a node is silent.
+    /// Returns the reason for the end, and the number of beats.
     fn beat(mut self, child: &mut Option<Running>) -> Result<(End, u64), Failure> {
         let since = Instant::now();
         let mut beats = 0;
@@ -441,7 +442,7 @@ impl Beater<'_> {
         }
     }
 
-    /// Frees the channel after a beat.
+    /// Tries to free the channel after a beat.
     /// Returns false if a member has begun the next beat, which must then be completed first.
     fn leaves(&mut self) -> bool {
         let channel = self.membership.channel;
@@ -457,7 +458,7 @@ fn succeeded(status: Option<ExitStatus>) -> Result<(), Failure> {
     }
 }
 
-/// The running command, which is killed if the heartbeat fails.
+/// The running command; it is killed when this value is dropped.
 struct Running(Child);
 
 impl Running {

@@ -1,4 +1,5 @@
-//! `hwbarr faults --cures`: a table of hazards, with a countermeasure (*cure*) and its cost for each.
+//! `hwbarr faults --cures`: prints a table of hazards,
+//! with a countermeasure (*cure*) and its cost for each.
 
 use crate::Failure;
 use crate::tables::{Format, Table, Tool};
@@ -7,7 +8,7 @@ use barrier_simulator::faults::cures::{CURES, cost};
 use barrier_simulator::faults::known::KnownUnsafe;
 use serde_json::{Value, json};
 
-/// Runs the campaign with each cure and prints the result.
+/// Runs the campaign with each cure and prints the table.
 pub fn compare(
     campaign: &Campaign,
     known: &KnownUnsafe,

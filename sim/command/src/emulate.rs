@@ -10,7 +10,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Environment variable of the command: the ports of its nodes, with `{rank}` as the node's number.
+/// Environment variable of the command: the port of its node;
+/// `{rank}` in it stands for the node's number.
 const PORT: &str = "HWBARR_PORT";
 
 /// Play a register block behind a file, so that the ports mem and uio can be tried on any machine.

@@ -208,14 +208,14 @@ fn counts(cases: &[Case]) -> Table {
     table
 }
 
-/// Returns each distinct message of a driver once, with its first case and its number of cases.
+/// Returns each message of the drivers once, with its first case and the number of its cases.
 fn sentences(cases: &[Case]) -> Vec<String> {
     let mut seen: Vec<(String, &Case, usize)> = Vec::new();
     for case in cases {
         if matches!(case.class, Class::Safe | Class::Unsafe) {
             continue;
         }
-        // Messages that differ only in digits count as one.
+        // Messages that differ only in their digits are counted as one message.
         let words = case.sentence.replace(|c: char| c.is_ascii_digit(), "");
         match seen.iter_mut().find(|(seen, _, _)| *seen == words) {
             Some((_, _, count)) => *count += 1,
@@ -236,8 +236,8 @@ fn sentences(cases: &[Case]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the unsafe outcomes by fault and kind of place.
-/// Each has its count, the moments, the reason, and the message of its first case.
+/// Returns the unsafe outcomes, grouped by fault and kind of place.
+/// Each group has its number of cases, the moments, the reason, and its first case's message.
 fn groups(cases: &[Case], documented: bool) -> Vec<String> {
     let mut groups: Vec<(&Case, usize, Vec<&str>)> = Vec::new();
     for case in cases {

@@ -1,4 +1,4 @@
-//! `hwbarr live`: starts processes that use a live board, and serves as their software fence.
+//! `hwbarr live`: starts processes that use a live board, and provides their software fence.
 
 use crate::Failure;
 use crate::node::{ELAPSED, FENCE};
@@ -95,8 +95,8 @@ impl Live {
         self.report(slowest, observer.look()?.board.releases - before)
     }
 
-    /// Runs all processes on the board that these arguments name;
-    /// returns the slowest process's time.
+    /// Runs the processes of all nodes; `board` are the arguments that select the board.
+    /// Returns the time of the slowest process.
     fn pass(&self, board: [&str; 2]) -> Result<Duration, Failure> {
         let mut processes = (0..self.nodes)
             .map(|node| self.spawn(board, node))
@@ -158,7 +158,7 @@ impl Live {
     }
 }
 
-/// Serves the fences of the processes until they report the duration of their barriers.
+/// Answers the processes' fences until every process has reported the duration of its barriers.
 /// Returns the longest duration.
 fn serve_fences(processes: &mut [Process]) -> Result<Duration, Failure> {
     let mut slowest = Duration::ZERO;

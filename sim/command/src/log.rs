@@ -1,8 +1,9 @@
-//! A log that never blocks its writer: the board must serve its nodes even if nothing reads the
-//! log.
+//! A log that never blocks its writer:
+//! the server must serve its nodes even if the output is not read.
 //!
-//! A separate thread prints the lines. If the reader of the output blocks, up to [`CAPACITY`] lines
-//! are queued, and later lines are only counted.
+//! A separate thread prints the lines.
+//! If the output is not read, up to [`CAPACITY`] lines are queued;
+//! further lines are dropped and counted.
 
 use std::io::{self, Write as _, stdout};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -13,7 +14,7 @@ const CAPACITY: usize = 1024;
 
 pub struct Log {
     lines: SyncSender<String>,
-    /// Number of lines dropped since the last queued line.
+    /// Number of lines dropped since the last line was queued.
     missing: u64,
     printer: JoinHandle<()>,
 }
@@ -22,8 +23,8 @@ impl Log {
     pub fn new() -> io::Result<Log> {
         let (lines, waiting) = sync_channel::<String>(CAPACITY);
         let printer = Builder::new().name("log".into()).spawn(move || {
-            // If the reader has closed the pipe, or the disk is full,
-            // the board continues without a log.
+            // If the reader has closed the pipe or the disk is full,
+            // the thread ends, and the server continues without a log.
             for line in waiting {
                 if stdout().write_all(line.as_bytes()).is_err() {
                     return;
@@ -57,7 +58,7 @@ impl Log {
     /// Waits until all queued lines are printed.
     pub fn finish(self) {
         drop(self.lines);
-        // The printer does not panic; if it did, its panic message has been printed.
+        // The thread does not panic; if it did, its panic message has been printed.
         let _ = self.printer.join();
     }
 }

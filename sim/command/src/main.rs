@@ -1,5 +1,5 @@
-//! The barrier workbench on the command line:
-//! each command has one line in a table and its own file.
+//! The program `hwbarr`, a workbench for barrier hardware:
+//! each subcommand has a line in a table and its own module.
 //! [`page`] is the HTML page of `hwbarr report`.
 
 mod channel;
@@ -31,8 +31,8 @@ use std::process::ExitCode;
 /// The error of a subcommand: a message for the user.
 type Failure = Box<dyn std::error::Error>;
 
-/// Declares the commands. A line has the first sentence of the help and a type;
-/// the type's `execute` runs the command under the type's name.
+/// Declares the subcommands. Each line has the subcommand's help and its type;
+/// the type's name is the subcommand's name, and its method `execute` runs the subcommand.
 macro_rules! commands {
     ($($(#[$attribute:meta])* $module:ident :: $name:ident,)*) => {
         #[derive(Subcommand)]
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints help, the version, or clap's error; returns the exit code.
+/// Prints clap's answer (help, version or error); returns the exit code.
 fn answered(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     if error.use_stderr() {

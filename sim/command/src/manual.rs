@@ -16,8 +16,8 @@ impl Manual {
         let commands = program.get_subcommands();
         for command in commands.filter(|command| !command.is_hide_set()) {
             let name = command.get_name();
-            // clap refers to a separate page per command, as git has;
-            // this manual has one page for all.
+            // clap refers to one manual page per subcommand, as for git;
+            // this manual has a single page.
             page = page.replace(&format!("hwbarr\\-{name}(1)"), &format!("hwbarr {name}"));
             let mut section = Vec::new();
             let man = Man::new(command.clone());

@@ -7,16 +7,16 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The measured barrier of several ranks in this machine's shared memory.
+/// The barrier time of several ranks in shared memory, measured on this machine.
 pub struct Measured {
     pub ranks: u64,
     pub cores: usize,
-    /// Mean time per barrier in a long sequence, as `mpi-bench` measures it.
+    /// Mean time per barrier in a long series, as reported by `mpi-bench`.
     pub mean: Time,
 }
 
 impl Measured {
-    /// Returns the barrier's name in tables.
+    /// Returns the label of this measurement in tables.
     pub fn name(&self) -> String {
         let Self { ranks, cores, .. } = self;
         format!("measured here, mean of many: shared memory, {ranks} ranks on {cores} cores")
@@ -36,7 +36,7 @@ fn tool(name: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Runs the benchmark with `ranks` ranks, without the hardware barrier's component.
+/// Runs `mpi-bench barrier` with `ranks` ranks, without the hardware barrier's component.
 pub fn barrier(ranks: u64) -> Result<Measured, Failure> {
     let (mpirun, bench) = (tool("mpirun")?, tool("mpi-bench")?);
     let count = ranks.to_string();

@@ -1,7 +1,7 @@
 //! The node process of `hwbarr live`: it opens its wires,
 //! passes barriers and reports their duration.
 //!
-//! For each software fence the node writes [`FENCE`] to its parent and reads one byte;
+//! For each software fence the node writes [`FENCE`] to its parent and waits for one byte;
 //! at the end it writes [`ELAPSED`] and the duration in nanoseconds as eight bytes.
 //! The board is in inherited memory, or is served by another process, possibly on another host.
 
@@ -50,15 +50,15 @@ pub struct Node {
     eureka: bool,
 }
 
-/// Callback that records that the program enters (true) or leaves (false) the barrier.
+/// Callback that records that the program enters the barrier (true) or leaves it (false).
 type Mark<'a> = &'a mut dyn FnMut(bool);
 
 impl Node {
     pub fn execute(self) -> Result<(), Failure> {
-        // A node whose parent was killed during the barriers would poll indefinitely,
-        // so it is killed, too.
+        // Without its parent this node would poll indefinitely in a barrier,
+        // so the kernel kills the node when the parent ends.
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // Nodes yield between polls and never sleep, so no node needs a wake-up.
+        // Nodes yield between polls and never sleep, so `ring` has nothing to do.
         match (&self.board, self.fd) {
             (Some(server), _) => {
                 let wires = served::Wires::connect(server, self.node, self.nodes, || ())?;
@@ -70,8 +70,8 @@ impl Node {
                 self.live(wires.out, wires.input, search, &mut |_| ())
             }
             (None, Some(fd)) => {
-                // Opening through /proc is safe code: the descriptor's number needs no `unsafe`
-                // guarantee.
+                // The file is opened through /proc because a `File`
+                // from a descriptor's number would need `unsafe`.
                 let file = std::fs::File::options()
                     .read(true)
                     .write(true)
@@ -98,7 +98,7 @@ impl Node {
         }
     }
 
-    /// Opens the wires, passes the barriers, and restores the wires.
+    /// Opens the barrier, passes all barriers, and restores the wires.
     fn live<O: OutputPin, I: InputPin<Error = O::Error>>(
         &self,
         out: O,
@@ -139,7 +139,7 @@ impl Node {
 }
 
 impl Node {
-    /// Performs the search of one round: one node raises the line,
+    /// Performs one round of the search: one node raises the eureka line,
     /// and all nodes wait until they read it high.
     fn search<O: OutputPin, I: InputPin<Error = O::Error>>(
         &self,
@@ -184,7 +184,7 @@ impl Node {
     }
 }
 
-/// A fence of all nodes, through pipes to the parent process.
+/// A software fence of all nodes, through pipes to the parent process.
 fn fence() -> std::io::Result<()> {
     let mut out = stdout().lock();
     out.write_all(&[FENCE])?;

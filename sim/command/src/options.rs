@@ -109,7 +109,7 @@ pub fn at_least_one(word: &str) -> Result<usize, String> {
     }
 }
 
-/// Maximum number of nodes, because each node's program has a separate stack.
+/// Maximum number of nodes; each node's program needs a stack of its own.
 const MOST_NODES: usize = 4096;
 
 /// The hardware; the defaults are the prototype's.
@@ -230,7 +230,7 @@ fn named(name: &str) -> Result<Network, String> {
 
 impl Software {
     /// Returns the networks for the comparison:
-    /// the one that the options name or change, else all named networks.
+    /// only the network that the options name or change, or all named networks if they do neither.
     pub fn networks(&self) -> Vec<Network> {
         let own = [self.latency, self.overhead, self.gap, self.byte_gap];
         let bytes = self.bytes;

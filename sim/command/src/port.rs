@@ -1,4 +1,4 @@
-//! `hwbarr port`: bring-up of real wires, from finding the port to a barrier of two nodes.
+//! `hwbarr port`: tools to bring up real wires, from finding the port to a barrier of two nodes.
 
 use crate::{Failure, say};
 use barrier_driver::bring_up::{self, Durations};
@@ -63,10 +63,10 @@ enum Level {
     High,
 }
 
-/// Time limit for a level or a release to appear at the port.
+/// Time limit for a level or a release that is expected at the port.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// The devices that this machine may have; each with the text of the port that uses it.
+/// The devices that this machine may have, each with the prefix of the port name that uses it.
 const DEVICES: &[(&str, &str)] = &[
     ("/dev/parport0", "ppdev"),
     ("/dev/parport1", "ppdev"),

@@ -1,4 +1,4 @@
-//! `hwbarr pulse`: the start pulse of a register block, for instruments: its groups, width and polarity, and the release of the last one.
+//! `hwbarr pulse`: shows and sets the start pulse of a register block: groups, width and polarity.
 
 use crate::{Failure, say};
 use barrier_driver::registers::{RegisterBlock, StartPulse};
@@ -76,7 +76,7 @@ impl Pulse {
     }
 }
 
-/// Describes the settings, and the last pulse by the cycle of its release.
+/// Describes the settings in words, and the clock cycle of the release that began the last pulse.
 fn described(pulse: StartPulse, clock_hz: u32, started: u32) -> String {
     let groups: Vec<String> = (0..8)
         .filter(|group| pulse.groups >> group & 1 == 1)

@@ -73,7 +73,7 @@ impl Report {
             ),
         );
         page.study(&study, self.show);
-        // The same seed gives the same arrivals, so only the software differs.
+        // The arrivals depend only on the seed, so the runs differ only in the software's network.
         for network in self.software.networks().into_iter().skip(1) {
             page.beside(&Study::conduct(parameters.clone(), network, false)?);
         }
@@ -130,7 +130,7 @@ impl Report {
     }
 }
 
-/// Returns the error message for charts that cannot be written.
+/// Returns the error message for charts that cannot be written to `folder`.
 fn unwritten(folder: &Path, e: &std::io::Error) -> String {
     format!("cannot write into {}: {e}", folder.display())
 }

@@ -44,7 +44,8 @@ impl Run {
                 match self.tool.format() {
                     Format::Text => {
                         let mut text = report(&study);
-                        // The same seed gives the same arrivals, so only the software differs.
+                        // The arrivals depend only on the seed,
+                        // so the runs differ only in the software's network.
                         for network in self.software.networks().into_iter().skip(1) {
                             let other = Study::conduct(parameters.clone(), network, false)?;
                             text += &rivals(&other);
@@ -81,12 +82,12 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Returns median, p99 and worst of a distribution as text.
+/// Returns median, 99th percentile and maximum of a distribution as text.
 fn three(d: &Distribution) -> [String; 3] {
     [d.median(), d.percentile(99.0), d.worst()].map(|time| time.to_string())
 }
 
-/// Describes how the parameters differ from the prototype; `None` if they do not.
+/// Describes in words how the parameters differ from the prototype; `None` if they do not.
 pub fn cured(parameters: &Parameters) -> Option<String> {
     let Parameters {
         nodes,
@@ -129,7 +130,7 @@ pub fn cured(parameters: &Parameters) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Describes the delays of the slow edges in words.
+/// Describes the delays of the cables' slow edges in words.
 pub fn edges(parameters: &Parameters) -> String {
     let (edge, back) = (parameters.edge, parameters.edge_to_node());
     match edge == back {
@@ -196,7 +197,8 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     row("a node has left after", &summary.every_node);
     row("the last node itself after", &summary.last_arriver);
     let phases = Phase::ALL.into_iter().zip(&summary.phases);
-    // Some phases are zero without a countermeasure or cascaded boards, and are not printed.
+    // Phases that are always zero in this run (they need
+    // a countermeasure or cascaded boards) are left out.
     for (phase, distribution) in phases.filter(|(_, d)| d.worst() > Time::ZERO) {
         row(&format!("  {}", phase.name()), distribution);
     }
@@ -204,7 +206,7 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     text
 }
 
-/// Formats the results of a run with its comparison.
+/// Formats the results of a run and its comparison with software.
 fn report(study: &Study) -> String {
     hardware_report(&study.parameters, &study.summary) + &rivals(study)
 }
@@ -238,7 +240,7 @@ fn rivals(study: &Study) -> String {
     text
 }
 
-/// Returns every distribution of a study by name, in nanoseconds.
+/// Returns a table of all distributions of a study, in nanoseconds.
 fn latencies(study: &Study) -> Table {
     let mut table = Table::new(["what", "model", "median_ns", "p99_ns", "worst_ns"]);
     let mut row = |what: &str, model: &str, d: &Distribution| {
@@ -351,9 +353,9 @@ fn sweep_heading(sweep: &Sweep, parameters: &Parameters, network: &Network) -> S
     )
 }
 
-/// Returns the swept value with its unit.
+/// Returns the value of the swept parameter as text, with its unit.
 fn label(sweep: &Sweep, value: f64) -> String {
-    // Rounding to nine decimals removes errors of binary fractions.
+    // Rounding to nine decimals removes the errors of binary fractions.
     let value = (value * 1e9).round() / 1e9;
     match sweep.axis.unit() {
         "" => value.to_string(),
@@ -377,7 +379,7 @@ fn sweep_table(sweep: &Sweep, studies: &[(f64, Study)]) -> Table {
     table
 }
 
-/// Returns the medians of all columns of a sweep, in nanoseconds.
+/// Returns a table with the medians of all columns of a sweep, in nanoseconds.
 fn sweep_numbers(sweep: &Sweep, studies: &[(f64, Study)]) -> Table {
     let columns = [sweep.axis.name(), "median_ns", "p99_ns", "worst_ns"].map(str::to_owned);
     let software = ALGORITHMS.iter().flat_map(|algorithm| {

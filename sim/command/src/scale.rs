@@ -1,16 +1,16 @@
-//! `hwbarr scale`: predicted durations of collectives on more ranks than available, software against hardware.
+//! `hwbarr scale`: predicts collectives on many ranks, in software and with the hardware barrier.
 //!
 //! LogGP predicts the software (`barrier_simulator::software`),
 //! with parameters from options or fitted to measurements of `mpi-bench`.
 //! The hardware is simulated in virtual time:
-//! cascaded boards, each with its own clock, with the number of levels that the ranks need.
-//! When the last node arrives, all boards outside its path have been complete for long. So the run
-//! simulates only the boards that the number of levels requires, with the fan-out to all ranks.
+//! cascaded boards, each with its own clock, on as many levels as the ranks require.
+//! When the last node arrives, all boards that are not on its path to the root are complete.
+//! So the run has only enough boards for the number of levels, but the fan-out to all ranks.
 //! No such tree of boards has been built.
 //!
 //! Version 2 (`--channels`) has one board with one wire per host:
 //! the ranks are divided among at most sixty hosts,
-//! and the ranks of a host synchronise in shared memory before and after the barrier of the wires.
+//! and the ranks of a host synchronise in shared memory before and after the hardware barrier.
 
 use crate::Failure;
 use crate::measured::{self, Measured};
@@ -23,13 +23,13 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Number of nodes per board, for the prediction.
+/// Number of pins of a board, for nodes or lower boards.
 const BOARD: u64 = 60;
 /// Maximum number of ranks whose barrier is measured on one machine.
 const MOST_HERE: u64 = 128;
 /// Maximum number of ranks per host for which version 2 is predicted.
 const MOST_ON_HOST: u64 = 512;
-/// Number of barriers in virtual time over which the median is taken.
+/// Number of barriers in virtual time from which the median is computed.
 const BARRIERS_RUN: usize = 1000;
 
 /// Predict collectives on many ranks: software under LogGP, and the hardware barrier.
@@ -140,7 +140,7 @@ impl Scale {
         crate::say(&text)
     }
 
-    /// Describes the hardware in one line.
+    /// Describes the hardware in one line; `most` is the largest number of ranks.
     fn head(&self, most: u64, parameters: &Parameters) -> String {
         if parameters.channels > 0 {
             return format!(
@@ -170,14 +170,14 @@ impl Scale {
         Ok(Some(wires + self.host_memory.scaled(transfers)))
     }
 
-    /// Returns the median time until every node has left,
-    /// with the levels of boards that `ranks` ranks need.
+    /// Returns the median time until every node has left a barrier,
+    /// on the number of levels of boards that `ranks` ranks require.
     fn boards(&self, ranks: u64) -> Result<Time, Failure> {
         let nodes = ranks.min(BOARD) as usize;
         let mut parameters = self.hardware.parameters(nodes, BARRIERS_RUN)?;
         if levels(ranks) > 1 {
-            // Each leaf board has one node. `full` leaf boards need one level less,
-            // so one board more gives the required number of levels.
+            // The run has one node per leaf board. `full` leaf boards need one level less,
+            // so `full + 1` boards give the required number of levels.
             let full = (BOARD as usize).pow(levels(ranks) - 2);
             let boards = (full + 1).max(nodes);
             parameters.nodes = boards;
@@ -189,7 +189,7 @@ impl Scale {
         Ok(outcome.summary.complete.median())
     }
 
-    /// Returns the delay from the last board's pin to the cables of all ranks.
+    /// Returns the delay from the root board's pin to the cables of all ranks.
     fn fan_out(&self, ranks: u64, parameters: &Parameters) -> Time {
         match levels(ranks) {
             1 => parameters.fan_out,
@@ -197,7 +197,7 @@ impl Scale {
         }
     }
 
-    /// Measures this machine's own barrier, for each number of ranks that one machine can run.
+    /// Measures this machine's software barrier, for each number of ranks that one machine can run.
     fn measure(&self) -> Result<Vec<Measured>, Failure> {
         let here = self
             .ranks
@@ -211,7 +211,7 @@ impl Scale {
         Table::new(std::iter::once("what".to_owned()).chain(columns))
     }
 
-    /// Adds a row with a time for each number of ranks.
+    /// Adds a row with the function `time`, evaluated for each number of ranks.
     fn fill(
         &self,
         table: &mut Table,
@@ -232,7 +232,7 @@ impl Scale {
         Ok(())
     }
 
-    /// Returns the table cell of a time: with its unit in text, else in nanoseconds.
+    /// Returns the table cell of a time: with its unit in text output, else in nanoseconds.
     /// Returns `None` if the time is saturated.
     fn cell(&self, time: Time) -> Option<Value> {
         if time == Time::from_ps(u64::MAX) {
@@ -245,7 +245,7 @@ impl Scale {
     }
 }
 
-/// Returns the number of levels of boards for this number of ranks.
+/// Returns the number of levels of cascaded boards that this number of ranks requires.
 fn levels(ranks: u64) -> u32 {
     let mut levels = 1;
     let mut joined = BOARD;

@@ -66,7 +66,7 @@ impl Serve {
     }
 }
 
-/// Formats the address for clients, because they cannot connect to an unspecified address.
+/// Formats the address for clients. They cannot connect to an unspecified address such as 0.0.0.0.
 fn place(at: SocketAddr) -> String {
     match at.ip().is_unspecified() {
         true => format!("port {} of every address of this host", at.port()),

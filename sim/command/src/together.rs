@@ -1,9 +1,11 @@
-//! `hwbarr together`: starts commands at one edge of a barrier, and `hwbarr starter`, one of its processes.
+//! `hwbarr together` starts commands at one edge of a barrier;
+//! `hwbarr starter` is one of its processes.
 //!
-//! A starter opens its wires and passes two barriers:
-//! the first one when it is ready, the second one at once.
-//! It records the time of the second release, and becomes the command.
-//! All starters spin in the second barrier, so they leave it within the time of a poll.
+//! A starter opens its wires and passes two barriers: it enters the first one when it is ready,
+//! and the second one immediately after the first.
+//! It records the time of the second release, and then executes the command in its own process.
+//! All starters poll continuously in the second barrier,
+//! so they leave it within the time of a poll.
 
 use crate::{Failure, say};
 use barrier_board::live::{self, Board, Memory};
@@ -26,12 +28,14 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-/// Environment variables of the command, with the clocks at the release in nanoseconds.
+/// Environment variables of the command,
+/// with its node and the clocks at the release in nanoseconds.
 const EPOCH: &str = "HWBARR_EPOCH_NS";
 const MONOTONIC: &str = "HWBARR_MONOTONIC_NS";
 const NODE: &str = "HWBARR_NODE";
 
-/// Time limit of a node's wait for the other nodes, which may be started by hand on other machines.
+/// Time limit of a node's wait for the other nodes,
+/// which users may start by hand on other machines.
 const LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// Start a command in several processes, or on several machines, at one edge of a barrier.
@@ -113,7 +117,7 @@ impl Stamp {
         })
     }
 
-    /// Writes the file atomically, so that a reader sees either no file or all of it.
+    /// Writes the stamp; a reader ignores a file whose line is not complete.
     fn write_to(self, file: &Path) -> Result<(), Failure> {
         std::fs::write(file, self.to_line())
             .map_err(|e| format!("{} cannot be written: {e}", file.display()).into())
@@ -122,8 +126,8 @@ impl Stamp {
 
 impl Together {
     pub fn execute(self) -> Result<(), Failure> {
-        // The command is checked before any node waits:
-        // a node that cannot start it would release others.
+        // The command is checked before this node enters a barrier:
+        // otherwise the node could release the others and then fail to start its command.
         can_start(&self.command)?;
         if let Some(nodes) = self.nodes {
             return self.here(usize::from(nodes));
@@ -137,8 +141,8 @@ impl Together {
                 let wires = ports::open(port)?;
                 let _watch = last_resort::watch(wires.resting);
                 let (stamp, barrier) = start(wires.out, wires.input, node, true)?;
-                // The wire is idle, because after a release it has the barrier's level.
-                // Closing would cost two more reads and writes.
+                // The barrier is not closed: after a release the wire is idle, because it
+                // has the barrier's level, and closing would take two more reads and writes.
                 std::mem::forget(barrier);
                 stamp
             }
@@ -146,8 +150,8 @@ impl Together {
                 let nodes = self.of.unwrap_or(0);
                 let wires = served::Wires::connect(board, node, nodes, || ())?;
                 let (stamp, barrier) = start(wires.out, wires.input, node, false)?;
-                // The server takes a connection that ends without a disconnect message for a dead
-                // node.
+                // If a connection ends without a disconnect message,
+                // the server reports the node as dead.
                 barrier.close()?;
                 stamp
             }
@@ -182,7 +186,7 @@ impl Together {
     }
 }
 
-/// Replaces `{rank}` in the text of a port, as `hwbarr emulate` writes it, by the number of this node.
+/// Replaces `{rank}` in a port name that `hwbarr emulate` has printed by the number of this node.
 fn placed(port: &str, node: Option<usize>) -> Result<String, Failure> {
     const RANK: &str = "{rank}";
     match node {
@@ -196,7 +200,7 @@ fn placed(port: &str, node: Option<usize>) -> Result<String, Failure> {
     }
 }
 
-/// Returns the node in the text of a port, such as `uio:/dev/uio0,node=3`.
+/// Returns the node's number in a port name such as `uio:/dev/uio0,node=3`.
 fn node_in(port: &str) -> Option<usize> {
     let options = port.split(',');
     options
@@ -204,7 +208,7 @@ fn node_in(port: &str) -> Option<usize> {
         .find_map(|node| node.parse().ok())
 }
 
-/// Checks that the system would find the program and may execute it.
+/// Checks that the command's program exists and may be executed.
 fn can_start(command: &[OsString]) -> Result<(), Failure> {
     let Some(program) = command.first() else {
         return Err("there is no command to start".into());
@@ -213,7 +217,7 @@ fn can_start(command: &[OsString]) -> Result<(), Failure> {
         |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
     let found = match Path::new(program).components().count() {
         1 => {
-            // The shell searches `PATH` as the system does.
+            // The shell searches `PATH` like the system call that starts the program.
             let mut shell = Command::new("sh");
             shell.args(["-c", "command -v \"$1\" > /dev/null", "sh"]);
             shell
@@ -237,7 +241,8 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Formats the difference of the starts: `4 nodes left the barrier within 1.234 us, node 2 first and node 0 last, and became their commands`.
+/// Formats the time between the first and the last start, for example `4 nodes left the barrier
+/// within 1.234 us, node 2 first and node 0 last, and became their commands`.
 fn skew(stamps: &[Stamp], cores: usize) -> String {
     let first = stamps.iter().min_by_key(|stamp| stamp.monotonic);
     let last = stamps.iter().max_by_key(|stamp| stamp.monotonic);
@@ -264,7 +269,7 @@ fn skew(stamps: &[Stamp], cores: usize) -> String {
 struct Started(Vec<Child>);
 
 impl Started {
-    /// Waits until every starter has become its command; returns their stamps.
+    /// Waits until each starter has recorded its stamp, just before it executes the command.
     fn stamps(&mut self, folder: &Folder) -> Result<Vec<Stamp>, Failure> {
         let mut stamps = Vec::new();
         for node in 0..self.0.len() {
@@ -275,7 +280,7 @@ impl Started {
                     break stamp;
                 }
                 for (which, child) in self.0.iter_mut().enumerate() {
-                    // A command may have ended before its stamp is read.
+                    // A command may end before its stamp is read; the stamp's file then exists.
                     if let Some(status) = child.try_wait()?
                         && !folder.file(which).exists()
                     {
@@ -289,7 +294,7 @@ impl Started {
         Ok(stamps)
     }
 
-    /// Waits for all commands; this command fails with the first failure.
+    /// Waits for all commands; returns the first failure.
     fn wait(mut self) -> Result<(), Failure> {
         let mut failed = None;
         for (node, child) in self.0.iter_mut().enumerate() {
@@ -340,10 +345,11 @@ impl Drop for Folder {
 
 impl Starter {
     pub fn execute(self) -> Result<(), Failure> {
-        // A starter whose parent was killed would wait for the others indefinitely,
-        // so it is killed, too.
+        // Without its parent this starter would wait for the others indefinitely,
+        // so the kernel kills the starter when the parent ends.
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // Opening through /proc is safe code: the descriptor's number needs no `unsafe` guarantee.
+        // The file is opened through /proc because a `File`
+        // from a descriptor's number would need `unsafe`.
         let file = std::fs::File::options()
             .read(true)
             .write(true)
@@ -352,7 +358,8 @@ impl Starter {
         let board = memory.attach()?;
         let live::Wires { out, input, .. } = board.wires(self.node, |_| ())?;
         let (stamp, barrier) = start(out, input, self.node, self.nodes <= cores())?;
-        // The board disappears with these processes, and closing would delay the command.
+        // The barrier is not closed:
+        // its board ends with these processes, and closing would delay the command.
         std::mem::forget(barrier);
         become_command(stamp, Some(&self.epoch), &self.command)
     }
@@ -360,8 +367,8 @@ impl Starter {
 
 /// Passes the two barriers and records the clocks at the second release.
 ///
-/// `spins` is false if more nodes than processors are on a host:
-/// a spinning node would delay others.
+/// `spins` must be false if this host has more nodes than processors:
+/// a node that polls without yielding would delay the others.
 fn start<O: OutputPin, I: InputPin<Error = O::Error>>(
     out: O,
     input: I,
@@ -373,7 +380,7 @@ where
 {
     let mut barrier = ToggleBarrier::open(out, input, || Ok::<(), Infallible>(()))?;
     barrier.enter()?;
-    // Other nodes may be started much later, so the first wait sleeps between polls.
+    // Other nodes may be started much later, so the first wait sleeps between its polls.
     barrier.wait(|| thread::sleep(Duration::from_micros(100)), LIMIT)?;
     barrier.enter()?;
     let pause: fn() = match spins {

@@ -1,4 +1,4 @@
-//! Test of two nodes of a served version 2 board that beat on a channel, and of which one dies.
+//! Test of two nodes that beat on a channel of a served version 2 board, until one of them dies.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
@@ -62,7 +62,7 @@ fn nodes_beat_and_leave_the_channel_free() {
     assert!(listed.contains("channel 2: free\n"), "{listed}");
 }
 
-/// The survivor's command ends or continues, as configured, and a new pair can take the channel.
+/// As configured, the survivor's command ends or continues. Then a new pair can take the channel.
 #[test]
 fn the_survivor_of_two_nodes_learns_which_node_is_silent_and_frees_their_channel() {
     for (what, succeeds, sentence) in [

@@ -209,7 +209,7 @@ fn a_wave_says_where_it_is_and_how_to_open_it() {
     ]);
     insta::assert_snapshot!(said.replace(folder.path().to_str().expect("UTF-8"), "FOLDER"));
     let save = std::fs::read_to_string(dump.with_extension("gtkw")).expect("a save file");
-    // The path is a full path, so that the save file opens from any folder.
+    // The save file has the full path of the waveform, so that it opens from any folder.
     let expected = format!("[dumpfile] \"{}\"", dump.display());
     assert!(save.contains(&expected), "{save}");
 }
@@ -325,7 +325,7 @@ fn one_of_something_is_singular() {
     assert!(said.starts_with("1 node, 1 barrier, "), "{said}");
 }
 
-/// A waveform whose name is rejected is reported before any node passes a barrier.
+/// `hwbarr live` rejects a bad name for its waveform before any node passes a barrier.
 #[test]
 fn a_live_run_refuses_the_name_of_its_waveform_before_it_begins() {
     for (name, why) in [
@@ -353,7 +353,7 @@ fn a_live_run_refuses_the_name_of_its_waveform_before_it_begins() {
     }
 }
 
-/// An FST starts with a header block: kind 0 and length 329.
+/// An FST file starts with a header block: block type 0 and length 329.
 #[test]
 fn a_name_that_ends_in_fst_gives_an_fst() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -386,7 +386,7 @@ fn a_waveform_is_not_overwritten_by_its_save_file() {
     assert!(!path.exists());
 }
 
-/// Surfer would omit missing signals without a message.
+/// Surfer would leave out missing signals without a message.
 #[test]
 fn surfer_is_given_signals_that_the_waveform_has() {
     for more in [

@@ -22,7 +22,7 @@ fn hwbarr(arguments: &[&str]) -> String {
     format!("{out}{err}[exit {}]", output.status.code().unwrap_or(-1))
 }
 
-/// A loopback plug that connects the two wires, with the present level.
+/// A loopback plug that connects both wires, with their present level.
 struct Joined(bool);
 
 impl CableEnd for Joined {
@@ -40,7 +40,7 @@ fn usual() -> Plug {
     Plug::straight(line(&OUTPUTS, "D0"), line(&INPUTS, "nACK"))
 }
 
-/// Mounts four ports: 0 and 1 at a board of two nodes, 2 with a plug, 3 with a broken plug.
+/// Mounts four ports: 0 and 1 are nodes of a board, 2 has a loopback plug, 3 a defective plug.
 /// Returns `None` if mounting is not allowed.
 fn mounted() -> Option<Parports> {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");

@@ -54,7 +54,7 @@ fn sixty_processes_pass_the_self_test_and_are_counted_in_the_waveform() {
         said.contains("24 releases counted by the machine, 4 of them in the self-test"),
         "{said}"
     );
-    // In each barrier every wire changes once, with one release; marks exist outside the self-test.
+    // In each barrier each wire changes once, and there is one release. The self-test has no marks.
     assert!(
         said.contains(&format!("({} changes and marks)", 24 * 61 + 20 * 120)),
         "{said}"
@@ -135,10 +135,10 @@ impl Drop for Node {
     }
 }
 
-/// Runs both nodes in this process, with the wires of owners that were killed.
+/// Passes barriers with both nodes in this process; the wires' earlier owners were killed.
 fn pass_in_this_process(board: &Board<'_>, barriers: u64) {
-    // The killed processes may have left a complete barrier that no process has stepped yet.
-    // Reading both wires completes that barrier.
+    // The killed processes may have left a barrier in which all nodes have
+    // entered but that no process has released. Reading both wires releases it.
     let mut nodes: Vec<_> = (0..2)
         .map(|node| {
             let Wires { out, input, .. } = board.wires(node, |_| ()).expect("the owner is dead");
@@ -169,8 +169,8 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
             nodes.iter_mut().for_each(Node::read_answer);
             nodes.iter_mut().for_each(Node::let_go);
         }
-        // The kill comes after many commits, at any share of the cores;
-        // the odd factor varies the instant.
+        // The process is killed after many commits, however the cores are shared;
+        // the odd factor varies the time of the kill.
         let (before, enough) = (board.releases(), 50 + round * 7919 % 300);
         let deadline = Instant::now() + LIMIT;
         while board.releases() - before < enough {
@@ -192,7 +192,8 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
         nodes[1 - victim].kill();
         pass_in_this_process(&board, 3);
     }
-    // The record has everything that the killed processes committed, in order and without a gap.
+    // The record contains all events that the killed processes committed,
+    // in order and without a gap.
     let record = board.record();
     let (mut wires, mut output, mut last) = ([false; 2], false, 0);
     for event in &record.events {

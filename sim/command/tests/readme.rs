@@ -2,7 +2,8 @@
 //!
 //! A fenced block marked `console` is a session in an empty folder: every line that begins with
 //! `$ hwbarr` is run, in order.
-//! A command that ends with ` &` runs until the end of its block; the README shows its first line.
+//! A command that ends with ` &` runs until the end of its block;
+//! the README has its first output line.
 //! The README's servers listen at port 25175; the test replaces it by a free port.
 //! `README_UPDATE=1 cargo test -p hwbarr --test readme` rewrites the README.
 
@@ -32,7 +33,7 @@ fn words(command: &str) -> Vec<String> {
         .collect()
 }
 
-/// A session, which is one block of the README.
+/// A session: one `console` block of the README.
 struct Session {
     folder: PathBuf,
     /// The free port that replaces [`PORT`].
@@ -52,7 +53,7 @@ impl Drop for Session {
 
 impl Session {
     fn new(folder: &Path) -> Self {
-        // The port is free when it is queried; the next query returns another port.
+        // The port is free at the time of the query; a second query returns another port.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         Self {
             folder: folder.to_owned(),
@@ -94,7 +95,7 @@ impl Session {
     }
 }
 
-/// Returns the README with the real output in every marked block.
+/// Returns the README with the actual output in every `console` block.
 fn with_real_output(text: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let mut lines = text.lines();
@@ -120,10 +121,10 @@ fn with_real_output(text: &str) -> String {
     real.join("\n") + "\n"
 }
 
-/// The start of the hardware's table row in a prediction of `hwbarr scale`.
+/// The start of the table row with the hardware's times in the output of `hwbarr scale`.
 const HARDWARE: &str = "this hardware ";
 
-/// Returns the latencies of the hardware's barrier on 60, 1,024 and 65,536 ranks, as `hwbarr scale`
+/// Returns the hardware's barrier latencies on 60, 1,024 and 65,536 ranks, as `hwbarr scale`
 /// prints them.
 fn scaled() -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -133,13 +134,14 @@ fn scaled() -> Vec<String> {
     row.map(str::to_owned).collect()
 }
 
-/// Predictions that were fitted to a measurement cannot be repeated here; their hardware rows can.
+/// The hardware rows of the README's predictions are up to date. Software rows that are fitted to a
+/// measurement cannot be checked here.
 #[test]
 fn every_prediction_in_the_readme_has_the_hardwares_figures_of_now() {
     let shown = std::fs::read_to_string(readme()).expect("a README");
     let rows = shown.lines().filter_map(|line| line.strip_prefix(HARDWARE));
     let rows: Vec<Vec<_>> = rows.map(|row| row.split_whitespace().collect()).collect();
-    // Only rows with three columns are rows of such a prediction.
+    // Only tables with three columns of times are such predictions.
     let rows: Vec<_> = rows.iter().filter(|row| row.len() == 3).collect();
     assert!(rows.len() >= 3, "{rows:?}");
     let now = scaled();
@@ -148,7 +150,7 @@ fn every_prediction_in_the_readme_has_the_hardwares_figures_of_now() {
     }
 }
 
-/// The defaults of `hwbarr run` and the notes for builders must describe the same circuit.
+/// The defaults of `hwbarr run` match the circuit of the notes for builders.
 #[test]
 fn the_delays_of_the_wiring_notes_are_the_defaults() {
     let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hdl/boards/WIRING.md");
@@ -184,7 +186,7 @@ fn the_delays_of_the_wiring_notes_are_the_defaults() {
 }
 
 /// A release takes two edges of the synchroniser and one of the machine.
-/// The first of these edges follows the arrival by up to one period.
+/// The first of these three edges follows the arrival after up to one period.
 #[test]
 fn the_projects_readme_has_the_fastest_and_the_slowest_release() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");

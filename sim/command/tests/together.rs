@@ -68,7 +68,7 @@ fn a_command_that_fails_or_does_not_exist_is_named() {
     assert_eq!(text(&output.stdout), "");
 }
 
-/// Two processes represent two hosts; each has a real port's text.
+/// Two processes act as two hosts; each has the name of a real port.
 #[test]
 fn nodes_at_ports_of_their_own_start_together() {
     let script = "for node in 0 1 2; do\n\
@@ -83,7 +83,8 @@ fn nodes_at_ports_of_their_own_start_together() {
     for node in 0..3 {
         assert!(said.contains(&format!("started {node}\n")), "{said}");
     }
-    // One release when all nodes are ready, and one release that starts the commands.
+    // The block counts two releases:
+    // one when all nodes are ready, and one that starts the commands.
     assert!(said.contains("the block has released 2 times"), "{said}");
     let output = hwbarr(&["together", "--port", "mem:block,node={rank}", "--", "true"]);
     let said = text(&output.stderr);

@@ -54,7 +54,7 @@ fn serving(mut server: Server, body: impl FnOnce(&Address)) {
                 server.turn().expect("the system waits for sockets");
             }
         });
-        /// A guard that stops the server, also when an assertion fails.
+        /// Stops the server when dropped, also if an assertion fails.
         struct Over<'a>(&'a AtomicBool);
         impl Drop for Over<'_> {
             fn drop(&mut self) {
@@ -83,8 +83,8 @@ fn a_served_board_of_version_2_is_shown_as_one() {
     });
 }
 
-/// The lock is held while this process has its own board: a child process started meanwhile
-/// inherits that board and then has an extra one.
+/// Held while this process has a board of its own: a child process that is started during this time
+/// inherits the board, and would be listed with one board too many.
 static OWN_BOARD: Mutex<()> = Mutex::new(());
 
 /// A child process that is killed when the test ends or fails.
@@ -193,7 +193,7 @@ fn a_board_of_version_2_in_memory_is_shown_as_one() {
     let lines: Vec<_> = (0..2)
         .map(|node| board.lines(node).expect("free"))
         .collect();
-    // After power-on all nodes are members of channel 0, and here the others wait for node 2.
+    // After power-on all nodes are members of channel 0; here the other nodes wait for node 2.
     lines.iter().for_each(|lines| lines.set(0, true));
     let me = std::process::id().to_string();
     let json: serde_json::Value =
@@ -227,7 +227,7 @@ fn the_barriers_of_running_processes_are_counted_line_by_line() {
         let lines = String::from_utf8(output.stdout).expect("UTF-8");
         let count = |line: &str| line.split_whitespace().next()?.parse::<u64>().ok();
         let counts: Vec<_> = lines.lines().map_while(count).collect();
-        // The processes may not have started yet, so the loop tries again.
+        // The processes may not have started yet, so the loop repeats the query.
         if counts.len() == 5 && counts[0] > 0 {
             break counts;
         }
@@ -237,7 +237,8 @@ fn the_barriers_of_running_processes_are_counted_line_by_line() {
     assert!(counts.is_sorted() && counts[0] < counts[4], "{counts:?}");
 }
 
-/// The kernel names a process after its program's file, so another user may have chosen the name.
+/// `hwbarr watch` escapes a program's name:
+/// another user may have chosen it, as the kernel takes it from the program's file.
 #[test]
 fn the_name_of_a_program_is_shown_and_reaches_no_terminal_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -251,7 +252,7 @@ fn the_name_of_a_program_is_shown_and_reaches_no_terminal_as_it_is() {
     let said = loop {
         let output = watch(&[&pid, "--once"]);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        // The processes may not have started yet, so the loop tries again.
+        // The processes may not have started yet, so the loop repeats the query.
         if said.contains("forged") {
             break said;
         }
@@ -284,7 +285,8 @@ fn what_is_no_board_is_refused_with_a_sentence() {
     assert!(said.contains(&expected), "{said}");
 }
 
-/// Creates a terminal of 80 columns and 24 rows; returns the test's side and the program's side.
+/// Creates a pseudo-terminal of 80 columns and 24 rows;
+/// returns the test's end and the program's end.
 fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
         .expect("a pseudo-terminal");
@@ -323,12 +325,13 @@ impl Screen {
         command.args(["watch", &address.to_string(), "--every", "20ms"]);
         command.stdin(side()).stdout(side()).stderr(side());
         let watching = Running::start(&mut command);
-        // A separate thread reads, because a program that writes to an unread terminal is blocked.
+        // A separate thread reads the terminal,
+        // because a program that writes to an unread terminal blocks.
         let (to, output) = channel();
         let mut reader = ours.try_clone().expect("a descriptor");
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // The read fails once the program has ended and the other side is closed.
+            // The read fails after the program has ended and its end of the terminal is closed.
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
                 let _ = to.send(bytes[..count].to_vec());
             }
@@ -363,8 +366,8 @@ impl Screen {
 fn on_a_terminal_it_is_a_screen_until_q_is_pressed() {
     served(60, |address| {
         let mut screen = Screen::watch(address);
-        // The searched text is one word: between words the program moves the cursor and writes no
-        // space.
+        // The searched text is one word:
+        // between words the program moves the cursor instead of writing a space.
         screen.shows("awaited");
         screen.keyboard.write_all(b"q").expect("typed");
         let status = screen.is_given_back();
@@ -394,7 +397,7 @@ fn a_terminal_that_has_gone_ends_it() {
         command.args(["watch", &address.to_string(), "--every", "20ms"]);
         command.stdin(side()).stdout(side()).stderr(side());
         let mut watching = Running::start(&mut command);
-        // The command keeps its copies of the terminal's descriptor until it is dropped.
+        // The command holds copies of the terminal's descriptor until it is dropped.
         drop((command, theirs));
         let (mut shown, mut bytes) = (Vec::new(), [0; 4096]);
         while !String::from_utf8_lossy(&shown).contains("awaited") {

@@ -25,7 +25,7 @@ impl Cable {
     }
 }
 
-/// The board's end of a node's wires, type-erased, so ports do not depend on the type of board.
+/// The board's end of a node's wires; a trait, so that ports do not depend on the type of board.
 pub trait CableEnd: Send {
     /// Sets the level of the wire to the barrier.
     fn drive(&mut self, high: bool);
@@ -34,8 +34,8 @@ pub trait CableEnd: Send {
     fn level(&mut self) -> bool;
 }
 
-/// The two pins of a board. If a pin fails, the wire's level stays unchanged or reads high;
-/// simulated pins never fail.
+/// The two pins of a board. If writing a pin fails, the wire keeps its level; if reading fails, it
+/// reads high. Pins of simulated boards never fail.
 impl<O: OutputPin + Send, I: InputPin + Send> CableEnd for (O, I) {
     fn drive(&mut self, high: bool) {
         let _ = self.0.set_state(PinState::from(high));

@@ -1,9 +1,9 @@
-//! A version 2 board (five channels and their programming) at the connectors of parallel ports.
+//! A version 2 board (five channels and a serial receiver) for nodes at emulated parallel ports.
 //!
 //! The machine is that of `fpga_model`; its clock follows the host's clock:
-//! code that accesses a wire steps the machine to the present.
+//! each access to a wire first steps the machine to the present.
 //! The lines are those of `hdl/channels/README.md`: D0 to D4 are arrivals, and D5 to D7 are clock,
-//! data and select. The five status lines, in the order of [`INPUTS`], are the releases;
+//! data and select. The five status lines, in the order of [`INPUTS`], are the release lines;
 //! the last status line is also the reply.
 
 use super::cable::CableEnd;
@@ -47,14 +47,14 @@ impl ChannelBoard {
         }))))
     }
 
-    /// Returns the parallel port of a node, with `data` in its latch.
+    /// Returns the parallel port of a node, with `data` in its data register.
     pub fn port(&self, node: usize, data: u8) -> ParallelPort {
         let board = self.clone();
         ParallelPort::with(data, Node { board, node })
     }
 
-    /// Returns one outward line of a node, for a GPIO chip's lines.
-    /// If an inward line has the same number, it belongs to the result, too.
+    /// Returns one line of a node for a GPIO chip:
+    /// the outward line with this index, and the inward line with the same index, if there is one.
     pub fn line(&self, node: usize, line: usize) -> impl CableEnd + use<> {
         let board = self.clone();
         OneLine { board, node, line }
@@ -79,7 +79,7 @@ impl State {
     }
 }
 
-/// A pair of lines; see [`ChannelBoard::line`].
+/// An outward line, and the inward line with the same index; see [`ChannelBoard::line`].
 struct OneLine {
     board: ChannelBoard,
     node: usize,
@@ -92,7 +92,7 @@ impl CableEnd for OneLine {
     }
 
     fn level(&mut self) -> bool {
-        // A nonexistent inward line floats high.
+        // The level of a nonexistent inward line is high.
         self.line >= MAX_CHANNELS || self.board.now().machine.reads(self.node, self.line)
     }
 }

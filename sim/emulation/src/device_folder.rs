@@ -1,4 +1,5 @@
-//! A folder of emulated device files by a file system in user space: `uio0`, `uio1` and so on.
+//! A folder of emulated device files such as `uio0` and `uio1`,
+//! by a file system in user space (FUSE).
 //! The file system is mounted until this value is dropped.
 
 use fuser::{
@@ -51,8 +52,8 @@ impl DeviceFolder {
 impl Drop for DeviceFolder {
     /// Detaches the file system from the file tree, even while a process has one of its files open.
     ///
-    /// A process that is being started inherits this process's open files until its `execve`.
-    /// In that moment the unmount of [`fuser`] fails with EBUSY, and the folder would remain.
+    /// A child process holds this process's open files between fork and `execve`.
+    /// During that time the unmount of [`fuser`] fails with EBUSY, and the folder would remain.
     /// Without the right to unmount (EPERM), fuser calls `fusermount`.
     fn drop(&mut self) {
         let _ = rustix::mount::unmount(self.path(), rustix::mount::UnmountFlags::DETACH);
@@ -71,7 +72,8 @@ impl DeviceFiles {
         format!("{}{number}", self.prefix)
     }
 
-    /// Returns the index of a file from its inode number; the first file follows the root.
+    /// Returns the index of a file from its inode number;
+    /// the inode number of file 0 follows the root's.
     pub fn number(self, file: INodeNo) -> Option<usize> {
         let number = usize::try_from(file.0.checked_sub(INodeNo::ROOT.0 + 1)?).ok()?;
         (number < self.count).then_some(number)

@@ -2,20 +2,20 @@
 //!
 //! * [`parallel`]: the registers of a parallel port, with a node's wires at its connector.
 //! * [`cable`]: the effect of a cable on a wire, including cabling faults.
-//! * [`channels`]: a version 2 board at the connectors of parallel ports.
-//! * [`gpio`]: a GPIO chip, its registers, its character device, and the machine that has them.
+//! * [`channels`]: a version 2 board for nodes at emulated parallel ports.
+//! * [`gpio`]: a GPIO chip, its registers, its character device, and a Raspberry Pi that has them.
 //! * [`trap`]: emulates the port instructions and `ioperm` of this process, its accesses to
 //!   `/dev/gpiomem`, and the ioctls of `/dev/gpiochip0` (x86-64 Linux only).
 //! * [`registers`]: the register block of the barrier behind a file that programs map.
-//! * [`uio`]: the interrupts of that block's nodes, as files of Linux' UIO,
+//! * [`uio`]: the interrupts of that block's nodes, as UIO device files of Linux,
 //!   by a file system in user space.
 //! * [`ppdev`]: answers the ioctls of `/dev/parportN` for any process, from a file system in user space.
 //!
-//! No part of the driver is replaced: its instructions are executed and trap,
-//! and its system calls are made and are answered by the emulation.
+//! No part of the driver is replaced: its port instructions trap, its system calls are executed,
+//! and the emulation handles both.
 //! Precedents for the trapped instructions are Wine, dosemu2 and Xen's emulation of privileged operations.
 //!
-//! `unsafe` is in two modules: [`trap`], whose signal handlers execute port instructions,
+//! Two modules contain `unsafe`: [`trap`], whose signal handlers emulate port instructions,
 //! and one line of `gpio::machine`.
 
 #![deny(unsafe_code)]

@@ -4,7 +4,8 @@
 //! Base+1 is the status register, which reads five lines (BUSY inverted) and three bits that are always 1.
 //! Base+2 is the control register; its bit 5 makes the data lines inputs, which pull-ups hold high.
 //! Unconnected lines float high, as they do at most ports.
-//! The lines and their bits are the driver's own table, [`barrier_driver::ports::parallel`], which cites the standard.
+//! The lines and their bits are defined by the driver's table,
+//! [`barrier_driver::ports::parallel`], which cites the standard.
 
 use super::cable::{Cable, CableEnd};
 use barrier_driver::ports::parallel::{INPUTS, Line};
@@ -12,10 +13,10 @@ use std::fmt;
 
 /// Control bit that makes the data lines inputs.
 const DATA_ARE_INPUTS: u8 = 1 << 5;
-/// The initial control value: nSELIN and nINIT are high, as the BIOS leaves them, and the two
-/// nonexistent bits read as ones.
+/// The control register after power-on: nSELIN and nINIT are high, as the BIOS sets them,
+/// and the two nonexistent bits read as ones.
 const CONTROL_AT_POWER_ON: u8 = 0xcc;
-/// Status bits that are not lines; they read as ones.
+/// Status bits without a line; they read as ones.
 const NO_LINES: u8 = 0b111;
 
 /// One of the three registers of a parallel port.
@@ -68,7 +69,7 @@ pub trait Connector: Send {
     fn level(&mut self, line: Line) -> bool;
 }
 
-/// A node's pair of wires, and the board's ends of them.
+/// A node's two wires: the lines at the port, and the board's ends.
 struct Pair<F> {
     plug: Plug,
     far: F,
@@ -93,7 +94,8 @@ pub struct ParallelPort {
 }
 
 impl ParallelPort {
-    /// Creates a port after power-on; `data` is the latch value that firmware or a driver has left.
+    /// Creates a port after power-on;
+    /// `data` is the data register as firmware or a driver has left it.
     pub fn new(plug: Plug, data: u8, far: impl CableEnd + 'static) -> Self {
         Self::with(data, Pair { plug, far })
     }

@@ -1,7 +1,7 @@
 //! `/dev/parportN` without a kernel driver: a file system in user space whose files answer ppdev's ioctls.
 //!
 //! Every ioctl code of ppdev contains the size of its argument,
-//! so the kernel copies the argument for a file system as for a device.
+//! so the kernel copies the argument to and from a file system as it does for a device.
 //! Any process may use the files; each file operates on one [`ParallelPort`].
 //!
 //! # Behaviour copied from `drivers/char/ppdev.c`
@@ -83,7 +83,7 @@ impl Parports {
         })
     }
 
-    /// Returns the number of times that programs slept until an interrupt.
+    /// Returns the number of times that programs have waited in `poll` for an interrupt.
     pub fn sleeps(&self) -> u64 {
         self.watcher.sleeps()
     }
@@ -110,7 +110,7 @@ struct State {
     next: u64,
     /// The level of each port's nACK at the last poll.
     acks: Vec<bool>,
-    /// The files on which a process sleeps, with the handles that wake the process.
+    /// The files on which a process waits in `poll`, with the handles that wake the process.
     sleepers: HashMap<FileHandle, PollNotifier>,
 }
 
@@ -127,7 +127,7 @@ struct Opened {
     interrupts: u32,
 }
 
-/// The answer to an ioctl: the byte that it returns as argument, if any.
+/// The result of an ioctl: the byte that it stores in its argument, if any, or an error number.
 type Answer = Result<Option<u8>, Errno>;
 
 impl State {

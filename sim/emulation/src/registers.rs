@@ -1,10 +1,10 @@
 //! The register block of the barrier behind a file that programs map, emulated by a thread.
 //!
-//! Levels are exact: the thread polls every node's ARRIVE in the mapped file, and writes LEVEL,
-//! DONE and the registers of the node's group.
-//! Differences from the hardware: a new member mask takes effect at once and not only at rest;
-//! limits and stamps are absent; and bit 31 of a node's INTR_STATE is always 1,
-//! because a program's store that clears an event must change the value of the word.
+//! The levels are those of the hardware: the thread polls every node's ARRIVE in the mapped file,
+//! and writes LEVEL, DONE and the registers of the node's group.
+//! Differences from the hardware: a new member mask takes effect immediately and not only at rest;
+//! time limits and time stamps are missing; and bit 31 of a node's INTR_STATE is always 1,
+//! so that a store by which a program clears an event always changes the word.
 
 use barrier_driver::registers::RegisterBlock;
 use barrier_driver::registers::map::{self, Field, global, group, node};
@@ -16,26 +16,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// Bit 31 of a node's INTR_STATE, which the emulation always sets.
-/// A program writes only event bits, so a clear bit 31 shows that a program has written.
+/// A program writes only event bits, so the thread recognises a program's write by a clear bit 31.
 const SHOWN: u32 = 1 << 31;
 
-/// Binary logarithm of the size of a node's page in bytes.
+/// The size of a node's page of registers in bytes, as a power of two.
 const STRIDE: u32 = 6;
 
 /// The callback for each counted interrupt; its argument is the node.
 pub(crate) type OnInterrupt = Box<dyn FnMut(usize) + Send>;
 
-/// The emulated device, which ends when this value is dropped.
+/// The emulated device; it ends when this value is dropped.
 #[derive(Debug)]
 pub struct RegisterDevice {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The state that the thread shares with the interrupt files.
+/// The state that the emulating thread shares with the interrupt files.
 pub(crate) struct Shared {
     nodes: usize,
-    /// Number of interrupts of each node since the start.
+    /// Number of interrupts of each node since the device was created.
     counts: Vec<AtomicU64>,
     /// For each node, true if its next interrupt is delivered.
     enabled: Vec<AtomicBool>,
@@ -89,7 +89,7 @@ impl RegisterDevice {
         })
     }
 
-    /// Returns the number of releases of all groups together.
+    /// Returns the total number of releases of all groups.
     pub fn releases(&self) -> u64 {
         self.shared.releases.load(Ordering::Acquire)
     }
@@ -104,7 +104,7 @@ impl Drop for RegisterDevice {
         self.shared.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             // The thread's panic message has been printed,
-            // and a program that waits for the device fails.
+            // and the program fails because the device no longer responds.
             let _ = thread.join();
         }
     }
@@ -130,8 +130,8 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner) = Some(call);
     }
 
-    /// Handles a high interrupt line of a node:
-    /// counts one interrupt and disables the next, until the program enables it again.
+    /// Handles a node's interrupt line while it is high:
+    /// if the interrupt is enabled, counts one and disables it until the program enables it again.
     fn interrupt(&self, node: usize) {
         if !self.enabled[node].swap(false, Ordering::AcqRel) {
             return;
@@ -169,13 +169,14 @@ struct Machine {
     block: RegisterBlock,
     shared: Arc<Shared>,
     levels: Vec<bool>,
-    /// Pending events of each node, as a mask.
+    /// Pending events of each node, as the bits of INTR_STATE.
     events: Vec<u32>,
 }
 
 impl Machine {
     fn turn(&mut self) {
-        // Clears are processed before releases, so no clear by a program can remove a new event.
+        // The programs' clears are processed before the releases,
+        // so a clear never removes a new event.
         for number in 0..self.shared.nodes {
             let written = self.of_node(number, node::INTR_STATE);
             if written & SHOWN == 0 {
@@ -233,8 +234,8 @@ impl Machine {
         let all = u32::MAX >> (32 - self.levels.len());
         self.show(number, node::LEVEL, levels);
         self.show(number, node::DONE, !(arrival ^ levels) & all);
-        // This store may overwrite a program's store that clears events.
-        // An event then causes one more interrupt, and no event is lost.
+        // This store may overwrite a program's concurrent store that clears events.
+        // The program then gets one more interrupt for these events, and no event is lost.
         self.show(number, node::INTR_STATE, self.events[number] | SHOWN);
         if self.events[number] & self.of_node(number, node::INTR_ENABLE) != 0 {
             self.shared.interrupt(number);

@@ -1,8 +1,8 @@
 //! `/dev/uioN` without a kernel driver: a file system in user space,
 //! with one file for the interrupt of each node of a register block.
 //!
-//! A read returns the number of interrupts as four bytes,
-//! once that number differs from the last one that the open file has read;
+//! A read returns the node's number of interrupts as four bytes. It is possible when the number
+//! differs from the one that this open file has last read;
 //! `poll` then reports the file as readable.
 //! A write of 1 or 0 enables or disables the next interrupt, as in `drivers/uio/uio.c`.
 //! A read that would block fails with EAGAIN. The registers are in the mapped file of the
@@ -64,13 +64,13 @@ impl Uios {
         self.folder.file(node)
     }
 
-    /// Returns the number of times that programs slept until an interrupt.
+    /// Returns the number of times that programs have waited in `poll` for an interrupt.
     pub fn sleeps(&self) -> u64 {
         self.sleeps.lock().count
     }
 }
 
-/// The programs that sleep on the files.
+/// The programs that wait in `poll` on the files.
 #[derive(Clone, Default)]
 struct Sleepers(Arc<Mutex<Sleeping>>);
 
@@ -91,7 +91,7 @@ impl Sleepers {
             notifiers.into_iter().partition(|(of, _)| *of == node);
         self.lock().notifiers.extend(others);
         for (_, notifier) in woken {
-            // Notifying fails for a file that was closed meanwhile, and that has no sleeper.
+            // The call fails if the file has been closed; then no process sleeps on it.
             let _ = notifier.notify();
         }
     }
@@ -103,7 +103,7 @@ impl std::fmt::Debug for Sleepers {
     }
 }
 
-/// The open files, with the node of each and the count that it has read.
+/// The open files: each one's node, and the interrupt count that it has last read.
 #[derive(Default)]
 struct Opened {
     files: HashMap<FileHandle, (usize, u64)>,
@@ -122,7 +122,7 @@ impl Files {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the node of an open file, and the number of interrupts that it has not read.
+    /// Returns the node of an open file, and its number of interrupts since the file's last read.
     fn unread(&self, handle: FileHandle) -> Option<(usize, u64)> {
         let (node, read) = *self.opened().files.get(&handle)?;
         Some((node, self.shared.count(node) - read))
@@ -223,8 +223,8 @@ impl Filesystem for Files {
             sleeping.notifiers.push((node, notifier));
             sleeping.count += 1;
         }
-        // The count is read after the notifier is stored:
-        // an interrupt in between wakes the sleeper.
+        // The count is read after the notifier is stored,
+        // so an interrupt in between wakes the program.
         match self.unread(handle) {
             Some((_, unread)) if unread > 0 => {
                 reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM);

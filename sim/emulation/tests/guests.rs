@@ -1,8 +1,8 @@
-//! Test of two virtual machines whose parallel ports belong to the simulator: the guests use the
-//! kernel's parport driver and real instructions.
+//! Test of two virtual machines (QEMU guests) whose parallel ports are emulated: the guests use the
+//! kernel's parport driver and real port instructions.
 //!
-//! `cargo xtask nightly-qemu` fetches the needed files and runs this test;
-//! by hand, with its folder:
+//! `cargo xtask nightly-qemu` fetches the required files and runs this test;
+//! to run it by hand, pass the folder with these files:
 //!
 //! ```text
 //! PORTCULLIS_GUESTS=target/guests cargo test -p barrier-emulation --test guests -- --ignored --nocapture
@@ -10,7 +10,7 @@
 //!
 //! QEMU passes the guest's port accesses to the host's `/dev/parportN`,
 //! here a file of [`Parports`].
-//! The guests share only the barrier; each has a serial line to this test,
+//! The only connection between the guests is the barrier; each has a serial line to this test,
 //! which serves their software fences.
 #![cfg(target_os = "linux")]
 
@@ -27,12 +27,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const NODES: usize = 2;
-/// Number of barriers by ppdev, and also by port instructions,
-/// as `xtask/src/guests.rs` configures it.
+/// Number of barriers through ppdev, and also with port instructions;
+/// must equal the number in `xtask/src/guests.rs`.
 const BARRIERS: u64 = 300;
 /// Number of barriers of the self-test: two per late node.
 const TESTED: u64 = 2 * NODES as u64;
-/// Time limit for a guest: an emulated processor on a busy machine boots in half a minute.
+/// Time limit for a guest; with an emulated processor on a busy machine it boots in half a minute.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// A virtual machine that is switched off when the test ends.
@@ -83,7 +83,7 @@ fn boot(guests: &Path, node: usize, port: &Path, fence: &Path, console: &Path) -
     Machine(command.spawn().expect("qemu starts"))
 }
 
-/// Serves the fences of all nodes until one node disconnects.
+/// Performs the software fences of all nodes until one node disconnects.
 fn serve(mut lines: Vec<UnixStream>) {
     loop {
         for line in &mut lines {

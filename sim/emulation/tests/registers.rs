@@ -9,7 +9,7 @@ use barrier_emulation::uio::Uios;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// Returns true if this process may mount; otherwise prints a message.
+/// Returns true if this process may mount file systems; otherwise prints a message.
 fn can_mount() -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("registers");
@@ -78,9 +78,9 @@ mod over_mem {
     barrier_driver::port_suite!(Mapped);
 }
 
-/// A rig of a mapped device with one file for the interrupt of each node.
+/// A rig of a mapped device and a file for the interrupt of each node.
 struct WithInterrupts {
-    // The files are unmounted before the device ends.
+    // The files are declared first, so that they are unmounted before the device ends.
     files: Uios,
     mapped: Mapped,
 }

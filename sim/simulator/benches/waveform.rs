@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::time::Instant;
 
-/// Number of barriers: with 301 value changes per barrier of 60 nodes, more than a million changes.
+/// Number of barriers; with 60 nodes and 301 value changes per barrier, over a million changes.
 const BARRIERS: usize = 4_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

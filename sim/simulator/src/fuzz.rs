@@ -1,17 +1,17 @@
-//! Fuzzing entry point of the parser for files of arrivals.
+//! Fuzz target for the parser of arrival files.
 //!
-//! An entry takes any bytes, and panics if the parser panics.
+//! Each function in [`ENTRIES`] accepts any bytes, and panics if the parser panics.
 //! cargo-fuzz calls it from `fuzz/fuzz_targets/`; the test below calls it with random bytes.
 
 use crate::virtual_time::Table;
 
-/// The name of a fuzz target, and the function that it calls.
+/// The name of a fuzz target in `fuzz/fuzz_targets/`, and the function that the target calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
 /// The fuzz targets of this crate.
 pub const ENTRIES: &[Entry] = &[("arrivals", arrivals)];
 
-/// Parses the bytes as a file of measured arrivals.
+/// Parses the bytes as a file of the nodes' computing times.
 pub fn arrivals(bytes: &[u8]) {
     let _ = Table::parse("file", &String::from_utf8_lossy(bytes));
 }

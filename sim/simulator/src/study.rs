@@ -13,7 +13,7 @@ pub struct Study {
     pub parameters: Parameters,
     /// The network's parameters for the software barriers.
     pub network: Network,
-    /// The hardware's latencies.
+    /// The latencies of the hardware barrier in the run.
     pub summary: Summary,
     /// The waveform's events; empty if they were not recorded.
     pub record: Record,
@@ -24,7 +24,7 @@ pub struct Study {
 /// A software barrier on the arrivals of a hardware run.
 #[derive(Debug, Clone)]
 pub struct Rival {
-    /// The algorithm.
+    /// The algorithm of the software barrier.
     pub algorithm: &'static Algorithm,
     /// Latencies from the last entry until every node has left, in the order of [`Model::ALL`].
     pub latencies: [Distribution; Model::ALL.len()],
@@ -51,7 +51,7 @@ impl fmt::Display for StudyError {
 impl std::error::Error for StudyError {}
 
 impl Study {
-    /// Runs the simulation and the comparison.
+    /// Runs the hardware simulation, and the software barriers on its arrivals.
     pub fn conduct(
         parameters: Parameters,
         network: Network,
@@ -185,19 +185,19 @@ impl Sweep {
     }
 }
 
-/// The reason why a text is not a sweep.
+/// The reason why a text does not describe a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadSweep {
     /// No parameter with this name can be varied.
     Axis(String),
     /// The parameter cannot have this value.
     Value {
-        /// The parameter.
+        /// The parameter that was to be varied.
         axis: Axis,
         /// The value, as given.
         word: String,
     },
-    /// The range has no value, no end, or more than 10,000 values.
+    /// The range is empty, is incomplete, or has more than 10,000 values.
     Range(String),
 }
 
@@ -246,7 +246,7 @@ impl FromStr for Sweep {
         let bad = || BadSweep::Range(values.to_owned());
         let (last, step) = rest.split_once(':').ok_or_else(bad)?;
         let [first, last, step] = [axis.number(first)?, axis.number(last)?, axis.number(step)?];
-        // A small tolerance is added, for steps without an exact binary representation.
+        // The tolerance compensates the rounding of steps that have no exact binary representation.
         let steps = ((last - first) / step + 1e-9).floor();
         if !(0.0..MOST_VALUES).contains(&steps) {
             return Err(bad());

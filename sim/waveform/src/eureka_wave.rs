@@ -1,14 +1,13 @@
-//! The eureka line of a recorded board as the nodes read it, computed from the nodes' wires and the
-//! barrier's releases.
+//! The eureka line of a board as the nodes read it, computed from the recorded wires and releases.
 //!
-//! The record has the wires to the line, and the releases. The model of the line is stepped over
-//! them edge by edge, so the record needs no entries for the line itself.
+//! The record contains the nodes' wires to the line, and the releases. The model of the line is
+//! stepped over these changes edge by edge, so the record needs no entries for the line itself.
 
 use barrier_board::clock::Clock;
 use barrier_board::event::{Record, What};
 use fpga_model::eureka::EurekaLine;
 
-/// A change of the line levels that the nodes read.
+/// A change of the two levels of the eureka line that nodes read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Heard {
     pub at_ns: u64,
@@ -23,7 +22,7 @@ pub(crate) const FOUND: (&str, &str) = ("found", "eureka line");
 pub(crate) const FIRST: (&str, &str) = ("first", "first to find it");
 /// Width in bits of the signal `FIRST`, which is a node's number.
 pub(crate) const FIRST_BITS: u32 = 7;
-/// The wires to the eureka line: title of their group, name in the node's scope, label.
+/// The wires to the eureka line: title of the group, name in the node's scope, label of the signal.
 pub(crate) const SAYS: (&str, &str, &str) = ("wires to the eureka line", "says", "has found it");
 
 const CLOCK: Clock = Clock {
@@ -68,7 +67,7 @@ pub(crate) fn heard(record: &Record) -> Vec<Heard> {
 
 struct Ear {
     line: EurekaLine,
-    /// Levels of the wires to the eureka line.
+    /// Levels of the nodes' wires to the eureka line, bit `n` for node `n`.
     says: u64,
     /// The level of the barrier's output.
     level: bool,
@@ -79,7 +78,7 @@ struct Ear {
 
 impl Ear {
     fn run_until(&mut self, edge: u64) {
-        // The line sees a release one edge late, so it is stable one edge after its latency.
+        // The line samples a release one edge late, so it is stable one edge after its latency.
         let moving = edge
             .saturating_sub(self.edge)
             .min(self.line.latency_edges() + 1);

@@ -1,8 +1,7 @@
-//! Save file by which GTKWave shows a waveform of [`vcd`](crate::vcd) immediately: signals named by
-//! node, in groups.
+//! Save file for GTKWave: shows a waveform of [`vcd`](crate::vcd) with its signals in groups.
 //!
-//! The format has no specification; the fields and trace flags are those of GTKWave's `analyzer.h` and of the files
-//! that GTKWave writes itself (version 3.3).
+//! The format has no specification; fields and trace flags are those in GTKWave's `analyzer.h`
+//! and in the files that GTKWave writes itself (version 3.3).
 
 use crate::channel_vcd;
 use crate::eureka_wave::{self, FIRST, FIRST_BITS, FOUND, SAYS};
@@ -25,31 +24,30 @@ mod flags {
 
 /// The groups, one per kind of signal: title, name in the node's scope, label of a node's signal.
 ///
-/// The wires come first: with sixty nodes a window cannot show the marks of all programs and a
-/// wire.
+/// The wires come first: the rows of sixty wires and sixty programs do not all fit into a window.
 pub(crate) const GROUPS: [(&str, &str, &str); 3] = [
     ("wires to the barrier", "out", "to barrier"),
     ("wires from the barrier", "in", "from barrier"),
     ("in the barrier (enter to leave)", "inside", "in barrier"),
 ];
 
-/// Label of the first row, the wires from the barrier to all nodes, which have the same level.
+/// Label of the first row, which shows the common level of the wires from the barrier to all nodes.
 const RELEASE: &str = "released, to all nodes";
 
-/// Signals that are numbers; every other vector has one bit per wire.
+/// Signals that are displayed as numbers; every other vector has one bit per wire.
 const COUNTS: [&str; 3] = [".releases", ".arrived", ".arrivals"];
 
 /// Width of the waves in pixels, in a window that is 1600 pixels wide.
 const WAVE_PIXELS: f64 = 1000.0;
-/// GTKWave's frame in pixels, which shows 2^-zoom units of time (`calczoom` in its zoombuttons.c).
+/// Number of pixels that show 2^-zoom units of time (`calczoom` in GTKWave's zoombuttons.c).
 const FRAME_PIXELS: f64 = 200.0;
 /// Length of the initial view, as a multiple of the time from its start to its release.
 const SHOWN: u64 = 2;
 /// Number of GTKWave's named markers, A to Z; the value -1 means that a marker is not set.
 const NAMED_MARKERS: usize = 26;
 
-/// Returns GTKWave's zoom for the initial view: a frame of pixels shows 2^-zoom units of time.
-/// The view ends after its release; without a release it ends at the end of the run.
+/// Returns GTKWave's zoom for the initial view: [`FRAME_PIXELS`] pixels show 2^-zoom units of time.
+/// The view ends after its release; if it has none, at the end of the run.
 fn zoom(view: View) -> f64 {
     let all = view.end.saturating_sub(view.begin);
     let shown = view.release.map_or(all, |at| {
@@ -117,7 +115,7 @@ pub fn write(mut sink: impl io::Write, dump_file: &str, record: &Record) -> io::
     Ok(())
 }
 
-/// As [`write()`], for a waveform of any signals in groups.
+/// Like [`write()`], for a waveform with any signals in groups.
 pub fn write_groups(
     mut sink: impl io::Write,
     dump_file: &str,
@@ -144,7 +142,7 @@ pub fn write_groups(
     Ok(())
 }
 
-/// As [`write()`], for a waveform of version 2 ([`channel_vcd`]).
+/// Like [`write()`], for a waveform of version 2 ([`channel_vcd`]).
 /// The channels come first, then the serial receiver, then each node's lines.
 pub fn write_channels(
     mut sink: impl io::Write,
@@ -237,11 +235,11 @@ mod tests {
         }
     }
 
-    /// Number of rows in a window of the save file's size, with rows of 20 pixels below the menus.
+    /// Number of rows of 20 pixels that fit below the menus of a window with the save file's size.
     const FOLD: usize = 38;
 
-    /// A record with a self-test of sixty nodes, which releases twice,
-    /// and two barriers of programs.
+    /// A record with a self-test of sixty nodes, which has two releases,
+    /// and two barriers of the nodes' programs.
     fn tested_then_used() -> Record {
         const NODES: usize = 60;
         let mut events = Vec::new();
@@ -285,7 +283,7 @@ mod tests {
         save.lines().filter_map(row).collect()
     }
 
-    /// Returns for each signal of a dump the times at which it changes after the start.
+    /// Returns for each signal of a waveform the times of its changes after the start.
     fn changes(record: &Record) -> HashMap<String, Vec<u64>> {
         let mut dump = Vec::new();
         crate::vcd::write(&mut dump, record).expect("memory takes everything");
@@ -327,7 +325,7 @@ mod tests {
         changes
     }
 
-    /// Checks the rows and the time range that GTKWave shows before any click.
+    /// Checks the rows and the time range that GTKWave shows when it opens the files.
     #[test]
     fn the_first_picture_is_the_programs_first_barrier_with_wires_in_every_row() {
         let record = tested_then_used();

@@ -2,8 +2,10 @@
 //! and the files that open a waveform in a viewer.
 //!
 //! * [`vcd`] and [`channel_vcd`]: the record of a board of version 1 and of version 2 as a waveform.
-//! * [`gtkw`] and [`surfer`]: the files by which GTKWave and Surfer show named, grouped signals.
-//! * [`wave_files`]: a waveform with a user's file name, and the viewers' files beside it.
+//! * [`gtkw`] and [`surfer`]:
+//!   the files with which GTKWave and Surfer show the signals in named groups.
+//! * [`wave_files`]: the waveform file that a user names,
+//!   and the viewers' files in the same folder.
 //! * [`dump`]: the two file formats, for any signals; [`view`]: the initial view of a viewer.
 //! * [`words`]: counts with their nouns, for messages to the user: `1 node`, `60 nodes`.
 

@@ -1,11 +1,12 @@
-//! Command file by which Surfer shows a waveform immediately:
-//! the file, the signals in order, and the cursor at the first release of a barrier of the program.
+//! Command file for Surfer: loads a waveform, shows its signals in order, and sets the cursor
+//! to the first release of a barrier of the program.
 //!
 //! Surfer also has state files, but their format is internal and changes with the version.
-//! Its manual offers the command file (`.sucl`) for other programs. A line is a command as typed;
-//! `#` starts a comment, `;` starts another command, and a divider's name is one word.
+//! Its manual recommends the command file (`.sucl`) for other programs. A line is a command as a
+//! user types it; `#` starts a comment,
+//! `;` starts another command, and a divider's name is one word.
 //! So a command file cannot name a path that contains `#` or `;`:
-//! such a file is given on the command line ([`names_the_dump`]).
+//! such a waveform must be named on Surfer's command line ([`names_the_dump`]).
 
 use crate::channel_vcd;
 use crate::eureka_wave::{self, FIRST, FOUND, SAYS};
@@ -50,7 +51,7 @@ pub fn write(sink: impl io::Write, dump_file: &str, record: &Record) -> io::Resu
     commands(sink, dump_file, View::of(record), sections)
 }
 
-/// As [`write()`], for a waveform of any signals in groups.
+/// Like [`write()`], for a waveform with any signals in groups.
 pub fn write_groups(
     sink: impl io::Write,
     dump_file: &str,
@@ -64,7 +65,7 @@ pub fn write_groups(
     commands(sink, dump_file, view, sections)
 }
 
-/// As [`write()`], for a waveform of version 2 ([`channel_vcd`]).
+/// Like [`write()`], for a waveform of version 2 ([`channel_vcd`]).
 pub fn write_channels(
     sink: impl io::Write,
     dump_file: &str,

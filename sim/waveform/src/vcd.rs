@@ -1,5 +1,5 @@
-//! Waveform of a version 1 board from its events: a value change dump (IEEE 1364) or an FST,
-//! timescale 1 ns, changes only.
+//! Waveform of a version 1 board, written from its events:
+//! a value change dump (IEEE 1364) or an FST, with a timescale of 1 ns; only changes are written.
 //!
 //! The tree of signals is
 //!
@@ -17,9 +17,11 @@
 //!   node01 ...
 //! ```
 //!
-//! Each wire is a scalar, because a 60-bit vector would be written as a whole at each change.
-//! If the record was full, a comment at the start and at the end has the number of missing events;
-//! in an FST the version text has that number.
+//! Each wire is a signal of one bit:
+//! a vector of 60 bits would be written as a whole at each change.
+//! If the record was full, a comment at the start and
+//! at the end states the number of dropped events;
+//! in an FST the version text states it.
 
 use crate::dump::{Dump, Form, FstDump, Kind, Signal, Unit, Value, VcdDump};
 use crate::eureka_wave::{self, FIRST, FIRST_BITS, FOUND, Heard, SAYS};
@@ -51,7 +53,7 @@ struct NodeIds {
     out: Signal,
     input: Signal,
     inside: Signal,
-    /// The wire to the eureka line; `Some` if the board's line is used.
+    /// The node's wire to the eureka line; `None` if no node has used the line.
     says: Option<Signal>,
 }
 
@@ -71,7 +73,7 @@ pub fn write_as(sink: impl io::Write + io::Seek, record: &Record, form: Form) ->
     }
 }
 
-/// Returns a comment with the number of events that a full record has dropped.
+/// Returns a comment with the number of events that were dropped because the record was full.
 fn missing(dropped: u64) -> Option<String> {
     (dropped > 0).then(|| format!("the record was full: {dropped} later events are missing"))
 }
@@ -97,15 +99,15 @@ struct Drawing<D> {
     nodes: Vec<NodeIds>,
     releases_id: Signal,
     arrived_id: Signal,
-    /// The signals of the eureka line and of the node that was first.
+    /// The signals `found` and `first` of the eureka line; `None` if no node has used the line.
     line: Option<[Signal; 2]>,
     at_ns: u64,
     releases: u64,
-    /// Levels of the wires to the barrier; the next field is the level of the wires from the
-    /// barrier.
+    /// Levels of the wires to the barrier, by node;
+    /// `level` is the level of the wires from the barrier.
     wires: Vec<bool>,
     output: bool,
-    /// Number of wires to the barrier that differ from the barrier's output.
+    /// Number of nodes whose wire differs from the barrier's output.
     arrived: usize,
 }
 
@@ -236,7 +238,8 @@ impl<D: Dump> Drawing<D> {
         }
     }
 
-    /// Writes one signal of a node. A nonexistent node is ignored, because the board records none.
+    /// Writes one signal of a node;
+    /// ignores a nonexistent node, for which a board records no events.
     fn scalar(
         &mut self,
         node: usize,
@@ -262,7 +265,7 @@ impl<D: Dump> Drawing<D> {
     }
 }
 
-/// Returns the levels before the first event: a wire whose first change is a fall was high.
+/// Returns the levels before the first event: if the first change of a wire is a fall, it was high.
 fn levels_before(record: &Record) -> (Vec<bool>, bool) {
     let mut wires = vec![None; record.nodes];
     let mut output = None;
@@ -371,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_million_changes_are_written_and_read_back() {
-        // `cargo bench -p barrier-simulator --bench waveform` prints how long this takes.
+        // To measure the duration: `cargo bench -p barrier-simulator --bench waveform`.
         let nodes = 60;
         let mut events = Vec::new();
         for barrier in 0..4_000u64 {

@@ -2,15 +2,15 @@
 
 use barrier_board::event::{Event, Record, What};
 
-/// The initial view of a waveform; times are in the units of the dump.
+/// The initial view of a waveform; times are in the units of the waveform file.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
     /// Number of nodes.
     pub nodes: usize,
-    /// Start of the barrier that is shown first;
-    /// a job reaches this barrier only after its start-up.
+    /// Start of the first barrier of the program, which the view shows;
+    /// a job enters it only after its start-up.
     pub begin: u64,
-    /// Time of the release of that barrier.
+    /// Time of the release of that barrier; `None` if it was not released.
     pub release: Option<u64>,
     /// Time of the last change in the waveform.
     pub end: u64,
@@ -31,8 +31,9 @@ impl View {
     }
 }
 
-/// Returns the time at which the first program enters, and the time of the first release after all
-/// programs have entered; a node may die before it enters.
+/// Returns the time of the first entry of a program,
+/// and of the first release after all programs have entered.
+/// If some never enter (a node has died), it is the first release after the first entry.
 fn first_barrier(record: &Record) -> Option<(u64, Option<u64>)> {
     let is_entry = |event: &Event| matches!(event.what, What::Enter { .. });
     let entry = record.events.iter().position(is_entry)?;
@@ -74,7 +75,7 @@ pub enum Show {
     Text(Option<u32>),
 }
 
-/// The facts about a written waveform that the viewers' files need.
+/// The properties of a written waveform that the viewers' files need.
 #[derive(Debug)]
 pub struct Written {
     /// Number of signal changes.

@@ -1,6 +1,8 @@
-//! A waveform with a user's file name, and beside it a save file for GTKWave and a command file for Surfer.
+//! The waveform file that a user names,
+//! and next to it a save file for GTKWave and a command file for Surfer.
 //!
-//! [`WaveFiles::named`] is called before a run, so a name that cannot be written is reported before the run.
+//! [`WaveFiles::named`] is called before a run,
+//! so that an unusable name is reported before the run.
 
 use crate::dump::Form;
 use crate::view::Written;
@@ -22,7 +24,7 @@ const BESIDE: [(&str, &str); 2] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaveFiles {
     dump: PathBuf,
-    /// The waveform's full path: a viewer would resolve a relative path in its own working
+    /// The waveform's full path; from a relative path, a viewer would look in its own working
     /// directory.
     full: String,
     /// The path of GTKWave's save file.
@@ -34,7 +36,7 @@ pub struct WaveFiles {
 /// The reason why a waveform cannot be written.
 #[derive(Debug)]
 pub enum WaveError {
-    /// The waveform's name is that of a viewer's file, which would be written beside the waveform.
+    /// The waveform's name equals that of a viewer's file, which would overwrite the waveform.
     Beside {
         /// The waveform's name.
         dump: PathBuf,
@@ -252,7 +254,7 @@ mod tests {
         assert_eq!(made, 0);
     }
 
-    /// Returns true if the file begins with the header block of an FST: its kind, its length, and a
+    /// Returns true if the file begins with the header block of an FST: block type, length, and a
     /// constant that shows the byte order.
     fn is_fst(path: &Path) -> bool {
         let bytes = std::fs::read(path).expect("a waveform");

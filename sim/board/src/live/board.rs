@@ -10,7 +10,7 @@ use crate::event::{Event, Record, What};
 use fpga_model::{BadNodeCount, Gates, Registers};
 use std::fmt;
 
-/// The slots and the engine of a board of version 1.
+/// The shared state of a version 1 board ([`Slots`](super::slots::Slots)), and its engine.
 pub(super) type BoardCore<'m> = Core<'m, State, Engine<'m>, SLOT_WORDS>;
 
 /// A barrier in shared memory.
@@ -33,7 +33,7 @@ pub struct Snapshot {
     pub inputs: u64,
     /// Levels of the wires from the barrier, bit `n` for node `n`: all high or all low.
     pub outputs: u64,
-    /// Number of releases.
+    /// Number of releases since the board was created.
     pub releases: u64,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum TreeRole {
     No,
     /// The first board of a tree with `nodes` nodes and `lowest` leaf boards.
     First { nodes: usize, lowest: usize },
-    /// Any other board of a tree.
+    /// A board of a tree other than the first.
     Later,
 }
 
@@ -54,7 +54,7 @@ pub struct Look {
     pub at_ns: u64,
     /// The level that the nodes read on their wires from the barrier.
     pub output: bool,
-    /// Number of releases.
+    /// Number of releases since the board was created; for a tree, of its root.
     pub releases: u64,
     /// Number of nodes per leaf board; the last leaf board may have fewer.
     pub share: usize,
@@ -62,7 +62,7 @@ pub struct Look {
     pub nodes: Vec<(bool, bool)>,
     /// The eureka line as the nodes read it; `None` on a board without one.
     pub line: Option<LineLook>,
-    /// The channels of a board of version 2; a board of version 1 has none.
+    /// The channels of a board of version 2; empty for a board of version 1.
     pub channels: Vec<ChannelLook>,
 }
 
@@ -76,7 +76,8 @@ pub struct LineLook {
 }
 
 impl Look {
-    /// Returns the view of one board of `nodes` nodes; `driven` is the mask of the nodes that a process drives.
+    /// Returns the view of one board of `nodes` nodes.
+    /// Bit `n` of `driven`: a process drives node `n`'s wire.
     pub fn at(board: &Snapshot, nodes: usize, driven: u64) -> Self {
         let mut look = Self {
             at_ns: board.at_ns,
@@ -103,7 +104,7 @@ impl Look {
         Self { channels, ..self }
     }
 
-    /// Adds `nodes` nodes with the wire levels and the drive mask of one leaf board.
+    /// Adds `nodes` nodes of one leaf board; `levels` and `driven` have one bit per node.
     pub(super) fn push(&mut self, levels: u64, nodes: usize, driven: u64) {
         let bits = (0..nodes.min(fpga_model::MAX_NODES)).map(|node| 1 << node);
         let each = bits.map(|bit: u64| (levels & bit != 0, driven & bit != 0));
@@ -126,9 +127,9 @@ pub enum InitError {
     Nodes(BadNodeCount),
     /// The memory is too small.
     TooSmall {
-        /// Bytes that [`Board::layout_size`] requires.
+        /// The bytes that the board requires, by [`Board::layout_size`].
         need: usize,
-        /// Bytes of memory given.
+        /// The size of the given memory in bytes.
         have: usize,
     },
     /// The memory is not aligned to this number of bytes.
@@ -143,7 +144,7 @@ pub enum InitError {
 pub enum AttachError {
     /// The memory has no board of this version; perhaps the board is not created yet.
     NoBoard {
-        /// Bytes of memory given.
+        /// The size of the given memory in bytes.
         have: usize,
     },
     /// The memory is not aligned to this number of bytes.
@@ -196,12 +197,13 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// Returns the slots and the engine, which boards of both versions have.
+    /// Returns the part of the board that both versions have: slots, engine and record.
     pub(super) fn core(&self) -> &BoardCore<'m> {
         &self.core
     }
 
-    /// Replaces the model by these gates; every process must use the same gates.
+    /// Replaces the model by gates (for example the RTL);
+    /// all processes of the board must use the same gates.
     pub fn with_gates(self, gates: &'m dyn Gates) -> Self {
         Self {
             core: self.core.with_engine(Engine::of(gates)),
@@ -209,7 +211,7 @@ impl<'m> Board<'m> {
         }
     }
 
-    /// Returns the size of a board of `nodes` nodes that records `record` events.
+    /// Returns the size in bytes of a board of `nodes` nodes with a record of `record` events.
     /// The size includes the eureka line; the memory must be aligned to 128 bytes.
     pub fn layout_size(nodes: usize, record: usize) -> usize {
         let line = Geometry::size::<LINE_WORDS>(nodes, 0).unwrap_or(usize::MAX);
@@ -223,7 +225,7 @@ impl<'m> Board<'m> {
         board.checked_next_multiple_of(128).unwrap_or(usize::MAX)
     }
 
-    /// Returns the size of a board with `writers` handles, without the eureka line.
+    /// Returns the size in bytes of a board with `writers` handles, without the eureka line.
     pub(super) fn size_with(writers: usize, record: usize) -> usize {
         Geometry::size::<SLOT_WORDS>(writers, record).unwrap_or(usize::MAX)
     }

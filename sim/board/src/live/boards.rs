@@ -39,7 +39,7 @@ pub struct Boards<'m> {
 pub struct NodeWires<'m, R> {
     /// The wire to the node's board.
     pub out: NodeOut<'m, R>,
-    /// The wire from the root to the node.
+    /// The wire from the root board to the node.
     pub input: NodeIn<'m, R>,
     /// The handle by which the node records marks: program entered, program left.
     pub marks: NodeMarks<'m, R>,
@@ -84,7 +84,8 @@ impl<R> fmt::Debug for Node<'_, R> {
 }
 
 impl<'m> Boards<'m> {
-    /// Returns the size of all boards of this tree, which record about `record` events in total.
+    /// Returns the size in bytes of all boards of this tree,
+    /// with records of about `record` events in total.
     /// The memory must be aligned to 128 bytes.
     pub fn layout_size(tree: &Tree, record: usize) -> usize {
         let last = Self::places(tree, record).last();
@@ -263,7 +264,7 @@ impl<'m> Boards<'m> {
 #[cfg(test)]
 impl Boards<'_> {
     /// Drives a node's wire without propagation, as if the node died immediately afterwards.
-    /// The handle shares the claim of the node's owner.
+    /// Uses the claim of the process that owns the node's wires.
     pub(super) fn own_board_only(&self, node: usize, high: bool) {
         let (board, pin) = self.tree.place(node);
         self.boards[board].drive_as_if_killed(pin, high);
@@ -336,7 +337,7 @@ impl<R: Fn(usize)> Node<'_, R> {
     }
 }
 
-/// Returns the creation time of a board, on the machine's clock.
+/// Returns the time of the board's creation by `CLOCK_MONOTONIC`, in ns.
 fn origin_ns(board: &Board<'_>) -> u64 {
     board.core().geometry().origin_ns
 }

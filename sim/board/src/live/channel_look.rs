@@ -11,7 +11,7 @@ pub struct ChannelLook {
     pub arrived: u64,
     /// The members that were missing when the time limit first expired.
     pub late: u64,
-    /// Number of releases.
+    /// Number of releases of the channel since power-on.
     pub releases: u64,
     /// The level of the channel's release line.
     pub level: bool,
@@ -31,15 +31,15 @@ impl ChannelLook {
         }
     }
 
-    /// Encodes the state as words of a frame.
+    /// Encodes the state as five words of a reply of the served board.
     pub(crate) fn to_words(self) -> [u64; 5] {
         let flags =
             u64::from(self.level) | u64::from(self.expired) << 8 | u64::from(self.early) << 16;
         [self.members, self.arrived, self.late, self.releases, flags]
     }
 
-    /// Decodes the words of a frame. Unknown bits are dropped,
-    /// so a frame with such bits differs from its own encoding.
+    /// Decodes the words of a reply. Unknown bits are ignored,
+    /// so a frame that contains unknown bits does not encode to the same bytes.
     pub(crate) fn from_words([members, arrived, late, releases, flags]: [u64; 5]) -> Self {
         Self {
             members,

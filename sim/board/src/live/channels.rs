@@ -24,12 +24,12 @@ use fpga_model::{BadNodeCount, LATENCY_EDGES};
 use std::hint::spin_loop;
 use std::sync::{Mutex, PoisonError};
 
-/// Number of words for the clock and the lines.
-/// The next constants are the words of a channel and of the serial receiver.
+/// Number of words of a slot for the edge, the channels' levels and the three serial lines.
+/// The next constants are the number of words of a channel and of the serial receiver.
 const PINS: usize = 1 + MAX_CHANNELS + 3;
 const CHANNEL: usize = 8;
 const SERIAL: usize = 9;
-/// Number of a slot's words for recorded line changes:
+/// Number of a slot's words for recorded line changes (three):
 /// the number of changes of earlier commits, then the time and the line of this commit's change.
 const NEWS: usize = 3;
 /// Picoseconds per nanosecond; line changes are recorded in picoseconds, as in virtual time.
@@ -51,7 +51,7 @@ pub(super) struct State {
     pins: Pins,
     /// Index of the last clock edge that `machine` has simulated.
     edge: u64,
-    /// Number of line changes of all earlier commits.
+    /// Number of line changes in all earlier commits, recorded or not.
     older_changes: u64,
     /// The line change of this commit.
     change: Option<LineChange>,
@@ -68,7 +68,8 @@ impl<'m> ChannelBoard<'m> {
         Self(Core::new(slots, ChannelEngine::default()))
     }
 
-    /// Replaces the model by these gates; every process must use the same gates.
+    /// Replaces the model by gates (for example the RTL);
+    /// all processes of the board must use the same gates.
     pub fn with_gates(self, gates: &'m dyn ChannelGates) -> Self {
         Self(self.0.with_engine(ChannelEngine::of(gates)))
     }
@@ -123,7 +124,8 @@ impl<'m> ChannelBoard<'m> {
 /// inward are the releases.
 pub struct NodeLines<'m>(Mutex<Writer<'m, State, ChannelEngine<'m>, WORDS>>);
 
-/// The callback of a commit that contains a release: this board wakes no node.
+/// The function that a commit with a release calls:
+/// does nothing, as a version 2 board wakes no node.
 fn wakes_none() {}
 
 impl NodeLines<'_> {
@@ -133,7 +135,7 @@ impl NodeLines<'_> {
         let node = writer.node();
         let state = writer.touch(&wakes_none, |state, now| state.drive(now, node, line, high));
         // An arrival may make a release inevitable. This node waits for the three edges and commits
-        // the release itself: after it other nodes might not access the board.
+        // the release itself, because the other nodes might not access the board for a long time.
         if line < MAX_CHANNELS {
             let due = CLOCK.time_of(state.edge + LATENCY_EDGES);
             while writer.core().now_ns() < due {
@@ -157,7 +159,7 @@ impl NodeLines<'_> {
 }
 
 impl State {
-    /// Returns the number of line changes, including that of this commit.
+    /// Returns the number of line changes of the board, including that of this commit.
     fn changes(&self) -> u64 {
         self.older_changes + u64::from(self.change.is_some())
     }
@@ -326,7 +328,7 @@ impl BoardState<ChannelEngine<'_>, WORDS> for State {
         self.edge = self.edge.max(due);
     }
 
-    /// Returns the levels of the channels; each release changes one of them.
+    /// Returns the levels of all channels as one number; each release toggles a level.
     fn releases(&self) -> u64 {
         self.machine.releases().into()
     }
@@ -368,7 +370,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Encoding and decoding a state does not change how it continues, for any line changes.
+        /// A state that is encoded and decoded behaves as before, for any line changes.
         #[test]
         fn a_state_goes_through_words_unchanged(moves in prop::collection::vec((0usize..8, 0usize..3, any::<bool>(), 0u64..40), 0..300)) {
             let blank = ChannelMachine::new(3, MAX_CHANNELS).expect("three nodes");

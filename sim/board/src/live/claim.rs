@@ -13,7 +13,7 @@ pub enum WiresError {
     NoSuchNode {
         /// The requested node.
         node: usize,
-        /// Number of nodes.
+        /// The board's number of nodes.
         nodes: usize,
     },
     /// A living process holds the wires.
@@ -52,7 +52,7 @@ pub(super) struct Claim<'m> {
 
 #[cfg(test)]
 impl<'m> Claim<'m> {
-    /// Returns a claim that no process holds, so dropping it releases nothing.
+    /// Returns a claim without an owner; dropping this claim changes nothing.
     pub(super) fn by_no_process(word: &'m AtomicU32) -> Self {
         Self { word, me: 0 }
     }

@@ -8,13 +8,13 @@
 use fpga_model::channels::{ChannelGates, ChannelMachine, Pins};
 use fpga_model::{Gates, Registers, ToggleMachine};
 
-/// Maximum number of edges that gates are stepped until they are stable.
+/// Maximum number of edges for which gates are stepped with constant inputs until they are stable.
 /// For gates that never become stable, the clock stops after this number of edges between two
 /// accesses to the board; otherwise an oscillating machine would have to be simulated faster
 /// than its clock.
 const PATIENCE: u64 = 64;
 
-/// Steps machines by clock edges; every process of a board must use the same engine.
+/// The model, or gates that replace it; every process of a board must use the same engine.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Engine<'m>(Option<&'m dyn Gates>);
 
@@ -71,8 +71,8 @@ impl<'m> Engine<'m> {
     }
 }
 
-/// As [`Engine`], for machines of version 2.
-/// Filtering, reply and release of a line take fewer edges than the limit.
+/// Like [`Engine`], for the machine of version 2 boards.
+/// The filter, the serial reply and the release of a line take fewer edges than [`PATIENCE`].
 #[derive(Clone, Copy, Default)]
 pub(super) struct ChannelEngine<'m>(Option<&'m dyn ChannelGates>);
 

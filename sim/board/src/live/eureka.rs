@@ -1,7 +1,8 @@
 //! The wires of one node at the eureka line of a [`Board`], as embedded-hal pins for `barrier_driver::Eureka`.
 //!
 //! A node's wires to the line belong to one process at a time, like its wires to the barrier, and have a separate claim.
-//! Reading commits nothing. A rising line wakes no node: searching nodes poll the line.
+//! Reading changes nothing in the memory.
+//! A rising line wakes no node: searching nodes poll the line.
 //! A board with a record records each change of a wire, by a commit on the board.
 //! If that commit contains a release, it also wakes the nodes.
 
@@ -67,7 +68,7 @@ impl fmt::Debug for Writer<'_> {
 
 impl<'m> Board<'m> {
     /// Claims the wires of `node` at the board's eureka line;
-    /// `ring` is as for [`wires`](Self::wires).
+    /// When a commit contains a release, `ring` wakes the other nodes as in [`wires`](Self::wires).
     pub fn eureka<R: Fn(usize)>(
         &self,
         node: usize,

@@ -42,7 +42,7 @@ impl fmt::Display for Found {
 }
 
 /// Returns every board that this user may read.
-/// Each board is listed once, with the lowest process number that holds it.
+/// A board that several processes hold is listed once, for the process with the lowest ID.
 pub fn boards() -> Vec<Found> {
     let own = std::process::id();
     boards_where(|pid| pid != own)
@@ -67,10 +67,10 @@ fn boards_where(is_meant: impl Fn(u32) -> bool) -> Vec<Found> {
     found.flat_map(|pid| of_process(pid, &mut known)).collect()
 }
 
-/// Returns true if `pid` is `ancestor` or a descendant of it.
+/// Returns true if process `pid` is `ancestor` or one of its descendants.
 fn is_of(pid: u32, ancestor: u32) -> bool {
-    // Process numbers may be reused during the walk, which could then loop,
-    // so its length is limited.
+    // A process ID may be reused during this loop, so the chain of parents could have a cycle.
+    // Therefore the number of ancestors is limited.
     let parents = std::iter::successors(Some(pid), |pid| parent(*pid)).take(GENERATIONS);
     parents.into_iter().any(|pid| pid == ancestor)
 }
@@ -78,7 +78,7 @@ fn is_of(pid: u32, ancestor: u32) -> bool {
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The program's name is in parentheses and may itself contain parentheses.
-    // The process state and the parent's number follow the last closing parenthesis.
+    // The process state and the parent's ID follow the last closing parenthesis.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
@@ -117,7 +117,7 @@ fn of_process(pid: u32, known: &mut BTreeSet<(u64, u64)>) -> Vec<Found> {
     found
 }
 
-/// Returns the entries of a folder whose names are numbers.
+/// Returns the file names in a folder that are numbers, such as process IDs in `/proc`.
 fn entries<T: std::str::FromStr>(folder: &Path) -> Vec<T> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();

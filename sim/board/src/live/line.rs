@@ -3,10 +3,10 @@
 //!
 //! The line has separate slots and a separate head word after the board's memory, with the same
 //! protocol, so it does not slow barriers down.
-//! The line depends on the board only by the number of releases, each of which clears the line.
+//! The line's only input from the board is the number of releases; each release clears the line.
 //! A reader loads that number after the line's slot, so a node that has seen a release
-//! finds the line cleared. The exact edge of the release between two commits is irrelevant
-//! if the wires' levels have passed the synchroniser: nodes lower their wires
+//! finds the line cleared. At which edge between two commits the release occurred has no effect,
+//! because the wires' levels have then passed the synchroniser: nodes lower their wires
 //! before they enter, and a release takes at least as many edges as the synchroniser.
 
 use super::CLOCK;
@@ -24,11 +24,11 @@ pub(super) type Line<'m> = Slots<'m, LineState, LINE_WORDS>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineState {
     line: EurekaLine,
-    /// Levels of the wires to the line.
+    /// Levels of the nodes' wires to the line, bit `n` for node `n`.
     says: u64,
     /// Index of the last clock edge that `line` has simulated.
     edge: u64,
-    /// The board's number of releases at that edge.
+    /// The board's number of releases when edge `edge` was simulated.
     releases: u64,
 }
 
@@ -37,7 +37,8 @@ impl LineState {
     pub(super) fn run_until(&mut self, now_ns: u64, releases: u64) {
         let released = releases != self.releases;
         let due = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
-        // The line sees a release during the last simulated edge at the next edge.
+        // The line samples a release one edge later,
+        // so at least one edge is simulated after a release.
         let edges = due.max(released.into());
         let mut level = self.line.registers().release;
         let mut left = edges;
@@ -63,7 +64,8 @@ impl LineState {
         self.says >> node & 1 == 1
     }
 
-    /// Returns the time at which the present levels of the wires have passed the synchroniser.
+    /// Returns the time in ns at which the present
+    /// levels of the wires have passed the synchroniser.
     pub(super) fn seen_ns(&self) -> u64 {
         CLOCK.time_of(self.edge + self.line.latency_edges())
     }
@@ -82,7 +84,7 @@ impl Encoded<LINE_WORDS> for LineState {
 
     const MAGIC: u64 = u64::from_le_bytes(*b"hwbarr\x04\x03");
 
-    /// The line's wires have no filter, like the wires of the board.
+    /// Returns a line whose wires have no filter, like the wires of the board.
     fn blank(nodes: usize) -> Result<EurekaLine, BadNodeCount> {
         EurekaLine::new(nodes, 1).map_err(|_| BadNodeCount(nodes))
     }
@@ -140,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Encoding and decoding a state does not change how it continues, for any line changes.
+        /// A state that is encoded and decoded behaves as before, for any line changes.
         #[test]
         fn a_state_goes_through_words_unchanged(moves in prop::collection::vec((0usize..3, any::<bool>(), 0u64..2, 0u64..200), 0..100)) {
             let blank = EurekaLine::new(3, 1).expect("three nodes");

@@ -1,10 +1,10 @@
 //! The slots of a state in shared memory, by the protocol at the head of [`live`](super).
 //! The boards of both versions and the eureka line use them.
 //!
-//! * [`Encoded`]: a state as a value and as words; [`Slots`]: reading and committing a state.
-//! * [`BoardState`]: a state with a machine that is stepped with time, and with recorded commits;
-//!   [`Core`]: slots, engine and record, which boards of both versions have.
-//! * [`Writer`]: a node's right to commit to a board.
+//! * [`Encoded`]: a state that can be encoded in words; [`Slots`]: reads and commits a state.
+//! * [`BoardState`]: a state whose machine is stepped with time, and whose commits are recorded;
+//!   [`Core`]: slots, engine and record of a board of either version.
+//! * [`Writer`]: a node's handle for commits to a board.
 
 use super::claim::{Claim, WiresError, is_alive};
 use super::shared::{Geometry, HANDS, HeadWord, Shared};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// A state that can be encoded in `WORDS` words.
 pub(super) trait Encoded<const WORDS: usize>: Copy {
-    /// A machine in its state after power-on, which has the number of nodes.
+    /// The machine in its state after power-on, built for the board's number of nodes.
     type Blank: Copy;
 
     /// "hwbarr" and the version of the layout; memory with another number counts as no board.
@@ -105,7 +105,7 @@ impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
     }
 }
 
-/// The slots, the engine and the record, which boards of both versions have.
+/// The slots, the engine and the record of a board of either version.
 #[derive(Clone, Copy)]
 pub(super) struct Core<'m, S: Encoded<WORDS>, E, const WORDS: usize> {
     slots: Slots<'m, S, WORDS>,
@@ -206,7 +206,7 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Core<'m, S, E, WO
         Ok(Arc::new(Claim::take(self.slots.claim(node), node)?))
     }
 
-    /// Returns one of a node's handles.
+    /// Returns the handle with index `hand` of a node.
     pub(super) fn writer(
         &self,
         node: usize,
@@ -217,7 +217,7 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Core<'m, S, E, WO
     }
 }
 
-/// A node's right to commit to a board.
+/// A node's handle for commits to a board.
 pub(super) struct Writer<'m, S: Encoded<WORDS>, E, const WORDS: usize> {
     core: Core<'m, S, E, WORDS>,
     node: usize,
@@ -236,7 +236,7 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> fmt::Debug
 }
 
 impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Writer<'m, S, E, WORDS> {
-    /// Returns handle number `writer` of the board, for this node's pin.
+    /// Returns the handle with index `writer` of the board; it drives the pin of this node.
     pub(super) fn of(
         core: Core<'m, S, E, WORDS>,
         node: usize,
@@ -251,8 +251,8 @@ impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Writer<'m, S, E, 
         }
     }
 
-    /// Returns a handle of the board above, for the pin that this board's output drives.
-    /// The handle shares the node's claim.
+    /// Returns a handle on the board above, for the pin that the lower board's output drives.
+    /// Holds the same claim as this handle.
     pub(super) fn above(&self, core: Core<'m, S, E, WORDS>, pin: usize, writer: usize) -> Self {
         Self::of(core, pin, writer, self.claim.clone())
     }

@@ -8,7 +8,7 @@ use fpga_model::{BadNodeCount, LATENCY_EDGES, Registers, ToggleMachine};
 
 /// Number of words of a slot before the events.
 pub(super) const CORE_WORDS: usize = 8;
-/// Maximum number of events of a commit: one release per edge of the latency, and one change.
+/// Maximum number of events in a commit: one release per clock edge of the latency, and one change.
 pub(super) const MAX_NEWS: usize = LATENCY_EDGES as usize + 1;
 /// Number of words of a slot: two cache lines.
 pub(super) const SLOT_WORDS: usize = CORE_WORDS + 2 * MAX_NEWS;
@@ -21,7 +21,7 @@ pub(super) struct State {
     pub inputs: u64,
     /// Index of the last clock edge that `machine` has simulated.
     pub edge: u64,
-    /// Number of events of all earlier commits.
+    /// Number of events in all earlier commits, recorded or not.
     older_events: u64,
     news: [Event; MAX_NEWS],
     news_len: usize,
@@ -38,7 +38,7 @@ impl State {
         &self.news[..self.news_len]
     }
 
-    /// Returns the number of events, including those of this commit.
+    /// Returns the board's number of events, including those of this commit.
     fn events(&self) -> u64 {
         self.older_events + self.news_len as u64
     }
@@ -95,7 +95,7 @@ impl Encoded<SLOT_WORDS> for State {
         }
     }
 
-    /// Encodes the core, then two words per event.
+    /// Encodes the state without its events, then each event in two words.
     fn to_words(self) -> [u64; SLOT_WORDS] {
         let Registers {
             stage1,

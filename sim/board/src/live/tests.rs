@@ -46,7 +46,7 @@ impl barrier_driver::suite::Rig for Live {
     type In = InWire<'static, Silent>;
 
     fn build(nodes: usize) -> Self {
-        // The board has a record, so the claims are also checked while it records.
+        // The board has a record, so the tests of claims also cover recording.
         Self::new(nodes, 100_000)
     }
 
@@ -271,7 +271,8 @@ fn the_record_has_every_change_in_order() {
     assert_eq!(record.dropped, 0);
     let at: Vec<u64> = record.events.iter().map(|e| e.at_ns).collect();
     assert!(at.is_sorted(), "{at:?}");
-    // Between the last arrival and the release are two whole periods and a part of a third.
+    // The last arrival is followed by two whole clock
+    // periods and a part of a third, then by the release.
     let latency = at[3] - at[2];
     assert!(
         (79..=120).contains(&latency),

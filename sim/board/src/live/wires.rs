@@ -36,7 +36,7 @@ impl<'m> Board<'m> {
         self.core().writer(node, 3, claim)
     }
 
-    /// Claims the wires of `node` and returns one handle for all of them.
+    /// Claims the wires of `node` and returns one of the node's handles, which holds the claim.
     pub(super) fn writer(&self, node: usize) -> Result<Writer<'m>, WiresError> {
         let claim = self.core().take(node)?;
         Ok(self.core().writer(node, 0, claim))
@@ -45,7 +45,8 @@ impl<'m> Board<'m> {
     /// Claims the wires of `node`.
     ///
     /// The handle that commits a release calls `ring(other)` for every other node.
-    /// `ring` must wake that node's process if the process sleeps, and must return at once if not.
+    /// If that node's process sleeps, `ring` must wake it;
+    /// if not, `ring` must return without waiting.
     pub fn wires<R: Fn(usize) + Clone>(
         &self,
         node: usize,
@@ -103,7 +104,8 @@ impl Writer<'_> {
         }
         let node = self.node();
         let mut state = self.touch(released, |state, now| state.set_wire(now, node, high));
-        // The barrier cannot release twice without this node, so the loop ends.
+        // The barrier cannot release twice without this node,
+        // so the number of releases changes once.
         // With faulty gates that release twice, the loop ends at the first release.
         let before = state.machine.releases();
         while state.machine.releases() == before

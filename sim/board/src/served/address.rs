@@ -20,7 +20,7 @@ pub struct AddressError {
 }
 
 impl Address {
-    /// Returns host and port as the resolver expects them: an IPv6 address without its brackets.
+    /// Returns host and port for name resolution: an IPv6 address without its brackets.
     pub(super) fn parts(&self) -> (&str, u16) {
         (&self.host, self.port)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The reason why a client cannot connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectError {
-    /// The host's name is unknown, or none of its addresses accepts.
+    /// The host's name cannot be resolved, or none of its addresses accepts connections.
     Unreachable {
         /// The server's address.
         server: Address,

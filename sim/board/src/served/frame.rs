@@ -14,7 +14,7 @@ pub const VERSION: u8 = 1;
 pub const CHANNELS_VERSION: u8 = 2;
 const MAGIC: [u8; 6] = *b"HWBARR";
 
-/// Size of a greeting in bytes, the same in every version.
+/// Size of a greeting in bytes, the same in every protocol version.
 pub const GREETING: usize = 8;
 /// Size of a request in bytes.
 pub const REQUEST: usize = 16;
@@ -50,7 +50,7 @@ pub enum Request {
     Look,
     /// Set the node's wire to this level.
     Write { high: bool },
-    /// Set the node's wire to this level, unless a release has followed the `seen`-th release.
+    /// Set the node's wire to this level, unless the board has had more than `seen` releases.
     Withdraw { high: bool, seen: u64 },
     /// Set all lines of a node of version 2 to these levels.
     /// An arrival line stays if its channel has released since the counters were `seen`.
@@ -68,11 +68,11 @@ pub enum Request {
 /// A reply of the server to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// Answers a client's hello.
+    /// Accepts the client after its greeting; contains the state of the board.
     Welcome(View),
-    /// Answers a request.
+    /// Answers a request with the state of the board.
     Answer(View),
-    /// An unsolicited reply: all nodes have entered, and the barrier has released them.
+    /// Sent without a request: all nodes have entered, and the barrier has released them.
     Released(View),
     /// Answers a request about the eureka line.
     Eureka(Eureka),
@@ -80,7 +80,7 @@ pub enum Reply {
     Channel(ChannelLook),
     /// Answers a disconnect message.
     Disconnected,
-    /// Rejects a hello or a request; this is the last reply of the connection.
+    /// Rejects a greeting or a request; this is the last reply of the connection.
     Refused(Refusal),
 }
 
@@ -98,12 +98,12 @@ pub struct View {
 pub struct Eureka {
     /// True if a node has raised the line.
     pub found: bool,
-    /// The wires that report the first node, bit `n` to node `n`.
+    /// Bit `n` is set if the line reports to node `n` that this node raised the line first.
     pub first: u64,
 }
 
 impl Eureka {
-    /// Returns true if this node was first.
+    /// Returns true if this node raised the line first.
     pub(super) fn is_first(&self, node: u8) -> bool {
         usize::from(node) < MAX_NODES && self.first >> node & 1 == 1
     }
@@ -161,7 +161,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// The encoding of an observer's role.
+/// The byte that encodes the role of an observer.
 const OBSERVER: u8 = u8::MAX;
 
 impl Role {
@@ -343,7 +343,7 @@ impl View {
     }
 }
 
-/// Encodes an address as IPv6, with IPv4 mapped, and its port.
+/// Encodes an address as IPv6 (an IPv4 address is mapped), and its port.
 fn address_to_words(address: SocketAddr) -> [u64; 5] {
     let ip = match address.ip() {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -360,7 +360,7 @@ fn address_from_words([high, low, port, ..]: [u64; 5]) -> SocketAddr {
     SocketAddr::new(IpAddr::V6(ip).to_canonical(), port as u16)
 }
 
-/// Returns the 64-bit number at index `word`.
+/// Returns the little-endian 64-bit number at index `word` (bytes `8 * word` and following).
 fn number(bytes: &[u8], word: usize) -> u64 {
     let mut number = [0; 8];
     for (to, from) in number.iter_mut().zip(bytes.iter().skip(word * 8)) {

@@ -1,17 +1,18 @@
-//! The server without its sockets: the connected clients, the machine, and the pending output of each client.
+//! The board server without its sockets:
+//! connected clients, board, and pending output of each client.
 //!
-//! Bytes enter by [`Hub::receive`] and leave by [`Hub::outgoing`], and time is an argument,
-//! so a test can simulate any network.
+//! Received bytes go into [`Hub::receive`], bytes to send come from [`Hub::outgoing`],
+//! and time is an argument, so a test can simulate any network.
 //!
 //! # Bounds
 //!
 //! | what | bound |
 //! |---|---|
-//! | clients that have no role yet, or are leaving | [`WITHOUT_ROLE_MAX`]; a newcomer replaces a leaving one, or else the oldest after [`GRACE`] |
+//! | clients without a role, including those being disconnected | [`WITHOUT_ROLE_MAX`]; a new client replaces one that is being disconnected, or else the oldest after [`GRACE`] |
 //! | time that a client may stay without a role | [`HELLO`] |
 //! | observers | [`OBSERVERS_MAX`], each for [`SILENCE`] after its last request |
 //! | nodes | one client each |
-//! | bytes kept of a client's incomplete frame | one frame |
+//! | bytes stored of a client's incomplete frame | one frame |
 //! | bytes that a client has not read | [`UNREAD_MAX`], then it is disconnected |
 
 use super::board::{Board, Rested, Written};
@@ -24,10 +25,10 @@ use std::time::Duration;
 
 /// Maximum number of clients without a role.
 pub(super) const WITHOUT_ROLE_MAX: usize = 64;
-/// Minimum time in which a client can send its role, regardless of the number of newcomers.
+/// Minimum time in which a client can send its role, for any number of new connections.
 /// A busy machine needs less time to schedule the client.
-/// Without this time, a flood of connections would remove a node between its connection and its
-/// hello.
+/// Without this time, a flood of connections could replace a node that has connected
+/// but has not sent its greeting yet.
 pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// Maximum time that a client may be without a role.
 pub(super) const HELLO: Duration = Duration::from_secs(2);
@@ -44,7 +45,7 @@ const UNREAD_MAX: usize = 4096;
 /// for which a busy machine usually does not schedule a process.
 const PROGRAMMING_SILENCE: Duration = Duration::from_secs(6);
 
-/// A client's number; never reused.
+/// The identifier of a client's connection; never reused.
 pub(super) type ClientId = u64;
 
 /// A board and the clients that use it.
@@ -76,14 +77,14 @@ struct Client {
     since: Duration,
 }
 
-/// The role of a client.
+/// The state of a client: without a role, with a role, or being disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientState {
     /// The client has not sent its role.
     NoRole,
     Node(usize),
     BoardObserver,
-    /// The client's last reply is queued; further input is ignored.
+    /// The server disconnects the client: its last reply is queued, and further input is ignored.
     Leaving,
 }
 
@@ -114,7 +115,7 @@ impl Hub {
         self.node_clients.iter().flatten().count()
     }
 
-    /// Returns true if any node or observer is connected.
+    /// Returns true if at least one node or observer is connected.
     pub fn is_attended(&self) -> bool {
         let has_part = |client: &Client| !client.has_no_role();
         self.clients.values().any(has_part)
@@ -135,8 +136,8 @@ impl Hub {
         }
     }
 
-    /// Returns true if a newcomer can be accepted, possibly by replacing a client without a role.
-    /// If not, newcomers wait in the system's queue.
+    /// Returns true if a new client can be accepted, possibly by replacing a client without a role.
+    /// If not, new connections wait in the kernel's listen queue.
     pub fn can_accept(&self, now: Duration) -> bool {
         self.without_role().count() < WITHOUT_ROLE_MAX || self.droppable(now).is_some()
     }
@@ -147,8 +148,8 @@ impl Hub {
         clients.filter(|(_, client)| client.has_no_role())
     }
 
-    /// Returns the client that a newcomer replaces: a leaving client, or else the oldest client
-    /// without a role whose [`GRACE`] is over.
+    /// Returns the client that a new client replaces: one that is being disconnected,
+    /// or else the oldest client without a role whose [`GRACE`] is over.
     fn droppable(&self, now: Duration) -> Option<ClientId> {
         let over =
             |client: &Client| client.state == ClientState::Leaving || now >= client.since + GRACE;
@@ -158,7 +159,7 @@ impl Hub {
             .map(|(id, _)| id)
     }
 
-    /// Adds an accepted connection; [`can_accept`](Self::can_accept) has returned true for it.
+    /// Adds an accepted connection. The caller has checked [`can_accept`](Self::can_accept).
     pub fn arrive(&mut self, peer: SocketAddr, now: Duration) -> ClientId {
         if self.without_role().count() >= WITHOUT_ROLE_MAX
             && let Some(leaver) = self.droppable(now)
@@ -188,7 +189,7 @@ impl Hub {
         self.clients.contains_key(&id)
     }
 
-    /// Returns true if the client is leaving.
+    /// Returns true if the server is disconnecting the client.
     pub fn is_leaving(&self, id: ClientId) -> bool {
         self.clients
             .get(&id)
@@ -201,7 +202,7 @@ impl Hub {
         (!client.unread.is_empty()).then_some(&mut client.unread)
     }
 
-    /// Returns the number of bytes kept for output to a client and of its partial input.
+    /// Returns the number of bytes stored for a client: unsent output and a partial input frame.
     #[cfg(test)]
     pub fn waiting(&self, id: ClientId) -> usize {
         let kept = |client: &Client| client.partial_frame.len() + client.unread.len();
@@ -243,17 +244,18 @@ impl Hub {
         self.disconnect(client.peer, client.state, how, now);
     }
 
-    /// Disconnects clients whose time is over.
+    /// Disconnects the clients whose time limit has expired.
     pub fn sweep(&mut self, now: Duration) {
         self.clients
             .retain(|_, client| client.deadline().is_none_or(|deadline| now < deadline));
         self.run_deferred(now);
     }
 
-    /// Returns the time at which [`sweep`](Self::sweep) next has work.
+    /// Returns the earliest time limit of a client, at which [`sweep`](Self::sweep) must be called.
     pub fn deadline(&self) -> Option<Duration> {
         let clients = self.clients.values().filter_map(Client::deadline);
-        // With deferred writes, every turn of the server checks the silence of the sending node.
+        // While writes are deferred,
+        // each loop of the server checks how long the sending node is silent.
         clients.min()
     }
 
@@ -265,7 +267,7 @@ impl Hub {
         let ours = self.board.version();
         let Some(Greeting { word, .. }) = greeting.filter(|greeting| greeting.version == ours)
         else {
-            // The client has received this server's greeting.
+            // The client has already received this server's greeting, with the server's version.
             // A client of another version may not understand further replies.
             if let Some(client) = self.clients.get_mut(&id) {
                 client.state = ClientState::Leaving;
@@ -323,7 +325,7 @@ impl Hub {
         Ok(ClientState::Node(node))
     }
 
-    /// Rejects a client with a reason and takes its role away.
+    /// Rejects a client with a reason and ends its role.
     fn refuse(&mut self, id: ClientId, why: Refusal) {
         if let Some(client) = self.clients.get_mut(&id) {
             client.state = ClientState::Leaving;
@@ -426,7 +428,7 @@ impl Hub {
 
     /// Performs the first deferred write if no node is sending.
     /// If the sending node has been silent for [`PROGRAMMING_SILENCE`],
-    /// it loses the receiver first.
+    /// its serial session is ended first.
     fn run_deferred(&mut self, now: Duration) {
         let speaker = self.board.speaker();
         let speaker = speaker.and_then(|node| Some((node, self.node_clients[node]?)));
@@ -455,7 +457,7 @@ impl Hub {
         }
     }
 
-    /// Ends a client's role: the wires of a node that died return to idle.
+    /// Ends a client's role; the wires of a node that died are set to idle.
     fn disconnect(&mut self, peer: SocketAddr, state: ClientState, how: Ended, now: Duration) {
         let ClientState::Node(node) = state else {
             return;
@@ -489,7 +491,7 @@ impl Client {
         self.has_news = matches!(reply, Reply::Released(_));
     }
 
-    /// Returns true if the client has not sent its role yet, or is leaving.
+    /// Returns true if the client has not sent its role yet, or is being disconnected.
     fn has_no_role(&self) -> bool {
         matches!(self.state, ClientState::NoRole | ClientState::Leaving)
     }

@@ -1,4 +1,5 @@
-//! A client's connection: one request at a time, answered within [`LIMIT`], with unsolicited replies in between.
+//! A client's connection: one request at a time,
+//! answered within [`LIMIT`], and replies without a request.
 //!
 //! A stopped server keeps its connections, and a node that waits in a barrier only receives.
 //! So a client may set a shorter limit ([`Line::detect_loss_within`]):
@@ -21,11 +22,11 @@ use rustix::process::getpid;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// Time limit for a connection or an answer; far more than a busy machine needs.
+/// Time limit for a connection or an answer; much longer than the delays of a busy machine.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);
 /// Time without traffic after which the kernel sends keepalive probes.
 const IDLE: Duration = Duration::from_secs(5);
-/// Number of unanswered keepalive probes, one second apart, after which the peer counts as dead.
+/// Number of unanswered keepalive probes, one second apart, after which the connection is lost.
 const TRIES: u32 = 5;
 
 /// A connection to a server.
@@ -47,15 +48,15 @@ pub(super) struct Line {
     version: u8,
     /// The last state of the board that the server sent.
     view: View,
-    /// True if this connection has written its wire.
+    /// True if this connection has written the node's wire.
     /// Until then the level is left over from an earlier process, and this process may withdraw it.
     wrote: bool,
     /// The received part of an incomplete reply.
     buffered: Vec<u8>,
     /// The error that ended the connection.
     broken: Option<LineError>,
-    /// The process that connected; a forked child with another process number must not disconnect
-    /// it.
+    /// The process that connected. A forked child has another process ID and must not disconnect
+    /// the parent's node.
     owner: rustix::process::Pid,
 }
 
@@ -66,14 +67,14 @@ pub(super) struct Wanted {
     pub nodes: Option<usize>,
 }
 
-/// The reason why a receive ended without a frame.
+/// The reason why a receive ended without a frame: the time limit, or an error.
 enum Silence {
     Nothing,
     Ended(String),
 }
 
 impl Line {
-    /// Connects as `role` to a board of this kind.
+    /// Connects as `role` to a board that meets the requirements `wanted`.
     pub fn connect(server: &Address, role: Role, wanted: Wanted) -> Result<Self, ConnectError> {
         Self::connect_within(server, role, wanted, LIMIT)
     }
@@ -182,7 +183,8 @@ impl Line {
     }
 
     /// Returns the level of the barrier's wires.
-    /// While this node waits in a barrier, the last view has the level; else the server is asked.
+    /// While this node waits in a barrier, the last received state has the level;
+    /// else the server is asked.
     pub fn level(&mut self) -> Result<bool, LineError> {
         match self.is_waiting() {
             true => self.listen()?,
@@ -192,7 +194,7 @@ impl Line {
     }
 
     /// Drives all lines of a node of version 2.
-    /// Arrivals that a release has consumed since the last reply stay unchanged.
+    /// An arrival line keeps its level if a release has consumed the arrival since the last reply.
     pub fn drive(&mut self, levels: u8) -> Result<View, LineError> {
         let seen = self.view.board.outputs;
         let selects = u64::from(levels & SELECT) & !self.view.board.inputs != 0;
@@ -205,7 +207,7 @@ impl Line {
     /// Sets this node's wire.
     pub fn write(&mut self, high: bool) -> Result<(), LineError> {
         let request = match self.is_waiting() {
-            // A release may have consumed the arrival in the meantime. The wire is then idle,
+            // Since the last reply, a release may have consumed the arrival. The wire is then idle,
             // and an unconditional write would be the next arrival.
             true => Request::Withdraw {
                 high,
@@ -233,8 +235,8 @@ impl Line {
         matches!(self.role, Role::Node(node) if eureka.is_first(node))
     }
 
-    /// Returns true if this node waits in a barrier:
-    /// the next change that it can see is the release.
+    /// Returns true if this node waits in a barrier.
+    /// The next change of the barrier's level is then the release.
     fn is_waiting(&self) -> bool {
         let Role::Node(node) = self.role else {
             return false;
@@ -290,7 +292,7 @@ impl Line {
         }
     }
 
-    /// Stores the state of an unsolicited reply or of the answer to a liveness check.
+    /// Stores the board's state if the reply is a release or answers a liveness check.
     /// Returns any other reply.
     fn store_view(&mut self, reply: Reply) -> Option<Reply> {
         match reply {
@@ -302,13 +304,13 @@ impl Line {
         None
     }
 
-    /// Processes unsolicited replies, without waiting.
+    /// Processes the replies that have arrived without a request; does not wait.
     pub fn listen(&mut self) -> Result<(), LineError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
-        // The check comes before the read: this process itself may have been stopped past the
-        // limit.
+        // The limit is checked before the read: if this process was stopped
+        // for longer than the limit, an answer may be waiting in the socket.
         let is_overdue = self.checked_at.is_some_and(|at| at.elapsed() >= self.limit);
         while let Some(reply) = self.receive(None)? {
             if let Some(reply) = self.store_view(reply) {
@@ -402,8 +404,7 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         if self.broken.is_none() && self.owner == getpid() {
-            // If the server does not answer, closing the connection has the same effect,
-            // only later.
+            // If the server does not answer, the end of the connection frees the node, only later.
             let _ = self.disconnect_node();
         }
     }
@@ -432,7 +433,8 @@ impl BoardObserver {
         numbers.map(|number| self.0.channel(number)).collect()
     }
 
-    /// Returns true for a board of version 2, whose lines an observer does not see.
+    /// Returns true for a board of version 2;
+    /// it does not send the levels of its lines to an observer.
     pub fn has_channels(&self) -> bool {
         self.0.version != VERSION
     }
@@ -507,7 +509,7 @@ fn frame<const N: usize>(
     }
 }
 
-/// Sends all bytes. They are few, so the kernel accepts them at once unless the peer does not read.
+/// Sends all bytes: the few bytes fit into the socket's buffer unless the peer does not read.
 fn transmit(stream: &TcpStream, mut bytes: &[u8], until: Instant) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
@@ -527,7 +529,7 @@ fn wait(stream: &TcpStream, what: PollFlags, until: Option<Instant>) -> Result<(
     let Some(until) = until else {
         return Err(Silence::Nothing);
     };
-    // Polls once more after the time is over, because this process may not have been scheduled.
+    // Polls once more after the time limit, because this process may not have been scheduled.
     let left = until.saturating_duration_since(Instant::now());
     let timeout = Timespec {
         tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),

@@ -1,9 +1,11 @@
 //! A node's lines on a served board of version 2.
 //!
-//! A node keeps the board's state from the last reply: its own lines, the releases, and a counter per channel.
-//! A release level changes only by a release, of which the server notifies every node.
+//! The client stores the board's state from the last reply:
+//! its node's lines, and a release counter per channel.
+//! A channel's release line changes only by a release,
+//! and the server notifies every node of a release.
 //! So a node that waits in a channel only receives.
-//! At every other time, and for the reply line during programming, a read sends a request.
+//! Otherwise, and for the reply line during programming, each read sends a request.
 
 use super::address::Address;
 use super::board::OUTWARD;

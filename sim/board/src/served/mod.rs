@@ -54,21 +54,23 @@
 //!
 //! # Reads from memory
 //!
-//! A waiting node polls, and 60 nodes that sent a request per poll would overload the server.
+//! A waiting node polls.
+//! If each of 60 nodes sent a request per poll, the server would be overloaded.
 //! While a node's wire differs from the barrier's output, the node needs no request:
 //! the next change that it can see is the release, of which the server notifies it.
 //! At any other time other nodes may have changed the board without a notification, so a read sends a request.
-//! A release in flight makes a remembered level late, never wrong, with one exception: a node that
-//! withdraws reads a level and writes it back. If the release has arrived in between, that write
-//! would enter the next barrier. Hence `Withdraw`, which the server ignores if a release has
-//! already consumed the arrival.
+//! A stored level may be outdated while a release is in flight; this only delays a waiting node.
+//! The exception is a node that withdraws: it reads a level and writes it to its wire.
+//! If the release is in flight then, the write would be an arrival in the next barrier.
+//! Hence `Withdraw`: the server ignores it if a release has already consumed the arrival.
 //!
 //! # The end of a connection
 //!
-//! * `Disconnect` frees the node when it is answered. The wire keeps its level, as at a real port whose program ends.
+//! * `Disconnect` frees the node before the server confirms it.
+//!   The wire keeps its level, as at a real port whose program ends.
 //! * If a connection ends without `Disconnect`, its node has died.
 //!   Its wire returns to the barrier's level (idle), so a dead node neither arrives nor,
-//!   by a reboot, arrives early.
+//!   after a reboot, arrives early.
 //!   The node's wire to the eureka line falls; if the node had raised the line,
 //!   the line stays high until the release. The server's log names the node.
 //!   The kernel notices a dead host after about ten seconds.
@@ -83,14 +85,15 @@
 //! Peers may send invalid bytes, but the wires are not protected:
 //! every process that reaches the port may claim a free node.
 //! There is no authentication, so the server listens on the loopback address by default; listen on trusted networks only.
-//! A peer that sends garbage, floods, or sends nothing occupies a connection slot until the hello
-//! is overdue. When all slots are in use, those that wait for a hello are reassigned to newcomers.
+//! A client that sends invalid bytes, floods the server or sends
+//! nothing occupies a connection until its greeting is overdue.
+//! If all connections are in use, a new client replaces one without a role.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! |---|---|
 //! | `address` | `sim:tcp://host:port` |
 //! | `frame` | the frames of the protocol, decoded by total functions |
-//! | `board` | the machine of either version, and the effect of a write |
+//! | `board` | the machine of each board version, and the effect of a write |
 //! | `hub` | the server without its sockets: the clients, the machine, the answers |
 //! | `server` | the sockets of the server |
 //! | `line` | a client's connection |

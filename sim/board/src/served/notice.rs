@@ -47,7 +47,7 @@ pub enum Notice {
         peer: SocketAddr,
         /// The client's protocol version; `None` if it uses another protocol.
         version: Option<u8>,
-        /// The protocol version of this server's board.
+        /// The protocol version that this server's board requires.
         ours: u8,
     },
 }

@@ -1,8 +1,9 @@
-//! The server's sockets: one thread, one `poll`; no client can block another.
+//! The sockets of the board server: one thread and one `poll`; no client can block another.
 //!
-//! Each turn reads every client once, then sends every client its pending output, then accepts newcomers.
-//! Releases are sent before answers. A node that learns of a release by an answer wakes its
-//! neighbours, and these have then been notified, too.
+//! Each call of [`Server::turn`] reads each client once,
+//! sends pending output, then accepts new clients.
+//! Releases are sent before answers: a node that reads a release in an answer wakes the other nodes
+//! of its host, and these nodes must then find the release in their sockets.
 
 use super::board::{Board, Channels, Toggle};
 use super::hub::{ClientId, Hub};
@@ -17,11 +18,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// Maximum time that one turn sleeps; afterwards the caller decides whether to continue.
+/// Maximum time that one call of [`Server::turn`] sleeps;
+/// then its caller decides whether to continue.
 const NAP: Duration = Duration::from_millis(100);
-/// Maximum number of newcomers accepted per turn, so that they do not delay the nodes.
+/// Maximum number of new clients accepted per call, so that they do not delay the nodes.
 const NEWCOMERS: usize = 8;
-/// Maximum number of bytes read from a client per turn.
+/// Maximum number of bytes read from a client per call.
 const BYTES: usize = 256;
 
 /// A board and the sockets that serve it.
@@ -32,7 +34,8 @@ pub struct Server {
     address: SocketAddr,
     streams: BTreeMap<ClientId, TcpStream>,
     start: Instant,
-    /// True if the system had no descriptor for a newcomer; the server retries after a sleep.
+    /// True if the last accept failed for lack of a file descriptor;
+    /// the server retries after a sleep.
     full: bool,
 }
 
@@ -81,7 +84,7 @@ impl Server {
         Self::serve(Toggle::new(nodes).map_err(ServeError::Nodes)?, at)
     }
 
-    /// As [`bind`](Self::bind), for a board of version 2.
+    /// Like [`bind`](Self::bind), for a board of version 2.
     pub fn bind_channels(nodes: usize, at: &str) -> Result<Self, ServeError> {
         Self::serve(Channels::new(nodes).map_err(ServeError::Nodes)?, at)
     }
@@ -121,8 +124,8 @@ impl Server {
         self.hub.releases()
     }
 
-    /// Serves the ready clients, or sleeps for at most 0.1 s until one is ready;
-    /// returns the notices.
+    /// Serves the clients that are ready. If none is, sleeps for at most 0.1 s until one is ready.
+    /// Returns the notices for the log.
     pub fn turn(&mut self) -> Result<Vec<Notice>, ServeError> {
         let ready = self.sleep()?;
         for id in ready {
@@ -190,7 +193,7 @@ impl Server {
         }
     }
 
-    /// Sends pending output, first to clients with unsolicited replies.
+    /// Sends the pending output, first that of clients with a release to report.
     fn write(&mut self) {
         let ids: Vec<_> = self.streams.keys().copied().collect();
         let (signal, asked): (Vec<_>, Vec<_>) =
@@ -216,8 +219,8 @@ impl Server {
             }
         }
         if self.hub.is_leaving(id) {
-            // The last reply must not be lost: the connection stays open until the client has
-            // closed its end, or until its time is over.
+            // The client must receive the last reply: the connection stays open until the
+            // client has closed its end, or until the client's time limit has expired.
             let _ = stream.shutdown(Shutdown::Write);
         }
     }
@@ -238,8 +241,8 @@ impl Server {
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                // Connections that broke in the queue are ignored;
-                // after a lack of descriptors, accepting is retried later.
+                // A connection that broke before it was accepted is ignored;
+                // without a free file descriptor, the server accepts again later.
                 Err(_) => {
                     self.full = true;
                     return;

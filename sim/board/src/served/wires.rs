@@ -69,7 +69,8 @@ struct Hand(Arc<Mutex<Line>>);
 impl<R: Fn() + Clone> Wires<R> {
     /// Claims the wires of `node` on a board of `nodes` nodes.
     ///
-    /// `ring` is called whenever a handle receives a release, and must wake the sleeping nodes of this host:
+    /// Each handle that receives a release calls `ring`,
+    /// which must wake the sleeping nodes of this host:
     /// the server has notified them too, but a sleeping node does not read its connection.
     pub fn connect(
         server: &Address,
@@ -121,7 +122,7 @@ impl Hand {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `act` on the connection, and calls `ring` if `act` has received a release.
+    /// Calls `act` with the connection, and then `ring` if `act` has received a release.
     fn with_release_check<T>(&self, ring: impl Fn(), act: impl FnOnce(&mut Line) -> T) -> T {
         let mut line = self.line();
         let before = line.view().board.releases;

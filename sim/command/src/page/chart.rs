@@ -1,6 +1,6 @@
-//! A plot of the page as a separate SVG file, which other programs can open or convert to PNG.
+//! A plot of the page as a separate SVG file, for other programs.
 //!
-//! Some programs do not support CSS variables, so the light page's colours replace them.
+//! Some programs do not support CSS variables, so the colours of the light theme replace them.
 
 use super::STYLE;
 
@@ -14,7 +14,7 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// Creates the chart of a plot with this title; `None` if `plot` is a table.
+    /// Creates the chart of a plot with this title; `None` if `plot` is an HTML table.
     pub(super) fn of(title: &str, plot: &str) -> Option<Self> {
         let rest = plot.strip_prefix("<svg ")?;
         let (attributes, body) = rest.split_once('>')?;
@@ -39,7 +39,7 @@ fn name(title: &str) -> String {
     words.join("-").to_lowercase()
 }
 
-/// Returns the style rules that plots need: rules for classes, and for text in an SVG.
+/// Returns the CSS rules that plots need: those for classes, and those for text in an SVG.
 fn rules() -> String {
     let lines = STYLE.lines();
     let of_plots = lines.filter(|line| line.starts_with("svg ") || line.starts_with('.'));
@@ -47,7 +47,7 @@ fn rules() -> String {
     of_plots.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Replaces CSS colour variables by the light page's colours.
+/// Replaces the CSS variables of colours by the colours of the light theme.
 fn resolved(text: &str) -> String {
     let light = STYLE.split_once('}').map_or("", |(light, _)| light);
     let declarations = light.split([';', '{']).filter_map(|d| d.split_once(':'));

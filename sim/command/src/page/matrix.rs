@@ -1,5 +1,5 @@
-//! The overview table of a campaign: a row per fault, a column per moment,
-//! the worst outcome per cell.
+//! The overview table of a fault campaign: a row per fault and kind of place, a column per moment,
+//! the worst outcome in each cell.
 
 use super::svg::escape;
 use barrier_simulator::faults::campaign::{Case, Class};
@@ -43,8 +43,8 @@ pub fn matrix(cases: &[Case]) -> String {
     table
 }
 
-/// Returns one cell; when opened, it shows the first worst case, its message, and the reason from
-/// the documented list.
+/// Returns the HTML of one cell. When opened, it shows the first case with the worst outcome:
+/// the place, the message, and the reason from the documented list.
 fn entry(cell: &[&Case], worst: Class) -> String {
     let worst_cases = || cell.iter().filter(|case| case.class == worst);
     let count = match worst_cases().count() {

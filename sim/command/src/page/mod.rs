@@ -1,4 +1,4 @@
-//! One self-contained HTML page of a run, a sweep or a campaign.
+//! One self-contained HTML page about a run, a sweep or a campaign.
 //!
 //! The page has no external script, font, picture or link. Plots are inline SVG with tooltips and
 //! texts for screen readers;
@@ -64,7 +64,7 @@ impl Page {
         let _ = writeln!(self.body, "<ul class=\"facts\">{items}</ul>");
     }
 
-    /// Adds a card with a headline, an explanation, a plot or table,
+    /// Adds a section with a title, an explanation, a plot or table,
     /// and the plot's numbers as a table.
     fn section(&mut self, title: &str, words: &str, plot: &str, numbers: Option<String>) {
         self.charts.extend(Chart::of(title, plot));
@@ -81,7 +81,7 @@ impl Page {
         );
     }
 
-    /// Adds the cards of one run, with the waveform of its first `barriers` barriers.
+    /// Adds the sections of one run, with the waveform of its first `barriers` barriers.
     pub fn study(&mut self, study: &Study, barriers: usize) {
         let Study {
             parameters,
@@ -152,7 +152,7 @@ impl Page {
         self.beside(study);
     }
 
-    /// Adds the comparison of hardware and software barriers on the network of this study.
+    /// Adds the comparison of the hardware barrier with software barriers on this study's network.
     pub fn beside(&mut self, study: &Study) {
         let Study {
             network,
@@ -181,7 +181,7 @@ impl Page {
         );
     }
 
-    /// Adds a barrier measured on this machine while the page was created.
+    /// Adds the mean time of a software barrier on this machine, measured for this page.
     pub fn measured(&mut self, what: &str, mean: Time, hardware: Time) {
         self.section(
             "Beside this machine",
@@ -216,7 +216,7 @@ impl Page {
         );
     }
 
-    /// Adds one release at the scale of the clock.
+    /// Adds a close-up of one release at the scale of the clock.
     pub fn closeup(&mut self, shown: &Closeup) {
         self.section(
             "One release",
@@ -230,7 +230,7 @@ impl Page {
             &waveform::closeup(shown),
             None,
         );
-        // The data is inserted into the section, which is the end of the body.
+        // The JSON data is inserted at the end of the last section, which is the end of the body.
         let end = "</section>\n";
         if self.body.ends_with(end) {
             self.body.truncate(self.body.len() - end.len());
@@ -306,12 +306,12 @@ impl Page {
     }
 }
 
-/// Escapes the two characters that differ between XML and a script in HTML.
+/// Escapes the two characters that XML and a script in HTML treat differently.
 fn escape_script(json: &str) -> String {
     json.replace('&', "\\u0026").replace('<', "\\u003c")
 }
 
-/// Returns table rows with median, p99 and worst of each distribution.
+/// Returns table rows with median, 99th percentile and maximum of each distribution.
 fn distributions<S: AsRef<str>>(
     rows: impl IntoIterator<Item = (S, impl std::borrow::Borrow<Distribution>)>,
 ) -> String {

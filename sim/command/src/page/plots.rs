@@ -1,5 +1,5 @@
-//! Plots of a run: latency by phase, distribution of latencies, lateness of nodes,
-//! software barriers.
+//! Plots of a run: latency by phase, histogram of latencies, entry times of nodes,
+//! comparison with software barriers.
 
 use super::svg::{Anchor, Picture, Scale, number, time};
 use barrier_simulator::software::Model;
@@ -8,7 +8,7 @@ use barrier_simulator::virtual_time::{Distribution, Phase, Summary, Time};
 
 const WIDTH: f64 = 960.0;
 
-/// Plots the medians of the last arriver's phases as one bar.
+/// Plots the median duration of each phase of the last arriver's latency, as one stacked bar.
 pub fn phases(summary: &Summary) -> String {
     let medians: Vec<_> = Phase::ALL
         .into_iter()
@@ -98,7 +98,7 @@ pub fn histogram(distribution: &Distribution, what: &str) -> String {
     ] {
         let x = across.at(at.us());
         picture.line("mark", [x, 8.0], [x, BASE]);
-        // Labels that would leave the plot are moved to the other side of their mark.
+        // A label that would leave the plot is moved to the other side of its mark.
         let (anchor, shift) = match x {
             x if x < LEFT + 110.0 => (Anchor::Start, 6.0),
             x if x > WIDTH - 110.0 && name == "p99" => (Anchor::End, -6.0),
@@ -115,7 +115,7 @@ pub fn histogram(distribution: &Distribution, what: &str) -> String {
     picture.finish()
 }
 
-/// Plots each node's entry time after the first node: 10th to 90th percentile, and median.
+/// Plots each node's entry time relative to the first entry: median, 10th and 90th percentile.
 pub fn skew(entries: &[Vec<Time>]) -> String {
     const HEIGHT: f64 = 250.0;
     const LEFT: f64 = 56.0;
@@ -277,7 +277,7 @@ pub fn sweep(sweep: &Sweep, studies: &[(f64, Study)]) -> String {
     let up = Scale::logarithmic([least * 0.7, most * 1.2], [BASE, 14.0]);
     let xs = || studies.iter().map(|(value, _)| *value);
     let ends = [xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max)];
-    // On a linear scale, values that span decades would be too close together at one end.
+    // On a linear scale, values of very different magnitudes would be too close together.
     let decades = ends[0] > 0.0 && ends[1] / ends[0] >= 50.0;
     let scale = if decades {
         Scale::logarithmic
@@ -338,7 +338,7 @@ pub fn sweep(sweep: &Sweep, studies: &[(f64, Study)]) -> String {
     picture.finish()
 }
 
-/// Moves positions apart to at least `distance`, in the same order and within the bounds.
+/// Moves positions apart until they differ by `distance`, in the same order and within the bounds.
 fn spread(wanted: Vec<f64>, distance: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));

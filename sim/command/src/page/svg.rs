@@ -130,7 +130,7 @@ fn tooltip(says: &str) -> String {
     }
 }
 
-/// A mapping from numbers to positions in a picture.
+/// A mapping from a range of numbers to a range of positions in a picture.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     from: [f64; 2],
@@ -171,7 +171,7 @@ impl Scale {
         start + (number - from) / (until - from) * (end - start)
     }
 
-    /// Returns round numbers on the scale, about `about` of them.
+    /// Returns about `about` round numbers on the scale, for its ticks.
     pub fn ticks(&self, about: usize) -> Vec<f64> {
         let [from, until] = self.from;
         if self.logarithmic {
@@ -200,7 +200,7 @@ impl Scale {
     }
 }
 
-/// Widens an empty range, so that it has a length.
+/// Widens a range of length zero.
 fn not_empty([from, until]: [f64; 2]) -> [f64; 2] {
     if until - from > 1e-9 * until.abs() {
         [from, until]
@@ -210,7 +210,7 @@ fn not_empty([from, until]: [f64; 2]) -> [f64; 2] {
     }
 }
 
-/// Formats a number without insignificant digits.
+/// Formats a number, rounded to about three significant digits, without trailing zeros.
 pub fn number(value: f64) -> String {
     let places = match value.abs() {
         v if v >= 100.0 => 0,
@@ -249,7 +249,7 @@ mod tests {
             ticks(Scale::logarithmic([2.0, 60.0], [0.0, 1.0])),
             [2.0, 5.0, 10.0, 20.0, 50.0]
         );
-        // A range of a single value is widened, so that the value has a position and ticks.
+        // A range of length zero is widened, so that its value has a position and ticks.
         let scale = Scale::linear([2.4, 2.4], [0.0, 100.0]);
         assert!((scale.at(2.4) - 50.0).abs() < 1e-6);
         assert!(!scale.ticks(4).is_empty());

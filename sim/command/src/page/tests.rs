@@ -24,7 +24,8 @@ fn page() -> String {
     page.finish("hwbarr report", "2005-11-01")
 }
 
-/// Returns the page's elements and attributes in order; fails if the page is not well-formed.
+/// Returns the page's elements, each with its attributes, in order;
+/// fails if the page is not well-formed.
 fn elements(page: &str) -> Vec<(String, Vec<(String, String)>)> {
     let mut reader = Reader::from_str(page);
     let (mut elements, mut open) = (Vec::new(), 0);
@@ -145,7 +146,7 @@ fn every_plot_is_there_with_its_words() {
     ] {
         assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
     }
-    // The factor in the headline is that of one network.
+    // The factor in the title is that of the network with this name.
     assert!(page.contains("than the best software barrier under LogP, network loggopsim<"));
     assert!(page.contains("<title>A &lt;barrier&gt; &amp; its &quot;report&quot;</title>"));
 }

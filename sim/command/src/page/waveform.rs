@@ -14,16 +14,16 @@ const TOP: f64 = 26.0;
 /// Maximum number of rows in the plot.
 const MOST_ROWS: usize = 64;
 
-/// Returns `n` such that one node in `n` gets a row.
+/// Returns the step between nodes with a row: one node in this number has a row.
 pub fn shown(nodes: usize) -> usize {
     nodes.div_ceil(MOST_ROWS).max(1)
 }
 
-/// Draws one release at the scale of the clock.
+/// Draws a close-up of one release at the scale of the clock.
 pub fn closeup(shown: &Closeup) -> String {
     const HEIGHT: f64 = 24.0;
     const NAMES: f64 = 180.0;
-    // Converts a time to nanoseconds from the start of the section.
+    // Converts a time to nanoseconds after the start of the close-up.
     let ns = |at: barrier_simulator::virtual_time::Time| {
         (at.ps() as f64 - shown.from.ps() as f64) / 1000.0
     };
@@ -83,7 +83,8 @@ pub fn data(shown: &Closeup) -> String {
 /// The contents of one node's row in the plot.
 #[derive(Debug, Clone, Default)]
 struct Row {
-    /// Start time and level of each part of the row; the first part starts at the beginning.
+    /// Start time and level of each section of constant level;
+    /// the first starts at the plot's left edge.
     levels: Vec<(f64, bool)>,
     /// Intervals in which the program was in the barrier.
     inside: Vec<(f64, f64)>,
@@ -199,7 +200,7 @@ fn draw(
         picture.rectangle("inside", [start, top + 1.5], size, &says);
     }
     let level = |high: bool| top + if high { height * 0.2 } else { height * 0.8 };
-    // A wire whose first change is a fall was high before that change.
+    // If the first change of a wire is a fall, the wire was high before.
     let before = row.levels.first().is_some_and(|&(_, high)| !high);
     let at_start = row.levels.iter().rev().find(|&&(at, _)| at < from);
     let mut high = at_start.map_or(before, |&(_, high)| high);
@@ -226,8 +227,8 @@ fn draw(
     }
 }
 
-/// Returns the time range of the plot in microseconds: from shortly before the first entry until
-/// shortly after every node has left the last of the barriers.
+/// Returns the time range of the plot in microseconds: it starts shortly before the first entry
+/// and ends shortly after the last exit from barrier `barriers`.
 fn window(record: &Record, barriers: usize) -> (f64, f64) {
     let mut left = vec![0; record.nodes];
     let (mut from, mut until) = (None, 0);

@@ -1,8 +1,8 @@
 //! The history of a watched board, built from samples.
 //!
-//! Each sample has the time of the board's own clock, so a slow screen does not distort the rate.
-//! Late nodes are found from samples: a node outside the barrier while others are inside is
-//! awaited.
+//! The rate is computed from the board's own clock, so a slow terminal does not distort it.
+//! A sample shows a late (*awaited*) node if the node
+//! is outside the barrier while others are inside.
 
 use barrier_board::live::Look;
 use std::collections::VecDeque;
@@ -26,15 +26,15 @@ pub struct History {
     /// The board's name on the screen.
     pub title: String,
     last: Look,
-    /// Time and number of releases of the samples in the averaging period of the rate.
+    /// Time in ns and number of releases of the samples in the averaging period of the rate.
     recent: VecDeque<(u64, u64)>,
     /// Barriers per second between successive samples.
     rates: VecDeque<u64>,
-    /// For each barrier of the board, the time at which a node was first seen in the present
-    /// barrier.
+    /// For each barrier of the board, the time in ns at which a node was
+    /// first seen in the barrier in progress; `None` if no node is in it.
     since_ns: Vec<Option<u64>>,
-    /// Number of samples with some nodes in the barrier and others outside.
-    /// The next field has, per node, the number of such samples in which it was outside.
+    /// Number of samples with some nodes in the barrier and others outside;
+    /// `awaited` has, for each node, the number of these samples in which the node was outside.
     looks: u64,
     awaited: Vec<u64>,
 }
@@ -44,11 +44,11 @@ const AVERAGE_NS: u64 = 2_000_000_000;
 /// Maximum number of rates kept for the chart.
 const RATES: usize = 256;
 
-/// The nodes of a sample, by state.
+/// The nodes of a sample, selected by state.
 pub trait Nodes {
     /// Returns the nodes that are in the barrier.
     fn entered(&self) -> Vec<usize>;
-    /// Returns the nodes for which other nodes wait; empty while none waits.
+    /// Returns the nodes for which other nodes wait; empty if no node waits.
     fn missing(&self) -> Vec<usize>;
     /// Returns the nodes that a process drives.
     fn connected(&self) -> Vec<usize>;
@@ -100,7 +100,7 @@ impl Nodes for Look {
 }
 
 /// Returns the state of each node of a version 2 board.
-/// A node counts as awaited if any channel waits for it, else as in if it waits in any channel.
+/// A node for which a channel waits is awaited; otherwise a node that waits in a channel is in it.
 fn channel_phases(look: &Look) -> Vec<Phase> {
     let (entered, missing) = (look.entered(), look.missing());
     let phase = |(node, (_, driven)): (usize, &(bool, bool))| match (
@@ -116,7 +116,7 @@ fn channel_phases(look: &Look) -> Vec<Phase> {
     look.nodes.iter().enumerate().map(phase).collect()
 }
 
-/// Returns for each barrier of the board true if a node is in it, and its number of releases.
+/// Returns for each barrier of the board whether a node is in it, and its number of releases.
 fn barriers(look: &Look) -> Vec<(bool, u64)> {
     if look.channels.is_empty() {
         return vec![(!look.entered().is_empty(), look.releases)];
@@ -131,7 +131,7 @@ pub fn of_mask(mask: u64) -> Vec<usize> {
     (0..64).filter(|node| mask >> node & 1 == 1).collect()
 }
 
-/// Returns the numbers of the nodes that satisfy `is_meant`.
+/// Returns the numbers of the nodes whose wire level and drive flag satisfy `is_meant`.
 fn numbers(look: &Look, is_meant: impl Fn((bool, bool)) -> bool) -> Vec<usize> {
     let nodes = look.nodes.iter().enumerate();
     let meant = nodes.filter(|(_, node)| is_meant(**node));
@@ -177,7 +177,7 @@ impl History {
     fn note(&mut self) {
         let now = self.last.at_ns;
         self.recent.push_back((now, self.last.releases));
-        // One sample that is older than the period is kept, as the start of the average.
+        // The latest sample that is older than the period is kept, as the start of the average.
         while matches!(self.recent.get(1), Some((at, _)) if now.saturating_sub(*at) >= AVERAGE_NS) {
             self.recent.pop_front();
         }
@@ -199,14 +199,15 @@ impl History {
         &self.last
     }
 
-    /// Returns the barriers per second, averaged over the last two seconds; `None` with one sample.
+    /// Returns the barriers per second, averaged over the last two seconds;
+    /// `None` if there is one sample.
     pub fn rate(&self) -> Option<f64> {
         let ((from, before), (to, after)) = self.recent.front().zip(self.recent.back())?;
         let seconds = to.checked_sub(*from).filter(|ns| *ns > 0)? as f64 / 1e9;
         Some(after.saturating_sub(*before) as f64 / seconds)
     }
 
-    /// Returns the barriers per second between samples, the newest last.
+    /// Returns the barriers per second between successive samples, oldest first.
     pub fn rates(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator {
         self.rates.iter().copied()
     }
@@ -216,15 +217,16 @@ impl History {
         !self.last.channels.is_empty()
     }
 
-    /// Returns the seconds since a node was first seen in the present barrier.
-    /// With several barriers, returns the longest of these times.
+    /// Returns the seconds since a node was first seen in the barrier in progress;
+    /// `None` if no node is.
+    /// On a board with several barriers, returns the longest of these times.
     pub fn waited(&self) -> Option<f64> {
         let since = self.since_ns.iter().flatten().min()?;
         Some(self.last.at_ns.saturating_sub(*since) as f64 / 1e9)
     }
 
-    /// Returns the nodes that were awaited, with their fraction of samples;
-    /// most awaited nodes first.
+    /// Returns the nodes that were awaited, most frequently awaited nodes first.
+    /// Each has its fraction of the samples in which some node was awaited.
     pub fn laggards(&self) -> Vec<(usize, f64)> {
         let part = |awaited: u64| awaited as f64 / self.looks.max(1) as f64;
         let awaited = self.awaited.iter().enumerate().filter(|(_, a)| **a > 0);
@@ -300,7 +302,8 @@ mod tests {
         }
         assert_eq!(history.rate(), Some(50.0));
         assert!(history.rates().all(|rate| rate == 50));
-        // A stop of the barriers is visible at once between samples, and later also in the average.
+        // When the barriers stop,
+        // the rate between samples drops immediately, and the average later.
         for look in 51..=71 {
             history.observe(observation(1000 + look * 100, 0, 0, 250));
         }
@@ -315,15 +318,15 @@ mod tests {
         history.observe(observation(500, 0b0001, 0, 0));
         history.observe(observation(1500, 0b0011, 0, 0));
         assert_eq!(history.waited(), Some(1.0));
-        // The barrier has released, and one node is already in the next barrier.
+        // The barrier has released once, and one node has already entered the next barrier.
         history.observe(observation(2000, 0b1110, 0b1111, 1));
         assert_eq!(history.waited(), Some(0.0));
         history.observe(observation(2500, 0b1111, 0b1111, 1));
         assert_eq!(history.waited(), None);
     }
 
-    /// One channel releases all the time; the wait in another channel is counted from its own
-    /// start.
+    /// One channel releases in every sample;
+    /// the waiting time of another channel is counted from the entry into that channel.
     #[test]
     fn waiting_in_a_channel_does_not_end_by_the_release_of_another_one() {
         let look = |at_ms: u64, releases| {

@@ -1,15 +1,15 @@
 //! `hwbarr watch`: shows which nodes are in the barrier of a live board, which nodes are late, and
 //! the barriers per second.
 //!
-//! The board is served, or in shared memory: of `hwbarr live`, or of an MPI job on the simulator.
-//! Watching does not change the board: a served board is queried, and shared memory is mapped
-//! read-only.
+//! The board is served, or in shared memory: that of `hwbarr live`,
+//! or of an MPI job that uses the simulated barrier. Watching does not change the board:
+//! a served board is queried, and shared memory is mapped read-only.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! |---|---|
-//! | `source` | the location of the board |
+//! | `source` | finding and opening the board |
 //! | `history` | the history of the board, from samples: phases, rates, late nodes |
-//! | `text` | output for scripts: one picture of the board, a line per sample, JSON |
+//! | `text` | output for scripts: the whole board once, a line per sample, or JSON |
 //! | `screen` | the board as a screen on a terminal |
 
 mod history;

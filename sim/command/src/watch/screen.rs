@@ -1,8 +1,8 @@
 //! The screen of a watched board on a terminal.
 //!
-//! [`draw`] draws one picture of a [`History`] on any backend; [`run`] owns the terminal and always
-//! restores it. After a termination signal, the program restores the terminal and then ends by
-//! that signal.
+//! [`draw`] draws a [`History`] on any ratatui backend;
+//! [`run`] owns the terminal and restores it in every case.
+//! After a termination signal, the program restores the terminal and then ends by the same signal.
 
 use super::history::{History, Nodes, Phase};
 use super::source::Source;
@@ -29,12 +29,12 @@ use std::time::{Duration, Instant};
 
 /// The termination signals after which the terminal is restored.
 const SIGNALS: [c_int; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
-/// Number of lines for everything except the nodes, including the frame around the nodes.
+/// Number of lines of the screen without the nodes, including the frame around the nodes.
 const ELSEWHERE: u16 = 14;
 /// Maximum time until the program reacts to a signal.
 const HEED: Duration = Duration::from_millis(50);
 
-/// Shows the board until the user quits, for at most `looks` samples.
+/// Shows the board until the user quits or `looks` samples have been shown.
 pub fn run(
     source: &mut Source,
     history: &mut History,
@@ -79,8 +79,8 @@ fn show(
                 return Ok(());
             }
             let left = next.saturating_duration_since(Instant::now());
-            // On a closed terminal crossterm would read in an endless loop,
-            // so it is not called then.
+            // If the terminal is closed,
+            // crossterm would read in an endless loop, so it is not called.
             if !await_keys(&keyboard, left.min(HEED))? {
                 return Err("the terminal was closed".into());
             }
@@ -95,7 +95,7 @@ fn show(
                 Event::Key(key) if key.code == KeyCode::Char(' ') && is_press(key) => {
                     paused = !paused;
                 }
-                // A resized terminal is drawn again; other events are ignored.
+                // Other events are ignored; a resized terminal is redrawn with the next sample.
                 _ => {}
             }
         }
@@ -120,7 +120,7 @@ fn await_keys(keyboard: &OwnedFd, limit: Duration) -> io::Result<bool> {
     let mut ready = [PollFd::new(keyboard, PollFlags::IN)];
     let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
     match poll(&mut ready, Some(&limit)) {
-        // Nothing happens on a signal, because the caller checks for signals.
+        // After a signal the function returns, because the caller checks for signals.
         Ok(_) | Err(Errno::INTR) => {}
         Err(e) => return Err(e.into()),
     }
@@ -147,7 +147,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let observation = history.last();
     let in_row = row(observation);
     let is_tree = observation.share < observation.nodes.len();
-    // Only the boards that fit are shown, so that the list of late nodes below stays visible.
+    // Shows only the boards that fit, so that the list of late nodes below them stays visible.
     let capacity = frame.area().height.saturating_sub(ELSEWHERE);
     let rows = u16::try_from(observation.nodes.len().div_ceil(in_row)).unwrap_or(u16::MAX);
     let rows = if is_tree {
@@ -235,7 +235,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     frame.render_widget(Line::styled(keys, Modifier::DIM), foot);
 }
 
-/// Returns the height of the barrier's frame: one bar, or one line per channel.
+/// Returns the height of the barrier's frame, which contains one bar, or one line per channel.
 fn barrier_height(observation: &Look) -> u16 {
     let lines = observation.channels.len().max(1);
     u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2)
@@ -274,7 +274,7 @@ fn cell(observation: &Look, node: usize, phase: Phase) -> Span<'static> {
     Span::styled(text, color(phase))
 }
 
-/// Draws a board of a tree: its number, its first node, and one mark per node.
+/// Draws a board of a tree in one line: its number, its first node, and one mark per node.
 fn board(number: usize, first: usize, phases: &[Phase]) -> Line<'static> {
     let head = Span::raw(format!("board {number:>2}, from node {first:>4} "));
     let marks = phases
@@ -325,7 +325,7 @@ mod tests {
         Look::at(&board, 60, (u64::MAX >> 4) & !(1 << 59))
     }
 
-    /// Returns sixteen boards of sixty nodes; two boards wait for three nodes.
+    /// Returns the history of sixteen boards of sixty nodes; two boards wait for three nodes.
     fn sixteen_boards() -> History {
         let mut look = Look {
             share: 60,
@@ -342,7 +342,8 @@ mod tests {
         insta::assert_snapshot!(screen(&sixteen_boards(), 100, 40));
     }
 
-    /// Returns sixty nodes that pass barriers at an increasing rate and then wait for three nodes.
+    /// Returns the history of sixty nodes:
+    /// barriers at an increasing rate, then a wait for three nodes.
     fn busy() -> History {
         const ALL: u64 = u64::MAX >> 4;
         let mut history = History::new("sim:tcp://10.0.0.1:25175".into(), observation(0, 0, 0, 0));

@@ -1,4 +1,4 @@
-//! The location of the watched board.
+//! Finding and opening the watched board: by address, by process, or the only one of this host.
 
 use crate::Failure;
 use barrier_board::live::{self, Found, Look};
@@ -6,7 +6,7 @@ use barrier_board::served::{Address, AddressError, BoardObserver, SCHEME, View};
 use std::fmt;
 use std::str::FromStr;
 
-/// The text by which a user names a board.
+/// The name of a board: the address of a served board, or the process that has a board in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoardName {
     Served(Address),
@@ -20,7 +20,7 @@ pub enum BadBoardName {
     Other(String),
 }
 
-/// An opened board to watch.
+/// An opened board, from which samples are read.
 pub enum Source {
     Served(Address, BoardObserver),
     Memory(Found),
@@ -65,7 +65,7 @@ impl fmt::Display for Source {
 }
 
 impl Source {
-    /// Opens the board with this name, or without a name the only board of this host.
+    /// Opens the board with this name; without a name, opens the only board of this host.
     pub fn open(place: Option<&BoardName>) -> Result<Self, Failure> {
         let found = match place {
             Some(BoardName::Served(address)) => {

@@ -1,11 +1,11 @@
-//! The picture of a watched board as text, for scripts.
+//! Text output of a watched board, for scripts.
 
 use super::history::{History, Nodes, Phase, of_mask, spelled};
 use barrier_board::live::{ChannelLook, Look};
 use barrier_waveform::words::counted;
 use serde_json::{Value, json};
 
-/// The mark and the name of each state of a node.
+/// For each state of a node, its one-character mark and its name.
 pub const LEGEND: [(Phase, char, &str); 4] = [
     (Phase::In, '#', "in the barrier"),
     (Phase::Awaited, '!', "awaited"),
@@ -13,10 +13,10 @@ pub const LEGEND: [(Phase, char, &str); 4] = [
     (Phase::Undriven, '-', "no process drives it"),
 ];
 
-/// Number of nodes in a row of a single board.
+/// Number of nodes in a row of the picture of a single board.
 pub const ROW: usize = 10;
 
-/// Returns the number of nodes per row; each board of a tree has its own row.
+/// Returns the number of nodes per row of the picture; each board of a tree has its own row.
 pub fn row(look: &Look) -> usize {
     match look.share < look.nodes.len() {
         true => look.share.max(1),
@@ -54,7 +54,7 @@ pub fn state(history: &History) -> String {
     }
 }
 
-/// Reports the node that raised the eureka line first, while the line is high.
+/// Names the node that raised the eureka line first; `None` if the line is low.
 pub fn found(history: &History) -> Option<String> {
     let line = history.last().line.filter(|line| line.found)?;
     Some(match line.first {
@@ -63,7 +63,7 @@ pub fn found(history: &History) -> Option<String> {
     })
 }
 
-/// Names the nodes for which the nodes in the barrier wait.
+/// Names the nodes for which the nodes in the barrier wait; `None` if no node waits.
 pub fn awaited(history: &History) -> Option<String> {
     let missing = history.last().missing();
     let waited = history.waited().filter(|_| !missing.is_empty())?;

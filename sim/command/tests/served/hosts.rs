@@ -1,19 +1,19 @@
-//! Tests with several hosts on one machine:
-//! each host is a network namespace with a virtual cable to the server's namespace.
+//! Tests of a served board with several hosts, simulated on one machine:
+//! each host is a network namespace with a virtual cable (veth) to the server's namespace.
 //!
 //! A namespace has no name and ends with the process that holds it,
-//! so the test leaves nothing behind.
+//! so nothing is left behind after the test.
 
 use super::*;
 
-/// A host: the process that holds its namespace and that ends by itself if the test is killed.
+/// A host: the process that holds its namespace, and that also ends if the test is killed.
 struct Host(Process);
 
 impl Host {
     /// Creates a host; returns `None` if this process may not create network namespaces.
     fn start() -> Option<Self> {
         let mut unshare = Command::new("unshare");
-        // `cat` holds the namespace: it echoes one byte once the namespace exists,
+        // `cat` holds the namespace: it echoes one byte after the namespace has been created,
         // and ends when its input ends.
         let mut process = Process::start(unshare.args(["--net", "cat"]));
         let ready = process

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const HWBARR: &str = env!("CARGO_BIN_EXE_hwbarr");
-/// Time limit, far longer than any step of these tests takes on a busy machine.
+/// Time limit of a step, far longer than any step of these tests takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A process that is killed when the test ends or fails.
@@ -60,7 +60,7 @@ impl Drop for Process {
     }
 }
 
-/// A server process with its printed log.
+/// A server process, and the log that it prints.
 struct Server {
     process: Process,
     said: Lines<BufReader<ChildStdout>>,
@@ -69,7 +69,7 @@ struct Server {
 
 impl Server {
     /// Starts `hwbarr serve` with these arguments.
-    /// `command` is `hwbarr` itself, or a command that runs `hwbarr`.
+    /// `command` starts `hwbarr`, either directly or through another command.
     fn start(mut command: Command, arguments: &[&str]) -> Self {
         let mut process = Process::start(command.args(["serve"]).args(arguments));
         let said = BufReader::new(process.output()).lines();
@@ -114,7 +114,7 @@ impl Nodes {
         Self(commands.into_iter().enumerate().map(start).collect())
     }
 
-    /// Serves one fence: waits until all nodes are in it, then releases them.
+    /// Performs one software fence: waits until all nodes are in it, then releases them.
     fn fence(&mut self) {
         for (_, _, from) in &mut self.0 {
             let mut word = [0];

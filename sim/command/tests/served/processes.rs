@@ -63,7 +63,7 @@ fn the_log_names_a_node_that_is_killed_and_the_others_are_not_released() {
     for _fence in ["open", "start"] {
         nodes.fence();
     }
-    // The kill comes after some of the thousands of barriers.
+    // The process is killed after some of its thousands of barriers.
     std::thread::sleep(Duration::from_millis(50));
     nodes.0[1].0.kill();
     let died = server.says("node 1 has died, from 127.0.0.1:");
@@ -88,11 +88,11 @@ fn a_log_without_a_reader_does_not_block_the_board() {
     let mut server = Server::start(hwbarr(), &["--nodes", "1", "--listen", "127.0.0.1:0"]);
     let first = server.says("served at");
     let board = address(&first).parse().expect("an address");
-    // The server prints two lines per client: more than the pipe and the log's queue can keep.
+    // The server prints two lines per client: more than the pipe and the log's queue can hold.
     for _ in 0..2000 {
         barrier_board::served::Wires::connect(&board, 0, 1, || ()).expect("the board is served");
     }
-    // The test now reads the log up to the next line that is printed.
+    // The test now reads the log until a line that reports missing lines.
     let limit = Instant::now() + LIMIT;
     let (done, reads) = (std::sync::atomic::AtomicBool::new(false), Ordering::Relaxed);
     std::thread::scope(|scope| {

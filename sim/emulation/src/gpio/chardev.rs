@@ -31,7 +31,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
 
-/// The type byte of all these ioctls.
+/// The type byte in the codes of all these ioctls.
 pub const TYPE: u8 = 0xb4;
 
 /// `GPIO_GET_CHIPINFO_IOCTL`: returns the chip's number of lines.
@@ -54,7 +54,7 @@ const FLAG_OUTPUT: u64 = 1 << 3;
 const FLAG_EDGES: u64 = 1 << 4 | 1 << 5;
 const RISING: u32 = 1;
 const FALLING: u32 = 2;
-/// The identifier of the attribute with the levels of outputs.
+/// The identifier of the attribute that contains the levels of outputs.
 const ATTRIBUTE_VALUES: u32 = 2;
 
 /// `struct gpiochip_info` of the kernel.
@@ -118,7 +118,8 @@ pub struct LineConfig {
     attribute: [ConfigAttribute; 10],
 }
 
-/// Size of a `struct gpio_v2_line_event` in bytes: time, kind, offset, two numbers, padding.
+/// Size of a `struct gpio_v2_line_event` in bytes:
+/// time, event type, line, two sequence numbers, padding.
 const EVENT: usize = 48;
 
 /// `struct gpio_v2_line_values` of the kernel.
@@ -128,7 +129,7 @@ pub struct LineValues {
     mask: u64,
 }
 
-/// The code of each ioctl contains the size of its structure, which must match the types above.
+/// Each ioctl code contains the size of its structure; the types above must have these sizes.
 const _: () = assert!(
     size_of::<ChipInfo>() == size_in(GET_CHIPINFO)
         && size_of::<LineInfo>() == size_in(GET_LINEINFO)
@@ -142,14 +143,14 @@ const fn size_in(code: u32) -> usize {
     (code >> 16 & 0x3fff) as usize
 }
 
-/// Lines that are assigned to a user until the user closes the other end of `ours`.
+/// Lines that one user has requested, until the user closes the other end of the socket `ours`.
 struct RequestedLines {
     ours: OwnedFd,
     theirs: RawFd,
     consumer: [u8; 32],
     lines: Vec<u32>,
     are_outputs: bool,
-    /// The levels at the last poll; `Some` if the user has enabled edge detection.
+    /// The lines' levels at the last poll; `None` unless the user has enabled edge detection.
     told: Option<Vec<bool>>,
 }
 
@@ -180,7 +181,7 @@ impl RequestedLines {
     }
 }
 
-/// The present assignment of lines to users.
+/// The requests of all users: which lines each has.
 #[derive(Default)]
 pub struct Requests(Vec<RequestedLines>);
 
@@ -290,7 +291,8 @@ impl Requests {
         Ok(())
     }
 
-    /// Polls the lines that have edge detection; returns true if there are such lines.
+    /// Polls the lines with edge detection, and sends their edges;
+    /// returns true if there are such lines.
     pub fn tell_edges(&mut self, chip: &mut GpioChip) -> bool {
         self.0.iter_mut().for_each(|held| held.tell_edges(chip));
         self.0.iter().any(|held| held.told.is_some())
@@ -340,14 +342,15 @@ impl Requests {
         self.0.iter().find(|held| held.lines.contains(&line))
     }
 
-    /// Removes the requests whose files are closed: their descriptor numbers may already be reused.
+    /// Removes the requests whose files are closed; their descriptor numbers may already be reused.
     fn forget_closed(&mut self) {
         self.0.retain(|held| !held.is_closed());
     }
 }
 
 impl RequestedLines {
-    /// Returns the lines that `mask` selects among the request's lines, each with its bit position.
+    /// Returns the lines of the request that `mask` selects,
+    /// each with its bit position in the mask.
     fn masked(&self, mask: u64) -> Result<impl Iterator<Item = (usize, u32)>, Errno> {
         if mask == 0 {
             return Err(Errno::INVAL);

@@ -1,4 +1,4 @@
-//! Emulates a Raspberry Pi 4 for a program: two files in `/dev` and one line of `/proc/cpuinfo`.
+//! Emulates a Raspberry Pi 4 for a program: two files in `/dev`, and the file `/proc/cpuinfo`.
 //!
 //! [`enter`] moves the calling thread into a new mount namespace, which its threads and processes inherit.
 //! There `/dev` is a small file system in memory with the devices that programs expect, and with two empty files:
@@ -7,7 +7,7 @@
 //! * `gpiochip0`, whose ioctls never reach the kernel,
 //!   because [`trap`](crate::trap) makes them raise SIGSYS.
 //!
-//! No other process sees the namespace, which ends with the last process in it.
+//! No other process has access to the namespace, which ends with the last process in it.
 #![allow(unsafe_code)]
 
 use rustix::mount::{
@@ -18,10 +18,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// The devices of the host that programs, including this project's tests, use.
+/// The device files of the host that remain in `/dev`,
+/// because programs and this project's tests use them.
 const KEPT: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "fuse"];
 
-/// The revision code of a Raspberry Pi 4 B, which rppal searches for.
+/// The emulated `/proc/cpuinfo`; rppal recognises a Raspberry Pi 4 B by the revision code.
 const CPUINFO: &str =
     "Hardware\t: BCM2711\nRevision\t: c03111\nModel\t\t: Raspberry Pi 4 Model B Rev 1.1\n";
 

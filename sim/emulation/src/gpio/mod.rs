@@ -4,13 +4,14 @@
 //! * [`chardev`]: the ioctls of `/dev/gpiochip0`, which crate `gpiocdev` issues, and by which `rppal` reads the chip's name.
 //! * [`machine`]: a `/dev` with these two files and a `/proc/cpuinfo` of a Raspberry Pi, for one thread and its children.
 //!
-//! Both interfaces access one [`GpioChip`], as in the real machine; [`trap`](super::trap) redirects a program's accesses to it.
+//! Both interfaces access one [`GpioChip`], like the real ones;
+//! [`trap`](super::trap) redirects a program's accesses to it.
 //!
 //! # The lines
 //!
-//! A line is an input until a program makes it an output; its latch keeps the written level as an
-//! input and as an output.
-//! If the line of a wire to the barrier is an input, the wire floats high.
+//! A line is an input until a program makes it an output. Its latch stores the last written level,
+//! also while the line is an input.
+//! While the line of a wire to the barrier is an input, the wire floats high.
 //! An unconnected line reads high.
 
 pub mod chardev;
@@ -30,11 +31,11 @@ pub enum Function {
     Input,
     /// An output, code 1.
     Output,
-    /// A peripheral function with this code; peripherals do not drive the barrier.
+    /// A peripheral function with this code; it does not drive the wire to the barrier.
     Other(u8),
 }
 
-/// The wires of a node at two lines of the chip.
+/// The two lines of the chip to which a node's wires are connected.
 struct Plug {
     out: u32,
     input: u32,
@@ -64,7 +65,7 @@ impl Default for GpioChip {
 
 impl GpioChip {
     /// Connects a node's wires: the wire to the barrier at line `out`,
-    /// the wire from it at line `input`.
+    /// the wire from the barrier at line `input`.
     pub fn plug(mut self, out: u32, input: u32, far: impl CableEnd + 'static) -> Self {
         let far = Box::new(far);
         self.plugs.push(Plug { out, input, far });
@@ -83,8 +84,8 @@ impl GpioChip {
         self.interrupts
     }
 
-    /// Sets the state that an earlier program left.
-    /// The lines in `outputs` are outputs, and `latches` has their levels.
+    /// Sets the state in which an earlier program has left the chip.
+    /// Bit `n` of `outputs` makes line `n` an output; bit `n` of `latches` is its latched level.
     pub fn left(mut self, outputs: u64, latches: u64) -> Self {
         self.latches = latches;
         for line in 0..LINES {

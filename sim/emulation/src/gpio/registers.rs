@@ -1,6 +1,6 @@
 //! The GPIO registers of a Raspberry Pi 4: "BCM2711 ARM Peripherals", chapter 5.
 //!
-//! | offset | register | here |
+//! | offset | register | emulation |
 //! |---|---|---|
 //! | 0x00..0x18 | GPFSEL0..5 | three bits for each line's function |
 //! | 0x1c, 0x20 | GPSET0, 1 | a one sets the line's latch; reads as 0 |
@@ -66,7 +66,7 @@ impl Registers {
     }
 }
 
-/// Returns the lines of a register, each with its bit position.
+/// Returns the lines of one of several equal registers with `each` lines, with their bit positions.
 fn lines(register: u32, each: u32) -> impl Iterator<Item = (u32, u32)> {
     let all = (0..each).map(move |place| (register * each + place, place));
     all.take_while(|&(line, _)| line < LINES)

@@ -1,9 +1,9 @@
 //! The interrupts of emulated ports: a rise of nACK while control bit 4 is set.
 //!
-//! A board's wire changes without a notification to the port, so the port polls the wire:
-//! at each call of a program, and continuously in a thread while a program sleeps.
-//! A rise and a fall between two polls are missed. A barrier's wire has no such short pulse:
-//! it keeps its level until its nodes have entered again.
+//! A port is not notified when a board's wire changes, so the emulation polls the wire:
+//! at each call of a program, and continuously in a thread while a program waits for an interrupt.
+//! A pulse between two polls is missed. A barrier's wire has no such pulse:
+//! the wire keeps its level until the nodes have entered the next barrier.
 
 use super::{INTERRUPTS, ParallelPort, Register, State};
 use fuser::{Errno, FileHandle, PollNotifier};
@@ -24,11 +24,12 @@ pub(super) fn ack(port: &mut ParallelPort) -> bool {
     port.read(Register::Status) & ACK != 0
 }
 
-/// The ports and their files, and the condition variable on which the thread waits for sleepers.
+/// The ports, their files, and the condition variable
+/// on which the thread waits until a program sleeps.
 pub(super) struct Lines {
     state: Mutex<Watched>,
     changed: Condvar,
-    /// Number of times that a program has slept.
+    /// Number of times that a program has started to sleep.
     sleeps: AtomicU64,
 }
 
@@ -70,7 +71,7 @@ impl Lines {
         InterruptsGuard(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Starts polling, because a program has begun to sleep.
+    /// Counts a program that starts to sleep, and lets the thread poll.
     pub(super) fn has_sleepers(&self) {
         self.sleeps.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_all();
@@ -88,7 +89,7 @@ impl Lines {
             let woken = watched.state.wake();
             drop(watched);
             for sleeper in woken {
-                // Notifying fails for a file that was closed meanwhile, and that has no sleeper.
+                // The call fails if the file has been closed; then no process sleeps on it.
                 let _ = sleeper.notify();
             }
             thread::sleep(PERIOD);
@@ -143,7 +144,7 @@ impl State {
     }
 }
 
-/// The thread that wakes sleepers until this value is dropped.
+/// The thread that wakes sleeping programs; it ends when this value is dropped.
 pub(super) struct Watcher {
     lines: Arc<Lines>,
     thread: Option<JoinHandle<()>>,
@@ -160,7 +161,7 @@ impl Watcher {
 }
 
 impl Watcher {
-    /// Returns the number of times that a program slept on a file.
+    /// Returns the number of times that a program has started to sleep on a file.
     pub(super) fn sleeps(&self) -> u64 {
         self.lines.sleeps.load(Ordering::Relaxed)
     }

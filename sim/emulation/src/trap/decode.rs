@@ -4,17 +4,17 @@
 //! Intel SDM volume 2, chapter 2 (prefixes, ModRM, SIB), "MOV", "AND", "OR", "XOR", "TEST".
 //! The address is not computed here: the kernel reports it with the fault.
 
-/// The access of an instruction to a register in memory.
+/// The memory access of an instruction, which emulates it on a device register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Loads the memory word into this general register, numbered as in the encoding.
+    /// Load the memory word into this general register, numbered as in the encoding.
     Load(u8),
-    /// Stores this general register into the memory word.
+    /// Store this general register into the memory word.
     Store(u8),
-    /// Stores this number into the memory word.
+    /// Store this number into the memory word.
     StoreNumber(u32),
-    /// Combines this general register with the memory word;
-    /// with `false` only the flags get the result.
+    /// Combine this general register with the memory word. If the last field is true
+    /// the result is stored in the general register, otherwise only the flags change.
     Combine(Bitwise, u8, bool),
 }
 
@@ -30,7 +30,7 @@ pub enum Bitwise {
 const CHANGED: i64 = 1 << 0 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 11;
 
 impl Bitwise {
-    /// Returns the result of the operation, and the flags after it.
+    /// Returns the result of the operation and the new flags register.
     pub fn of(self, a: u32, b: u32, flags: i64) -> (u32, i64) {
         let result = match self {
             Self::And => a & b,

@@ -1,11 +1,12 @@
-//! The seccomp filter: `ioperm` and the ioctls of GPIO chips raise SIGSYS in this thread and in the
-//! threads that it creates.
+//! The seccomp filter: makes `ioperm` and the ioctls of GPIO chips raise
+//! SIGSYS in this thread and in the threads and processes that it creates.
 
 use crate::gpio::chardev;
 use std::io;
 
 const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
-/// Offsets in `struct seccomp_data`; the offset of the second argument is that of its low half.
+/// Offsets in `struct seccomp_data` of the system call's number,
+/// the architecture and the low half of the second argument.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const SECOND_ARGUMENT: u32 = 24;
@@ -16,7 +17,8 @@ const fn load(offset: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset)
 }
 
-/// Returns an instruction that skips `yes` instructions if the accumulator equals `k`, else `no`.
+/// Returns a BPF instruction that skips `yes`
+/// instructions if the accumulator equals `k`, else `no`.
 const fn equal(k: u32, yes: u8, no: u8) -> libc::sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, k)
 }
@@ -30,7 +32,7 @@ const fn answer(k: u32) -> libc::sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, 0, 0, k)
 }
 
-/// Installs the filter; the kernel cannot remove it again.
+/// Installs the filter; a filter cannot be removed.
 pub fn install() -> io::Result<()> {
     let mut program = [
         load(ARCH),

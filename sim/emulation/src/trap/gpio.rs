@@ -1,6 +1,6 @@
 //! The GPIO chip of this process: emulates its ioctls and the accesses to its registers.
 //!
-//! A process has one chip. Its registers are at each address to which the process has mapped an
+//! A process has one chip, and its registers are at each address to which the process has mapped an
 //! empty file `gpiomem`.
 
 use crate::gpio::GpioChip;
@@ -24,7 +24,7 @@ struct Machine {
 }
 
 static MACHINE: Mutex<Option<Machine>> = Mutex::new(None);
-/// The lock that the thread holds whose chip is installed.
+/// Locked while a chip is installed, so that the process has one chip at a time.
 static PLACE: Mutex<()> = Mutex::new(());
 /// Address of the page at which the registers were last found.
 static FOUND: AtomicUsize = AtomicUsize::new(0);
@@ -62,7 +62,7 @@ fn watch() {
     }
 }
 
-/// Installs this process's chip, once the previous one is removed.
+/// Installs this process's chip; first waits until the previous chip is removed.
 pub fn plug_chip(chip: GpioChip) -> PluggedChip {
     let place = PLACE.lock().unwrap_or_else(PoisonError::into_inner);
     *machine() = Some(Machine {
@@ -76,7 +76,7 @@ pub fn plug_chip(chip: GpioChip) -> PluggedChip {
     }
 }
 
-/// Runs `change` on this process's chip, as another program on the same machine could change it.
+/// Calls `change` with this process's chip, to change it as another program on the machine would.
 pub fn with_chip<T>(change: impl FnOnce(&mut GpioChip) -> T) -> Option<T> {
     machine().as_mut().map(|machine| change(&mut machine.chip))
 }

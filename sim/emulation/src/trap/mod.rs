@@ -1,12 +1,12 @@
-//! Emulation of this process's hardware accesses, as a machine with parallel ports and GPIO lines
-//! performs them.
+//! Emulation of this process's hardware accesses:
+//! parallel ports and GPIO lines that the machine does not have.
 //!
 //! # The protocol
 //!
 //! 1. [`install`] puts a seccomp filter on the calling thread and on threads and processes that it
 //!    creates later, so that `ioperm` and the ioctls of GPIO chips raise SIGSYS instead of
 //!    entering the kernel.
-//!    No thread ever gets the processor's permission to access ports.
+//! No thread gets the processor's permission to access ports.
 //! 2. The SIGSYS handler answers `ioperm` from [`Rights`] and records per thread the permitted
 //!    ports; it answers the ioctls from the chip that is [installed](plug_chip).
 //! 3. `in` and `out` without the processor's permission raise a general protection fault, which Linux delivers as SIGSEGV
@@ -17,19 +17,20 @@
 //! 4. An access to the mapping of a file `gpiomem`, which has no pages, raises SIGBUS.
 //!    If `decode` knows the instruction, the handler reads or writes the chip's register and skips
 //!    the instruction.
-//! 5. Any other SIGSEGV or SIGBUS, including one of a thread that has not requested the right, goes to the previous handler.
+//! 5. Any other SIGSEGV or SIGBUS, also one of a thread that
+//!    has not called `ioperm`, goes to the previous handler.
 //!
-//! So the driver's errors remain errors: an access without the permission still kills the process.
-//! New threads do not inherit the recorded permission, which is stricter than the kernel.
+//! So errors of the driver remain visible: an access without permission ends the process.
+//! A new thread does not inherit the recorded permission, while in the kernel it would.
 //!
 //! # Why the handlers may lock and allocate
 //!
-//! An instruction of the thread itself raises all three signals: an access or a system call of the
-//! driver.
-//! At that point the thread holds no lock of this module and runs no allocator code,
-//! so the handler is like a function call.
-//! The handlers block all other signals, so a program's own handler that accesses a port never
-//! interrupts them.
+//! All three signals are raised synchronously by an instruction of the thread:
+//! an access or a system call of the driver.
+//! At that instruction the thread holds no lock of this module and runs no allocator code,
+//! so the handler may do what a function call may do.
+//! The handlers block all other signals, so a program's own handler,
+//! which may access a port, does not interrupt them.
 //!
 //! Module `stack` provides the stacks that nested handlers require.
 #![allow(unsafe_code)]
@@ -54,7 +55,8 @@ use std::sync::{Once, OnceLock};
 pub enum Rights {
     /// `ioperm` succeeds.
     Granted,
-    /// `ioperm` fails with this error, as without kernel support or without the right.
+    /// `ioperm` fails with this error,
+    /// for example because the kernel or the process lacks the permission.
     Refused(Errno),
 }
 
@@ -63,7 +65,7 @@ static BEFORE: [OnceLock<libc::sigaction>; 2] = [const { OnceLock::new() }; 2];
 
 /// Emulates the accesses of this thread, and of threads and processes that it creates afterwards.
 ///
-/// The kernel cannot remove the filter again; a later call may change `rights`.
+/// The filter cannot be removed; a later call may change `rights`.
 pub fn install(rights: Rights) -> Result<(), std::io::Error> {
     static HANDLERS: Once = Once::new();
     thread_local! {
@@ -72,9 +74,9 @@ pub fn install(rights: Rights) -> Result<(), std::io::Error> {
     ports::answer(rights);
     stack::enlarge_now();
     HANDLERS.call_once(|| {
-        // Rust's runtime recognises a stack overflow by its SIGSEGV,
-        // whose handler needs the alternate stack;
-        // the handlers of the other two signals do not.
+        // Rust's runtime reports a stack overflow in a SIGSEGV handler,
+        // which needs the alternate stack;
+        // the handlers of the other two signals do not need it.
         let faults = [
             (libc::SIGSEGV, on_port as Handler, libc::SA_ONSTACK),
             (libc::SIGBUS, on_page, 0),
@@ -143,7 +145,7 @@ const GENERAL: [c_int; 16] = [
     libc::REG_R15,
 ];
 
-/// Returns the saved registers, after ensuring a stack for the next signal of the thread.
+/// Returns the saved registers, after ensuring that the thread has a stack for its next signal.
 ///
 /// # Safety
 ///
@@ -165,7 +167,7 @@ unsafe extern "C" fn on_call(_: c_int, _: *mut libc::siginfo_t, context: *mut c_
 
 fn answer_call(registers: &mut Registers) {
     let [first, second, third] = [RDI, RSI, RDX].map(|name| registers[name]);
-    // The kernel has restored the system call's number before it raised the signal.
+    // Before it raised SIGSYS, the kernel restored the system call's number in RAX.
     let answer = if registers[RAX] == libc::SYS_ioperm {
         ports::ioperm(first, second, third)
     } else {
@@ -253,7 +255,8 @@ fn execute_access(address: usize, registers: &mut Registers) -> bool {
     true
 }
 
-/// Restores the previous handler: the instruction is executed again, and faults again.
+/// Restores the previous handler.
+/// The instruction is then executed again and raises the signal again.
 fn give_up(signal: c_int) {
     if let Some(before) = before(signal).get() {
         // SAFETY: `sigaction` has filled `before` with a valid action.

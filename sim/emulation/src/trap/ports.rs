@@ -39,7 +39,7 @@ pub fn plug(base: u16, port: ParallelPort) -> Plugged {
 
 /// Sets the result of `ioperm` on this thread.
 pub(super) fn answer(rights: Rights) {
-    // The table is initialised here, so that the signal handler never initialises it.
+    // The table is initialised here, because the signal handler must not initialise it.
     LazyLock::force(&PORTS);
     ANSWER.set(match rights {
         Rights::Granted => 0,
@@ -93,7 +93,8 @@ fn output(port: u16, value: u8) {
     at(port, |device, register| device.write(register, value));
 }
 
-/// Runs `access` on the register at an I/O port; returns `None` if no port is installed there.
+/// Calls `access` with the port and the register at this I/O address;
+/// `None` if no port is installed there.
 fn at<T>(port: u16, access: impl FnOnce(&mut ParallelPort, Register) -> T) -> Option<T> {
     let (device, register) = {
         let ports = PORTS.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,13 +1,13 @@
-//! Stacks for the emulator's signal handlers that are large enough on every processor.
+//! Stacks for the emulator's signal handlers, large enough for signal frames of every processor.
 //!
 //! # The hazard
 //!
 //! For each signal the kernel pushes a frame with all registers of the processor:
 //! 1 kB with SSE, 3.4 kB with AVX-512, 11 kB with AMX (`AT_MINSIGSTKSZ` in the auxiliary vector).
-//! If a program's own handler accesses its port, the access raises a second signal,
+//! If a program's own signal handler accesses its port, the access raises a second signal,
 //! and both frames are on the stack of that handler.
 //! Alternate signal stacks of programs and of Rust's runtime have 8 KiB.
-//! With a real port that suffices, because no access raises a signal.
+//! With a real port this suffices, because an access to the port raises no signal.
 //!
 //! # The solution
 //!
@@ -15,8 +15,8 @@
 //!    kernel's frame on the interrupted stack.
 //! 2. [`enlarge`] replaces an alternate stack that is too small for the program's handler and a
 //!    second frame.
-//!    `install` calls it, and each access outside of a handler: `sigreturn` makes the stack in the
-//!    signal's context the stack of the thread.
+//!    `install` calls it, and so does each access outside of a handler on the alternate stack:
+//!    `sigreturn` then makes the stack in the signal's context the thread's alternate stack.
 //!
 //! `sigaltstack` then reports the larger stack. The program's own stack is restored when the thread
 //! ends.
@@ -31,7 +31,7 @@ use corosensei::stack::{DefaultStack, Stack as _};
 const WORK: usize = 64 << 10;
 /// Stack use of the emulator's handlers below the kernel's frame in bytes, with a margin.
 const ENTRY: usize = 8 << 10;
-/// An alternate stack with this number of bytes below two frames is large enough.
+/// Minimum number of bytes of an alternate stack, in addition to two frames.
 const AMPLE: usize = 64 << 10;
 /// The page size of x86-64.
 const PAGE: usize = 4096;
@@ -83,10 +83,10 @@ fn current() -> Option<libc::stack_t> {
 }
 
 /// Runs `work` on this thread's separate stack.
-/// Without memory for that stack, or in an ending thread, `work` runs on the current stack.
+/// If this stack cannot be allocated, or the thread is ending, `work` runs on the current stack.
 ///
 /// All signals must be blocked: while `work` runs, the frame of the caller's signal may be on the
-/// alternate stack, which the kernel would regard as unused.
+/// alternate stack, but the kernel would consider that stack unused and overwrite it.
 pub(super) fn apart<R>(work: impl FnOnce() -> R) -> R {
     let mut work = Some(work);
     let mut run = || work.take().map(|work| work());
@@ -99,7 +99,7 @@ pub(super) fn apart<R>(work: impl FnOnce() -> R) -> R {
     });
     match done.ok().flatten().or_else(run) {
         Some(result) => result,
-        // One of the two branches above has run `work`.
+        // One of the two calls has executed `work`.
         None => unreachable!("the work has a result"),
     }
 }
@@ -118,10 +118,10 @@ pub(super) fn enlarge_now() {
 }
 
 /// Enlarges the alternate stack of the interrupted thread with stack pointer `pointer`.
-/// The new stack takes effect after the handler.
+/// The new stack takes effect when the handler returns.
 pub(super) fn enlarge_after(pointer: usize, stack: &mut libc::stack_t) {
     let lowest = stack.ss_sp as usize;
-    // The kernel does not change an alternate stack that is in use.
+    // The kernel does not change an alternate stack on which the thread is running.
     if !(lowest..lowest + stack.ss_size).contains(&pointer) {
         enlarge(stack);
     }
@@ -147,8 +147,8 @@ fn enlarge(stack: &mut libc::stack_t) -> bool {
         match larger.as_mut() {
             Some(larger) => larger.replaced = replaced,
             None => {
-                // All replaced stacks have the same length,
-                // so that a thread's next one needs no new memory.
+                // All replacement stacks have the same length,
+                // so a thread's next replacement needs no new memory.
                 let length = (AMPLE + 3 * frame() + ENTRY).next_multiple_of(PAGE);
                 let memory = DefaultStack::new(length).ok()?;
                 *larger = Some(Larger {

@@ -1,5 +1,5 @@
-//! Tests of version 2 through parallel ports:
-//! `ports::open_channels`, the kernel's interface, and the channel model behind it.
+//! Tests of version 2 boards through parallel ports:
+//! `ports::open_channels`, ppdev's interface, and the model of the board.
 
 use crate::rigs::{can_mount, mounted};
 use barrier_driver::channels::{
@@ -19,7 +19,7 @@ const NODES: usize = 9;
 /// Time limit that only a broken driver reaches.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A version 2 board and its ports, as files of ppdev.
+/// A version 2 board whose nodes' ports are ppdev files.
 struct Ported {
     board: ChannelBoard,
     files: Parports,
@@ -56,7 +56,7 @@ impl Ported {
     }
 }
 
-/// Channel `C`, whose members are all nodes except node 0.
+/// Channel `C` of a board, whose members are all nodes except node 0.
 struct Channel<const C: usize>(Ported);
 
 impl<const C: usize> Rig for Channel<C> {
@@ -114,8 +114,8 @@ fn the_hardware_is_recognised_through_a_port() {
 
 #[test]
 fn a_session_that_a_dead_job_left_open_is_ended() {
-    // Select, clock and data of node 3 are high,
-    // so this node occupies the receiver for longer than a driver retries.
+    // Select, clock and data of node 3 are high after power-on,
+    // so node 3 occupies the serial receiver for longer than a driver retries.
     let latch = |node| if node == 3 { 0b1110_0000 } else { 0 };
     let Some(ported) = Ported::with_latches(latch) else {
         return;
@@ -193,8 +193,8 @@ fn two_communicators_with_a_common_node_pass_their_barriers_at_their_own_pace() 
                         barrier.enter().expect("out of the barrier");
                         barrier.wait(thread::yield_now, LONG).expect("all enter");
                     }
-                    // A member drops its port only after it has read the last release of its
-                    // channel.
+                    // A member closes its port only after it
+                    // has read the last release of its channel.
                     barrier.into_toggle().close().expect("still");
                 });
             }
@@ -251,7 +251,7 @@ fn a_channel_that_another_job_has_is_refused_by_the_names_of_its_nodes() {
     );
 }
 
-/// With port instructions a serial bit takes two traps, and with GPIO a line takes one ioctl.
+/// With port instructions a serial bit costs two traps, with GPIO each line costs one ioctl.
 /// The driver is the same in both cases.
 #[test]
 fn port_instructions_reach_the_channels_too() {

@@ -1,7 +1,7 @@
-//! Tests of the levels that remain on the wire when a program ends in a barrier,
-//! in every way and over every port.
+//! Tests of the level that a program leaves on its wire when it ends in a barrier,
+//! for each kind of end and each kind of port.
 //!
-//! As in `processes`, this test program starts itself again as the ending program.
+//! As in `processes`, this test program starts itself again, as the program that ends.
 
 use crate::processes::{BOARD, PORT, plug_if_told};
 use crate::rigs::{board_in, free_base, mounted, port, usual};
@@ -14,7 +14,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Environment variable that selects the way in which the program ends.
+/// Environment variable that selects how the program ends.
 const END: &str = "EMULATED_END";
 
 /// The program that enters a barrier and ends there; as a test it does nothing.
@@ -32,7 +32,7 @@ fn dying_program() {
     barrier.enter().expect("out of the barrier");
     let arrived = barrier.wait(std::thread::yield_now, Duration::from_millis(5));
     assert!(arrived.is_err(), "no other node arrives");
-    // No value is dropped after this point.
+    // No Rust value is dropped after this point.
     match end.as_str() {
         "exit" => std::process::exit(0),
         "abort" => std::process::abort(),
@@ -44,7 +44,7 @@ fn dying_program() {
     std::thread::sleep(Duration::from_secs(60));
 }
 
-/// Runs a program that ends in this way over this port.
+/// Runs a program that ends as `end` says, over the port `text`.
 /// Returns the mask of arrived nodes, and how the program ended.
 fn after(text: &str, end: &str, board: &Board<'_>, memory: Option<&Memory>) -> (u64, String) {
     let mut command = Command::new(std::env::current_exe().expect("this test program"));
@@ -66,7 +66,7 @@ fn after(text: &str, end: &str, board: &Board<'_>, memory: Option<&Memory>) -> (
     (board.snapshot().arrived(), status)
 }
 
-/// Returns memory with a board that a program can access from its own process.
+/// Returns memory with a board that a program can access by itself.
 fn shared() -> &'static Memory {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     Box::leak(Box::new(memory))
@@ -89,9 +89,8 @@ fn a_program_that_dies_in_the_barrier_puts_its_wire_back_and_ends_as_it_would_ha
     }
 }
 
-/// This test sends no signal to the process:
-/// its handler might run on a thread whose accesses are not emulated.
-/// A real machine has no such threads.
+/// This test sends no signal to the process: the handler could run on a thread
+/// whose accesses are not emulated, and a real machine has no such thread.
 #[test]
 fn the_same_by_port_instructions() {
     for (end, status) in [EXIT, ABORT] {

@@ -1,5 +1,5 @@
 //! Tests of faults of wires and nodes, with the real driver at emulated ports:
-//! each fault is refused with a message or tolerated,
+//! each fault is reported with an error message or tolerated,
 //! and no node leaves a barrier that another node has not entered.
 //!
 //! All nodes start as a job does: they open the ports, compare the idle levels,
@@ -21,14 +21,14 @@ use std::thread;
 use std::time::Duration;
 
 const NODES: usize = 4;
-/// The node with the fault.
+/// The number of the node with the fault.
 const BAD: usize = 2;
 const BARRIERS: u32 = 10;
 
 /// Time limit of waits that succeed; only a broken driver reaches it.
 const LONG: Duration = Duration::from_secs(30);
-/// Time limit of waits that must fail. A busy machine could exceed it in a wait that would succeed,
-/// but no test uses it for such a wait.
+/// Time limit of waits that must fail; it is not used for a wait that should succeed, which a busy
+/// machine could delay beyond this limit.
 const SHORT: Duration = Duration::from_millis(100);
 
 /// The ports of all nodes, on one board.
@@ -91,9 +91,8 @@ impl Machine {
         ToggleBarrier::open(out, input, || Ok::<_, Infallible>(())).expect("an idle barrier")
     }
 
-    /// Starts a job in which the nodes in `late` are late in this order;
-    /// returns each node's result.
-    /// No node may leave a barrier early.
+    /// Starts a job in which the nodes in `late` enter late, one after the other in this order.
+    /// Returns each node's result, and fails if a node leaves a barrier early.
     fn start(&self, late: &[usize], limit: Duration) -> Vec<Result<(), String>> {
         let job = Job {
             meet: Barrier::new(NODES),
@@ -106,8 +105,8 @@ impl Machine {
                 .map(|node| {
                     let job = &job;
                     scope.spawn(move || {
-                        // Each thread calls this, because threads do not inherit the result of
-                        // `ioperm`.
+                        // Each thread calls `install`,
+                        // because a thread does not inherit the result of `ioperm`.
                         trap::install(Rights::Granted).expect("seccomp filters are allowed");
                         let (out, input) = self.pins(node);
                         job.node(node, out, input, late, limit)
@@ -172,8 +171,8 @@ impl Job {
         barrier.close().map_err(|e| e.to_string())
     }
 
-    /// Returns `mine` if all nodes succeed. Otherwise all nodes fail;
-    /// nodes that succeeded report that another node refuses.
+    /// Returns `mine` if all nodes have succeeded. Otherwise all nodes fail;
+    /// a node that had succeeded reports that another node has failed.
     fn agreed<T>(&self, mine: Result<T, String>) -> Result<T, String> {
         self.refused.fetch_or(mine.is_err(), Ordering::SeqCst);
         self.meet.wait();
@@ -207,7 +206,7 @@ fn good_wires_start() {
 
 #[test]
 fn outputs_left_high_by_a_dead_job_are_no_arrivals() {
-    // All nodes except one have a leftover, so the first node to enter would be released at once.
+    // All nodes except one have a leftover level, so the first node that enters would be released.
     let machine = Machine::new(
         |_| usual(),
         |node| node,
@@ -238,8 +237,8 @@ fn a_floating_input_is_refused_by_the_name_of_its_node() {
 
 #[test]
 fn an_input_held_low_is_refused() {
-    // The wire is stuck at the idle level, so only the self-test detects it:
-    // that node is never released.
+    // The input is stuck at the idle level, so only the self-test detects it:
+    // the node never reads a release.
     let machine = Machine::with_fault(|plug| plug.in_cable = Cable::Open(PinState::Low));
     let said = machine.start(&[0], SHORT);
     refused(&said, STUCK);
@@ -287,8 +286,8 @@ fn a_wire_at_the_wrong_pin_of_the_connector_is_refused() {
 
 #[test]
 fn swapped_cables_make_no_difference() {
-    // Every node has another node's position at the board, which is harmless:
-    // all positions are equal.
+    // Each node is connected to another node's pin at the board, which has no effect:
+    // all pins are equivalent.
     let machine = Machine::new(|_| usual(), |node| NODES - 1 - node, |_| 0);
     assert_eq!(machine.start(&[0, 1, 2, 3], LONG), vec![Ok(()); NODES]);
 }
@@ -300,8 +299,8 @@ fn reboot<B>(machine: &mut Machine, node: usize, program: B) {
     machine.plugged[node] = None;
     let Wires { out, input, .. } = machine.board.wires(node, |_| ()).expect("free wires");
     let port = ParallelPort::new(usual(), 0, (out, input));
-    // The dead program's claim persists, because that program ran in this process.
-    // After a real reboot it would not persist.
+    // In this process the claim of the dead program persists, because its memory persists.
+    // After a real reboot it would not exist.
     machine.bases[node] = free_base();
     machine.plugged[node] = Some(trap::plug(machine.bases[node], port));
 }
@@ -341,7 +340,7 @@ fn a_reboot_on_the_way_down_releases_no_node_from_a_returning_barrier() {
     for node in &mut nodes {
         node.enter().expect("out");
     }
-    // All nodes except `BAD` leave, which lowers their wires; the reboot lowers the wire of `BAD`.
+    // All nodes except `BAD` leave and so lower their wires; the reboot lowers the wire of `BAD`.
     for (node, barrier) in nodes.iter_mut().enumerate() {
         if node != BAD {
             let left = barrier.wait(thread::yield_now, LONG);
@@ -363,15 +362,15 @@ fn a_reboot_on_the_way_down_releases_no_node_from_a_returning_barrier() {
     assert!(after.releases - before <= 1, "only the way back");
 }
 
-/// The other nodes give up and close; then a job of all nodes, with the rebooted one,
+/// The other nodes report an error and close. Then a new job, which includes the rebooted node,
 /// starts normally.
 #[test]
 fn a_node_that_has_rebooted_joins_the_next_job() {
     for rounds in [0, 1] {
         let mut machine = Machine::good();
         let mut nodes: Vec<_> = (0..NODES).map(|node| machine.open(node)).collect();
-        // After an even number of barriers the next arrival raises the wires,
-        // after an odd number it lowers them.
+        // After an even number of barriers the next arrival is a rising edge,
+        // after an odd number it is a falling edge.
         for _ in 0..rounds {
             for node in &mut nodes {
                 node.enter().expect("out");

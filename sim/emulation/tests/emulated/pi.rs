@@ -1,4 +1,4 @@
-//! Tests on an emulated Raspberry Pi whose header pins are wires of a board in this process,
+//! Tests on an emulated Raspberry Pi whose GPIO pins are connected to a board in this process,
 //! with the real crates rppal and gpiocdev.
 
 use crate::rigs::board;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Time limit that only a broken driver reaches.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Puts this thread on an emulated Raspberry Pi; returns false if this machine does not allow mounting.
+/// Moves this thread to an emulated Raspberry Pi; returns false if the process may not mount.
 pub fn on_a_pi() -> bool {
     thread_local! {
         static IS_ON: Cell<bool> = const { Cell::new(false) };
@@ -34,9 +34,9 @@ pub fn on_a_pi() -> bool {
     IS_ON.get()
 }
 
-/// One of the two interfaces to the lines: registers or character device.
+/// One of the two interfaces to the GPIO lines: registers, or character device.
 pub trait Way: Sync {
-    /// The prefix of the port's text, before the lines.
+    /// The prefix of the port name, before the lines.
     const PORT: &str;
 }
 
@@ -51,7 +51,7 @@ impl Way for ByCharacterDevice {
     const PORT: &str = "gpio:/dev/gpiochip0,";
 }
 
-/// Nodes that share the header: node `n` has pins `2n` and `2n + 1`.
+/// A rig of nodes at one GPIO header: node `n` has lines `2n` and `2n + 1`.
 pub struct Header<W> {
     board: Board<'static>,
     _chip: PluggedChip,
@@ -118,7 +118,7 @@ fn channels_chip(board: &ChannelBoard) -> GpioChip {
     let nodes = (0..NODES).flat_map(|node| (0..8).map(move |line| (node, line)));
     nodes.fold(GpioChip::default(), |chip, (node, line)| {
         let first = node * EACH;
-        // The lines clock, data and select have no inward line of the same number.
+        // The lines clock, data and select have no inward line with the same index.
         let back = if line < 5 {
             first + 8 + line
         } else {
@@ -128,7 +128,8 @@ fn channels_chip(board: &ChannelBoard) -> GpioChip {
     })
 }
 
-/// Two communicators with a common node; the real driver programs and uses them over GPIO lines.
+/// Tests two communicators with a common node,
+/// which the real driver programs and uses over GPIO lines.
 fn channels_work<W: Way>() {
     if !on_a_pi() {
         return;
@@ -190,7 +191,7 @@ fn two_channels_work_by_the_character_device() {
     channels_work::<ByCharacterDevice>();
 }
 
-/// Returns the error of `open` for a text that it refuses.
+/// Returns the error message of `open` for a port that it cannot open.
 fn said(text: &str) -> String {
     match ports::open(text) {
         Ok(wires) => panic!("{text} was opened: {wires:?}"),
@@ -198,8 +199,8 @@ fn said(text: &str) -> String {
     }
 }
 
-/// A floating wire is high, and so is this barrier's level,
-/// so an output that starts low would be an arrival.
+/// A floating wire is high, and here the barrier's level is high, too.
+/// An output that starts low would therefore be an arrival.
 fn becoming_an_output_does_not_move_the_wire<W: Way>() {
     if !on_a_pi() {
         return;
@@ -225,7 +226,8 @@ fn becoming_an_output_does_not_move_the_wire<W: Way>() {
     drop(wires);
 }
 
-/// The next job's `open` reads the idle level and writes it; until then the wire keeps its level.
+/// The released wire keeps its level,
+/// until the next job's `open` reads the idle level and writes it.
 fn a_wire_keeps_its_level_when_the_port_is_given_back<W: Way>() {
     if !on_a_pi() {
         return;
@@ -254,7 +256,7 @@ fn an_inverted_line_reads_and_writes_the_opposite<W: Way>() {
     }
 }
 
-/// Declares each claim as a test of both interfaces.
+/// Declares each test for both interfaces.
 macro_rules! both_ways {
     ($($claim:ident)*) => {
         mod registers {

@@ -1,6 +1,7 @@
-//! Test of sixty processes, each a node: this test program starts itself again, once per node.
+//! Tests of sixty processes, each of which is a node:
+//! this test program starts itself again per node.
 //!
-//! For each fence a node writes a byte to its parent's socket and waits for a byte.
+//! For each fence a node writes one byte to the socket to its parent and waits for one byte.
 
 use crate::rigs::{board_in, line, mounted, usual};
 use barrier_board::live::{Board, Memory, Wires};
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 const NODES: usize = 60;
 const BARRIERS: u64 = 100;
-/// Number of barriers in the self-test: two for each of two late nodes.
+/// Number of barriers in the self-test: two for each of the two late nodes.
 const TESTED: u64 = 4;
 /// Time limit, far longer than a barrier takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -33,7 +34,7 @@ pub const PORT: &str = "EMULATED_PORT";
 pub const BOARD: &str = "EMULATED_BOARD";
 const SOCKET: &str = "EMULATED_SOCKET";
 
-/// The program of a node; as a test it does nothing.
+/// The program of a node process; does nothing if it runs as a test.
 #[test]
 fn node_program() {
     let told = |what| std::env::var(what).ok();
@@ -66,7 +67,7 @@ fn node_program() {
     barrier.close().expect("the wire is still");
 }
 
-/// Installs a node's wires in its own process, if that process's accesses trap.
+/// Installs a node's wires in this process if the port's accesses must be trapped.
 /// The result must live as long as the wires are used.
 pub fn plug_if_told(node: usize, text: &str) -> Option<Box<dyn Any>> {
     let fd = std::env::var(BOARD).ok()?;
@@ -78,7 +79,7 @@ pub fn plug_if_told(node: usize, text: &str) -> Option<Box<dyn Any>> {
     Some(plug(Box::leak(Box::new(memory)), node, text))
 }
 
-/// Installs this node's wires; the result must live as long as the wires are used.
+/// Installs this node's wires; the wires exist as long as the result.
 fn plug(memory: &'static Memory, node: usize, text: &str) -> Box<dyn Any> {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
     let board = memory.attach().expect("the parent has made it");
@@ -131,7 +132,7 @@ fn run(board: &Board<'_>, prepare: impl Fn(usize, &mut Command)) {
     let mut meeting: Vec<UnixStream> = (0..NODES)
         .map(|_| listener.accept().expect("a node").0)
         .collect();
-    // The nodes need one fence to open, and two fences per barrier of the self-test.
+    // The nodes need one fence to open the barrier, and two per barrier of the self-test.
     for _fence in 0..1 + 2 * TESTED {
         for node in &mut meeting {
             node.set_read_timeout(Some(LIMIT)).expect("a limit");

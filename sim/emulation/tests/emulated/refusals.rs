@@ -7,7 +7,7 @@ use embedded_hal::digital::OutputPin;
 use rustix::io::Errno;
 use std::thread;
 
-/// Returns the error of `open` for a text that it refuses.
+/// Returns the error message of `open` for a port that it cannot open.
 fn said(text: &str) -> String {
     match ports::open(text) {
         Ok(wires) => panic!("{text} was opened: {wires:?}"),
@@ -65,7 +65,7 @@ fn a_port_by_instructions_has_one_user_and_is_free_again_after_it() {
     ports::open(&parport(base)).expect("it has been given back");
 }
 
-/// A process that is being started has all open files of its parent until its `execve`.
+/// A child process holds all open files of its parent between fork and `execve`.
 #[test]
 fn a_port_by_instructions_is_free_again_although_a_process_was_started_while_it_was_in_use() {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
@@ -92,7 +92,8 @@ fn a_port_by_instructions_is_free_again_although_a_process_was_started_while_it_
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
 }
 
-/// Without the driver's per-thread record, the access would end the process by SIGSEGV.
+/// Without the driver's record of permissions per thread,
+/// the access would end the process by SIGSEGV.
 #[test]
 fn pins_work_on_a_thread_that_never_asked_for_the_right() {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
@@ -111,7 +112,8 @@ fn pins_work_on_a_thread_that_never_asked_for_the_right() {
     assert_eq!(board.snapshot().inputs, 1);
 }
 
-/// The kernel manages the claim, so it would also exclude a plain printer driver.
+/// The kernel manages the claim,
+/// so it also excludes other drivers of the port, such as a printer's.
 #[test]
 fn a_port_by_ppdev_has_one_user_and_says_who_it_may_be() {
     let Some(files) = mounted(vec![port(&board(1), 0, usual())]) else {

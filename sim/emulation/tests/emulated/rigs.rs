@@ -17,7 +17,7 @@ pub fn line(lines: &[Line], name: &str) -> Line {
         .expect("a line of the port")
 }
 
-/// Returns the plug that the wiring notes recommend: D0 and nACK.
+/// Returns the wiring that the notes recommend: D0 to the barrier, nACK from it.
 pub fn usual() -> Plug {
     Plug::straight(line(&OUTPUTS, "D0"), line(&INPUTS, "nACK"))
 }
@@ -35,13 +35,14 @@ pub fn board_in(memory: &Memory, nodes: usize) -> Board<'_> {
         .expect("the memory has the right size")
 }
 
-/// Returns a port with the wires of `node` and an all-low latch.
+/// Returns a port with the wires of `node`, whose data register is zero.
 pub fn port(board: &Board<'static>, node: usize, plug: Plug) -> ParallelPort {
     let Wires { out, input, .. } = board.wires(node, |_| ()).expect("the wires are free");
     ParallelPort::new(plug, 0, (out, input))
 }
 
-/// Returns an I/O address that no other test uses in this process and, most likely, in any other.
+/// Returns an I/O address that no other test in this process uses,
+/// and probably none in another process.
 pub fn free_base() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let place = std::process::id().wrapping_mul(512) + NEXT.fetch_add(1, Ordering::Relaxed);
@@ -79,7 +80,7 @@ macro_rules! claims_where {
 pub(crate) use claims_where;
 
 /// A rig of ports that are accessed by `in` and `out`.
-/// Node `n` has its wires at lines that depend on `n`; the port inverts some of them.
+/// The lines of node `n` depend on `n`; the port inverts some of them.
 pub struct Instructions {
     board: Board<'static>,
     places: Vec<(String, Plugged)>,

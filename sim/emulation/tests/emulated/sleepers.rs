@@ -1,5 +1,5 @@
-//! Tests of the lines that wake a process that sleeps in the kernel.
-//! The driver's suite tests the wake-up by a release.
+//! Tests of the lines whose edges wake a process that sleeps in the kernel.
+//! That a release wakes a process is tested by the driver's suite.
 
 use crate::pi::on_a_pi;
 use crate::rigs::{board, can_mount, free_base, line, mounted, port};
@@ -44,7 +44,7 @@ fn of_a_parallel_port_only_nack_by_ppdev_wakes_sleepers() {
     assert!(!wires.input.wakes_sleepers());
 }
 
-/// Calls `change` while another thread sleeps until the wire has the level `to`.
+/// Calls `change` while another thread sleeps until its input wire has the level `to`.
 /// Fails if that does not wake the sleeper.
 fn wakes(mut input: BoxedIn, to: PinState, change: impl FnOnce()) {
     input.arm().expect("armed");
@@ -81,7 +81,8 @@ fn a_rise_of_nack_ends_a_sleep_and_one_before_arming_does_not() {
     let text = format!("ppdev:{},out=D0,in=nACK", files.path(0).display());
     let mut wires = opened(&text);
     for _ in 0..3 {
-        // A board of one node releases it at once, so the release wire follows the node's wire.
+        // A board of one node releases the node immediately,
+        // so the release wire follows the node's wire.
         wires.out.set_high().expect("a write");
         assert_eq!(wires.input.is_high(), Ok(true));
         wires.out.set_low().expect("a write");
@@ -93,7 +94,7 @@ fn a_rise_of_nack_ends_a_sleep_and_one_before_arming_does_not() {
     }
 }
 
-/// Returns a chip with the wires of a board of one node at lines 0 and 1.
+/// Returns a GPIO chip whose lines 0 and 1 are the wires of a board with one node.
 fn chip() -> GpioChip {
     let board = board(1);
     let Wires { out, input, .. } = board.wires(0, |_| ()).expect("the wires are free");

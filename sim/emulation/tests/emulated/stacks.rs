@@ -1,8 +1,8 @@
 //! Tests of programs whose signal handler accesses the port, on an alternate stack that is little
 //! larger than one signal frame.
 //!
-//! With a real port that stack suffices, because an access to the port raises no signal.
-//! As in `processes`, this test program starts itself again as the tested program.
+//! With a real port such a stack suffices, because an access to the port raises no signal.
+//! As in `processes`, this test program starts itself again, as the tested program.
 
 use crate::processes::{BOARD, PORT, plug_if_told};
 use crate::rigs::{board_in, free_base};
@@ -15,9 +15,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Environment variable that marks a program that one of these tests starts.
+/// Environment variable that is set for the programs that these tests start.
 const HANDLES: &str = "EMULATED_HANDLES";
-/// Stack use of the program's handler in bytes, below the frame of its signal.
+/// Stack use in bytes of the program's handler, below the signal frame.
 const HANDLER: usize = 4 << 10;
 /// The wires of the program, which its handler uses.
 static WIRES: OnceLock<Resting> = OnceLock::new();
@@ -55,7 +55,7 @@ fn small_stack() {
     }
 }
 
-/// The program whose handler withdraws its arrival; as a test it does nothing.
+/// The program whose handler withdraws its arrival; does nothing if it runs as a test.
 #[test]
 fn handling_program() {
     let (Ok(text), true) = (std::env::var(PORT), std::env::var_os(HANDLES).is_some()) else {
@@ -79,11 +79,11 @@ fn handling_program() {
         // SAFETY: the handler for SIGUSR1 was installed above, so the signal runs it on this thread.
         unsafe { libc::raise(libc::SIGUSR1) };
     }
-    // `exit` runs no destructor, so only the handler can have restored the wire.
+    // `exit` runs no destructor, so only the handler can have set the wire back.
     std::process::exit(0);
 }
 
-/// Runs the program over this port; fails unless it succeeds and leaves its wire at rest.
+/// Runs the program over this port; fails unless it succeeds and leaves its wire idle.
 fn handles(text: &str) -> Result<(), String> {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     let board = board_in(&memory, 2);

@@ -1,5 +1,5 @@
-//! A fault campaign: all faults at all places at all moments,
-//! each case in a separate simulated world.
+//! A fault campaign: each kind of fault at each place (such as a node or a
+//! wire) and each protocol state, every case in a separate simulated run.
 
 use super::catalogue::{FaultSpace, Kind, Place, Sizes, catalogue};
 use super::judge::{Early, Judge};
@@ -24,16 +24,17 @@ pub enum Class {
     /// Every node passed every barrier, and none left before all had entered.
     Safe,
     /// No node left early, and a driver reported an error:
-    /// the barrier is not used, or is not left idle.
+    /// the node does not use the barrier, or does not leave its wire idle.
     Detected,
-    /// No node left early; a node waited until its time limit, and its driver reported that.
+    /// No node left early; a node waited until its time limit,
+    /// and its driver reported the time-out.
     Hang,
     /// A node left before all had entered, or waits without a limit.
     Unsafe,
 }
 
 impl Class {
-    /// All classes, best outcome first.
+    /// All classes, in the order from the best outcome to the worst.
     pub const ALL: [Self; 4] = [Self::Safe, Self::Detected, Self::Hang, Self::Unsafe];
 
     /// Returns the class's name in tables.
@@ -60,15 +61,15 @@ pub struct Case {
     pub fault: String,
     /// The place of the fault.
     pub place: Place,
-    /// The state of the protocol when the fault strikes.
+    /// The state of the protocol at which the fault begins.
     pub moment: Moment,
-    /// The time at which the fault strikes.
+    /// The time at which the fault begins.
     pub at: Time,
     /// The outcome's class.
     pub class: Class,
-    /// The driver's message, or the judge's finding; empty for a safe outcome.
+    /// The driver's error message, or the judge's finding; empty for a safe outcome.
     pub sentence: String,
-    /// The reason, if the outcome is unsafe and on the documented list.
+    /// The documented reason why this case is unsafe; `None` if it is safe or not documented.
     pub known: Option<&'static str>,
 }
 
@@ -82,7 +83,7 @@ pub enum CaseError {
         /// The names of all faults.
         names: Vec<String>,
     },
-    /// The fault does not exist at this place, or does not strike at this moment.
+    /// The fault does not exist at this place, or cannot begin at this moment.
     Place {
         /// The requested fault.
         fault: String,
@@ -184,8 +185,8 @@ impl Campaign {
         }
     }
 
-    /// Takes filter, reads, protocol, resistors, channels, boards, receivers,
-    /// buffers and edges from `cured`.
+    /// Copies the parameters of countermeasures from `cured`: filter, reads, protocol, resistors,
+    /// channels, boards, receivers, buffers and edges.
     pub fn cure(&mut self, cured: &Parameters) {
         let Parameters {
             filter,
@@ -250,7 +251,7 @@ impl Campaign {
         std::thread::scope(|scope| {
             for _ in 0..threads.max(1) {
                 scope.spawn(|| {
-                    // Relaxed suffices: the counter only distributes cases over threads.
+                    // Relaxed suffices: the counter only assigns cases to threads.
                     while let Some((number, &(kind, place, moment, at))) = {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         todo.get(number).map(|case| (number, case))
@@ -266,8 +267,8 @@ impl Campaign {
         done.into_iter().flatten().collect()
     }
 
-    /// Returns the node that determines the moments of a place: for a board, one of its nodes;
-    /// for the root, the last node.
+    /// Returns the node whose protocol states define the moments of a fault at this place:
+    /// for a board, one of its nodes; for the root, the last node.
     fn struck(&self, place: Place) -> usize {
         let Parameters { nodes, boards, .. } = self.parameters;
         let tree = Tree::new(nodes, boards);
@@ -278,7 +279,7 @@ impl Campaign {
         }
     }
 
-    /// Runs the first fault whose name contains this text, and records the waveform.
+    /// Runs the first fault whose name contains the text `fault`, and records the run's waveform.
     pub fn examine(
         &self,
         known: &KnownUnsafe,
@@ -414,7 +415,7 @@ fn classify(judge: &Judge, end: &End, outcomes: &[Option<ProgramOutcome>]) -> (C
     (Class::Unsafe, afterwards)
 }
 
-/// Returns the first error that a driver reported.
+/// Returns the first error that a driver reported, with its class.
 /// Errors at start-up precede errors of barriers, and these precede errors of closing.
 fn complaint(outcomes: &[Option<ProgramOutcome>]) -> Option<(Class, String)> {
     let complaints = outcomes.iter().enumerate().filter_map(|(me, outcome)| {

@@ -1,4 +1,4 @@
-//! The catalogue of faults: where each fault can be, when it can strike, and what it changes.
+//! The catalogue of faults: where each fault can be, when it can begin, and what it changes.
 //!
 //! A fault changes the wiring, the latches, the clock or the incidents of a [`Setup`];
 //! neither the driver nor the simulated world has a branch for faults.
@@ -11,21 +11,21 @@ use fpga_model::channels::MAX_CHANNELS;
 use std::fmt;
 use std::str::FromStr;
 
-/// The place of a fault.
+/// The place of a fault: a wire, a node, a line or a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
     /// The wire from this node to the barrier.
     ToBarrier(usize),
     /// The wire from the barrier to this node.
     FromBarrier(usize),
-    /// This node.
+    /// This node: its program or its port.
     Node(usize),
     /// A serial line of this node to a board of version 2:
     /// 0 is the clock, 1 the data, 2 the select.
     Serial(usize, usize),
     /// The wire from this board to the board above.
     Link(usize),
-    /// The machine of this board.
+    /// This board: its FPGA, its clock or its power supply.
     Board(usize),
 }
 
@@ -42,7 +42,7 @@ impl Place {
         }
     }
 
-    /// Returns the node of the place, which determines the moments at which the fault strikes.
+    /// Returns the node of the place; the fault begins at a protocol state of this node.
     pub fn node(self) -> Option<usize> {
         match self {
             Self::ToBarrier(node)
@@ -53,7 +53,7 @@ impl Place {
         }
     }
 
-    /// Returns the sink of the wire at this place; `None` if the place is not a wire.
+    /// Returns the receiving end of the wire at this place; `None` if the place is not a wire.
     fn sink(self) -> Option<Sink> {
         match self {
             Self::ToBarrier(node) => Some(Sink::pin(node)),
@@ -128,7 +128,8 @@ impl FromStr for Place {
 /// Names of the serial lines; the index is the number of the line.
 const SERIAL: [&str; 3] = ["clock", "data", "select"];
 
-/// The size of a world, which determines the possible places of faults.
+/// The number of nodes and boards of a simulated world,
+/// which determines the possible places of faults.
 #[derive(Debug, Clone)]
 pub struct FaultSpace {
     /// Number of nodes.
@@ -140,7 +141,7 @@ pub struct FaultSpace {
 }
 
 impl FaultSpace {
-    /// Returns the size of the world with these parameters.
+    /// Returns the numbers of nodes and boards of the world with these parameters.
     pub fn of(parameters: &Parameters) -> Self {
         Self {
             nodes: parameters.nodes,
@@ -150,7 +151,7 @@ impl FaultSpace {
     }
 }
 
-/// The possible places of a fault.
+/// The set of places at which a kind of fault can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Places {
     Wires,
@@ -159,10 +160,10 @@ enum Places {
     Board,
 }
 
-/// The possible times of a fault.
+/// The set of moments at which a kind of fault can begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Onset {
-    /// The fault may occur at any moment.
+    /// The fault may begin at any moment.
     Any,
     /// The fault exists from power-on: a fault of the cabling.
     Always,
@@ -194,7 +195,7 @@ impl Kind {
         }
     }
 
-    /// Returns all places that the fault can have in this world.
+    /// Returns all places of this world at which the fault can be.
     pub fn places(&self, ground: &FaultSpace) -> Vec<Place> {
         let each = |place: fn(usize) -> Place| (0..ground.nodes).map(place);
         let links = (0..ground.boards - 1).map(Place::Link);
@@ -212,7 +213,7 @@ impl Kind {
         }
     }
 
-    /// Returns all moments at which the fault can strike.
+    /// Returns all moments at which the fault can begin.
     pub fn moments(&self) -> &'static [Moment] {
         match self.onset {
             Onset::Any => &Moment::ALL,
@@ -253,7 +254,7 @@ impl Default for Sizes {
     fn default() -> Self {
         Self {
             glitches: [20, 100, 5000].map(Time::from_ns).to_vec(),
-            // Duration of the pulses from an edge of a few nanoseconds,
+            // Duration of the pulses that an edge of a few nanoseconds induces,
             // with 2 m and 20 m of coupled cable.
             crosstalk: [20, 200].map(Time::from_ns).to_vec(),
             bounce: Time::from_ns(300),
@@ -288,7 +289,7 @@ fn on_node(make: impl Fn(usize) -> Vec<(Time, Incident)>) -> impl Fn(&mut Setup,
     }
 }
 
-/// Returns a fault that changes the board of a place.
+/// Returns a fault that changes the board at a place.
 fn on_board(strike: impl Fn(&mut Setup, usize, Time)) -> impl Fn(&mut Setup, Place, Time) {
     move |setup, place, at| {
         if let Place::Board(board) = place {
@@ -343,11 +344,11 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
     kinds.extend(sizes.crosstalk.iter().map(|&width| {
         let install = move |setup: &mut Setup, place: Place, since| {
             let Some(to) = place.sink() else { return };
-            // The cables of neighbouring nodes run side by side,
-            // and a pair's two wires are in one cable.
+            // The cables of neighbouring nodes are parallel,
+            // and both wires of a node are in one cable.
             let from = match to {
-                // The lines of one port also run side by side:
-                // an arrival disturbs the serial lines.
+                // The wires of one port are parallel, too:
+                // an edge of the arrival line disturbs the serial lines.
                 Sink::Pin { node, line } if line > 0 => Sink::pin(node),
                 Sink::Pin { node, .. } => Sink::pin((node + 1) % setup.parameters.nodes),
                 Sink::Input { node, .. } => Sink::pin(node),
@@ -428,7 +429,7 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
         ),
         Kind::new("pair reversed", Nodes, Always, |setup, place, _| {
             if let Place::Node(node) = place {
-                // Outputs are connected to outputs, and inputs to inputs;
+                // The test of the cabling: outputs are connected to outputs, and inputs to inputs;
                 // pull-ups hold the inputs high.
                 let open = Source::Open { high: true };
                 setup.wiring.plug(Sink::pin(node), open);
@@ -499,8 +500,9 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             Board,
             Any,
             on_board(move |setup, board, at| {
-                // Meanwhile the board's outputs float: high, unless resistors pull them low.
-                // The clock stands still, and the board restarts from its power-on state.
+                // While the clock is stopped, the board's outputs float:
+                // high, unless resistors pull them low.
+                // Afterwards the board restarts from its power-on state.
                 let high = setup.parameters.pull.unwrap_or(true);
                 setup.pauses.push((board, at, at + outage));
                 setup.incidents.extend([
@@ -529,7 +531,7 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             Board,
             Any,
             on_board(move |setup, board, at| {
-                // When the supply is back, the FPGA is configured again,
+                // When the supply returns, the FPGA is configured again,
                 // and its outputs float until then.
                 let [off, floating] = [false, true].map(|own| setup.parameters.pull.unwrap_or(own));
                 let back = at + outage;
@@ -569,7 +571,7 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
     kinds
 }
 
-/// Returns a mask of a node's arrival lines, for a latch level with all arrivals high.
+/// Returns the levels of a node's outward lines as a mask, with all arrival lines high.
 fn arrivals(setup: &Setup) -> u8 {
     u8::MAX >> (u8::BITS as usize - setup.parameters.channels.max(1))
 }

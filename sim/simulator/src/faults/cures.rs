@@ -1,8 +1,8 @@
-//! Countermeasures (*cures*) against unsafe outcomes of the plain barrier: the campaigns with each
-//! cure, and the cost of each cure.
+//! Countermeasures (*cures*) against unsafe outcomes of the plain barrier:
+//! runs the fault campaign with each cure, and measures each cure's cost.
 //!
-//! A cure is one or more options of a run. Its cost is virtual time, and cells of the FPGA, as
-//! counted by yosys: `hdl/toggle/filter-cells.txt`, which a test of crate `hdl` verifies.
+//! A cure is one or more parameters of a run. Its cost is latency in virtual time, and FPGA cells
+//! as counted by yosys: `hdl/toggle/filter-cells.txt`, which a test of crate `hdl` verifies.
 
 use super::campaign::{Campaign, Case, Class};
 use super::known::KnownUnsafe;
@@ -21,7 +21,7 @@ const NODES: usize = 60;
 /// A countermeasure: a combination of options that makes a run tolerate faults.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cure {
-    /// The options of this cure, as text.
+    /// The parameters that the cure changes, as text.
     pub name: &'static str,
     filter: u16,
     reads: u8,
@@ -119,11 +119,11 @@ impl Cure {
 /// The cost of a cure for 60 nodes: median latency, and FPGA cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// The median time from the last entry until every node has left.
+    /// The median time from the last node's entry until every node has left the barrier.
     pub latency: Time,
-    /// Number of 4-input look-up tables.
+    /// Number of 4-input look-up tables of the barrier.
     pub luts: u32,
-    /// Number of flip-flops.
+    /// Number of flip-flops of the barrier.
     pub flip_flops: u32,
 }
 
@@ -166,7 +166,7 @@ pub fn cost(cure: &Cure) -> Result<Cost, CostError> {
     })
 }
 
-/// Returns the numbers of LUTs and flip-flops of the barrier whose filter has `samples` samples.
+/// Returns the numbers of LUTs and flip-flops of a barrier with a filter of `samples` samples.
 fn cells(samples: u16) -> Option<(u32, u32)> {
     let lines = CELLS.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -185,14 +185,14 @@ fn cells(samples: u16) -> Option<(u32, u32)> {
 pub struct Hazard {
     /// The kind of fault, as named in the catalogue.
     pub fault: String,
-    /// The kind of place, without a number.
+    /// The kind of place, without the number of the node or board.
     pub place: &'static str,
     /// Number of unsafe cases of the hazard with each cure, in the order of [`CURES`].
     pub unsafe_cases: [usize; CURES.len()],
 }
 
 impl Hazard {
-    /// Returns the first cure with which this hazard has no unsafe case.
+    /// Returns the first cure of [`CURES`] with which this hazard has no unsafe case.
     pub fn cure(&self) -> Option<&'static Cure> {
         let found = self.unsafe_cases.iter().position(|&cases| cases == 0)?;
         CURES.get(found)

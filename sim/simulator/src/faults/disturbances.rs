@@ -1,4 +1,4 @@
-//! Disturbances of a wire, as functions of time and level.
+//! Disturbances of a wire: each computes the disturbed level at a time from the driven level.
 
 use crate::virtual_time::{Disturbance, Random, Time};
 
@@ -22,8 +22,8 @@ impl Disturbance for Stuck {
     }
 }
 
-/// An inverted wire: a wire at the wrong pin (BUSY of a parallel port), or one inverting buffer too
-/// many.
+/// An inverted wire:
+/// a wire at the wrong pin (BUSY of a parallel port inverts), or one inverting buffer too many.
 #[derive(Debug, Clone, Copy)]
 pub struct Inverted;
 
@@ -56,14 +56,15 @@ impl Disturbance for Glitch {
     }
 }
 
-/// Contact bounce: each change of the level alternates several times before the new level holds.
+/// Contact bounce:
+/// after each change the level alternates several times before it stays at the new level.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounce {
     /// Time from which changes bounce.
     pub from: Time,
     /// Duration of each intermediate level.
     pub period: Time,
-    /// Number of times that the old level returns.
+    /// Number of times that the old level returns after a change.
     pub times: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::virtual_time::{Observation, Observer, Time};
 
-/// A node that left a barrier which another node had not entered.
+/// The error that a node left a barrier which another node had not entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Early {
     /// The node that left early.
@@ -15,7 +15,7 @@ pub struct Early {
     pub at: Time,
 }
 
-/// An observer that counts every node's entries and exits.
+/// An observer that counts each node's entries into barriers and exits from them.
 #[derive(Debug, Clone)]
 pub struct Judge {
     entered: Vec<usize>,

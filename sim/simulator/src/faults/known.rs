@@ -1,9 +1,10 @@
-//! The documented list of unsafe outcomes: hazards that version 1 of the hardware cannot prevent, with reasons.
+//! The documented list of unsafe outcomes that version
+//! 1 of the hardware cannot prevent, with reasons.
 //!
-//! The list is a file in this folder; a line is `fault | place | moments | reason`,
+//! The list is the file `known-unsafe.txt` in this folder; a line is `fault | place | moments | reason`,
 //! `#` is a comment.
 //! Moments are separated by `;`, and `*` matches all moments; a fault's name may end in `*`.
-//! A place may end in `, below` or in `, cured`. The line then applies only to cascaded boards,
+//! A place may end in `, below` or `, cured`. The line then applies only to cascaded boards,
 //! or only to a barrier with a filter or a returning protocol.
 
 use std::fmt;
@@ -16,9 +17,9 @@ const SHIPPED: &str = include_str!("known-unsafe.txt");
 /// A documented unsafe outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownCase {
-    /// The kind of fault; a trailing `*` matches any ending.
+    /// The name of the fault; a trailing `*` matches any ending.
     pub fault: &'static str,
-    /// The kind of place, without a number.
+    /// The kind of place, without the number of the node or board.
     pub place: &'static str,
     /// The moments, separated by `;`, or `*` for all moments.
     pub moments: &'static str,
@@ -30,7 +31,7 @@ pub struct KnownCase {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownUnsafe(Vec<KnownCase>);
 
-/// The error for a line that cannot be parsed.
+/// The error for a line of the list that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadList {
     line: usize,
@@ -49,12 +50,12 @@ impl fmt::Display for BadList {
 impl std::error::Error for BadList {}
 
 impl KnownUnsafe {
-    /// Returns the list of the repository.
+    /// Returns the documented list, `known-unsafe.txt`.
     pub fn shipped() -> Result<Self, BadList> {
         Self::parse(SHIPPED)
     }
 
-    /// Returns a list that documents no outcome.
+    /// Returns an empty list.
     pub fn none() -> Self {
         Self::default()
     }
@@ -86,10 +87,10 @@ impl KnownUnsafe {
         &self.0
     }
 
-    /// Returns the line that documents this outcome of a world with this hardware.
+    /// Returns the line that documents an unsafe outcome on this hardware.
     ///
-    /// With several channels in turn, the moment may belong to another channel than the disturbed
-    /// channel, so the moment is ignored.
+    /// With several channels used in turn, the protocol state may be that
+    /// of another channel than the disturbed one, so `moment` is ignored.
     pub fn reason_with(
         &self,
         hardware: &Parameters,
@@ -110,7 +111,7 @@ impl KnownUnsafe {
             })
     }
 
-    /// Returns the line that documents this outcome.
+    /// Returns the line that documents an unsafe outcome of this fault, place and moment.
     pub fn reason(&self, fault: &str, place: &str, moment: &str) -> Option<&KnownCase> {
         self.0
             .iter()
@@ -119,7 +120,7 @@ impl KnownUnsafe {
 }
 
 impl KnownCase {
-    /// Returns true if this line documents this outcome.
+    /// Returns true if this line documents an unsafe outcome of this fault, place and moment.
     pub fn covers(&self, fault: &str, place: &str, moment: &str) -> bool {
         let mut moments = self.moments.split(';').map(str::trim);
         self.is_of(fault, place) && moments.any(|m| m == "*" || m == moment)

@@ -1,8 +1,8 @@
 //! Fault campaigns: every kind of fault, at every place, at every moment of the protocol, against the real driver.
 //!
-//! * [`disturbances`]: disturbances of a wire, as decorators;
+//! * [`disturbances`]: functions that change the level of a wire;
 //! * [`catalogue`]: every kind of fault, as changes to a world before power-on;
-//! * [`moments`]: the times at which a fault strikes, taken from a run without faults;
+//! * [`moments`]: the times at which a fault begins, taken from a run without faults;
 //! * [`node_program`]: the program of each node, with the driver's open, self-test, enter, wait and close;
 //! * [`judge`]: the check that no node left before all had entered;
 //! * [`campaign`]: all cases, classified;

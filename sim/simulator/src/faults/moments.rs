@@ -1,6 +1,7 @@
-//! The moments at which a fault strikes: instants of a run without faults, named by the state of the protocol.
+//! The moments at which a fault begins:
+//! times of a run without faults, named by the state of the protocol.
 //!
-//! A run is deterministic, so until that instant the run with the fault equals the run without it.
+//! A run is deterministic, so until that time the run with the fault equals the run without it.
 
 use crate::virtual_time::Time;
 use barrier_board::event::{Event, What};
@@ -10,27 +11,27 @@ use std::str::FromStr;
 /// The state of the protocol at the affected node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Moment {
-    /// The power has just been switched on.
+    /// Power-on, the beginning of the run.
     PowerOn,
     /// The nodes open and test their wires.
     StartUp,
     /// No node is in a barrier, all wires are low,
     /// and this node will be the last to enter the next barrier.
     IdleLow,
-    /// As [`IdleLow`](Self::IdleLow), with all wires high.
+    /// Like [`IdleLow`](Self::IdleLow), with all wires high.
     IdleHigh,
     /// All other nodes are in the barrier and wait for this node; in this barrier wires go high.
     AwaitedRising,
-    /// As [`AwaitedRising`](Self::AwaitedRising), with falling wires.
+    /// Like [`AwaitedRising`](Self::AwaitedRising), with falling wires.
     AwaitedFalling,
     /// This node is in the barrier and waits for other nodes; in this barrier wires go high.
     WaitingRising,
-    /// As [`WaitingRising`](Self::WaitingRising), with falling wires.
+    /// Like [`WaitingRising`](Self::WaitingRising), with falling wires.
     WaitingFalling,
     /// The barrier has released with a rising level, which this node has not seen yet.
     /// This node will be the last to enter the next barrier.
     ReleasedRising,
-    /// As [`ReleasedRising`](Self::ReleasedRising), with falling wires.
+    /// Like [`ReleasedRising`](Self::ReleasedRising), with falling wires.
     ReleasedFalling,
 }
 
@@ -88,7 +89,7 @@ impl FromStr for Moment {
     }
 }
 
-/// The times of one barrier in the run without faults.
+/// The times of the nodes' events in one barrier of the run without faults.
 #[derive(Debug, Clone, Default)]
 struct Passage {
     rising: bool,
@@ -98,7 +99,7 @@ struct Passage {
     left: Vec<Time>,
 }
 
-/// The passages through barriers, while they are built from the events of a run.
+/// The barriers of a run so far, and each node's number of entries and exits.
 struct Log {
     nodes: usize,
     passages: Vec<Passage>,
@@ -127,7 +128,7 @@ impl Log {
     }
 }
 
-/// The times of all barriers of a run without faults, one passage per barrier.
+/// The times of all barriers of a run without faults, one `Passage` per barrier.
 #[derive(Debug, Clone)]
 pub struct Reference {
     passages: Vec<Passage>,
@@ -135,7 +136,7 @@ pub struct Reference {
 
 impl Reference {
     /// Builds the reference from the events of a run of `nodes` nodes.
-    /// `returns` is true if the barriers return to the idle level.
+    /// `returns` is true for the returning protocol, whose wires return to the idle level.
     ///
     /// The return to the idle level is treated as a separate barrier:
     /// a node enters that barrier when it leaves the previous one,
@@ -185,11 +186,12 @@ impl Reference {
         }
     }
 
-    /// Returns the time of `moment` for `node`; `None` if that moment never occurs.
+    /// Returns the time of `moment` for `node`;
+    /// `None` if the run without faults has no such moment.
     ///
-    /// A fault is most harmful if the machine can take it for the arrival of the node that all
-    /// others wait for. So the idle and released moments precede a barrier in which `node` is the
-    /// last to enter.
+    /// A fault is most harmful if the machine interprets
+    /// it as the arrival of the only missing node.
+    /// So the idle and released moments are chosen before a barrier which `node` enters last.
     pub fn time_of(&self, moment: Moment, node: usize) -> Option<Time> {
         let first = |times: &[Time]| times.iter().copied().min();
         let last = |times: &[Time]| times.iter().copied().max();
@@ -223,20 +225,20 @@ impl Reference {
 }
 
 impl Passage {
-    /// Returns true if all other nodes had arrived before `node` entered.
+    /// Returns true if the arrivals of all other nodes had reached the board before `node` entered.
     fn is_last(&self, node: usize) -> bool {
         self.others_at_pin(node)
             .is_none_or(|others| others < self.entered[node])
     }
 
-    /// Returns the time at which the last of the other nodes arrived at the board.
+    /// Returns the time at which the last arrival of the other nodes reached the board.
     fn others_at_pin(&self, node: usize) -> Option<Time> {
         let others = self.at_pin.iter().enumerate().filter(|&(n, _)| n != node);
         others.map(|(_, &at)| at).max()
     }
 }
 
-/// Returns the middle of the widest nonempty interval.
+/// Returns the middle of the longest nonempty interval.
 fn widest(intervals: impl Iterator<Item = (Option<Time>, Option<Time>)>) -> Option<Time> {
     intervals
         .filter_map(|(from, to)| Some((from?, to?)))

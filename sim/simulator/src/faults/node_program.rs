@@ -1,10 +1,11 @@
-//! The program of a node in a campaign; it uses the driver as MPI does (crate `coll-hwbarr`).
+//! The program of a node in a campaign;
+//! it uses the driver like the MPI library (crate `coll-hwbarr`).
 //!
 //! The sequence is: open, agree, self-test, agree, barriers, agree, close.
-//! A node whose barrier is not released within the limit reports that and enters no further
+//! A node whose barrier is not released within the limit reports the time-out and enters no further
 //! barrier.
-//! It keeps its wire until all nodes agree:
-//! if only one node withdrew, this could complete a barrier in which other nodes wait.
+//! It leaves its wire unchanged until all nodes agree:
+//! a single withdrawal could complete a barrier in which other nodes wait.
 
 use crate::virtual_time::{Disagreement, Host, NodeBarriers, Parameters, Protocol, Random, Time};
 use barrier_driver::SelfTest;
@@ -19,9 +20,9 @@ pub struct Plan {
     pub compute: Time,
     /// Maximum additional random computing time.
     pub spread: Time,
-    /// Additional computing time of the node that must be last in a barrier.
+    /// Additional computing time of the node that is the last in a barrier.
     pub late: Time,
-    /// Time for which the self-test watches that an incomplete barrier does not release.
+    /// Time for which the self-test checks that an incomplete barrier does not release.
     pub hold: Time,
     /// Time limit for the release of a barrier.
     pub limit: Time,
@@ -36,7 +37,7 @@ pub struct Plan {
 pub enum ProgramOutcome {
     /// The program completed all barriers and closed the driver.
     Finished,
-    /// No node started, because a node reported an error.
+    /// No node starts its barriers, because a node reported an error before.
     Refused {
         /// The node that reported the error.
         node: usize,
@@ -50,7 +51,7 @@ pub enum ProgramOutcome {
         /// The message of that node's driver.
         sentence: String,
     },
-    /// The driver could not make the wire idle.
+    /// The driver could not set the wire to the idle level.
     NotClosed {
         /// The message of the driver.
         sentence: String,

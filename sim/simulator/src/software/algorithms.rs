@@ -5,7 +5,7 @@
 
 use super::schedule::{Act, BadSchedule, Schedule};
 
-/// A software barrier.
+/// The algorithm of a software barrier.
 #[derive(Debug, Clone, Copy)]
 pub struct Algorithm {
     /// The algorithm's name in tables.
@@ -66,8 +66,8 @@ fn central_counter(node: usize, nodes: usize) -> Vec<Act> {
     acts
 }
 
-/// Returns the operations of a node of a tree barrier: arrivals go up one tree, the release goes
-/// down another tree.
+/// Returns the operations of a node of a tree barrier:
+/// arrivals are sent up one tree, the release is sent down another tree.
 fn tree(
     parent: Option<usize>,
     arrive: Vec<usize>,
@@ -83,7 +83,7 @@ fn tree(
 
 fn binomial_tree(node: usize, nodes: usize) -> Vec<Act> {
     // The parent's number is the node's number with its lowest set bit cleared.
-    // A child's number has one more bit set, below that bit.
+    // A child's number has one additional bit set, below the node's lowest set bit.
     let lowest = if node == 0 {
         nodes.next_power_of_two()
     } else {
@@ -135,7 +135,8 @@ fn dissemination(node: usize, nodes: usize, ways: usize) -> Vec<Act> {
     let mut acts = Vec::new();
     let mut distance = 1;
     while distance < nodes {
-        // The last round covers only the remaining distances, and no distance twice.
+        // The last round leaves out distances of `nodes` and more,
+        // so that no node is notified twice.
         let distances: Vec<_> = (1..=ways)
             .map(|way| way * distance)
             .filter(|&far| far < nodes)

@@ -1,13 +1,13 @@
 //! Durations of the library's software collectives under LogGP, message by message.
 //!
-//! Each algorithm of the library has one rule under the library's name.
+//! Each algorithm of the library has one rule, which has the algorithm's name.
 //! The papers are cited at the heads of the files in `mpi-core/coll/src/algo`.
-//! All ranks start together, combining data costs nothing, and there is no contention, so the
-//! durations are optimistic estimates of software.
+//! All ranks start at the same time, combining data costs nothing,
+//! and there is no contention, so the durations are lower limits for real software.
 //! Module `rule` has the cost of a message, also for the schedules of
 //! [`ALGORITHMS`](super::ALGORITHMS).
 //! If all ranks do the same at the same time, one rank is simulated ([`alike`]), else all ranks.
-//! A test compares every rule with an event-driven simulation that has no code in common with it.
+//! A test compares each rule with an event-driven simulation that shares no code with the rules.
 
 use super::Network;
 use super::rule::Rank;
@@ -71,7 +71,8 @@ pub const COLLECTIVES: &[Collective] = &[
         all.last()
     }),
     rule("bcast", "chain", |net, ranks, bytes| {
-        // The segment size is the best among the message length divided by powers of two.
+        // Chooses the best segment size;
+        // candidates are the message length divided by powers of two.
         let sizes = (0..=bytes.max(1).ilog2()).map(|bits| bytes.max(1) >> bits);
         sizes
             .map(|size| chain(net, ranks, bytes, size))
@@ -139,9 +140,9 @@ pub const COLLECTIVES: &[Collective] = &[
         alike(net, repeated(bytes, ranks - 1))
     }),
     rule("alltoall", "linear", |net, ranks, bytes| {
-        // All messages are sent first and then received.
-        // All ranks do the same, so the messages of other ranks arrive when this rank's own
-        // messages would.
+        // Each rank sends all its messages and then receives.
+        // All ranks act alike, so the messages from the other ranks arrive at
+        // the times at which this rank's own messages arrive at their receivers.
         let mut rank = Rank::default();
         let there: Vec<_> = (1..ranks).map(|_| rank.send(net, bytes)).collect();
         for there in there {
@@ -202,10 +203,10 @@ fn alike(net: &Network, rounds: impl IntoIterator<Item = u64>) -> Time {
 /// Maximum number of ranks of a ring that is simulated message by message.
 const WHOLE_RING: usize = 1024;
 
-/// Returns the time of a ring among ranks that do not start together.
+/// Returns the time of a ring algorithm whose ranks do not start at the same time.
 /// With more than [`WHOLE_RING`] ranks, all are assumed to start when the last rank can start:
-/// the block of that rank passes through the whole ring in any case.
-/// In no known case does this assumption change the time.
+/// that rank's block is sent around the whole ring in any case.
+/// No case is known in which this assumption changes the time.
 fn ring_after(net: &Network, ranks: &mut [Rank], bytes: u64) -> Time {
     let count = ranks.len();
     if count > WHOLE_RING {
@@ -225,9 +226,10 @@ fn repeated(bytes: u64, count: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |_| bytes)
 }
 
-/// Returns the time of `exchanges` (bit and bytes) among the largest power of two of the ranks.
-/// Partners' numbers differ in that bit. Each remaining rank sends `fold_in` bytes to a partner
-/// before the exchanges and receives `fold_out` bytes from it afterwards.
+/// Returns the time of an algorithm among the largest power of two of the ranks; `exchanges` are
+/// pairs (bit, bytes), and partners' ranks differ in the bit.
+/// Each remaining rank sends `fold_in` bytes to a partner before the
+/// exchanges and receives `fold_out` bytes from the partner afterwards.
 fn folded(
     net: &Network,
     ranks: u64,
@@ -255,12 +257,13 @@ fn folded(
     last(&core).max(last(&beyond))
 }
 
-/// Returns the exchanges of recursive doubling as pairs of bit and bytes.
+/// Returns the exchanges of recursive doubling as pairs (bit, bytes).
 fn doubling(ranks: u64, bytes: impl Fn(u32) -> u64) -> Vec<(u32, u64)> {
     (0..ranks.ilog2()).map(|bit| (bit, bytes(bit))).collect()
 }
 
-/// Returns the exchanges of recursive halving: half of the bytes, then a quarter, and so on.
+/// Returns the exchanges of recursive halving as pairs (bit, bytes):
+/// half of the bytes, a quarter, ...
 fn halving(ranks: u64, bytes: u64) -> Vec<(u32, u64)> {
     doubling(ranks, |bit| bytes.div_ceil(2 << bit))
 }
@@ -277,7 +280,7 @@ fn linear(net: &Network, ranks: u64, bytes: u64) -> Time {
 
 /// Returns the time of a pipeline in which each rank receives a segment and forwards it before it
 /// receives the next one.
-/// All inner ranks do the same, so segments are spaced as one inner rank spaces them.
+/// All inner ranks do the same, so the interval between segments is that of one inner rank.
 fn chain(net: &Network, ranks: u64, bytes: u64, size: u64) -> Time {
     let segments = bytes.div_ceil(size).max(1);
     let hop = alike(net, [size]);
@@ -322,7 +325,7 @@ impl<'n> Tree<'n> {
     }
 
     /// Every rank receives from its children, in order of arrival, and sends to its parent.
-    /// `bytes` gives the message length for a number of ranks.
+    /// `bytes` returns the length of a message that contains the data of this number of ranks.
     fn up(&mut self, bytes: impl Fn(u64) -> u64) {
         let mut there = vec![Time::ZERO; self.ranks.len()];
         let mut coming = Vec::new();
@@ -347,7 +350,7 @@ impl<'n> Tree<'n> {
     }
 
     /// Every rank receives from its parent and sends to its children, largest subtree first.
-    /// `bytes` gives the message length for a number of ranks.
+    /// `bytes` returns the length of a message that contains the data of this number of ranks.
     fn down(&mut self, bytes: impl Fn(u64) -> u64) {
         let mut there = vec![(Time::ZERO, 0); self.ranks.len()];
         for rank in 0..self.ranks.len() {

@@ -15,7 +15,8 @@ use super::Network;
 use crate::virtual_time::Time;
 use std::fmt;
 
-/// A measured value at one message size: microseconds, or thousands of messages per second.
+/// One measurement:
+/// the time in us or the rate in thousands of messages per second at a message size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// The message size in bytes.
@@ -85,7 +86,7 @@ pub fn fit(latency: &[Point], rate: &[Point]) -> Result<Network, BadFit> {
     })
 }
 
-/// Returns the line's value at one byte and its slope per further byte, by relative errors.
+/// Fits a line by least squares of relative errors; returns its value at one byte, and its slope.
 fn line(points: &[Point]) -> Result<(f64, f64), BadFit> {
     let mut sums = [0.0; 5];
     for point in points {

@@ -1,9 +1,9 @@
-//! A second simulation of LogGP, against which the rules are tested: it is event-driven, and every
-//! collective is the list of its ranks' messages.
+//! A second simulation of LogGP, which verifies the rules:
+//! it is event-driven, and each collective is a list of every rank's messages.
 //!
 //! The simulation shares no code with `rule` or `collectives`. Each event checks one rank's clocks.
-//! It performs the rank's next operation, or reschedules itself to the time at which that is
-//! possible, like the main loop of LogGOPSim.
+//! It performs the rank's next operation, or is scheduled again at the time at
+//! which the operation is possible, like an event in the main loop of LogGOPSim.
 
 use super::{ALGORITHMS, BARRIERS, COLLECTIVES, Collective, Network};
 use crate::virtual_time::Time;
@@ -271,7 +271,7 @@ fn chain(net: &Network, ranks: usize, bytes: u64) -> u64 {
 const NETWORKS: [Network; 3] = [
     Network::LOGGOPSIM,
     Network::HDR,
-    // A network whose gap is longer than all other times.
+    // A network whose gap is longer than its latency, overhead and transfer time.
     Network {
         latency: Time::from_ns(300),
         overhead: Time::from_ns(50),
@@ -318,7 +318,7 @@ fn every_rule_takes_what_its_messages_take() {
     }
 }
 
-/// `hwbarr scale` and `hwbarr run` report the same time for the same barrier.
+/// Hence `hwbarr scale` and `hwbarr run` report the same time for the same barrier.
 #[test]
 fn a_barrier_takes_as_long_by_its_rule_as_by_its_schedule() {
     let pairs = [

@@ -1,4 +1,5 @@
-//! Software barriers under a network's cost models, as a comparison for the hardware.
+//! Software barriers under the cost models LogP and LogGP,
+//! for comparison with the hardware barrier.
 //!
 //! An [`Algorithm`] is a schedule: the messages that each node sends and receives, in order.
 //! A [`Network`] defines the cost of a message:
@@ -9,15 +10,16 @@
 //! * LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995): each byte of a message after its first takes
 //!   a further `G` at the network interface.
 //!
-//! LogP is LogGP with `G = 0`, so one rule covers both, in the form of the simulator LogGOPSim
-//! (module `rule`).
+//! LogP is LogGP with `G = 0`, so one rule (module `rule`) covers both.
+//! It is the rule of the simulator LogGOPSim.
 //! The rule starts from the times at which the nodes enter,
 //! so a comparison with a hardware run uses the same arrivals.
 //!
 //! [`Collective`] evaluates the library's own algorithms, for larger numbers of ranks,
 //! and [`fit()`] fits a network's parameters to measurements.
 //!
-//! The models are optimistic for software: no contention, no unexpected message, no operating system.
+//! The models give lower limits for software:
+//! no contention, no unexpected message, no operating system.
 
 mod algorithms;
 mod collectives;
@@ -86,7 +88,7 @@ impl Network {
         ),
     ];
 
-    /// Returns a printable form of the parameters, without a name.
+    /// Returns the parameters L, o, g and G as text, without a name.
     pub fn parameters(&self) -> impl fmt::Display + use<> {
         let Self {
             latency,
@@ -109,7 +111,7 @@ impl Network {
         found.map(|(name, ..)| *name)
     }
 
-    /// Returns the network as this model sees it; for LogP the gap per byte is zero.
+    /// Returns the network under a cost model: for LogP, the gap per byte is set to zero.
     pub fn seen_by(self, model: Model) -> Self {
         match model {
             Model::LogP => Self {
@@ -131,7 +133,7 @@ impl Network {
                     arrivals[message] = ranks[node].send(self, self.bytes);
                 }
                 Operation::Receive(messages) => {
-                    // Messages are received in order of arrival, from any node.
+                    // A node receives messages in order of arrival, from any sender.
                     waiting.clear();
                     waiting.extend(messages.iter().map(|&message| arrivals[message]));
                     waiting.sort_unstable();
@@ -186,7 +188,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// Both models.
+    /// All cost models.
     pub const ALL: [Self; 2] = [Self::LogP, Self::LogGP];
 
     /// Returns the model's name in the literature.

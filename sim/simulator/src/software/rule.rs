@@ -24,7 +24,7 @@ pub(super) struct Rank {
 }
 
 impl Rank {
-    /// Returns a rank whose processor is free from this time on.
+    /// Returns a rank whose processor and network interface are free from `now` on.
     pub fn starting(now: Time) -> Self {
         Self {
             now,
@@ -50,7 +50,8 @@ impl Rank {
 }
 
 impl Network {
-    /// Returns the time for all bytes of a message after the first.
+    /// Returns the time `(bytes - 1) G`,
+    /// during which the bytes after the first pass the network interface.
     pub(super) fn train(&self, bytes: u64) -> Time {
         let more = bytes.saturating_sub(1);
         Time::from_ps(self.byte_gap.ps().saturating_mul(more))

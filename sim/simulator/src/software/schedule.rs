@@ -1,6 +1,6 @@
 //! A barrier as a schedule of messages: operations in an order that can be evaluated in one pass.
 //!
-//! The dependencies between messages do not depend on times, so one order serves all arrivals.
+//! The order depends on the messages only and not on times, so one order serves all arrival times.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -29,7 +29,7 @@ enum Stored {
     Receive(Vec<usize>),
 }
 
-/// The operations of all nodes, in an order in which every message is sent before it is received.
+/// The operations of all nodes, ordered so that every message is sent before it is received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     operations: Vec<(usize, Stored)>,
@@ -39,7 +39,7 @@ pub struct Schedule {
 /// The error for a schedule in which nodes wait for messages that no node sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadSchedule {
-    /// The waiting nodes.
+    /// The nodes that wait for a message that no node sends.
     pub waiting: Vec<usize>,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for BadSchedule {
 impl std::error::Error for BadSchedule {}
 
 impl Schedule {
-    /// Numbers the messages and orders the operations; each node's own order is kept.
+    /// Numbers the messages, and orders the operations; operations of one node stay in order.
     pub(super) fn new(acts: Vec<Vec<Act>>) -> Result<Self, BadSchedule> {
         let mut acts: Vec<VecDeque<Act>> = acts.into_iter().map(VecDeque::from).collect();
         // Messages between the same two nodes arrive in order.

@@ -8,7 +8,7 @@ fn schedule(name: &str, nodes: usize) -> Schedule {
     found.expect(name).schedule(nodes).expect("a schedule")
 }
 
-/// Returns the time in nanoseconds until all nodes have left, if all enter at once.
+/// Returns the time in ns until all nodes have left a barrier that all enter at the same time.
 fn together(name: &str, nodes: usize, network: Network) -> u64 {
     let barrier = vec![Time::ZERO; nodes];
     network
@@ -51,9 +51,8 @@ fn the_butterfly_is_as_fast_for_powers_of_two_and_folds_the_rest_in() {
 
 #[test]
 fn the_central_counter_costs_two_overheads_for_each_node() {
-    // The first message to the root takes o + L to arrive and o to receive,
-    // each further message one o.
-    // Then the root sends to each node in turn.
+    // The first message arrives at the root after o + L. The root needs o to receive each message.
+    // Then the root sends to each node in turn, and each send needs o.
     // The last of these messages takes L to arrive and o to receive.
     for nodes in [2u64, 10, 60] {
         let expected = 1500 + 2500 + (nodes - 1) * 1500 * 2 + 2500 + 1500;

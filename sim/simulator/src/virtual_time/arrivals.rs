@@ -26,7 +26,8 @@ pub enum Arrivals {
     OneLate(Time),
     /// The first node does not compute, all other nodes compute for this time.
     OneEarly(Time),
-    /// From a table with a row per barrier and a column per node; both are repeated if too few.
+    /// Read from a table with a row per barrier and a column per node;
+    /// both are repeated cyclically if needed.
     Table(Table),
 }
 

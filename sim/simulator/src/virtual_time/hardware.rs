@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// The driver's barrier protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// Each barrier changes the level once.
+    /// Each barrier toggles the level once.
     Toggle,
     /// Each barrier goes from the idle level `rest` to the other level and back
     /// ([`ReturningBarrier`](barrier_driver::ReturningBarrier)).

@@ -1,4 +1,4 @@
-//! The simulated machine of a node, as the node's program sees it.
+//! The simulated computer of a node: the interface of the node's program to the simulated world.
 //!
 //! The program is ordinary sequential code and uses the real driver.
 //! The program is a coroutine: a port access, a fence or a computation suspends the program,
@@ -15,7 +15,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A node's program.
+/// The program of a node; it runs on the node's [`Host`].
 pub type Program = Box<dyn FnOnce(&Host<'_>)>;
 
 /// A request of a program to the world; most requests suspend the program.
@@ -29,7 +29,7 @@ pub(super) enum Request {
     Compute(Time),
     /// Wait for a change at the input, at most until this time.
     Watch { until: Option<Time> },
-    /// Wait until all nodes have entered the fence.
+    /// Wait until all nodes have entered a software barrier (*fence*).
     Fence,
     /// Report that the program enters the barrier; does not suspend.
     Enter,
@@ -44,18 +44,18 @@ pub(super) enum Answer {
     Done,
     /// The level that the read sampled.
     Level(bool),
-    /// The fence failed, because a node has not entered it and never will.
+    /// The fence failed: a node has ended or died without entering it.
     FenceFailed,
 }
 
 /// The state shared by the nodes and the world.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// The time of the present event.
+    /// The present virtual time, which is the time of the present event.
     pub now: Cell<Time>,
     /// The nodes that have died.
     pub dead: RefCell<BTreeSet<usize>>,
-    /// True once the world has ended and the remaining programs are being unwound.
+    /// True if the simulation has ended and the unfinished programs are being unwound.
     pub over: Cell<bool>,
     /// The errors that nodes reported in each agreement, indexed by the agreement's number.
     complaints: RefCell<Vec<Vec<Disagreement>>>,
@@ -117,14 +117,13 @@ impl<'y> Host<'y> {
         Pin { host: self, line }
     }
 
-    /// Suspends the program for this computing time.
+    /// Suspends the program while it computes for `time`.
     pub fn compute(&self, time: Time) {
         self.ask(Request::Compute(time));
     }
 
     /// Polls the input: waits until the level at the connector changes, or for at most `limit`.
-    /// Reads are assumed to follow each other without gaps;
-    /// reads of an unchanged level are skipped.
+    /// A real program would read without pauses; the simulation skips reads of an unchanged level.
     pub fn watch(&self, limit: Option<Time>) {
         let until = limit.map(|limit| self.now() + limit);
         self.ask(Request::Watch { until });
@@ -150,7 +149,7 @@ impl<'y> Host<'y> {
         }
     }
 
-    /// Returns `mine` if the step succeeded at every node.
+    /// Returns `mine` if no node has an error.
     /// Otherwise all nodes return the message of the first node that reported an error.
     pub fn agree<T>(&self, mine: Result<T, String>) -> Result<T, Disagreement> {
         let number = self.agreements.get();
@@ -267,7 +266,7 @@ impl InputPin for Pin<'_> {
     }
 }
 
-/// A delay in virtual time, for the pauses of the serial lines.
+/// Waits in virtual time; the driver uses it between writes to the serial lines.
 pub struct Delay<'h>(pub &'h Host<'h>);
 
 impl DelayNs for Delay<'_> {

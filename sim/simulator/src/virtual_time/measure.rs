@@ -1,29 +1,29 @@
 //! The statistics of a run, computed by an observer.
 //!
-//! Events belong to barriers by counting: the `k`th entry, arrival at a pin and return of each node
-//! belong to barrier `k`.
+//! Events are assigned to barriers by counting:
+//! the `k`th entry, arrival at a pin and exit of each node belong to barrier `k`.
 
 use super::Time;
 use super::observe::{Observation, Observer};
 use super::stats::{Distribution, Phase, Summary};
 
-/// The times of the events that make up the latency of one barrier; zero before the event.
+/// The times of the events that make up the latency of one barrier; an unset time is zero.
 #[derive(Debug, Clone, Default)]
 struct Passage {
     first_enter: Time,
     last_enter: Time,
-    /// The last node to enter. The next fields are times of this node:
-    /// wire seen idle, level at the connector, level at the board.
+    /// The last node that entered. The next fields are times of this node:
+    /// a read showed the wire idle, its level reached the connector, its level reached the board.
     last: usize,
     ready: Time,
     driven: Time,
     at_pin: Time,
-    /// Time of the last arrival at the root, whose output goes to the nodes.
+    /// Time at which the last arrival reached the root board, whose output goes to the nodes.
     at_root: Time,
     released: Time,
     /// Time between the release and the machine's previous clock edge.
     toggle: Time,
-    /// Time of the release at the last arriver's connector.
+    /// Time at which the release reached the connector of the node that had arrived last.
     /// The next fields are the times of the read that sampled it, of that node's exit,
     /// and of the last node's exit.
     back: Time,
@@ -40,7 +40,8 @@ struct Count {
     left: usize,
 }
 
-/// An observer that measures latencies in a run in which no fault disturbs the counting.
+/// An observer that measures latencies;
+/// it requires a run without faults that would disturb the counting.
 #[derive(Debug)]
 pub struct Meter {
     nodes: Vec<Count>,
@@ -74,11 +75,11 @@ impl Meter {
         passage.entries[node] = at;
     }
 
-    /// Returns the barrier that `node` is in, if `node` was the last to enter that barrier.
+    /// Returns the barrier that `node` is in, if `node` entered the barrier last.
     fn last(&mut self, node: usize) -> Option<&mut Passage> {
         let Count { entered, left } = self.nodes[node];
-        // Accesses outside of barriers, in which the driver opens or closes the wires,
-        // are not counted.
+        // Accesses outside of a barrier,
+        // while the driver opens or closes the wires, are not counted.
         let passage = (entered > left).then(|| self.passages.get_mut(left))??;
         (passage.last == node).then_some(passage)
     }
@@ -133,7 +134,7 @@ impl Observer for Meter {
             Observation::Enter { node } => self.enter(at, node),
             Observation::Read { node } => {
                 if let Some(passage) = self.last(node) {
-                    // A read before the write checks that the wire is idle.
+                    // The read before the write checks that the wire is idle.
                     // After the release, the last read is the one that sampled the release.
                     if passage.driven == Time::ZERO {
                         passage.ready = at;
@@ -165,7 +166,7 @@ impl Observer for Meter {
                 }
             }
             Observation::Output { last_edge, .. } => {
-                // Only a barrier that a node is in can be released, which is the latest barrier.
+                // Only the latest barrier can be released, because at least one node is in it.
                 // A release before the last arrival is the return of the previous barrier to idle.
                 if let Some(passage) = self.passages.last_mut()
                     && passage.at_pin != Time::ZERO

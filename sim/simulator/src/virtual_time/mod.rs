@@ -1,4 +1,5 @@
-//! Virtual time: a deterministic discrete-event simulation of nodes, ports, cables and the machine.
+//! Virtual time: a deterministic discrete-event simulation of nodes,
+//! ports, cables and barrier boards.
 //!
 //! Time is counted in picoseconds and advances from event to event, so a run depends only on its
 //! parameters and is the same on every machine, whatever the load.
@@ -71,21 +72,22 @@ pub struct Parameters {
     pub port_read: Time,
     /// Delay of the cable between the connector and the board, one way.
     pub cable: Time,
-    /// Delay from the pin into the machine.
+    /// Delay from the board's input pin into the machine.
     pub pad_in: Time,
-    /// Delay from the machine to the pin.
+    /// Delay from the machine to the board's output pin.
     pub pad_out: Time,
     /// Frequency of the machine's clock, in hertz.
     pub clock_hz: u64,
-    /// Maximum random extra duration of a port access.
+    /// Maximum of the random additional duration of each port access.
     pub jitter: Time,
-    /// Duration of a software barrier, which the nodes need only when they open the barrier.
+    /// Duration of a software barrier among the nodes, which open the barrier with its help.
     pub fence: Time,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Number of samples of a wire that must agree at the board, 1 to 256.
+    /// Number of samples of a wire that must agree before the machine accepts a level, 1 to 256.
     pub filter: u16,
-    /// Number of successive reads of the port that must agree on a release.
+    /// Number of successive reads of the port that must
+    /// show a release before the driver accepts it.
     pub reads: u8,
     /// The driver's barrier protocol.
     pub protocol: Protocol,
@@ -93,19 +95,19 @@ pub struct Parameters {
     pub channels: usize,
     /// The level to which resistors pull undriven wires; `None` without resistors.
     pub pull: Option<bool>,
-    /// Number of leaf boards for the nodes' wires; with more than one, boards are cascaded.
+    /// Number of leaf boards for the nodes' wires; more than one means cascaded boards.
     pub boards: usize,
-    /// Delay between two boards, one way.
+    /// Delay of the cable between two boards, one way.
     pub trunk: Time,
-    /// Delay from the pads of the last board to the start of the cables to the nodes.
+    /// Delay of the buffers between the pads of the root board and the cables to the nodes.
     pub fan_out: Time,
-    /// Delay from the end of a node's cable through the receivers in front of the board's pads.
+    /// Delay of the receivers between a node's cable and the board's pads.
     pub receivers: Time,
-    /// Delay of a slow edge, from driving a node's cable until the receiver's threshold,
-    /// either way.
+    /// Delay of a slow edge: from driving a cable until the level passes the receiver's threshold;
+    /// for both directions, unless `edge_back` is set.
     pub edge: Time,
-    /// As `edge`, but only from the board to a node; `None` if both directions have the same delay.
-    /// The directions differ if the resistors at the two ends do.
+    /// Delay of a slow edge from the board to a node; `None` if it equals `edge`.
+    /// The delays differ if the resistors at the two ends of the cable differ.
     pub edge_back: Option<Time>,
 }
 
@@ -154,12 +156,12 @@ impl Parameters {
         }
     }
 
-    /// Returns the delay of a slow edge from the board to a node.
+    /// Returns the delay of a slow edge on a cable from the board to a node.
     pub fn edge_to_node(&self) -> Time {
         self.edge_back.unwrap_or(self.edge)
     }
 
-    /// Returns a node's numbers of lines: to the board, and from the board.
+    /// Returns the numbers of a node's lines: to the board, and from the board.
     pub fn lines(&self) -> [usize; 2] {
         match self.channels {
             0 => [1, 1],
@@ -175,13 +177,13 @@ impl Parameters {
     /// at most 6.4 ns each, by data sheet.
     pub const SCHMITT_INVERTERS: Time = Time::from_ps(12_800);
 
-    /// Delay until half of the swing, 0.69 RC, of a series resistor of 47 ohms with a capacitor of
-    /// 2.2 nF.
+    /// Delay until half of the swing, 0.69 RC, of a node's slow edge: a series resistor of 47 ohms,
+    /// a capacitor of 2.2 nF.
     pub const PORT_EDGE: Time = Time::from_ns(71);
 
-    /// Delay from one board's pin to the cables of its nodes:
+    /// Delay from a pin of the board to its nodes' cables:
     /// a buffer drives eight buffers, each of which drives eight cables.
-    /// With more nodes than one board has, the cables start after a trunk cable and the required
+    /// For more than [`BOARD_PINS`] nodes, the cables start after a trunk cable and the required
     /// number of buffer stages.
     pub fn fan_out_to(nodes: usize, trunk: Time) -> Time {
         if nodes <= BOARD_PINS {
@@ -216,11 +218,11 @@ pub enum RunError {
     Channels(BadSize),
     /// Cascaded boards were requested for version 2; they exist in version 1 only.
     ChannelsOnBoards,
-    /// A read takes no time, so every number of polls would fit before a release.
+    /// A read takes no time, so a node would poll infinitely often before a release.
     InstantRead,
-    /// The machine has no clock.
+    /// The machine has no clock: its frequency is zero.
     NoClock,
-    /// The system has no memory for a node's program.
+    /// The system has no memory for the stack of a node's program.
     Stack(std::io::ErrorKind),
     /// A node's program failed.
     Node {
@@ -282,7 +284,7 @@ pub fn run(parameters: &Parameters, keep_record: bool) -> Result<Outcome, RunErr
     })
 }
 
-/// As [`run`], with an observer.
+/// Like [`run`], with an additional observer.
 pub fn run_observed<O: Observer>(
     parameters: &Parameters,
     observer: O,
@@ -304,7 +306,8 @@ pub fn run_observed<O: Observer>(
     }
 }
 
-/// The program of each node: it opens the barrier, computes and passes barriers, and closes.
+/// The program of each node: opens the barrier,
+/// alternates computing and barriers, closes the barrier.
 fn pass_barriers(host: &Host<'_>, parameters: &Parameters) -> Result<(), String> {
     let mut node_barriers = NodeBarriers::open(host, parameters).map_err(|said| said.sentence)?;
     node_barriers.begin(None)?;

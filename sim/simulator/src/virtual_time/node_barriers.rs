@@ -1,6 +1,7 @@
-//! A node's barriers with the real driver, of the version and protocol that the run's parameters select.
+//! A node's barriers in virtual time:
+//! the real driver, for the parameters' board version and protocol.
 //!
-//! With `n` channels, barrier `k` uses channel `k mod n`; node 0 takes and frees the channels.
+//! With `n` channels, barrier `k` uses channel `k mod n`; node 0 allocates and frees the channels.
 
 use super::host::{Delay, Disagreement, Host, Pin};
 use super::{Parameters, Protocol, Time};
@@ -26,7 +27,7 @@ pub struct NodeBarriers<'h> {
     host: &'h Host<'h>,
     protocol: Protocol,
     barriers: Vec<BarrierKind<'h>>,
-    /// The programmer of the channels; `Some` only at the node that programs them.
+    /// The programmer of the channels; `None` except at the node that programs them.
     programmer: Option<PinProgrammer<'h>>,
     channels: usize,
 }
@@ -104,8 +105,8 @@ impl<'h> NodeBarriers<'h> {
     }
 
     /// Runs the driver's self-test of each barrier.
-    /// After a failure the other barriers are still tested,
-    /// because all nodes take part in the fences.
+    /// After a failure the other barriers are tested, too, because the self-tests contain software
+    /// barriers (fences), in which all nodes must take part.
     pub fn self_test(
         &mut self,
         test: SelfTest,

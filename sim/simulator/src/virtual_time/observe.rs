@@ -26,7 +26,7 @@ pub enum Observation {
     Pin {
         /// The node at this pin.
         node: usize,
-        /// The outward line.
+        /// The outward line whose level changed.
         line: usize,
         /// The new level.
         high: bool,
@@ -38,18 +38,18 @@ pub enum Observation {
         /// The new level.
         high: bool,
     },
-    /// The root's outputs changed.
+    /// The root board's release outputs changed.
     Output {
-        /// The new level; with several releases, true if any release is high.
+        /// The new level; for several outputs, true if any of them is high.
         high: bool,
-        /// Time since the clock edge before the one that changed the output.
+        /// Time between the clock edge that changed the output and the edge before.
         last_edge: Time,
     },
     /// The level of an inward line changed at a node's connector.
     Back {
         /// The node at this connector.
         node: usize,
-        /// The inward line.
+        /// The inward line whose level changed.
         line: usize,
         /// The new level.
         high: bool,
@@ -77,12 +77,12 @@ pub trait Observer {
     fn observe(&mut self, at: Time, observation: Observation);
 }
 
-/// The empty observer, which ignores all events.
+/// Ignores all events.
 impl Observer for () {
     fn observe(&mut self, _: Time, _: Observation) {}
 }
 
-/// A pair of observers: both receive every event.
+/// Passes every event to both observers.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn observe(&mut self, at: Time, observation: Observation) {
         self.0.observe(at, observation);
@@ -90,7 +90,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// An optional observer; `None` ignores all events.
+/// Passes every event to the observer, if there is one.
 impl<A: Observer> Observer for Option<A> {
     fn observe(&mut self, at: Time, observation: Observation) {
         if let Some(observer) = self {
@@ -99,7 +99,7 @@ impl<A: Observer> Observer for Option<A> {
     }
 }
 
-/// The events for a waveform.
+/// Collects the events from which the waveform of a version 1 board is written.
 impl Observer for Vec<Event> {
     fn observe(&mut self, at: Time, observation: Observation) {
         let what = match observation {
@@ -123,7 +123,7 @@ impl Observer for Vec<Event> {
     }
 }
 
-/// The line changes for a waveform of version 2.
+/// Collects the line changes from which the waveform of a version 2 board is written.
 impl Observer for Vec<LineChange> {
     fn observe(&mut self, at: Time, observation: Observation) {
         if let Observation::Pin { node, line, high } = observation {
@@ -137,7 +137,7 @@ impl Observer for Vec<LineChange> {
     }
 }
 
-/// All events with their times, from which a waveform is drawn later.
+/// Collects all events with their times, for a waveform that is computed later.
 impl Observer for Vec<(Time, Observation)> {
     fn observe(&mut self, at: Time, observation: Observation) {
         self.push((at, observation));

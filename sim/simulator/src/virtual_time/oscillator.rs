@@ -1,13 +1,13 @@
-//! The machine's clock, with the pauses that a fault may cause.
+//! The clock of a board's machine, with the pauses that a fault may cause.
 
 use super::Time;
 use barrier_board::clock::Clock;
 
-/// The machine's clock, which may stop for a while or for the rest of the run.
+/// The clock of a board's machine, which may stop for some time or for the rest of the run.
 #[derive(Debug)]
 pub(super) struct Oscillator {
     clock: Clock,
-    /// Time of the first edge, beyond one period after power-on.
+    /// Delay of the first edge: it occurs one period plus `phase` after power-on.
     phase: Time,
     pauses: Vec<(Time, Time)>,
 }

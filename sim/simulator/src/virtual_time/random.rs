@@ -1,4 +1,4 @@
-//! Random numbers of a run: a stream of SplitMix64 for each node.
+//! Random numbers of a run: each node has its own SplitMix64 generator.
 
 use mpi_base::random::SplitMix64;
 

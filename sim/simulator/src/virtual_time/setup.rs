@@ -1,4 +1,4 @@
-//! The initial state of a world: everything that faults can change before power-on.
+//! A simulated world before power-on, which faults may change, and its final state.
 
 use super::wiring::Wiring;
 use super::{Parameters, Time};
@@ -41,13 +41,13 @@ pub enum Incident {
 /// A simulated world before power-on.
 #[derive(Debug)]
 pub struct Setup {
-    /// The parameters of the run: times and numbers.
+    /// The parameters of the run: hardware, delays, numbers of nodes and barriers.
     pub parameters: Parameters,
-    /// The tree of boards.
+    /// The tree of the cascaded boards; a single board is a tree of one.
     pub tree: Tree,
     /// The wires between nodes and boards.
     pub wiring: Wiring,
-    /// Levels of each node's outward lines before any program has run, one bit per line.
+    /// Levels of each node's outward lines at power-on, one bit per line.
     pub latches: Vec<u8>,
     /// Factor by which a node's port accesses are slower, per node.
     pub slowness: Vec<f64>,

@@ -2,20 +2,22 @@
 
 use super::Time;
 
-/// The phases of the last arriver's latency, in order.
+/// The phases of the latency of the node that enters last, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// The time from the node's entry until its wire is seen idle; only a returning barrier checks that.
+    /// The time from the node's entry until a read shows its wire idle;
+    /// only a returning barrier reads it.
     Ready,
     /// The time from the end of the previous phase until the node's level is at the connector.
     Write,
     /// The time from the connector to the node's board: the edge, the cable, the receivers.
     WireOut,
-    /// The time from the node's board until the last arrival is at the root; zero with a single board.
+    /// The time from the arrival at the node's board until the last arrival at the root;
+    /// zero for one board.
     Below,
     /// The wait for the first clock edge, and the two synchroniser stages.
     Synchroniser,
-    /// The clock edge at which the state machine decides; its state is also the output register.
+    /// The clock period until the state machine toggles; its state is also the output register.
     Machine,
     /// The time from the machine to the connector: the buffers, the edge, the cable.
     WireBack,
@@ -55,7 +57,7 @@ impl Phase {
     }
 }
 
-/// Sorted samples.
+/// A distribution of times, as sorted samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Distribution(Vec<Time>);
 

@@ -62,9 +62,8 @@ fn the_machine_takes_two_to_three_periods_at_any_clock() {
         });
         let period = Time::from_ps(1_000_000_000_000 / clock_hz);
         let rounding = Time::from_ps(2);
-        // The synchroniser phase takes one period plus the wait for the first edge (up to one
-        // period);
-        // the decision takes one more period.
+        // The synchroniser phase takes one clock period plus the wait for the first edge (up to one
+        // period); the state machine takes one more period.
         let [synchroniser, machine] = [4, 5].map(|phase| &summary.phases[phase]);
         assert!(
             synchroniser.percentile(0.0) + rounding >= period,

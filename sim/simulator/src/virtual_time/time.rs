@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(u64);
 
-/// Units with their lengths in picoseconds, largest first.
+/// Time units with their lengths in picoseconds, largest first.
 const UNITS: [(&str, u64); 5] = [
     ("s", 1_000_000_000_000),
     ("ms", 1_000_000_000),
@@ -83,7 +83,7 @@ impl fmt::Display for Time {
             .into_iter()
             .find(|&(_, size)| self.0 >= size)
             .unwrap_or(("s", UNITS[0].1));
-        // Prints at most three decimals, which suffices for a table.
+        // Three decimals suffice in a table.
         let number = format!("{:.3}", self.0 as f64 / size as f64);
         let text = format!(
             "{}{unit}",

@@ -1,9 +1,9 @@
-//! The cabling of a simulated world: sources, sinks, and disturbances of levels between them.
+//! The wires of a simulated world: their sources, their sinks and the disturbances in between.
 //!
 //! A wire is a [`Line`]: it carries a level from its source to its sink.
 //! Every [`Disturbance`] on the wire may change the level that arrives.
-//! A disturbance is a function of the time, of the input level and of that level's age. It has no
-//! state, so the output at one instant does not depend on the number of reads.
+//! A disturbance is a function of time, input level and the time of the last input change.
+//! It has no state, so the output at a given time does not depend on earlier evaluations.
 //! Wires of one cable may be [`Wiring::couple`]d:
 //! each edge on one wire then causes a short pulse on the other.
 
@@ -11,7 +11,7 @@ use super::Time;
 use barrier_board::tree::Tree;
 use std::fmt;
 
-/// The source of a wire.
+/// The end of a wire from which its level comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// An outward line of this node's port.
@@ -35,19 +35,19 @@ pub enum Source {
     },
 }
 
-/// The sink of a wire.
+/// The receiving end of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sink {
     /// The board's pin for this node.
     Pin {
-        /// The node of this pin.
+        /// The node whose line ends at the pin.
         node: usize,
         /// The outward line of the node.
         line: usize,
     },
     /// An inward line of this node's port.
     Input {
-        /// The node of this port.
+        /// The node that has the port.
         node: usize,
         /// The inward line of the node.
         line: usize,
@@ -80,7 +80,8 @@ impl Sink {
 
 /// A disturbance that changes the level of a wire between source and sink.
 pub trait Disturbance {
-    /// Returns the output level at `now`; the input has had level `input` since `since`.
+    /// Returns the output level at `now` of a wire whose
+    /// input has had the level `input` since `since`.
     fn level(&self, now: Time, input: bool, since: Time) -> bool;
 
     /// Returns the instants at which the output may change with a constant input.
@@ -99,14 +100,15 @@ pub trait Disturbance {
 pub struct Line {
     source: Source,
     disturbances: Vec<Box<dyn Disturbance>>,
-    /// The input level, and the time of its last change.
+    /// The input level; `since` is the time of its last change.
     input: bool,
     since: Time,
     /// The last output level.
     output: bool,
-    /// The last level that was sent towards the wire.
+    /// The last level that the source has sent;
+    /// it is fed into the wire after the propagation delay.
     sent: bool,
-    /// The end and the level of a pulse that a neighbour's edge has caused.
+    /// End and level of the present pulse that an edge on a coupled wire has caused.
     struck: Option<(Time, bool)>,
 }
 
@@ -192,7 +194,7 @@ impl Line {
         self.input
     }
 
-    /// Applies the pulse of a neighbour's edge: the wire has level `high` until `until`.
+    /// Applies a pulse from an edge on a coupled wire: the output has level `high` until `until`.
     pub(super) fn strike(&mut self, until: Time, high: bool) {
         self.struck = Some((until, high));
     }
@@ -263,7 +265,7 @@ impl Wiring {
         self.line(sink).source = source;
     }
 
-    /// Exchanges the sources of two wires.
+    /// Exchanges the sources of the wires that end at two sinks.
     pub fn swap(&mut self, one: Sink, other: Sink) {
         let (a, b) = (self.line(one).source, self.line(other).source);
         self.plug(one, b);
@@ -275,7 +277,8 @@ impl Wiring {
         self.couplings.push(coupling);
     }
 
-    /// Returns the wires that an edge on this wire disturbs, and the end of the pulse.
+    /// Returns the sinks of the wires that an edge on the
+    /// wire `from` disturbs, with the end of each pulse.
     pub(super) fn strikes(&self, from: Sink, now: Time) -> Vec<(Sink, Time)> {
         let couplings = self.couplings.iter();
         let near = couplings.filter(|c| c.from == from && now >= c.since);
@@ -307,7 +310,7 @@ mod tests {
         Wiring::straight(&Tree::new(nodes, 1), nodes, [1, 1])
     }
 
-    /// A disturbance that inverts the input for a while after each change.
+    /// A disturbance that inverts the input for a fixed time after each change.
     struct Wobble(Time);
 
     impl Disturbance for Wobble {
@@ -328,7 +331,7 @@ mod tests {
         line.disturb(Wobble(ns(10)));
         line.disturb(Wobble(ns(20)));
         assert_eq!(line.feed(ns(100), true), [ns(110), ns(120)]);
-        // The output is inverted twice, then once, then not at all.
+        // Until 110 ns both disturbances invert the level, until 120 ns one does, then none.
         assert_eq!(line.change(ns(100)), Some(true));
         assert_eq!(line.change(ns(110)), Some(false));
         assert_eq!(line.change(ns(120)), Some(true));

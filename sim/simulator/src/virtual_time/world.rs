@@ -1,12 +1,12 @@
 //! The discrete-event engine: the event queue, and one function per kind of event.
 //!
-//! Events of the same instant are processed in the order of scheduling, so a run is deterministic.
+//! Events at the same time are processed in the order of scheduling, so a run is deterministic.
 //!
 //! The path of a level: a node's latch, a wire ([`Line`](super::wiring::Line)) to a pin of a board,
 //! the board's clock edges, the board's output, and a wire to the board above.
 //! From the root's output a wire leads back to the node's connector.
-//! The world has no code for faults: faults are other wiring, other latches, pauses of a clock, and
-//! [`Incident`]s of a [`Setup`].
+//! The world has no code for faults: a fault is a change of the wiring or of the initial levels,
+//! a pause of a clock, or an [`Incident`] of a [`Setup`].
 
 use super::board::Board;
 use super::host::{Answer, Host, Program, Request, Shared};
@@ -26,7 +26,7 @@ use std::rc::Rc;
 /// formatting a message needs more.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// Powers the world on, runs a program on each node until all have ended, and returns the observer.
+/// Powers the world on, runs each node's program until all have ended, and returns the observer.
 pub fn run_world<O: Observer>(
     setup: Setup,
     observer: O,
@@ -34,14 +34,14 @@ pub fn run_world<O: Observer>(
 ) -> Result<(End, O), RunError> {
     let mut world = World::new(setup, observer, program)?;
     let end = world.run();
-    // Remaining programs are unwound with the world,
-    // and their pins must no longer access the world.
+    // Unfinished programs are unwound when the world is dropped;
+    // after this flag is set, their pins do not access the world.
     world.shared.over.set(true);
     Ok((end?, world.observer))
 }
 
 /// An event of the queue, which requires `Ord`.
-/// Variants are never compared, because the sequence number before them is unique.
+/// Two values are never compared, because the sequence number in front of them is unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     /// The program of a node continues.
@@ -54,7 +54,8 @@ enum Step {
     },
     /// A read access ends: the level at the node's connector is sampled.
     Sampled { node: usize, line: usize },
-    /// A watch of the program's input ends, if it is still the node's current watch.
+    /// The time limit of a watch for a level change expires;
+    /// ignored unless `watch` is the current watch.
     Watched { node: usize, watch: u64 },
     /// A fence ends: `complete` is true if every node is in it,
     /// and false if a node will never enter it.
@@ -77,14 +78,14 @@ struct Node {
     program: Option<Task>,
     random: Random,
     slowness: f64,
-    /// The start and the number of the program's current watch of its input.
+    /// The start and the number of the program's current watch, while it waits for a level change.
     watching: Option<(Time, u64)>,
-    /// Start of the read access with which a watch ended.
+    /// Start of the read access that was in progress when a watch ended.
     reading_since: Option<Time>,
     fencing: bool,
 }
 
-/// For each source the wires that it drives.
+/// The wires that each node's lines and each board's outputs drive.
 struct Fans {
     outward: usize,
     nodes: Vec<Vec<Sink>>,
@@ -120,7 +121,7 @@ struct World<O> {
     queue: BinaryHeap<Reverse<(Time, u64, Step)>>,
     scheduled: u64,
     boards: Vec<Board>,
-    /// The last levels of the root's release outputs.
+    /// The levels of the root's release outputs after their last change.
     output: u64,
     watches: u64,
     nodes: Vec<Node>,
@@ -222,7 +223,7 @@ impl<O: Observer> World<O> {
         })
     }
 
-    /// Sets the initial levels, and schedules every node's first step.
+    /// Sets the initial levels, and schedules the start of every node's program and all faults.
     fn power_on(&mut self) {
         for (sink, source) in self.wiring.ends().collect::<Vec<_>>() {
             let high = match source {
@@ -275,7 +276,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Runs the program until its next request takes time.
+    /// Runs the program until it makes a request that takes virtual time.
     fn resume(&mut self, now: Time, node: usize, mut answer: Answer) {
         loop {
             let Some(task) = &mut self.nodes[node].program else {
@@ -295,7 +296,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Starts a request that takes time.
+    /// Starts the processing of a request that takes virtual time.
     fn grant(&mut self, now: Time, node: usize, request: Request) {
         match request {
             Request::Write { line, high } => {
@@ -457,11 +458,11 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Sets the level of a line at a pin of a board.
+    /// Processes a level that arrives at a pin of a board.
     fn arrive(&mut self, now: Time, board: usize, pin: usize, line: usize, high: bool) {
         let before = self.boards[board].outputs();
         self.boards[board].set(now, pin, line, high);
-        // A clock edge of the same instant may have been processed before.
+        // An edge at the same time may have changed the outputs.
         if self.boards[board].outputs() != before {
             self.drive(now, board);
         }
@@ -469,7 +470,8 @@ impl<O: Observer> World<O> {
     }
 
     /// Ends a watch; the program continues with the read access in progress.
-    /// During the watch, reads are assumed to follow each other without a gap.
+    /// A real program reads continuously during a watch,
+    /// so a read access is in progress when it ends.
     fn wake(&mut self, now: Time, node: usize) {
         let Some((since, _)) = self.nodes[node].watching.take() else {
             return;
@@ -500,7 +502,8 @@ impl<O: Observer> World<O> {
     }
 
     fn edge(&mut self, now: Time, board: usize, scheduled_change: u64) {
-        // If an input changed later, that change has scheduled its own edge, or none.
+        // If an input changed after the prediction,
+        // that change has scheduled another edge if one is needed.
         if scheduled_change == self.boards[board].changes {
             self.boards[board].run_until(now);
             self.drive(now, board);
@@ -542,8 +545,8 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Releases the fence when all nodes are in it.
-    /// If all remaining nodes are in it and others have ended, the fence fails.
+    /// Ends the fence if all remaining nodes are in it;
+    /// the fence fails if a node has ended or died.
     fn check_fence(&mut self, now: Time) {
         let mut left = self.nodes.iter().filter(|node| node.program.is_some());
         let count = left.clone().count();

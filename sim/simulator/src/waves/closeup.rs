@@ -1,6 +1,6 @@
-//! A close-up of one release at the scale of the clock: the path of the last arrival through every
-//! flip-flop, from port to port. For a larger view,
-//! the close-up also has the same rows and those of some other nodes over the whole run.
+//! A close-up of one release at the scale of the clock:
+//! the path of the last arrival from port to port, through every flip-flop. For an overview,
+//! the close-up also has these rows, and those of some other nodes, for the whole run.
 
 use super::Trace;
 use super::draw::{self, Drawing};
@@ -8,13 +8,13 @@ use crate::virtual_time::{Observation, Time};
 use barrier_board::tree::Tree;
 use barrier_waveform::dump::Value;
 
-/// Margin of the section before the write and after the read.
+/// Margin of the close-up before the write, and after the release has reached the node's connector.
 const RIM: Time = Time::from_ns(40);
 
 /// A section of a waveform, as rows of levels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closeup {
-    /// The node that arrived last.
+    /// The node whose arrival was the last before the release.
     pub node: usize,
     /// Start time of the section.
     pub from: Time,
@@ -24,16 +24,16 @@ pub struct Closeup {
     pub rows: Vec<Row>,
     /// The wires of some other nodes; each row has all changes of the run.
     pub others: Vec<Row>,
-    /// The name of the row whose changes are the releases.
+    /// The name of the row with the root's level, whose changes are the releases.
     pub level: String,
     /// End time of the rows: the end of the run,
     /// or earlier if a clock has more than 20,000 changes.
     pub end: Time,
 }
 
-/// Maximum number of other nodes that get rows.
+/// Maximum number of other nodes that are shown.
 const OTHERS: usize = 7;
-/// Maximum number of changes of a clock that are kept.
+/// Maximum number of changes of a clock in the rows.
 const MOST_CHANGES: usize = 20_000;
 
 /// A row of a waveform: one signal of one bit.
@@ -45,7 +45,7 @@ pub struct Row {
     pub levels: Vec<(Time, bool)>,
 }
 
-/// Returns the close-up of a run's first release; `None` if nothing was released.
+/// Returns the close-up of a run's first release; `None` if the run has no release.
 pub fn closeup(trace: &Trace) -> Option<Closeup> {
     let is_release =
         |(_, observation): &&(Time, Observation)| matches!(observation, Observation::Output { .. });
@@ -78,7 +78,8 @@ pub fn closeup(trace: &Trace) -> Option<Closeup> {
             format!("node {node} at the board"),
         ),
     ];
-    // The boards from the node's board to the root, each with the pin at which the level arrives.
+    // The boards from the node's own board to the root,
+    // with the pin at which the level arrives at each.
     let way = std::iter::successors(Some(tree.place(node)), |(board, _)| tree.above(*board));
     for (board, pin) in way {
         let (scope, called) = draw::board_scope(&tree, board);
@@ -90,7 +91,7 @@ pub fn closeup(trace: &Trace) -> Option<Closeup> {
             ("level", 0, "level"),
         ];
         // Without a filter the machine's input equals the second synchroniser stage,
-        // so only one is shown.
+        // so the input is left out.
         let shown = signals
             .into_iter()
             .filter(|(signal, ..)| *signal != "seen" || parameters.filter > 1);

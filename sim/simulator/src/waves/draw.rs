@@ -1,5 +1,5 @@
-//! A trace as signals and their changes: the boards are simulated again, with single edges where
-//! their state changes.
+//! Converts a trace to signals and their changes: simulates the boards again, edge by edge where
+//! their flip-flops change.
 
 use super::Trace;
 use crate::virtual_time::{Board, Incident, Observation, Parameters, Time};
@@ -7,7 +7,8 @@ use barrier_board::tree::Tree;
 use barrier_waveform::dump::{Kind, Value};
 use barrier_waveform::view::{Group, Show, View};
 
-/// Maximum number of clock edges of all boards; with more, only some edges are written.
+/// Maximum number of clock edges of all boards that are all written;
+/// in longer runs some are left out.
 const WHOLE_EDGES: u64 = 200_000;
 /// Number of clock edges that are written after the flip-flops are stable.
 const CALM_EDGES: u64 = 3;
@@ -28,7 +29,7 @@ pub(super) struct Change {
     pub value: Value,
 }
 
-/// Signals, and their changes in the order of time.
+/// The signals of a waveform, and their changes in the order of time.
 #[derive(Debug, Default)]
 pub(super) struct Drawing {
     pub signals: Vec<Signal>,
@@ -78,8 +79,8 @@ struct Artist {
     releases: (usize, u64),
     arrived: usize,
     fault: usize,
-    /// The levels at the pins of all nodes; `output` is the root's level,
-    /// for whose change nodes wait.
+    /// The levels at the boards' pins of all nodes.
+    /// A node waits if its level differs from `output`, the root's level.
     pins: Vec<bool>,
     output: bool,
 }
@@ -268,7 +269,7 @@ impl Artist {
         self.wake(at, board);
     }
 
-    /// Resumes writing clock edges, starting with the previous edge.
+    /// Writes clock edges until [`CALM_EDGES`] edges after the board is stable again.
     fn wake(&mut self, at: Time, board: usize) {
         let replay = &mut self.boards[board];
         let calm = CALM_EDGES + replay.board.latency_edges();
@@ -304,7 +305,7 @@ impl Artist {
         }
     }
 
-    /// Writes the present values of the board's flip-flops.
+    /// Records the present values of the board's flip-flops as changes at time `at`.
     fn show(&mut self, at: Time, number: usize) {
         let Replay { board, ids, .. } = &self.boards[number];
         let Some(flip_flops) = board.flip_flops() else {
@@ -325,10 +326,10 @@ impl Artist {
     }
 }
 
-/// The name of the root's scope with cascaded boards, also its label.
+/// The name of the root's scope if boards are cascaded, which is also its label.
 const ROOT: &str = "root";
 
-/// Returns a board's scope and its label.
+/// Returns the name of a board's scope, and the board's label.
 pub(super) fn board_scope(tree: &Tree, board: usize) -> (String, String) {
     match (tree.boards(), board == tree.root()) {
         (1, _) => ("board".to_owned(), "board".to_owned()),
@@ -411,10 +412,10 @@ impl Drawing {
         }
     }
 
-    /// Returns the signals in a viewer's groups:
-    /// totals, each board, then each kind of wire of all nodes.
+    /// Returns the signals in groups for a viewer:
+    /// totals, one group per board, then one group per kind of wire.
     ///
-    /// If the file format has no texts, a text signal has `text_bits` bits.
+    /// If the file format has no text signals, a text is a signal of `text_bits` bits.
     pub(super) fn groups(&self, text_bits: Option<u32>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let kinds = [
@@ -447,7 +448,7 @@ impl Drawing {
             }
         }
         // The root's level is the barrier's output,
-        // so its group precedes those of the lower boards.
+        // so the root's group comes before the groups of the other boards.
         let root = groups.iter().position(|group| group.title == ROOT);
         if let Some(root) = root {
             groups[1..=root].rotate_right(1);

@@ -4,26 +4,28 @@
 //! ```text
 //! barrier
 //!   releases[31:0]      number of releases of the root
-//!   arrived[11:0]       number of pins whose level waits for a release
-//!   fault               the injected fault, from the moment it strikes, as text
+//!   arrived[11:0]       number of nodes whose level at the board differs from the root's level
+//!   fault               the injected fault, from the time at which it begins, as text
 //!   board               (board00 ... and root, with cascaded boards)
 //!     clk               the board's own clock, at its own phase
 //!     stage1, stage2    both synchroniser stages, one bit per pin
-//!     seen              the machine's inputs: the filter's levels, or the second stage again
+//!     seen              the machine's inputs: the filter's levels, or stage2 without a filter
 //!     arrivals[6:0]     number of inputs that differ from the level
 //!     level             the machine's state, which is its output
-//!     above             the level at the board above, a cable later (not at the root)
+//!     above             the level after the cable to the board above (not for the root)
 //!   node00
 //!     out               the level at the node's connector
-//!     pin               the same at the board, a cable later
-//!     in                the release at the node's connector, a cable after the board's level
+//!     pin               the level after the cable to the board
+//!     in                the root's level after the cable to the node
 //!     inside            high while the program is in the barrier; x once the node has died
 //! ```
 //!
-//! A [`Trace`] has the observed events of a run and the injected faults. [`write()`] simulates the
-//! boards again, edge by edge, so the record stays small.
+//! A [`Trace`] contains the observed events of a run and the injected faults.
+//! [`write()`] simulates the boards again, edge by edge,
+//! so a trace needs no flip-flops and stays small.
 //! In short runs all clock edges are written.
-//! In long runs only edges near changes of flip-flops are written; elsewhere clocks are `z`.
+//! In long runs only edges near changes of flip-flops are written;
+//! elsewhere the clocks have value `z`.
 //! Version 2 has a different waveform, [`channel_vcd`](barrier_waveform::channel_vcd).
 
 mod closeup;
@@ -46,7 +48,7 @@ pub struct Trace {
     pub incidents: Vec<(Time, Incident)>,
     /// Pauses of a board's clock: board, start, end.
     pub pauses: Vec<(usize, Time, Time)>,
-    /// The time at which the fault strikes, and the fault's name.
+    /// The time at which the fault begins, and the fault's name.
     pub fault: Option<(Time, String)>,
     /// All observed events, oldest first.
     pub sights: Vec<(Time, Observation)>,

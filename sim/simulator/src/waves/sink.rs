@@ -1,4 +1,4 @@
-//! The writer of a drawing's signals and changes to a file.
+//! Writes the signals and changes of a waveform to a file.
 
 use super::draw::{Change, Drawing};
 use barrier_waveform::dump::{Dump, Form, FstDump, Unit, Value, VcdDump};
@@ -44,8 +44,8 @@ impl Drawing {
         Ok(written)
     }
 
-    /// Calls `take` for every change of a signal, in the order of time;
-    /// repeated values are skipped.
+    /// Calls `take` for each change of a signal's value, in the order of time;
+    /// a value that equals the signal's previous value is left out.
     fn each<E>(&self, mut take: impl FnMut(&Change) -> Result<(), E>) -> Result<(), E> {
         let mut last: Vec<Option<&Value>> = vec![None; self.signals.len()];
         for change in &self.changes {

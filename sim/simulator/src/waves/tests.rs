@@ -17,7 +17,7 @@ fn traced(parameters: Parameters) -> Trace {
     trace
 }
 
-/// For each signal's path its changes: the time, and the value without leading zeros.
+/// For each signal's path, its changes as pairs of time in ps and value without leading zeros.
 type Dump = HashMap<String, Vec<(u64, String)>>;
 
 fn read(text: &[u8]) -> Dump {
@@ -124,8 +124,8 @@ fn both_ends_of_a_long_cable_are_seen() {
         let mut rises = changes.filter(|(_, value)| value == "1").map(|(at, _)| *at);
         rises.next().expect("a rise")
     };
-    // A level takes the cable and the pad into the chip,
-    // and back the pad out of the chip and the cable.
+    // To the board, a level takes the delays of the cable and of the input pad;
+    // to the node, those of the output pad and of the cable.
     let there = rise("barrier.node00.pin") - rise("barrier.node00.out");
     let back = rise("barrier.node01.in") - rise("barrier.board.level");
     assert_eq!((there, back), (500_000 + 4900, 500_000 + 4300));
@@ -153,8 +153,8 @@ fn boards_below_a_board_have_their_own_clocks_and_announce_to_it() {
     let announced = (0..3).filter_map(|k| first(&format!("barrier.board{k:02}.above")));
     let last = announced.max().expect("boards announce");
     let released = first("barrier.root.level").expect("the root releases");
-    // A release takes two synchroniser stages and one decision of the root,
-    // whose clock has any phase.
+    // A release takes two synchroniser stages and one decision of the root, so 2 to 3 periods:
+    // the phase of the root's clock is random.
     let passed = released - last;
     assert!((79_000..=119_200).contains(&passed), "{passed} ps");
 }
@@ -215,7 +215,7 @@ fn a_closeup_shows_the_last_arrival_pass_every_flip_flop() {
             &format!("node {node} reads"),
         ]
     );
-    // Every row except the clock changes once, each row after the previous one.
+    // Each row except the clock changes once, after the change of the previous row.
     let mut before = one.from;
     for row in one.rows.iter().filter(|row| row.name != "board clock") {
         let inside = |at: &Time| (one.from..=one.until).contains(at);

@@ -3,7 +3,8 @@
 use fpga_model::channels::frame::{Body, Operation, Status};
 use fpga_model::channels::{Phase, Serial};
 
-/// Returns the text of the request that executes at the next edge, for example `SetMask:1:0x3`.
+/// Returns the request that the receiver executes at the next edge as text,
+/// for example `SetMask:1:0x3`.
 pub(super) fn request_text(serial: &Serial) -> Option<String> {
     if serial.phase != Phase::Execute || serial.grant == 0 {
         return None;

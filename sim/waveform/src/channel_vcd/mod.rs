@@ -1,5 +1,5 @@
-//! Waveform of a version 2 board from its line changes: a value change dump (IEEE 1364) or an FST,
-//! timescale 1 ps, changes only.
+//! Waveform of a version 2 board, computed from its line changes:
+//! a value change dump (IEEE 1364) or an FST, with a timescale of 1 ps; only changes are written.
 //!
 //! A record contains only the lines that nodes drive. The model computes all other signals: it is
 //! stepped edge by edge over the same changes.
@@ -16,7 +16,7 @@
 //!     releases[31:0]   number of releases
 //!   channel1 ... channel4
 //!   serial
-//!     node             the node that has the receiver, as text; "-" for none
+//!     node             the node that uses the receiver, as text; "-" for none
 //!     phase            phase of the receiver: receive, execute, reply or over
 //!     request          the last request that was executed: operation, channel, argument
 //!     reply            the answer to that request: status and value
@@ -53,7 +53,7 @@ const CLOCK: Clock = Clock {
 /// Half a period of the board's clock, in picoseconds.
 const HALF_PERIOD: u64 = CLOCK.units_per_s / fpga_model::CLOCK_HZ / 2;
 
-/// The facts of a waveform that its save file needs.
+/// The properties of a written waveform that the viewers' files need.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     nodes: usize,
@@ -101,7 +101,7 @@ pub fn write_as(
     }
 }
 
-/// Returns a comment with the number of changes that a full record has dropped.
+/// Returns a comment with the number of changes that were dropped because the record was full.
 fn missing(dropped: u64) -> Option<String> {
     (dropped > 0).then(|| format!("the record was full: {dropped} later changes are missing"))
 }
@@ -123,7 +123,7 @@ fn draw(dump: impl Dump, record: &ChannelRecord, form: Form) -> io::Result<Shown
             begin = arrivals[channel];
         }
     }
-    // The waveform extends until the last changes have taken effect.
+    // The waveform continues until the last changes have taken effect.
     let end = drawing.edge + SETTLE_EDGES;
     drawing.run_to(end)?;
     drawing.draw_clock(CLOCK.time_of(end), end)?;
@@ -166,13 +166,13 @@ struct ChannelIds {
     counts: [Signal<u64>; 4],
 }
 
-/// The part of the clock that is already written.
+/// The progress of writing the clock.
 struct Drawn {
     id: dump::Signal,
     /// The last clock edge that was written.
     edge: u64,
-    /// The next part of the clock: the time of the falling edge,
-    /// and if the next rising edge follows.
+    /// The next change of the clock:
+    /// the time of the falling edge, and whether a rising edge follows it.
     next: Next,
 }
 
@@ -286,7 +286,7 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Writes the clock edge that was just computed.
+    /// Writes the clock edge that the machine has just simulated.
     fn draw_edge(&mut self) -> io::Result<()> {
         let at = CLOCK.time_of(self.edge);
         self.draw_clock(at, self.edge - 1)?;
@@ -297,8 +297,8 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Writes the clock from the last written edge to time `until`,
-    /// before which `done` edges have passed.
+    /// Writes the clock from the last written edge to time `until`;
+    /// `done` is the number of edges before that time.
     fn draw_clock(&mut self, until: u64, done: u64) -> io::Result<()> {
         if let Next::Falls(at) = self.clock.next
             && at <= until
@@ -316,7 +316,7 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Advances the file to time `at_ps`.
+    /// Advances the present time of the file to `at_ps`.
     fn begin_at(&mut self, at_ps: u64) -> io::Result<()> {
         if at_ps > self.at_ps {
             self.at_ps = at_ps;
@@ -325,7 +325,8 @@ impl<D: Dump> Drawing<D> {
         Ok(())
     }
 
-    /// Skips edges up to the last one at which no shown signal has changed, found by bisection.
+    /// Skips all edges up to the last one that leaves
+    /// every shown signal unchanged, found by bisection.
     fn skip(&mut self, due: u64) {
         let (mut low, mut high) = (0, due - self.edge);
         while low < high {
@@ -414,7 +415,7 @@ impl<D: Dump> Drawing<D> {
     }
 }
 
-/// Returns true if two states have the same values of all shown signals.
+/// Returns true if all shown signals have the same values in both states.
 fn same(a: &ChannelMachine, b: &ChannelMachine) -> bool {
     let shown = |machine: &ChannelMachine, number| {
         let channel = machine.channel(number).copied().unwrap_or_default();
@@ -428,8 +429,8 @@ fn same(a: &ChannelMachine, b: &ChannelMachine) -> bool {
     };
     let serial = |machine: &ChannelMachine| {
         let serial = machine.serial();
-        // The whole state of the frame is compared:
-        // each received bit counts as a change, although only the reply's bits are visible.
+        // All bits of the frame are compared, so each received bit counts as a change,
+        // although the waveform shows only the bits of the reply.
         (serial.grant, serial.phase, serial.count, serial.shift)
     };
     serial(a) == serial(b)

@@ -10,7 +10,7 @@ pub(crate) const CLK: &str = "clk";
 pub(crate) const SERIAL: &str = "serial";
 pub(crate) const SERIAL_TEXTS: [&str; 4] = ["node", "phase", "request", "reply"];
 
-/// The lines of a node besides the arrivals, in the order of their numbers.
+/// The names of a node's serial lines, in the order of their numbers.
 const SERIAL_LINES: [&str; 3] = ["clock", "data", "select"];
 
 /// Returns the name of a channel's scope.
@@ -18,7 +18,7 @@ pub(crate) fn channel_scope(channel: usize) -> String {
     format!("channel{channel}")
 }
 
-/// Returns the signals of a channel: name, width, label.
+/// Returns the signals of a channel: name, width in bits, label in a viewer.
 pub(crate) fn channel_signals(nodes: usize) -> [(&'static str, u32, &'static str); 5] {
     let nodes = nodes as u32;
     [

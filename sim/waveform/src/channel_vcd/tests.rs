@@ -4,7 +4,7 @@ use super::*;
 use barrier_board::event::LineChange;
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 
-/// A sequence of line changes; each is late enough for the board to have seen the previous change.
+/// A sequence of line changes; between two changes the board has time to sample the first one.
 struct Script {
     at_ps: u64,
     changes: Vec<LineChange>,
@@ -21,7 +21,7 @@ impl Script {
         });
     }
 
-    /// Sends a request over a node's serial lines, and the clocks that fetch the reply.
+    /// Sends a request over a node's serial lines, and then the clock pulses that read the reply.
     fn ask(&mut self, node: usize, body: Body) {
         let [clock, data, select] = [5, 6, 7];
         self.set(node, select, true);

@@ -1,7 +1,7 @@
 //! Writer of FST, GTKWave's compressed format, with the crate `fst-writer`.
 //!
-//! FST has no texts and no comments: a text becomes a vector of characters of fixed length, and the
-//! comment on a whole file becomes part of the version text.
+//! FST has no text signals and no comments: a text becomes a vector of characters of fixed length,
+//! and the comment about the file becomes part of the version text.
 
 use super::{Dump, Kind, Signal, TEXT_CHARACTERS, Unit, Value};
 use fst_writer::{
@@ -25,7 +25,7 @@ enum WriterState<W: io::Write + io::Seek> {
 
 impl<W: io::Write + io::Seek> FstDump<W> {
     /// Creates a writer; `sink` should be buffered.
-    /// `remark` is a comment on the whole file, or empty.
+    /// `remark` is a comment about the whole file; it may be empty.
     pub fn new(sink: W, unit: Unit, remark: &str) -> io::Result<Self> {
         let info = FstInfo {
             start_time: 0,
@@ -37,7 +37,7 @@ impl<W: io::Write + io::Seek> FstDump<W> {
                 "" => "hwbarr".to_owned(),
                 remark => format!("hwbarr: {remark}"),
             },
-            // The date stays empty, so a run in virtual time gives the same file every day.
+            // The date stays empty, so that the same run always gives the same file.
             date: String::new(),
             file_type: FstFileType::Verilog,
         };
@@ -63,7 +63,7 @@ impl<W: io::Write + io::Seek> FstDump<W> {
     }
 }
 
-/// Returns the error for a change before the last declaration, or a declaration after it.
+/// Returns the error for a change before the end of the declarations, or a declaration after it.
 fn out_of_order() -> io::Error {
     io::Error::other("an FST has its declarations first, then its changes")
 }

@@ -30,7 +30,7 @@ impl Form {
         }
     }
 
-    /// Returns the width of a text in bits; `None` if the format has text values.
+    /// Returns the width of a text signal in bits; `None` if the format has text signals.
     pub fn text_bits(self) -> Option<u32> {
         match self {
             Self::Vcd => None,
@@ -39,15 +39,15 @@ impl Form {
     }
 }
 
-/// Length of a text in FST in characters, because its values have fixed lengths.
+/// Length of a text in an FST in characters; all values of a signal have the same length.
 const TEXT_CHARACTERS: usize = 48;
 
 /// The unit of time of a waveform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanosecond.
+    /// Times are in nanoseconds.
     Nanosecond,
-    /// Picosecond.
+    /// Times are in picoseconds.
     Picosecond,
 }
 
@@ -67,9 +67,9 @@ pub enum Value {
     Bits(u64),
     /// The value of a text signal.
     Text(String),
-    /// The value of a clock that is not written here, or of a number that does not exist.
+    /// The value of a clock that is not written in this time range, or of a number without a value.
     NotDrawn,
-    /// The value of a signal that is no longer known.
+    /// The value of a signal that is unknown because its node has died.
     Dead,
 }
 
@@ -94,7 +94,7 @@ pub trait Dump {
     fn signal(&mut self, name: &str, kind: Kind) -> io::Result<Signal>;
     /// Ends the declarations.
     fn declared(&mut self) -> io::Result<()>;
-    /// Starts the initial values.
+    /// Starts the initial values of the signals.
     /// They end when the time changes or with [`initial_values_end`](Self::initial_values_end).
     fn initial_values(&mut self) -> io::Result<()>;
     /// Ends the initial values.

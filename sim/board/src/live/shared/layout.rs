@@ -1,4 +1,4 @@
-//! The layout of the board's memory, and the accesses to it.
+//! The memory layout of a live board, and the atomic accesses to the memory.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use fpga_model::MAX_NODES;
@@ -34,7 +34,7 @@ pub(super) struct Header {
     capacity: AtomicU64,
     origin_ns: AtomicU64,
     writers: AtomicU64,
-    /// The position in a tree; see [`Geometry::tree`].
+    /// The board's position in a tree; see [`Geometry::tree`].
     tree: [AtomicU64; 2],
     /// Version in the upper 48 bits, index of the current slot in the lower 16.
     head: Head,
@@ -69,7 +69,7 @@ pub(in crate::live) struct Geometry {
     pub origin_ns: u64,
     /// Word 0 is the tree's number of nodes; word 1 is the number of leaf boards,
     /// in the first board.
-    /// Both are 0 where they do not apply.
+    /// Both are 0 for a board that is not in a tree; word 1 is 0 for all boards except the first.
     pub tree: [usize; 2],
 }
 
@@ -114,7 +114,8 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         geometry: Geometry,
         power_on: &[u64; WORDS],
     ) -> Self {
-        // SAFETY: the caller's contract includes that of `views`: alignment, size, and access by this module only.
+        // SAFETY: the caller's contract includes that of `views`:
+        // alignment, size, access only by this module.
         let shared: Self = unsafe { Self::views(base, geometry.writers, geometry.capacity) };
         let header = shared.header;
         header.magic.store(0, Ordering::Relaxed);
@@ -163,7 +164,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         // and `len` covers a header;
         // every bit pattern is a valid header.
         let header: &'m Header = unsafe { base.cast().as_ref() };
-        // Pairs with the Release store of the magic number in `init`.
+        // Pairs with the Release store of the magic number in `init`, so the header is complete.
         if header.magic.load(Ordering::Acquire) != magic {
             return None;
         }
@@ -202,8 +203,8 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         // guarantees.
         // The header's size is a multiple of the slots' alignment,
         // and the slots' size of the entries'.
-        // All fields are atomics, so shared references to memory that other processes change are
-        // sound, and every bit pattern is a value.
+        // All fields are atomics, so they may change while this process holds
+        // shared references to them, and every bit pattern is a valid value.
         unsafe {
             let first_slot = base.add(size_of::<Header>()).cast::<Slot<WORDS>>();
             let first_entry = first_slot.add(slots).cast::<Entry>();

@@ -1,4 +1,4 @@
-//! Memory for boards of programs that have no shared memory of their own.
+//! Shared memory for boards, for programs that have none.
 
 use crate::live::{AttachError, Board, Boards, ChannelBoard, InitError};
 use crate::tree::Tree;
@@ -10,9 +10,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 /// Memory for a board: an anonymous memfd, shared by the processes that have the descriptor.
-/// The kernel frees the memory with its last user.
+/// The kernel frees the memory when the last process has unmapped it and closed the descriptor.
 ///
-/// A program that already has shared memory uses [`Board::init`](super::Board::init) there.
+/// A program that already has shared memory creates the
+/// board in it with [`Board::init`](super::Board::init).
 #[derive(Debug)]
 pub struct Memory {
     fd: OwnedFd,
@@ -28,14 +29,14 @@ unsafe impl Sync for Memory {}
 /// The reason why memory for a board cannot be created or mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemoryError {
-    /// The kernel refused this step.
+    /// The kernel rejected an operation.
     System {
-        /// The operation that the kernel refused.
+        /// The operation that the kernel rejected.
         step: &'static str,
-        /// The kernel's error.
+        /// The kernel's error number.
         errno: Errno,
     },
-    /// [`Memory::create`] did not make this descriptor, so its memory could shrink during use.
+    /// The descriptor was not made by [`Memory::create`]; its memory could be truncated during use.
     NotSealed,
 }
 

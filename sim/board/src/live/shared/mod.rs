@@ -64,7 +64,7 @@ impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
     }
 }
 
-/// Returns the geometry of a board that is not in a tree and is created now.
+/// Returns the geometry of a new board that is not in a tree; its origin is the present time.
 fn single(nodes: usize, record: usize) -> Geometry {
     Geometry {
         nodes,
@@ -100,7 +100,7 @@ impl<'m> Board<'m> {
         let line = Geometry {
             writers: nodes,
             capacity: 0,
-            // The line uses the board's clock, so its own origin stays unused.
+            // The line uses the board's clock, so its own creation time is not used.
             origin_ns: 0,
             ..board
         };
@@ -142,7 +142,7 @@ impl<'m> Boards<'m> {
     /// Other processes then call [`attach`](Self::attach).
     ///
     /// # Safety
-    /// The contract of [`Board::init`], with `Boards`.
+    /// The contract of [`Board::init`]; only `Boards` may access the memory.
     pub unsafe fn init(
         base: NonNull<u8>,
         len: usize,
@@ -201,7 +201,7 @@ impl<'m> ChannelBoard<'m> {
     /// The board records `record` line changes. Other processes then call [`attach`](Self::attach).
     ///
     /// # Safety
-    /// The contract of [`Board::init`], with version 2 boards.
+    /// The contract of [`Board::init`]; only version 2 boards may access the memory.
     pub unsafe fn init(
         base: NonNull<u8>,
         len: usize,

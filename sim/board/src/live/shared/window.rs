@@ -93,8 +93,9 @@ impl Pane {
         unsafe { ChannelBoard::attach(place, len) }.ok()
     }
 
-    /// Returns the address of this offset and the number of bytes from there to the end.
-    /// Returns `None` if the magic number is not there.
+    /// Returns the address at offset `at` of the mapping,
+    /// and the number of bytes from it to the end.
+    /// Returns `None` if the magic number `magic` is not at that address.
     fn place(&self, at: usize, magic: u64) -> Option<(NonNull<u8>, usize)> {
         let len = self.len.checked_sub(at)?;
         if len < size_of::<u64>() || !at.is_multiple_of(ALIGN) {
@@ -114,7 +115,7 @@ impl Pane {
 
 impl Pane {
     /// Returns the state of the board at this offset.
-    /// If a tree begins there and all its boards exist, returns the state of the tree.
+    /// If the board is the first of a tree whose boards all exist, returns the state of the tree.
     fn look(&self, at: usize) -> Option<Look> {
         if let Some(channels) = self.channels(at) {
             return Some(channels.look());
@@ -137,7 +138,7 @@ impl Pane {
     fn boards(&self, at: usize, nodes: usize, lowest: usize, each: usize) -> Option<Boards<'_>> {
         let len = self.len.checked_sub(at)?;
         // Another process wrote these numbers, so they are checked: the boards must fit into the
-        // remaining memory, and the nodes on the boards.
+        // remaining memory, and the boards must have enough wires for the nodes.
         if lowest > len / size_of::<super::layout::Header>() || nodes > lowest * MAX_NODES {
             return None;
         }

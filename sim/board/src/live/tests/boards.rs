@@ -13,7 +13,7 @@ impl Below {
         let memory = Memory::create(Boards::layout_size(&tree, record)).expect("memory");
         let memory: &'static Memory = Box::leak(Box::new(memory));
         memory.init_boards(&tree, record).expect("it fits");
-        // Attaches to the boards as another process would.
+        // Attaches to the boards, as a process other than the creator does.
         Self(memory.attach_boards(&tree, record).expect("they are there"))
     }
 

@@ -1,4 +1,5 @@
-//! Tests of the eureka line of a live board: the result of one node is reported to all others, once in each round.
+//! Tests of the eureka line of a live board:
+//! in each round, one node's result is reported to all nodes.
 
 use super::*;
 use barrier_driver::{Eureka, EurekaError, Found};
@@ -43,7 +44,8 @@ fn all_nodes_read_what_one_has_found_until_the_barrier_releases() {
         }
         level = !level;
         for (entered, wires) in wires.iter_mut().enumerate() {
-            // A node that polls late, when it is in the barrier, also sees the high line.
+            // A node that polls the line only after it has
+            // entered the barrier also reads it as high.
             assert!(lines[2].poll().expect("infallible").is_ready(), "{entered}");
             wires.out.set_state(level.into()).expect("infallible");
         }

@@ -1,6 +1,6 @@
 //! The served board of version 2: five channels, with leases and time limits.
 //!
-//! The board's clock follows the hub's clock; a write also steps the board by the edges it needs.
+//! The hub's clock drives the board's clock; a write also steps the board by the edges it needs.
 
 use super::super::frame::{CHANNELS_VERSION, Request};
 use super::{Board, Rested, Written, nanoseconds};
@@ -58,7 +58,8 @@ impl Channels {
         })
     }
 
-    /// Returns a node's outward lines in the low bits and its inward lines in the higher bits.
+    /// Returns the levels of a node's lines:
+    /// outward lines in the low bits, inward lines above them.
     fn levels(&self, node: usize) -> u64 {
         let outward = self.outward().into_iter().enumerate();
         let outward = outward.fold(0, |all, (line, wires)| all | (wires >> node & 1) << line);
@@ -82,9 +83,9 @@ impl Channels {
         all
     }
 
-    /// Sets a node's lines. An arrival line stays if its channel has released since the counters
-    /// were `seen`: that release has consumed the arrival, so a level that should withdraw it
-    /// would be the next arrival.
+    /// Sets a node's outward lines. `seen` are the release counters that the client had received.
+    /// An arrival line of a channel with a later release keeps its level: that release has
+    /// consumed the arrival, so a new level, meant to withdraw it, would be the next arrival.
     fn drive(&mut self, node: usize, levels: u8, seen: u64) {
         let used = self.counters() ^ seen;
         let is_used =

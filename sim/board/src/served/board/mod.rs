@@ -1,4 +1,4 @@
-//! The boards that a hub can serve, with the operations of the protocol: one file per version.
+//! The boards that a hub can serve: [`Board`] is the interface, with one file per version.
 
 mod channels;
 mod toggle;
@@ -11,7 +11,7 @@ use crate::live::{ChannelLook, Snapshot};
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// A board of either version.
+/// The operations of a board of either version that the protocol needs.
 pub(super) trait Board: Debug + Send {
     /// Returns the version of the protocol that serves this board.
     fn version(&self) -> u8;
@@ -27,7 +27,7 @@ pub(super) trait Board: Debug + Send {
     /// Performs a node's write.
     fn write(&mut self, node: usize, request: Request, now: Duration) -> Written;
 
-    /// Makes a dead node's lines idle.
+    /// Sets the lines of a dead node to their idle levels.
     /// This releases no node, because a line that equals its barrier's level is no arrival.
     fn rest(&mut self, node: usize, now: Duration) -> Rested;
 
@@ -41,12 +41,12 @@ pub(super) trait Board: Debug + Send {
         None
     }
 
-    /// Returns the node that is sending over its serial lines.
+    /// Returns the node that is sending a command over its serial lines.
     fn speaker(&self) -> Option<usize> {
         None
     }
 
-    /// Ends the unfinished session of a node that disconnects.
+    /// Ends the unfinished serial session of a node that disconnects.
     fn release_lines(&mut self, _node: usize, _now: Duration) {}
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Rested {
     pub level: Option<bool>,
 }
 
-/// Converts a time to the board's nanoseconds.
+/// Converts a time of the hub's clock to the board's nanoseconds.
 fn nanoseconds(now: Duration) -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

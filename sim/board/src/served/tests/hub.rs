@@ -29,7 +29,7 @@ fn hello(role: Role) -> [u8; GREETING] {
     .encode()
 }
 
-/// Takes the pending replies of a client, after its greeting.
+/// Removes the greeting and the pending replies from the client's output, and returns the replies.
 fn replies(hub: &mut Hub, id: u64) -> Vec<Reply> {
     let bytes = hub.outgoing(id).map(std::mem::take).unwrap_or_default();
     let greeted = bytes.len() % REPLY;
@@ -91,7 +91,7 @@ fn what_a_dead_node_has_found_stays_found_until_the_release_and_its_wire_falls()
     for id in [next, other] {
         hub.receive(id, &Request::Write { high: true }.encode(), NOW);
     }
-    // If the wire were still high, the line would rise again.
+    // If the wire were still high, the line would rise again after the release.
     assert_eq!(eureka(&mut hub, other, Request::Hear), Eureka::default());
 }
 
@@ -203,12 +203,12 @@ fn a_flood_drops_no_client_that_has_time_left_for_its_hello() {
         .map(|_| hub.arrive(peer(), NOW))
         .collect();
     assert!(!hub.can_accept(NOW), "newcomers wait");
-    // A leaving client is dropped before all others.
+    // A client that is being disconnected is replaced before all others.
     hub.receive(crowd[9], b"GET / HT", NOW);
     assert!(hub.can_accept(NOW));
     hub.arrive(peer(), NOW);
     assert!(!hub.has(crowd[9]) && hub.has(node) && !hub.can_accept(NOW));
-    // After the grace period the oldest client without a hello is dropped, but never a node.
+    // After the grace period the oldest client without a greeting is replaced, but never a node.
     let late = NOW + GRACE;
     hub.receive(node, &hello(Role::Node(0)), late);
     hub.arrive(peer(), late);
@@ -217,7 +217,7 @@ fn a_flood_drops_no_client_that_has_time_left_for_its_hello() {
     assert!(hub.has(node) && !hub.has(crowd[0]));
 }
 
-/// An input of a server in the property test.
+/// A random event of the property test.
 #[derive(Debug, Clone)]
 enum Act {
     Arrive,
@@ -299,7 +299,8 @@ proptest! {
     }
 }
 
-/// A hand-written node of a version 2 board: its lines, and the counters that it last saw.
+/// A node of a version 2 board that encodes its own frames:
+/// its lines, and the last received counters.
 struct Speaker {
     id: u64,
     seen: u64,
@@ -324,7 +325,7 @@ impl Speaker {
         hub.receive(self.id, &Request::Drive { levels, seen }.encode(), now);
     }
 
-    /// Returns this node's lines in the one pending reply.
+    /// Returns the levels of this node's lines in the one pending reply.
     fn hears(&mut self, hub: &mut Hub) -> u64 {
         let view = match replies(hub, self.id)[..] {
             [Reply::Answer(view) | Reply::Released(view)] => view,
@@ -341,7 +342,8 @@ fn channels(nodes: u8) -> (Hub, Vec<Speaker>) {
     (hub, speakers)
 }
 
-/// The bit of channel 0's release, the first inward line; all nodes are members after power-on.
+/// The bit of channel 0's release line, the first inward line;
+/// all nodes are members after power-on.
 const RELEASE: u64 = 1 << 8;
 
 #[test]
@@ -361,7 +363,8 @@ fn an_arrival_that_was_used_is_not_withdrawn() {
     nodes[0].drives(&mut hub, 1, NOW);
     assert_eq!(nodes[0].hears(&mut hub), 1);
     nodes[1].drives(&mut hub, 1, NOW);
-    // Node 0 withdraws before it has received the release: low would be its next arrival.
+    // Node 0 withdraws before it has received the release;
+    // if the server set the line low, that would be an arrival.
     nodes[0].drives(&mut hub, 0, NOW);
     let signal = replies(&mut hub, nodes[0].id);
     let [Reply::Released(_), Reply::Answer(view)] = signal[..] else {

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 struct Served {
     address: Address,
     stop: Arc<AtomicBool>,
-    /// While set, the server reads and answers nothing, like a stopped process.
+    /// While true, the server neither reads nor answers, like a stopped process.
     frozen: Arc<AtomicBool>,
     notices: Arc<Mutex<Vec<Notice>>>,
     thread: Option<JoinHandle<()>>,
@@ -61,7 +61,8 @@ impl Served {
         notices.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits for a notice that satisfies `what`; fails the test after a while if none arrives.
+    /// Waits for a notice that satisfies `what`;
+    /// fails the test if none arrives within the time limit.
     fn noted(&self, what: impl Fn(&Notice) -> bool) -> Notice {
         for _ in 0..3000 {
             if let Some(notice) = self.notices().into_iter().find(&what) {
@@ -88,7 +89,7 @@ impl Drop for Served {
     }
 }
 
-/// Ends the loops that poll this flag, also when the test fails.
+/// Sets the flag when dropped, also if the test fails, so that loops which poll the flag end.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {

@@ -1,4 +1,4 @@
-//! Tests of misbehaving peers, over real sockets.
+//! Tests of clients and servers that violate the protocol, over real sockets.
 
 use super::super::frame::{Greeting, REPLY, Reply, Request, VERSION};
 use super::super::line::{Line, Wanted};
@@ -98,7 +98,7 @@ fn a_peer_that_is_no_server_of_this_version_is_named() {
             limit
         })
     );
-    // No process listens at the freed port.
+    // The listener has been dropped, so no process listens at its port.
     let address = Address::from(
         TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
@@ -153,8 +153,8 @@ fn the_wire_of_a_node_that_dies_returns_to_idle_and_its_arrival_with_it() {
             ),
         "{said}"
     );
-    // The other node waits as if the dead node had never connected,
-    // until another process is node 0.
+    // The other node waits in the barrier until another process connects as node 0,
+    // as if the dead node had never connected.
     let mut waiting = by_hand(&served.address, 1);
     waiting.write_all(&request).expect("it reads");
     assert!(matches!(reply(&mut waiting), Reply::Answer(view) if view.board.outputs == 0));
@@ -172,7 +172,7 @@ fn many_silent_clients_keep_no_node_out() {
         let node = Wires::connect(&served.address, 0, 1, silent).expect("it said hello");
         assert_eq!(node.reader.look().expect("connected").connected, 1);
     }
-    // The server has dropped the first of these clients in favour of later ones.
+    // The server has replaced the first of these clients by a later one.
     let mut first = &crowd[0];
     let mut heard = Vec::new();
     let _ = first.read_to_end(&mut heard);

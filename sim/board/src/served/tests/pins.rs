@@ -13,7 +13,7 @@ type Silent = fn();
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A served board, and its number of nodes, which every client has to send.
+/// A served board, and the number of nodes that every client requires.
 struct Rig(Served, usize);
 
 impl Rig {
@@ -102,7 +102,8 @@ fn a_handle_that_receives_a_release_rings() {
     second.out.set_high().expect("connected");
     assert_eq!(second.input.is_high(), Ok(true));
     assert_eq!(rung.load(Ordering::Relaxed), 1);
-    // The reply to `look` may carry a release that no later read reports, so `look` must ring, too.
+    // The reply to `look` may report a release that no later read reports,
+    // so `look` must call `ring`.
     assert_eq!(first.input.is_high(), Ok(true));
     second.out.set_low().expect("connected");
     first.out.set_low().expect("connected");
@@ -151,7 +152,8 @@ fn a_server_that_is_stopped_is_noticed_by_a_node_that_waits_and_by_one_that_ente
     rig.0.frozen.store(false, Ordering::Relaxed);
 }
 
-/// A hand-written server that releases its one node after two liveness checks.
+/// A client whose server is idle sends liveness checks and stays connected.
+/// The server is written by hand and releases its one node after two checks.
 #[test]
 fn a_server_that_only_has_nothing_to_say_is_asked_and_stays() {
     use super::super::frame::{REQUEST, Reply, Request};

@@ -33,8 +33,8 @@ impl Machine for Channels {
         let mut ahead = self.machine;
         let outputs = |m: &ChannelMachine| (m.releases(), m.last_line());
         let now = outputs(&ahead);
-        // Within this number of edges all effects of a pin change have happened,
-        // except the end of a lease.
+        // Within this number of edges, every effect of a change at a pin has occurred,
+        // except the expiry of a lease.
         (1..=SETTLE_EDGES + LATENCY_EDGES).find(|_| {
             ahead.step(&self.pins);
             outputs(&ahead) != now

@@ -14,7 +14,7 @@ use channels::Channels;
 use std::fmt::Debug;
 use toggle::Toggle;
 
-/// The machine on a board, of either version.
+/// The operations of the machine on a board, of either version.
 trait Machine: Debug {
     /// Sets the level of a line at a pin.
     fn set(&mut self, pin: usize, line: usize, high: bool);
@@ -31,7 +31,7 @@ trait Machine: Debug {
     /// Returns the level of the output that drives this pin's inward line.
     fn output(&self, pin: usize, line: usize) -> bool;
 
-    /// Returns the levels of all release outputs, as one word.
+    /// Returns the levels of all release outputs as bits of one word.
     fn levels(&self) -> u64;
 
     /// Returns the value of [`levels`](Self::levels) if all release outputs are `high`.
@@ -54,7 +54,7 @@ trait Machine: Debug {
     }
 }
 
-/// The flip-flops of a board of version 1, one bit per pin.
+/// The flip-flops and inputs of a version 1 machine; masks have one bit per pin.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlipFlops {
     pub stage1: u64,
@@ -152,7 +152,7 @@ impl Board {
         (self.levels(), self.machine.last_line())
     }
 
-    /// Returns the levels of all release outputs, as one word.
+    /// Returns the levels of all release outputs as bits of one word.
     pub fn levels(&self) -> u64 {
         match self.undriven {
             Some(high) => self.machine.all_at(high),
