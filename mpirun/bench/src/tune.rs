@@ -1,7 +1,7 @@
 //! `mpi-bench tune`: measures every algorithm of every collective and writes a decision table.
 //!
 //! The decision table is for `coll_tuned_rules` on this machine.
-//! The library runs under its own launcher, with general components and one forced algorithm.
+//! The library runs under its own launcher, with `coll` = `tuned,basic` and one forced algorithm.
 //! The algorithms alternate in rounds, and their medians over the rounds are compared.
 //! A longer message keeps the algorithm of the shorter one unless another is 5 % faster.
 //! Otherwise noise could become a rule.

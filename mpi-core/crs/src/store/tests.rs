@@ -50,7 +50,7 @@ impl Disk for Killed<'_> {
     }
 }
 
-/// Takes a checkpoint whose files contain its number. Returns the number if it was committed.
+/// Takes a checkpoint whose files contain the checkpoint's number; returns it if committed.
 fn take<D: Disk>(store: &mut Store<D>, keep: usize) -> Option<u64> {
     let draft = store.begin().ok()?;
     let mut files = Vec::new();

@@ -84,7 +84,7 @@ pub const GUIDELINES: [Guideline; 40] = {
 
 impl Guideline {
     /// Returns the calls of both sides with their block sizes in bytes.
-    /// Returns `None` if the row's size does not fit the guideline.
+    /// Returns `None` if a block is not a positive multiple of the element size or `next` is missing.
     pub fn sides(
         &self,
         size: usize,

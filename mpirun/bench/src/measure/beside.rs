@@ -1,7 +1,7 @@
 //! Operations beside processes that compute, and operations of ranks that compute themselves.
 //!
 //! With `-n` or `--vs`, `mpi-bench` runs one busy loop on each core ([`crate::load`]).
-//! As a rank it measures under the present load of the machine.
+//! A rank (`mpi-bench` under a launcher) starts no loops and measures under the present load.
 //! A row's figure is the average time of an operation at the slowest rank, measured back to back.
 
 use std::time::{Duration, Instant};

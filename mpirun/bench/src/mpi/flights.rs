@@ -126,9 +126,9 @@ impl World<'_> {
         outcome
     }
 
-    /// Completes a request after an error; the library then no longer uses the buffer.
+    /// Completes a request after an error, so that the library no longer uses the buffer.
     fn end(&self, half: Half, request: &mut Handle) {
-        // No message may ever arrive for a receive, so it is cancelled.
+        // The message for a receive may never arrive, so the receive is cancelled.
         // A send completes when its receiver cancels its own receive, or the job ends.
         if half == Half::Receives {
             // SAFETY: the handle is a posted request, or null after its completion.
