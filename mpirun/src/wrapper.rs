@@ -32,7 +32,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// Returns the language of a wrapper's name; names of Open MPI and MPICH are known.
+    /// Returns the language of a wrapper's name, also of the wrappers of Open MPI and MPICH.
     pub fn of_wrapper(called: &OsStr) -> Language {
         let name = Path::new(called).file_name().and_then(OsStr::to_str);
         // Debian also installs each wrapper under a name with the suffix `.portcullis`.

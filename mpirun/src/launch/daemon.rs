@@ -4,10 +4,11 @@
 //! The daemon starts ranks by a `Starter` like the supervisor, and forwards PMI lines and output.
 //! A daemon knows only the ranks of its own host.
 //! A daemon may have links to further hosts, whose frames it forwards without decoding them.
+//! The supervisor or daemon that has started this daemon is *the launcher above*.
 //!
-//! Promise: the daemon ends all processes below it if the link to the launcher above closes or
-//! falls silent, or if the guard process dies.
-//! It sends SIGTERM, waits for the grace period, sends SIGKILL, and then kills remaining orphans.
+//! Promise: the daemon ends all its descendants if the link to the launcher above closes,
+//! if no frame arrives within a time limit, or if the guard process dies.
+//! The daemon sends SIGTERM, waits for the grace period, sends SIGKILL, and kills orphans.
 
 mod above;
 mod here;

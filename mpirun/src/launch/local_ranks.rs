@@ -295,8 +295,8 @@ impl LocalRanks {
         }
     }
 
-    /// Returns the ranks that have begun to die.
-    /// The kernel reports their end to this process only after it has released their resources.
+    /// Returns the ranks whose exit the kernel has begun, before it reports their end.
+    /// The kernel reports an end only after it has closed the files and unmapped the memory.
     pub fn dying(&self) -> impl Iterator<Item = Proc> {
         let dying = self.alive().filter(|(_, rank)| sys::is_dying(rank.pid));
         dying.map(|(proc, _)| proc)

@@ -203,7 +203,7 @@ pub(super) fn publish_abort() {
 }
 
 // DWARF 4 description of the variables for debuggers: one compilation unit in C.
-// `unique` separates the sections from the compiler's own, whose offsets begin with 0.
+// `unique` puts the description into sections apart from the compiler's: offsets count from 0.
 std::arch::global_asm!(
     r#"
     .section .debug_abbrev,"",@progbits,unique,7901

@@ -1,6 +1,6 @@
 //! Launcher's end of a rank's PMI socket, with nonblocking reads and writes.
 //!
-//! A rank reads the answers to its requests at once, but notices of deaths later.
+//! A rank reads the answers to its requests immediately, but notices of deaths later.
 //! Bytes that the socket does not accept are queued in order;
 //! [`PmiSocket::drain`] writes them later.
 //!

@@ -102,7 +102,7 @@ pub struct Wires {
     /// The signalfd for signals to the supervisor itself, including SIGCHLD.
     pub signals: OwnedFd,
     pub nofile: Option<u64>,
-    /// The process to serve that this launcher did not start, if any.
+    /// The singleton process that this launcher serves but did not start, if any.
     pub adopted: Option<Adopted>,
     /// The process table for debuggers, which the front end publishes.
     pub table: Option<TableFile>,
@@ -355,7 +355,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Reports unwritable output; ends the job if output of the ranks is lost for good.
+    /// Reports failed writes of output; ends the job if output of the ranks is permanently lost.
     fn check_outputs(&mut self) {
         let must_end = self.control.ranks.outputs.check();
         if self.control.ranks.outputs.is_incomplete() {

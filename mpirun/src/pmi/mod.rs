@@ -253,7 +253,7 @@ impl Server {
         self.jobs[job.0].spawned
     }
 
-    /// Returns true if the job's parent has stored a port name and waits there for the job.
+    /// Returns true if the job's parent has stored a port name and waits at that port for the job.
     /// No parent waits for a spawned program without MPI.
     pub fn is_awaited(&self, job: Job) -> bool {
         self.jobs[job.0].awaited

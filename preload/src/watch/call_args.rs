@@ -27,7 +27,7 @@ pub struct Message {
     pub comm: Handle,
 }
 
-/// A collective operation.
+/// The arguments of a collective operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     pub call: CallId,

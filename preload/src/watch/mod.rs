@@ -7,7 +7,7 @@
 //!   create a duplicate of the world, the list of host names and the node's state pages.
 //! * [`record::around`] wraps each call: it stores the call and the awaited message in the
 //!   state page, and appends the call to the event log ([`event_log`]).
-//!   The library's handles are the keys of communicators and requests.
+//!   Communicators and requests are looked up by the library's handles.
 //! * Every rank calls [`finish`] before `MPI_Finalize`.
 //!   Rank 0 then receives the event logs and writes the file.
 //!

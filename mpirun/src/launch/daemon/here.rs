@@ -78,7 +78,7 @@ impl Daemon {
         }
     }
 
-    /// Reports the ranks that have begun to die.
+    /// Reports the ranks whose exit the kernel has begun.
     fn report_dying(&mut self) {
         let dying: Vec<usize> = self.local.dying().map(|proc| proc.0).collect();
         if !dying.is_empty() {

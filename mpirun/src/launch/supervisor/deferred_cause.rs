@@ -19,7 +19,7 @@ struct Deferred {
     until: Instant,
     since: Instant,
     failure: Failure,
-    /// All ranks that have aborted since `since`; the ends of these ranks explain nothing.
+    /// All ranks that have aborted since `since`; their later ends are not the failure's cause.
     asked: Vec<Proc>,
 }
 

@@ -69,7 +69,7 @@ impl Ending {
 
     /// Ends all jobs after a signal from the user;
     /// ranks that handle the signal get a longer grace period.
-    /// A second signal kills all ranks at once.
+    /// A second signal kills all ranks immediately.
     pub(super) fn begin_by_signal(&mut self, signal: Signal, ranks: &mut AllRanks<'_>) {
         if self.lifecycle.is_asked() {
             self.kill(ranks);

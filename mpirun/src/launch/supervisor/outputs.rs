@@ -246,7 +246,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Reports output that could not be written.
-    /// Returns true if output of the ranks is lost for good, so that the job must end.
+    /// Returns true if output of the ranks is permanently lost, so that the job must end.
     pub(super) fn check(&mut self) -> bool {
         let complaints = [&mut self.sinks.out, &mut self.sinks.err].map(Sink::take_complaints);
         for complaint in complaints.concat() {

@@ -9,7 +9,7 @@ use crate::pmi::Proc;
 use std::collections::BTreeMap;
 
 /// The first line of a traceback.
-/// In an exception group, a mark and spaces precede each line; such tracebacks are not recognised.
+/// Tracebacks in exception groups begin with spaces and `+` or `|`; they are not recognised.
 const BEGINNING: &[u8] = b"Traceback (most recent call last):";
 
 /// The number of bytes that are kept of each line.

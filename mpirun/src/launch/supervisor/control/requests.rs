@@ -50,7 +50,7 @@ impl JobControl<'_> {
         self.ranks.jobs.disconnect(proc);
         let adopted = self.ranks.jobs.get(proc).filter(|rank| rank.is_adopted);
         match adopted.is_some_and(|rank| rank.alive) {
-            // Only the adopted process's parent knows its exit status, so its MPI state counts.
+            // An adopted process's exit status is unknown here, since mpirun is not the parent.
             true => self.record_death(proc, End::Exited(0)),
             false => self.find_abandoned(),
         }
