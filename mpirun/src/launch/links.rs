@@ -130,7 +130,7 @@ impl Links {
         self.links.iter_mut().for_each(Link::drain);
     }
 
-    /// Reads a link only once, so that one host with much output does not delay the others.
+    /// Reads a link with one system call, so a host with much output does not delay the others.
     pub fn read(&mut self, number: usize) -> Arrived {
         let mut arrived = Arrived {
             frames: Vec::new(),

@@ -304,7 +304,7 @@ impl LocalRanks {
 
     // ---- requests -------------------------------------------------------------------------------------------------
 
-    /// Reads a rank's PMI socket once.
+    /// Reads a rank's PMI socket with one system call; `take` receives the bytes.
     pub fn receive(&mut self, proc: Proc, take: impl FnOnce(&[u8])) -> Received {
         let Some(rank) = self.ranks.get_mut(&proc) else {
             return Received::Nothing;
@@ -363,7 +363,7 @@ impl LocalRanks {
 
     // ---- output ---------------------------------------------------------------------------------------------------
 
-    /// Reads one output stream of a rank once.
+    /// Reads a rank's output stream with one system call; `take` receives the bytes.
     pub fn read_output(&mut self, proc: Proc, of: Target, take: impl FnOnce(&[u8])) -> Read {
         let Some(rank) = self.ranks.get_mut(&proc) else {
             return Read::Nothing;

@@ -48,13 +48,13 @@ impl StreamId {
     /// The id for messages of mpirun itself.
     const MPIRUN: StreamId = StreamId(u64::MAX);
 
-    /// Returns the id of one of the two outputs of a rank of a job.
+    /// Returns the id of standard output or standard error of a rank.
     pub fn new(job: usize, rank: u32, of: Target) -> StreamId {
         StreamId((job as u64) << 33 | u64::from(rank) << 1 | u64::from(of == Target::Stderr))
     }
 }
 
-/// One of the two output streams of a rank.
+/// The standard output or standard error of a rank, forwarded line by line.
 #[derive(Debug)]
 pub struct Stream {
     id: StreamId,

@@ -47,7 +47,7 @@ impl PmiSocket {
         }
     }
 
-    /// Reads from the socket once.
+    /// Reads from the socket with one system call; `take` receives the bytes.
     pub fn receive(&self, take: impl FnOnce(&[u8])) -> Received {
         let mut buffer = [0u8; 16 * 1024];
         match rustix::net::recv(&self.fd, &mut buffer, RecvFlags::DONTWAIT) {

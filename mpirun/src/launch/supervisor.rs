@@ -276,7 +276,7 @@ impl<'a> Supervisor<'a> {
         self.start_spawned();
     }
 
-    /// Reads one output stream of a rank of this host once.
+    /// Reads an output stream of a rank of this host with one system call.
     fn read_output(&mut self, proc: Proc, of: Target) -> Read {
         let control = &mut self.control;
         let outputs = &mut control.ranks.outputs;

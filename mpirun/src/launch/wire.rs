@@ -48,7 +48,7 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// Returns this host and all hosts below it.
+    /// Returns this host and all hosts that are reached through it.
     pub fn hosts(&self) -> Vec<u32> {
         let below = self.below.iter().flat_map(Branch::hosts);
         std::iter::once(self.host).chain(below).collect()

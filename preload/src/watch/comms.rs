@@ -52,7 +52,7 @@ impl Communicator {
 #[derive(Debug, Default)]
 pub struct Comms {
     known: HashMap<Handle, Arc<Communicator>>,
-    /// Number of serial numbers that this process has chosen.
+    /// The number of communicators for which this process has chosen a serial number.
     chosen: u32,
 }
 

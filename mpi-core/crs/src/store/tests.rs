@@ -28,7 +28,7 @@ impl Disk for Killed<'_> {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        // The kill can happen between the two halves of the bytes.
+        // The kill can happen when half of the bytes are written.
         self.step(|| fs::write(path, &bytes[..bytes.len() / 2]))?;
         self.step(|| FileSystem.write(path, bytes))
     }

@@ -46,7 +46,7 @@ enum From {
     Rank(Signal),
     /// Only the launcher gets a signal.
     Launcher(Signal),
-    /// As after Ctrl-C, this number of signals goes to the whole foreground process group.
+    /// This number of SIGINTs goes to the whole foreground process group, as after Ctrl-C.
     Terminal(u32),
 }
 

@@ -34,8 +34,8 @@ const fn than(left: Call, right: &'static [(Call, Bytes)]) -> Guideline {
 }
 
 /// All guidelines.
-/// The right side is another sequence of calls with the same result, the plain form of a call
-/// with counts, the blocking form of a nonblocking call, or the same call with more bytes.
+/// The right side is another sequence of calls with the same result, the call with or without
+/// counts, the blocking call for a nonblocking call, or the same call with more bytes.
 pub const GUIDELINES: [Guideline; 40] = {
     use Call::*;
     [

@@ -108,7 +108,7 @@ fn alltoall<'a>(world: &'a World<'_>, size: usize) -> Operation<'a> {
     })
 }
 
-/// Returns the operation: many messages in flight from rank 0 to rank 1, and one answer.
+/// Returns the operation "64 sends": rank 0 sends [`WINDOW`] messages, rank 1 sends one answer.
 fn sends<'a>(world: &'a World<'_>) -> Operation<'a> {
     let mut data = Buffer::new(MESSAGE, b'a');
     let mut flights = Flights::new(WINDOW, MESSAGE);

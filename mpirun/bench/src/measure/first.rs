@@ -57,7 +57,7 @@ pub const ROWS: &[&str] = &[
     "second file closed",
 ];
 
-/// The bytes of each rank in a collective write, in interleaved pieces of [`PIECE`] bytes.
+/// The number of bytes that a rank writes collectively, in interleaved pieces of [`PIECE`] bytes.
 const WRITTEN: usize = 8 << 20;
 const PIECE: usize = 1 << 10;
 

@@ -224,8 +224,8 @@ fn places(memory: usize, len: usize) -> impl Iterator<Item = usize> {
 /// Request slots that windows reuse, so that the loop allocates nothing.
 ///
 /// Each call passes the memory for the messages of a window.
-/// Memory of one message's length is shared by all messages, as in the OSU loops.
-/// Memory of all messages' length gives each message its own segment.
+/// If the memory has the length of one message, all messages share it, as in the OSU loops.
+/// If it has the length of all messages, each message has its own segment.
 pub struct Flights {
     /// The length of a message in bytes.
     len: usize,

@@ -1,4 +1,4 @@
-//! MPI calls from several threads of a rank at once.
+//! Concurrent MPI calls from several threads of a rank.
 
 use super::{MpiError, World};
 

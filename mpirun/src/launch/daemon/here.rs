@@ -127,7 +127,7 @@ impl Daemon {
         }
     }
 
-    /// Reads one output stream of a rank once and forwards the bytes.
+    /// Reads a rank's output stream with one system call and forwards the bytes.
     pub(super) fn relay(&mut self, proc: Proc, of: Target) -> Read {
         let mut bytes = Vec::new();
         let read = self.local.read_output(proc, of, |read| bytes.extend(read));

@@ -92,7 +92,7 @@ impl<'a> AllRanks<'a> {
 
     // ---- requests and answers -------------------------------------------------------------------------------------
 
-    /// Reads the PMI socket of a rank of this host once.
+    /// Reads the PMI socket of a rank of this host with one system call.
     pub(super) fn receive(&mut self, proc: Proc) -> Received {
         let jobs = &mut self.jobs;
         self.local.receive(proc, |bytes| jobs.receive(proc, bytes))

@@ -43,7 +43,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Reads a link once and handles the received frames.
+    /// Reads a link with one system call and handles the received frames.
     pub(super) fn read_link(&mut self, number: usize) {
         // While mpirun's own output is full, no link is read; data then waits in the pipe.
         if self.control.ranks.outputs.is_full() {

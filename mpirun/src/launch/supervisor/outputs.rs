@@ -302,7 +302,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Writes all queued bytes, blocking.
+    /// Writes all queued bytes; blocks while the reader is slow.
     /// The time limit, the front end's death or a signal from the user ends the wait.
     pub(super) fn write_all(&mut self, limit: Option<Instant>, front: &mut FrontEnd) {
         loop {

@@ -13,7 +13,7 @@ use crate::pmi::{Effect, Proc, SpawnRequest};
 const UNREAD: &str = "it does not read the answers it asked for";
 
 impl JobControl<'_> {
-    /// Reads a rank of this host once and serves its requests.
+    /// Reads the PMI socket of a rank of this host with one system call, and serves its requests.
     /// Returns true if more may be readable.
     pub(in super::super) fn read_requests(&mut self, proc: Proc) -> bool {
         let received = self.ranks.receive(proc);
