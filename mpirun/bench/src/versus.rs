@@ -252,7 +252,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
         })
         .collect();
     if options.benchmark == Benchmark::Init {
-        // Start-up times include the launcher's time, for which the user waits as well.
+        // The rows `start` and `launch` include the launcher, since users wait for it as well.
         type Times = fn(&Contestant) -> &[f64];
         let times: [(&str, Times); 2] = [("start", |c| &c.starts), ("launch", |c| &c.commands)];
         for (name, times) in times {

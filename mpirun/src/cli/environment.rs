@@ -21,7 +21,7 @@ pub fn own_variables(app: &AppOptions) -> Result<Vec<Variable>, CliError> {
     let mut own = Vec::new();
     for export in &app.export {
         match split_at_sign(export) {
-            // `-x NAME` exports NAME, but ranks get the whole environment anyway.
+            // `-x NAME` has no effect, since ranks get the whole environment anyway.
             None if !export.is_empty() => {}
             Some((name, value)) if !name.is_empty() => set_env(&mut own, name, value),
             _ => {

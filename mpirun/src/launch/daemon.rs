@@ -85,7 +85,7 @@ impl Daemon {
         })
     }
 
-    /// Runs the event loop until this host has no more work.
+    /// Runs the event loop until `Finish` has arrived or the link is lost, and no rank is alive.
     fn serve(mut self) -> io::Result<()> {
         while !self.is_finished() {
             self.wait()?;

@@ -11,7 +11,7 @@
 //! the supervisor inherits the value.
 //! The supervisor then answers no PMI request until the front end has returned from
 //! `MPIR_Breakpoint`.
-//! Meanwhile every rank of this host waits in `MPI_Init`.
+//! Until then every rank of this host waits in `MPI_Init`.
 //!
 //! Debuggers find the table's layout by the name of its type.
 //! So this file emits DWARF for the type, independent of the program's own debug information.

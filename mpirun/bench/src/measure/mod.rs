@@ -177,7 +177,7 @@ fn measure(
         B::Fence => windows::together(world, kind, false, pace, windows::fence),
         B::Pscw => windows::together(world, kind, false, pace, windows::epoch),
         B::Counter => windows::together(world, kind, true, pace, windows::count),
-        // Only `Init` reaches this arm: `Launch` runs a program without MPI.
+        // Only `Init` is measured here: `Launch` runs a program without MPI.
         // The other benchmarks have their own functions.
         B::Init | B::Launch | B::Io | B::Open | B::First | B::ExitSkew => {
             collective::start(world, size, init)
