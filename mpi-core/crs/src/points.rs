@@ -51,13 +51,13 @@ impl Points {
         self.inside
     }
 
-    /// The program enters its next point.
+    /// Records that the program enters its next point.
     pub fn enter(&mut self) {
         self.entered += 1;
         self.inside = true;
     }
 
-    /// The program leaves the point.
+    /// Records that the program leaves the point.
     pub fn leave(&mut self) {
         self.inside = false;
     }

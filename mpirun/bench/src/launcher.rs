@@ -38,7 +38,7 @@ pub struct Setting {
     pub name: &'static str,
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
-    /// Returns true if the setting applies to a benchmark with a number of ranks and of cores.
+    /// Returns true if the setting applies to a benchmark on this number of ranks and of cores.
     suits: fn(Benchmark, u32, usize) -> bool,
 }
 

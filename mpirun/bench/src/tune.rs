@@ -20,7 +20,7 @@ use crate::launcher::{Installation, RunError};
 use crate::sizes::powers_of_two;
 use crate::versus::{benchmark_arguments, median, own_library, progress};
 
-/// The benchmark for each call.
+/// The collective calls to tune, each with the benchmark that measures the call.
 const CALLS: [(Benchmark, CallId); 10] = [
     (Benchmark::Barrier, CallId::Barrier),
     (Benchmark::Bcast, CallId::Bcast),

@@ -35,7 +35,7 @@ const FOLDERS: &[&str] = &[
 /// Returns the completion script of a shell for the command `name`.
 pub fn script(shell: Shell, name: &str, options: &Command) -> String {
     let shown = options.get_arguments().filter(|option| {
-        // The PROGRAM argument is completed, but not listed.
+        // Hidden options are not completed; the hidden argument PROGRAM is.
         option.is_positional() || !option.is_hide_set()
     });
     let mut command = Command::new("mpirun")

@@ -125,7 +125,7 @@ impl Machine {
                         Unit::Cache(_) => place[CORE],
                         _ => None,
                     };
-                    // All processors are in one unit of a level that the kernel does not report.
+                    // If the kernel does not report a level, all processors count as one unit.
                     let instance = instance.or(instead).unwrap_or(0);
                     found.insert(unit, instance);
                 }

@@ -1,7 +1,7 @@
 //! Daemon: the launcher on another host, which executes orders and reports events.
 //!
 //! `mpirun --daemon` speaks the `wire` protocol over its standard input and output.
-//! The daemon starts ranks by a `Starter` like the supervisor, and forwards PMI lines and output.
+//! The daemon starts ranks by a `Starter`, as the supervisor does; it forwards PMI and output.
 //! A daemon knows only the ranks of its own host.
 //! A daemon may have links to further hosts, whose frames it forwards without decoding them.
 //! The supervisor or daemon that has started this daemon is *the launcher above*.
@@ -59,7 +59,7 @@ struct Daemon {
     local: LocalRanks,
     feed: Feed,
     /// Number of bytes of standard input received since the last [`FromDaemon::Fed`].
-    /// The next one is sent when the ranks have consumed all of these bytes.
+    /// The next `Fed` is sent when the ranks have consumed all of these bytes.
     unfed: usize,
     epoll: OwnedFd,
     finishing: bool,

@@ -5,7 +5,7 @@
 //! Ranks on oversubscribed cores are switched in for each message and each collective.
 //! These writes take a tenth of the time of a message or collective
 //! (docs/adr/0025-no-restartable-sequences-on-shared-cores.md).
-//! With glibc's tunable `glibc.pthread.rseq=0`, programs that use rseq(2) register themselves.
+//! With the tunable `glibc.pthread.rseq=0`, glibc registers no thread; users of rseq(2) register.
 //! Older versions and other C libraries ignore the tunable.
 
 use std::ffi::{OsStr, OsString};

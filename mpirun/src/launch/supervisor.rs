@@ -11,7 +11,7 @@
 //! groups, a grace period, SIGKILL ([`term_signals`](super::term_signals)).
 //! Jobs that are not connected with the failed job (MPI 5.0, section 11.10.4) continue.
 //! Later failures of the ranks being ended are consequences and are not reported.
-//! In a fault-tolerant job (`--with-ft`), a dead rank is a loss and not a failure.
+//! In a fault-tolerant job (`--with-ft`), the death of a rank is a loss and not a failure.
 //!
 //! [`Supervisor`] is the event loop: it receives events and calls the responsible module.
 //!

@@ -386,7 +386,7 @@ unsafe fn become_program(
             // The launcher died before the prctl took effect, so no signal will arrive.
             libc::_exit(1);
         }
-        // The launcher ignores these signals, and exec would pass the ignoring on.
+        // The launcher ignores these signals, and an ignored signal stays ignored over exec.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
         let mut none = std::mem::zeroed::<libc::sigset_t>();

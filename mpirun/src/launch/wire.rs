@@ -27,7 +27,7 @@ use std::time::Duration;
 /// The first line that a daemon sends.
 pub const GREETING: &[u8] = b"portcullis mpirun agent\n";
 
-/// The version, which must be equal on both sides.
+/// The version of mpirun, which must be equal on both sides.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The host index that addresses all hosts.

@@ -48,7 +48,7 @@ impl Communicator {
     }
 }
 
-/// The known communicators.
+/// The program's communicators, by the library's handle.
 #[derive(Debug, Default)]
 pub struct Comms {
     known: HashMap<Handle, Arc<Communicator>>,
@@ -110,7 +110,7 @@ impl Watch {
         comms.known.insert(constants.comm_self, alone);
     }
 
-    /// Returns the entry of a communicator; `None` for `MPI_COMM_NULL`.
+    /// Returns the record of a communicator; `None` for `MPI_COMM_NULL`.
     pub fn communicator(&self, comm: Handle) -> Option<Arc<Communicator>> {
         if let Some(known) = self.comms().known.get(&comm) {
             return Some(Arc::clone(known));

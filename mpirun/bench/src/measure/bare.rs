@@ -78,7 +78,7 @@ impl Bare {
     }
 }
 
-/// Creates the memory and stores a token there; a rank with another machine's memory reads another.
+/// Creates the memory and stores a token there, so that a rank detects another machine's memory.
 fn make() -> Option<(OwnedFd, u64)> {
     let fd = memfd("bare barrier", 2 * LINE as u64).ok()?;
     let segment = Segment::map(&fd, 2 * LINE).ok()?;

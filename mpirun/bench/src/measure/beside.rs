@@ -2,7 +2,7 @@
 //!
 //! With `-n` or `--vs`, `mpi-bench` runs one busy loop on each core ([`crate::load`]).
 //! A rank (`mpi-bench` under a launcher) starts no loops and measures under the present load.
-//! A row's figure is the average time of an operation at the slowest rank, measured back to back.
+//! A row's figure is the average time of an operation in a loop, at the slowest rank.
 
 use std::time::{Duration, Instant};
 

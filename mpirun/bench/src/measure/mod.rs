@@ -206,7 +206,7 @@ fn default_sizes(options: &Options) -> Sizes {
     }
 }
 
-/// Returns the OSU defaults for a size: the number of warm-up iterations and of iterations.
+/// Returns the OSU defaults for a size: the numbers of warm-up and of measured iterations.
 fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
     use Benchmark as B;
     let (small, large) = match benchmark {

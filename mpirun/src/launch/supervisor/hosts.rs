@@ -174,7 +174,7 @@ impl Supervisor<'_> {
         Some(Instant::now() + heartbeat)
     }
 
-    /// Reports each job whose ranks used another MPI library; all ranks have ended.
+    /// After the end of all ranks, reports each job whose ranks used another MPI library.
     pub(super) fn report_unserved(&mut self) {
         let control = &mut self.control;
         let sentences = self

@@ -88,7 +88,7 @@ impl<'a> Outputs<'a> {
 
     // ---- mpirun's own messages ------------------------------------------------------------------------------------
 
-    /// Prints a message of mpirun on standard error; if that is broken, on standard output.
+    /// Prints a message of mpirun on standard error, or on standard output if that fails.
     pub(super) fn say(&mut self, text: &str) {
         if self.quiet {
             return;

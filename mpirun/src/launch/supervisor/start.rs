@@ -173,7 +173,7 @@ impl Supervisor<'_> {
         let control = &mut self.control;
         if crate::recording::is_asked_for(&self.plan.env) {
             // A recording has one file per rank number.
-            // Spawned ranks have the same numbers as launched ones.
+            // Spawned ranks have the same numbers as launched ranks, so their files would collide.
             let why = "a run that is recorded or replayed cannot spawn";
             let name = control.ranks.jobs.name_of(parent);
             control

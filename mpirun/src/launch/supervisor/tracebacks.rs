@@ -3,7 +3,7 @@
 //! Reports of hung jobs print that line: the exception is the root cause.
 //! The rank with the exception calls `MPI_Finalize` and waits there for the other ranks.
 //!
-//! The output passes through mpirun anyway, so ranks need no hook and no module.
+//! The output passes through mpirun anyway, so the ranks' Python needs no hook and no module.
 
 use crate::pmi::Proc;
 use std::collections::BTreeMap;

@@ -50,7 +50,7 @@ impl JobControl<'_> {
         self.ranks.jobs.disconnect(proc);
         let adopted = self.ranks.jobs.get(proc).filter(|rank| rank.is_adopted);
         match adopted.is_some_and(|rank| rank.alive) {
-            // An adopted process's exit status is unknown here, since mpirun is not the parent.
+            // mpirun is not an adopted process's parent, so the exit status is assumed to be 0.
             true => self.record_death(proc, End::Exited(0)),
             false => self.find_abandoned(),
         }
