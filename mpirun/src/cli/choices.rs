@@ -98,7 +98,7 @@ pub fn end_dead_by_default() -> EndDead {
     )
 }
 
-/// As [`end_dead_by_default`]: standard error is a terminal or not, `ci` is the value of `CI`.
+/// Returns the default of `--end-dead`; `ci` is the value of the variable `CI`.
 fn end_dead_at(is_terminal: bool, ci: Option<&str>) -> EndDead {
     let is_ci = ci.is_some_and(|value| !matches!(value, "" | "0" | "false"));
     match is_terminal && !is_ci {

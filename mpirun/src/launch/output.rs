@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// The time for which an incomplete line is held back.
 const PROMPT: Duration = Duration::from_millis(50);
 
-/// The same time after a block of at least [`BLOCK`] bytes that ends within a line:
+/// The time for which an incomplete line is held back after a block of at least [`BLOCK`] bytes:
 /// the program has probably filled its buffer and will continue the line when it is scheduled.
 const CUT: Duration = Duration::from_secs(1);
 

@@ -52,7 +52,7 @@ pub(super) struct DeadJob {
 impl DeadJob {
     pub(super) fn new(plan: &Plan) -> DeadJob {
         DeadJob {
-            // In a fault-tolerant job, a notice of a death can wake every rank: no deadlock.
+            // A notice of a death can wake any fault-tolerant job, so no deadlock is certain.
             wanted: match plan.tolerates_deaths {
                 true => EndDead::No,
                 false => plan.end_dead,
