@@ -59,7 +59,7 @@ pub struct Comms {
 /// The lowest serial number of a communicator that is not predefined.
 const FIRST_SERIAL: u32 = 2;
 const SELF_SERIAL: u32 = 1;
-/// Larger serial numbers are computed without a broadcast.
+/// The lowest serial number of the range that is assigned without a broadcast.
 const UNCHOSEN: u32 = Context::LAST_SERIAL / 2;
 
 fn number(chooser: c_int, serial: u32) -> u64 {
