@@ -4,7 +4,7 @@ use mpi_abi::components;
 use mpi_base::param::Params;
 use mpi_core::plugin::Catalogue;
 
-/// Returns the components outside the engine, as the library finds them with these parameters.
+/// Returns the linked-in components, and the plugins that the library finds with `params`.
 pub fn catalogue(params: &Params) -> Catalogue {
     // `mpi-abi/library` registers the same list.
     components::build_in(&[coll_hwbarr::TABLE]);

@@ -1,9 +1,9 @@
 //! Fuzzing entry points of the decoders for files, environment variables and other processes' data.
 //!
-//! An entry accepts any bytes. The entry panics if the decoder panics, or if the decoder accepts
+//! An entry point accepts any bytes. It panics if the decoder panics, or if the decoder accepts
 //! a text that the matching encoder never writes.
-//! cargo-fuzz calls each entry from `fuzz/fuzz_targets/`;
-//! the test below calls all with random bytes.
+//! cargo-fuzz calls them from `fuzz/fuzz_targets/`;
+//! the test below passes random bytes to each.
 
 use std::ffi::OsString;
 

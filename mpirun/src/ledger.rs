@@ -1,4 +1,4 @@
-//! Map with ascending keys that are never reused; removing a value frees its memory.
+//! Map with ascending keys; [`Ledger::remove`] frees a value, and its key is not assigned again.
 //!
 //! A program may spawn jobs for days, so the records of a job are removed when the job has ended.
 

@@ -13,7 +13,7 @@ use std::cell::OnceCell;
 #[derive(Debug)]
 pub struct Node {
     fd: OwnedFd,
-    /// Reader of the event rings, created after the ranks' end: all rings use one clock.
+    /// Reader of the event rings; its clock conversion, computed at its creation, serves all rings.
     player: OnceCell<Option<Player>>,
 }
 
@@ -80,7 +80,7 @@ pub fn call_name(call: u16) -> String {
         )
 }
 
-/// Returns the clock in microseconds modulo 10^9: launches with one process id then differ.
+/// Returns the clock in microseconds modulo 10^9, to distinguish launches with equal process ids.
 pub fn unique() -> u64 {
     now_ns() / 1000 % 1_000_000_000
 }

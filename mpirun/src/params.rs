@@ -34,7 +34,7 @@ pub static RSH_AGENT: Param<String> = Param::new(
     "Command that reaches another host; it is called with the host's name and one shell command.",
 );
 
-/// The fan-out of the launch tree.
+/// The fan-out of the launch tree: the maximum number of hosts that a launcher reaches itself.
 pub static FANOUT: Param<usize> = Param::new(
     "mpirun",
     "",

@@ -3,7 +3,7 @@
 //! The wrappers are one program, which derives the language from the name of its executable.
 //! CMake's FindMPI and autoconf macros use the queries of Open MPI's and MPICH's wrappers.
 //! Open MPI: `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help`.
-//! MPICH: `-show`, `-compile_info`, `-link_info`. Each query takes one dash or two.
+//! MPICH: `-show`, `-compile_info`, `-link_info`. Each query is accepted with one dash or two.
 //! MPICH's `-help` has one dash only, because `--help` is the compiler's option.
 //! `MPICC_CC` or, for one call, `-cc=NAME` selects the compiler;
 //! for `mpicxx`, `MPICXX_CXX` or `-cxx=NAME`; for `mpifort`, `MPIFORT_FC` or `-fc=NAME`.
@@ -32,7 +32,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// Returns the language of a wrapper's name; names of Open MPI and MPICH are known.
+    /// Returns the language of a wrapper's name, also of the wrappers of Open MPI and MPICH.
     pub fn of_wrapper(called: &OsStr) -> Language {
         let name = Path::new(called).file_name().and_then(OsStr::to_str);
         // Debian also installs each wrapper under a name with the suffix `.portcullis`.
@@ -298,7 +298,7 @@ impl Wrapper {
         let folders = [Some(self.include()), self.modules.clone()];
         let folders = folders.iter().flatten();
         let folders = folders.map(|folder| joined("-I", folder));
-        // The flag precedes the program's own flags, which may override it.
+        // The mismatch flag precedes the user's flags, which may override it.
         let mismatch = self.mismatch_flag.map(OsString::from);
         mismatch.into_iter().chain(folders).collect()
     }

@@ -1,4 +1,4 @@
-//! Tests of `mpicc` in an installation, which it must find, with a real compiler.
+//! Tests of `mpicc`, which must find its installation, with a real compiler.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

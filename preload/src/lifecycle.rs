@@ -1,7 +1,7 @@
 //! `MPI_Init`, `MPI_Init_thread` and `MPI_Finalize`, which start and stop the recorder.
 //!
 //! A Fortran wrapper calls the library's Fortran function, which does more than the C function.
-//! The Fortran function may call the interposed C function: one call then arrives twice, nested.
+//! The Fortran function may call the interposed C function; this call is nested in the first.
 //! The inner call is forwarded to the library without being recorded.
 #![allow(unsafe_code)]
 

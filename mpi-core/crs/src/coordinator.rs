@@ -3,7 +3,7 @@
 //! This module is a state machine without I/O.
 //! A rank that stopped at any point could block other ranks that need its next message.
 //! So no rank stops before all ranks have agreed on one point:
-//! 1. The launcher asks each rank for the number of points entered. Ranks answer inside MPI.
+//! 1. The launcher requests the number of points that each rank has entered; ranks answer in MPI.
 //! 2. The target is the maximum plus 1. Each rank agrees to stop there, or reports that it has
 //!    passed the target.
 //! 3. If a rank has passed the target, the launcher raises it by 2, then 4, 8, ... and asks again.
@@ -12,13 +12,13 @@
 //!    Rank 0 reports the outcome.
 //!
 //! The protocol terminates: the target is raised only if a rank enters all points up to the target
-//! while its answer is in flight. A request during a round joins that round.
-//! If a rank leaves or dies before the outcome, the launcher
+//! while its answer is in flight. A checkpoint request during a round joins the round.
+//! If a rank leaves MPI or dies before the outcome, the launcher
 //! drops the round and the job continues without a checkpoint.
 
 use mpi_transport::rte::checkpoints::{Notice, Report};
 
-/// The outcome of a round.
+/// The outcome of a round, that is of one attempt to take a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The checkpoint was taken: its number and size in bytes. The job ends if `stop`.
@@ -49,7 +49,7 @@ pub struct Coordinator {
 #[derive(Debug)]
 enum Stage {
     Idle,
-    /// The number of points that each rank has reported.
+    /// The number of points that each rank has entered; `None` until the rank has reported it.
     Asked(Vec<Option<u64>>),
     /// For each rank: true if it has answered the proposed target.
     Proposed {
@@ -63,7 +63,7 @@ enum Stage {
     },
 }
 
-/// The largest exponent of a raise: a target is raised by at most 2^20 points.
+/// The largest exponent of a raise: a target exceeds the reported points by at most 2^20.
 const FARTHEST: u32 = 20;
 
 impl Coordinator {
@@ -83,7 +83,7 @@ impl Coordinator {
         !matches!(self.stage, Stage::Idle)
     }
 
-    /// Describes for users the ranks or the point that the round waits for.
+    /// Describes, as text for users, the ranks or the point that the round waits for.
     pub fn waits_for(&self) -> Option<String> {
         let missing = |has: &dyn Fn(usize) -> bool| {
             let ranks = (0..self.present.len()).filter(|rank| !has(*rank));
@@ -111,7 +111,7 @@ impl Coordinator {
             return Actions::not_taken(format!("rank {gone} has left the job"));
         }
         if self.is_busy() {
-            // After the final notice of a round, the request to stop can no longer join the round.
+            // A round whose final notice is sent cannot be changed to stop the job.
             self.stop |= stop && !matches!(self.stage, Stage::Writing { .. });
             return Actions::default();
         }
@@ -213,7 +213,7 @@ impl Coordinator {
 
     fn passed(&mut self, rank: usize, point: u64) -> Actions {
         match &mut self.stage {
-            // A rank that answers an earlier target names a point below the current one.
+            // In an answer to an earlier target, `point` is smaller than the present target.
             Stage::Proposed {
                 target,
                 agreed,

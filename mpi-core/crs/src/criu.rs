@@ -33,7 +33,7 @@ pub static PROGRAM: Param<PathBuf> = Param::new(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u32, pub u32);
 
-/// The first CRIU version that can dump and restore this library.
+/// The first CRIU version that can dump and restore processes with this library.
 pub const NEEDED: Version = Version(4, 2);
 
 impl fmt::Display for Version {
@@ -140,7 +140,7 @@ impl fmt::Display for CriuError {
 
 impl std::error::Error for CriuError {}
 
-/// Fails if this version of CRIU cannot dump and restore this library.
+/// Fails if this version of CRIU cannot dump and restore processes with this library.
 pub fn admit(program: &Path, version: Version) -> Result<(), CriuError> {
     if version >= NEEDED {
         return Ok(());
@@ -158,7 +158,7 @@ pub fn admit(program: &Path, version: Version) -> Result<(), CriuError> {
     })
 }
 
-/// Fails if CRIU cannot dump the descriptor `number`; `target` is its link in `/proc/PID/fd`.
+/// Fails if CRIU cannot dump descriptor `number`; `target` is the link target in `/proc/PID/fd`.
 pub fn check_descriptor(process: &str, number: u32, target: &str) -> Result<(), CriuError> {
     let what = match target {
         target if target.starts_with("anon_inode:[io_uring]") => "io_uring",
@@ -177,8 +177,8 @@ pub fn check_descriptor(process: &str, number: u32, target: &str) -> Result<(), 
 
 /// Returns the CRIU arguments that dump the process tree of a supervisor.
 ///
-/// `outside` has the inodes of both ends of the supervisor's socket to the front end.
-/// The tree has both ends of each loopback connection, so CRIU need not lock the network.
+/// `outside` contains the inodes of both ends of the supervisor's socket to the front end.
+/// Both ends of each loopback connection are in the tree, so CRIU need not lock the network.
 pub fn dump_arguments(
     supervisor: u32,
     images: &Path,
@@ -209,7 +209,8 @@ pub fn dump_arguments(
 }
 
 /// Returns the CRIU arguments that restore a process tree.
-/// `socket` is the new descriptor for the supervisor's socket to the front end, and the old inode.
+/// `socket` contains the new descriptor of the supervisor's socket to the front end,
+/// and the inode that this socket had at the dump.
 pub fn restore_arguments(images: &Path, socket: (u32, u64)) -> Vec<OsString> {
     let (descriptor, inode) = socket;
     vec![

@@ -76,7 +76,7 @@ impl Description {
         ranks.map(|_| Description { programs })
     }
 
-    /// Returns the first difference between this job, from a checkpoint, and the job `now`.
+    /// Returns the first difference between `self`, the checkpoint's job, and `now`, this job.
     pub fn difference(&self, now: &Description) -> Option<Difference> {
         let (then, ranks) = (self.ranks(), now.ranks());
         let of = |one: &Description| {

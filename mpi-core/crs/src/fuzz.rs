@@ -1,8 +1,8 @@
 //! Entry points for fuzzing the decoder of manifests.
 //!
-//! An entry takes any bytes. It panics if the decoder panics,
+//! An entry point accepts any bytes. It panics if the decoder panics,
 //! or if the encoder would write an accepted input differently.
-//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+//! cargo-fuzz calls them from `fuzz/fuzz_targets/`; the test below passes random bytes to each.
 
 use crate::description::Description;
 use crate::manifest::Manifest;

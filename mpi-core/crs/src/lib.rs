@@ -1,7 +1,7 @@
 //! Checkpoint and restart of a job: the framework `crs`, one component for all ranks of a job.
 //!
 //! * `self`: the program saves its own state at a *point*; [`self_`].
-//!   A point is a call in its main loop at which no message is in flight.
+//!   A point is a library call in the program's main loop at which no message is in flight.
 //! * `criu`: CRIU writes the images of all processes of a host, and the program is not involved; [`criu`].
 //!
 //! | module | subject |

@@ -244,7 +244,7 @@ pub(crate) mod tests {
             assert!(Manifest::read(&text[..at]).is_err(), "cut at {at}");
             let mut changed = text.clone();
             changed[at] ^= 1;
-            // A hexadecimal digit in the other case encodes the same checksum.
+            // Upper and lower case of a hexadecimal digit encode the same checksum.
             if !changed[at].eq_ignore_ascii_case(&text[at]) {
                 assert!(Manifest::read(&changed).is_err(), "changed at {at}");
             }

@@ -1,4 +1,4 @@
-//! The points of a rank: the number entered, and the point at which the rank stops.
+//! Counter of the points that a rank has entered, and the point at which the rank stops.
 //!
 //! A rank counts the points that it enters; between checkpoints it only counts.
 //! The rank answers a request of the launcher with this count and continues.
@@ -51,13 +51,13 @@ impl Points {
         self.inside
     }
 
-    /// The program enters its next point.
+    /// Records that the program enters its next point.
     pub fn enter(&mut self) {
         self.entered += 1;
         self.inside = true;
     }
 
-    /// The program leaves the point.
+    /// Records that the program leaves the point.
     pub fn leave(&mut self) {
         self.inside = false;
     }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// The variables with the number of ranks: set by PMI-1 launchers and by Open MPI's launcher.
+/// The environment variables that contain the number of ranks, of PMI-1 and of Open MPI's launcher.
 const SIZES: [&str; 2] = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"];
 
 /// The error of a process that is one of several ranks.

@@ -4,7 +4,7 @@ use mpi_base::environment;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The file name of the standard ABI's library, which is preferred to Open MPI's own.
+/// The file name of the standard ABI's library, which is preferred to [`OPEN_MPI`].
 pub const STANDARD: &str = "libmpi_abi.so.1";
 /// The file name of Open MPI's library; Open MPI 5 has no library of the standard ABI.
 pub const OPEN_MPI: &str = "libmpi.so.40";
@@ -45,7 +45,7 @@ pub fn library(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     in_folders(&folders).ok_or(NotFound { searched: folders })
 }
 
-/// Finds the library in `folders`; any standard ABI library is preferred to Open MPI's own.
+/// Finds the library in `folders`; a standard ABI library in any folder precedes Open MPI's.
 fn in_folders(folders: &[PathBuf]) -> Option<PathBuf> {
     [STANDARD, OPEN_MPI]
         .iter()

@@ -1,6 +1,6 @@
 //! Execution of a program under the launcher that belongs to a library.
 //!
-//! The options for good performance of a compared library (peer) are data, a list of [`Setting`]s.
+//! A list of [`Setting`]s stores the options that make a compared library (peer) fast.
 //! Arguments and environment are from the libraries' documentation and from measurements.
 
 use std::fmt;
@@ -38,7 +38,7 @@ pub struct Setting {
     pub name: &'static str,
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
-    /// Returns true if the setting applies to a benchmark with a number of ranks and of cores.
+    /// Returns true if the setting applies to a benchmark on this number of ranks and of cores.
     suits: fn(Benchmark, u32, usize) -> bool,
 }
 
@@ -69,7 +69,7 @@ const MPICH_BEST: &[Setting] = &[
         name: "ch4 shm",
         arguments: &[],
         environment: &[],
-        // Start-up is also compared without UCX.
+        // Only for start-up and memory, which are also measured without UCX.
         suits: |benchmark, _, _| {
             use Benchmark as B;
             matches!(
@@ -136,7 +136,7 @@ const OPEN_MPI_BEST: &[Setting] = &[
     },
 ];
 
-/// The setting of the library under test for TCP, also for windows, although ranks share memory.
+/// Runs the library under test over TCP, also for windows, although ranks could share memory.
 const OUR_TCP: &[Setting] = &[Setting {
     name: "btl tcp",
     arguments: &["--mca", "btl", "self,tcp", "--mca", "osc", "am"],
@@ -364,7 +364,7 @@ impl Installation {
         Ok((value, outcome.stdout + &outcome.stderr))
     }
 
-    /// Runs a program that exits at once on `ranks` processes; returns the time of the command.
+    /// Runs a program that exits immediately on `ranks` processes; returns the time of the command.
     pub fn run_nothing(
         &self,
         setting: &Setting,

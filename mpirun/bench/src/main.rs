@@ -3,7 +3,7 @@
 //! The program is not linked to an MPI library: it loads a library at start and calls it by the MPI
 //! 5.0 standard ABI. So one executable measures this project's library and MPICH's.
 //! Open MPI's library is measured by means of a small table of handles.
-//! The loops are those of the OSU micro-benchmarks, so the columns are comparable with theirs.
+//! The measuring loops are those of the OSU micro-benchmarks, so the figures are comparable.
 //! Source: D. K. Panda and others, "OSU Micro-Benchmarks" 7.
 //!
 //! Modes of operation:
@@ -15,7 +15,7 @@
 //! - with `--vs LIBDIR` it alternates between libraries and prints ratios of medians.
 //!
 //! Promise: every printed figure was measured in this run.
-//! A setting that cannot be measured is reported with the reason, and no other one replaces it.
+//! A setting that cannot be measured is reported with the reason; no other setting replaces it.
 
 #![deny(unsafe_code)]
 
@@ -93,7 +93,7 @@ fn starts<E: std::error::Error>(
     run().map_err(sentence)
 }
 
-/// Runs a benchmark on the library that was found, as one rank of a job.
+/// Runs a benchmark on the library that [`find::library`] returns, as one rank of a job.
 fn measure_here(options: &Options) -> Result<(), Failure> {
     let path = find::library(options.lib.as_deref()).map_err(sentence)?;
     let library = mpi::Library::load(&path).map_err(sentence)?;
@@ -115,7 +115,7 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
         (Ok(report), true) if options.json => println!("{}", report.json()),
         (Ok(report), true) => print!("{}", report.text()),
         (Ok(_), false) => {}
-        // MPI_Finalize could wait for the other ranks, since this rank may have failed alone.
+        // MPI_Finalize is not called: it could block if only this rank has failed.
         (Err(error @ measure::error::MeasureError::Mpi(_)), _) => return Err(sentence(error)),
         (Err(error), _) => {
             world.finalize().map_err(sentence)?;

@@ -25,7 +25,7 @@ pub fn parse_sizes(text: &str) -> Result<Sizes, String> {
         .map(Sizes)
 }
 
-/// Returns `first` and its doublings up to `last`; after a first size of 0, 1 follows.
+/// Returns `first` and its doublings up to `last`; after a `first` of 0 the doublings begin with 1.
 pub fn powers_of_two(first: usize, last: usize) -> Sizes {
     let next = |&size: &usize| {
         if size == 0 {

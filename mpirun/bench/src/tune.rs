@@ -1,7 +1,7 @@
 //! `mpi-bench tune`: measures every algorithm of every collective and writes a decision table.
 //!
 //! The decision table is for `coll_tuned_rules` on this machine.
-//! The library runs under its own launcher, with general components and one forced algorithm.
+//! The library runs under its own launcher, with `coll` = `tuned,basic` and one forced algorithm.
 //! The algorithms alternate in rounds, and their medians over the rounds are compared.
 //! A longer message keeps the algorithm of the shorter one unless another is 5 % faster.
 //! Otherwise noise could become a rule.
@@ -20,7 +20,7 @@ use crate::launcher::{Installation, RunError};
 use crate::sizes::powers_of_two;
 use crate::versus::{benchmark_arguments, median, own_library, progress};
 
-/// The benchmark for each call.
+/// The collective calls to tune, each with the benchmark that measures the call.
 const CALLS: [(Benchmark, CallId); 10] = [
     (Benchmark::Barrier, CallId::Barrier),
     (Benchmark::Bcast, CallId::Bcast),

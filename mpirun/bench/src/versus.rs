@@ -46,10 +46,10 @@ struct Contestant {
     installation: Installation,
     setting: &'static Setting,
     figures: BTreeMap<usize, Vec<f64>>,
-    /// The figures without MPI by the same ranks, for `barrier` and `io --plain`.
+    /// The figures that the same ranks measured without MPI, for `barrier` and `io --plain`.
     bare: BTreeMap<usize, Vec<f64>>,
     /// For `init`: milliseconds from the command until all ranks have returned from `MPI_Init`.
-    /// `commands` has the times of the whole commands.
+    /// `commands` contains the times of the whole commands.
     starts: Vec<f64>,
     commands: Vec<f64>,
     failed: Option<RunError>,
@@ -76,7 +76,7 @@ struct Comparison {
     operation: Option<&'static str>,
     unit: &'static str,
     ours: f64,
-    /// The figure of the same ranks without MPI, for `barrier` and `io --plain`.
+    /// The figure that the same ranks measured without MPI, for `barrier` and `io --plain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     bare: Option<f64>,
     peers: Vec<Best>,
@@ -252,7 +252,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
         })
         .collect();
     if options.benchmark == Benchmark::Init {
-        // Start-up times include the launcher's time, for which the user waits as well.
+        // The rows `start` and `launch` include the launcher, since users wait for it as well.
         type Times = fn(&Contestant) -> &[f64];
         let times: [(&str, Times); 2] = [("start", |c| &c.starts), ("launch", |c| &c.commands)];
         for (name, times) in times {

@@ -1,4 +1,4 @@
-//! `mpi-ctl`: asks a running mpirun for its status, a checkpoint, a hang report or its end.
+//! `mpi-ctl`: requests the status, a checkpoint, a hang report or the end of a running job.
 
 fn main() {
     let sentence = mpirun::cli::usage::sentence;

@@ -156,7 +156,7 @@ pub fn assemble(
                 app.procs = Some(file.count());
             }
             if !allocated && !matches!(placement.policy, Policy::PerNode(_)) {
-                // Without named hosts the program gets one rank, and not one for each default slot.
+                // Without named hosts the program gets one rank by default, not one rank per slot.
                 app.procs = app.procs.or(Some(1));
             }
             app

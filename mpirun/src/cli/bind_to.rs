@@ -1,4 +1,4 @@
-//! The value of `--bind-to`: the unit that each rank is bound to.
+//! The value of `--bind-to`: the unit (core, cache, package, ...) that each rank is bound to.
 
 use super::value_error::ValueError;
 use crate::launch::binding::Unit;
@@ -24,7 +24,7 @@ impl BindTo {
         let lower = text.to_lowercase();
         let mut words = lower.split(':');
         let unit = match words.next().unwrap_or_default() {
-            // The machine and the board have all processors, so ranks stay unbound.
+            // The machine and the board contain all processors, so ranks stay unbound.
             "none" | "default" | "machine" | "board" => None,
             "rr" => Some(Unit::Thread),
             "user" | "cpu-list" | "cpulist" => {

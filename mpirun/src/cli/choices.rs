@@ -98,7 +98,7 @@ pub fn end_dead_by_default() -> EndDead {
     )
 }
 
-/// The same, for a standard error that may be a terminal and a value of the variable `CI`.
+/// Returns the default of `--end-dead`; `ci` is the value of the variable `CI`.
 fn end_dead_at(is_terminal: bool, ci: Option<&str>) -> EndDead {
     let is_ci = ci.is_some_and(|value| !matches!(value, "" | "0" | "false"));
     match is_terminal && !is_ci {

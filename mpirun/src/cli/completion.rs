@@ -35,7 +35,7 @@ const FOLDERS: &[&str] = &[
 /// Returns the completion script of a shell for the command `name`.
 pub fn script(shell: Shell, name: &str, options: &Command) -> String {
     let shown = options.get_arguments().filter(|option| {
-        // The PROGRAM argument is completed, but not listed.
+        // Hidden options are not completed; the hidden argument PROGRAM is.
         option.is_positional() || !option.is_hide_set()
     });
     let mut command = Command::new("mpirun")
@@ -55,7 +55,7 @@ pub fn script(shell: Shell, name: &str, options: &Command) -> String {
 const AFTER: &str = "    prev=\"$3\"\n";
 
 /// Extends the generated bash script.
-/// Words after the program complete to file names until a colon begins the next part.
+/// Words after the program complete to file names until a colon begins the next section.
 fn stop_at_program(options: &Command) -> String {
     let taking = |values: usize| {
         let takes = |option: &&Arg| match option.is_require_equals_set() {

@@ -1,6 +1,6 @@
-//! `--configfile`: the parts of a command line as lines of a file (MPI 5.0, section 11.5).
+//! `--configfile`: the sections of a command line as lines of a file (MPI 5.0, section 11.5).
 //!
-//! One part per line; `#` begins a comment, a backslash at the end continues a line,
+//! One section per line; `#` begins a comment, a backslash at the end continues a line,
 //! and words with spaces are in double or single quotes.
 
 use crate::text::{TextError, TextFile};
@@ -31,7 +31,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Reads a configuration file; returns the words of each part.
+/// Reads a configuration file; returns the words of each section.
 pub fn read(path: &Path) -> Result<Vec<Vec<OsString>>, ConfigError> {
     let file = TextFile::read("configuration file", path).map_err(ConfigError::Text)?;
     parse(&file.text, &file.path)

@@ -1,6 +1,6 @@
 //! `-x`, `--env` and `--genv`: environment variables for the ranks of one or all programs.
 //!
-//! `-x` and `--env` apply to the program of the same part, as in Open MPI and MPICH.
+//! `-x` and `--env` apply to the program of the same section, as in Open MPI and MPICH.
 //! `--genv` applies to all programs, at any position.
 //! A variable with the same value in all programs belongs to the job; spawned programs get it too.
 
@@ -11,17 +11,17 @@ use std::ffi::OsString;
 
 type Variable = (OsString, OsString);
 
-/// Returns the variables that `--genv` in this part sets for the ranks of all programs.
+/// Returns the variables that `--genv` in this section sets for the ranks of all programs.
 pub fn of_all_programs(app: &AppOptions) -> Result<Vec<Variable>, CliError> {
     pairs("--genv", &app.genv)
 }
 
-/// Returns the variables for the part's own program; the last setting of a name wins.
+/// Returns the variables for the section's own program; the last setting of a name wins.
 pub fn own_variables(app: &AppOptions) -> Result<Vec<Variable>, CliError> {
     let mut own = Vec::new();
     for export in &app.export {
         match split_at_sign(export) {
-            // `-x NAME` exports NAME, but ranks get the whole environment anyway.
+            // `-x NAME` has no effect, since ranks get the whole environment anyway.
             None if !export.is_empty() => {}
             Some((name, value)) if !name.is_empty() => set_env(&mut own, name, value),
             _ => {

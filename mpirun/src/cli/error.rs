@@ -41,16 +41,16 @@ pub enum CliError {
         /// The option as the user wrote it.
         option: String,
     },
-    /// An option at the end of a part lacks its value.
+    /// An option at the end of a section lacks its value.
     NoValue {
         /// The option as the user wrote it.
         option: String,
     },
-    /// A part of the command line has options but no program.
+    /// A section of the command line has options but no program.
     NoProgram {
-        /// The index of the part, from 0.
+        /// The index of the section, from 0.
         section: usize,
-        /// The number of parts.
+        /// The number of sections.
         of: usize,
     },
     /// The rank that `--stdin` names does not exist in the job.

@@ -86,7 +86,7 @@ impl MapBy {
             ("nooversubscribe", _) => self.strict = true,
             ("span", _) => self.span = true,
             // `hwtcpus` has no effect, since this launcher's processors are hardware threads.
-            // `inherit` and `noinherit` have none, since spawned jobs always inherit the policy.
+            // `inherit` and `noinherit` have no effect: spawned jobs always inherit the policy.
             ("hwtcpus" | "inherit" | "noinherit", _) => {}
             (_, Some(("pe", each))) => {
                 let each = numbers::count(each).map_err(|_| ValueError::unknown(WANTED))?;

@@ -7,10 +7,10 @@
 //! Known but unsupported options are errors with a message (`not_yet`); none is silently ignored.
 //!
 //! `options` defines the options, `choices` and `numbers` the types of their values.
-//! `dashes` normalises single dashes, and `usage` words clap's errors.
+//! `dashes` normalises single dashes, and `usage` formulates clap's errors.
 //! `help` generates screens and the manual page, `completion` the shell completions.
-//! `configfile` reads the parts of a command line from a file.
-//! `assemble` builds a [`Plan`] from the parts. `placement`, `values` and `observation` derive
+//! `configfile` reads the sections of a command line from a file.
+//! `assemble` builds a [`Plan`] from the sections. `placement`, `values` and `observation` derive
 //! values from single options. `settings` reports errors in parameters.
 
 mod assemble;

@@ -60,7 +60,7 @@ impl OutputTo {
         Ok(output)
     }
 
-    /// Adds these properties to those that other options have set.
+    /// Adds the properties of this value to those that other options have set.
     pub fn apply(&self, io: &mut Io) {
         io.tag |= self.tag;
         io.label |= self.label;

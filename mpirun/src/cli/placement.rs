@@ -20,7 +20,7 @@ pub struct Placement {
     pub strict: bool,
 }
 
-/// Combines the placement options; `--bind-to` overrides the binding that others imply.
+/// Combines the placement options; `--bind-to` overrides the binding that other options imply.
 pub fn placement(options: &Options, hosts: &[Host]) -> Result<Placement, CliError> {
     let mut placement = Placement {
         policy: options.per_node.map_or(Policy::Slot, Policy::PerNode),

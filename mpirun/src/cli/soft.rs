@@ -2,7 +2,7 @@
 //!
 //! The format is that of the reserved info key `soft` (MPI 5.0, 11.9.3): a comma-separated list.
 //! Its items are numbers, ranges `a:b`, and ranges with a stride `a:b:c`.
-//! Numbers above that of `-n` are ignored.
+//! Numbers above the value of `-n` are ignored.
 
 use super::value_error::ValueError;
 

@@ -63,7 +63,7 @@ pub fn not_understood(option: &str, value: &str, wanted: &str) -> String {
     format!("{option} \"{value}\" is not understood; it takes {wanted}")
 }
 
-/// Returns the form of an option that users type, such as `-n` for clap's `--np <N>`.
+/// Returns an option as users type it, such as `-n` for clap's `--np <N>`.
 fn short(usage: &str) -> String {
     let option = usage.split([' ', '=', '[']).next().unwrap_or(usage);
     match option {

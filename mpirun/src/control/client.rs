@@ -17,7 +17,7 @@ use std::io::{self, Read as _};
 pub enum ControlError {
     /// No mpirun of this user runs on this host.
     NoJob,
-    /// Several mpiruns of this user run on this host; the value has their pids.
+    /// Several mpiruns of this user run on this host; the value contains their pids.
     Several(Vec<i32>),
     /// The process is not an mpirun of this user, or has ended.
     NotThere(i32),
@@ -58,7 +58,7 @@ impl fmt::Display for ControlError {
 
 impl std::error::Error for ControlError {}
 
-/// Runs `mpi-ctl`; returns the exit code. `sentence` words an error of the command line.
+/// Runs `mpi-ctl`; returns the exit code. `sentence` formats an error of the command line.
 pub fn main(
     arguments: impl IntoIterator<Item = OsString>,
     sentence: fn(&clap::Error) -> String,

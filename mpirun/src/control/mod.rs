@@ -1,6 +1,6 @@
 //! Control socket of a running mpirun, and its client `mpi-ctl`.
 //!
-//! The socket's abstract name is `portcullis-control-UID-PID`; PID is the mpirun that users see.
+//! The socket's abstract name is `portcullis-control-UID-PID`; PID is the front end's process id.
 //! An abstract name has no file, so a killed mpirun leaves nothing behind.
 //! Each side checks by `SO_PEERCRED` that the peer process belongs to the same user or to root.
 //!

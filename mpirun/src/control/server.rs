@@ -75,7 +75,7 @@ impl ControlSocket {
         connection.map(|connection| connection.socket.as_fd())
     }
 
-    /// Reads available bytes of a connection once.
+    /// Reads available bytes of a connection with one system call.
     pub(crate) fn read(&mut self, number: usize) -> Asked {
         let Some(connection) = self.connections.get_mut(&number) else {
             return Asked::Nothing;

@@ -38,7 +38,7 @@ const SHARE: u32 = 100;
 #[derive(Debug, Default)]
 pub struct Watch {
     silent: BTreeMap<usize, Silent>,
-    /// The time of the next reading of all maps; `interval` follows that reading.
+    /// The time of the next reading of all maps; `interval` is the time until the reading after it.
     next: Option<Instant>,
     interval: Duration,
     /// Caches whether a file is another MPI library, since the test reads the whole file.

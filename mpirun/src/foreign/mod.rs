@@ -43,7 +43,7 @@ struct Family {
     folder: &'static str,
     /// The library names that programs are linked to; a stand-in exists for each name.
     libraries: &'static [&'static str],
-    /// Libraries that need `libraries[0]`; a Fortran program may name only these.
+    /// Libraries that depend on `libraries[0]`; a Fortran program may name only one of these.
     on_top: &'static [&'static str],
     /// Whether the library speaks PMI-1, so that its ranks form one job under this launcher.
     speaks_pmi: bool,

@@ -5,7 +5,7 @@
 //! * [`rankfile`] reads the host and cores of each rank;
 //! * [`map`] places the remaining ranks on the hosts.
 //!
-//! A host keeps its given name, which messages print and ssh gets as its argument.
+//! Messages print a host's name as the user gave it, and ssh gets the same name.
 //! All names of this machine denote one host, *here*; ranks there are started without ssh.
 
 pub mod allocation;

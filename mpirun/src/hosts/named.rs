@@ -52,7 +52,7 @@ fn line_of(line: &str) -> Option<Host> {
                 host.slots = value.parse().ok().filter(|&slots| slots > 0)?;
                 host.counted = true;
             }
-            // These settings are ignored: an oversubscription limit, and login names of ssh.
+            // Other launchers' keys are ignored: slot limit, ssh login name, binding, interface.
             "max_slots" | "max-slots" | "user" | "username" | "binding" | "ifhn" => {}
             _ => return None,
         }

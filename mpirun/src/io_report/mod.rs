@@ -66,7 +66,7 @@ pub struct Slowest {
     pub seconds_in_calls: f64,
 }
 
-/// Returns the last counters of one rank for each of its files, by the file's number in its events.
+/// Returns the last counters of a rank for each file, by the file's id in the rank's events.
 fn totals(events: &[Event]) -> BTreeMap<u64, [u64; COUNTERS]> {
     let mut all: BTreeMap<u64, [u64; COUNTERS]> = BTreeMap::new();
     for event in events.iter().filter(|e| e.kind == EventKind::FileTotals) {

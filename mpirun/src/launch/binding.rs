@@ -2,7 +2,7 @@
 //!
 //! The processors that this launcher may use are divided into *units*: hardware threads, cores,
 //! caches, memory nodes or packages.
-//! The host's ranks take units in mapping order: adjacent units, or round robin over larger units.
+//! Ranks get units in mapping order: adjacent units, or units that alternate between larger units.
 //! With `ppr:N:UNIT`, each larger unit gets N ranks.
 //! If there are more ranks than units, ranks stay unbound, unless `:overload-allowed` is given:
 //! two ranks that are bound to one core are slower than two ranks that may migrate.
@@ -125,7 +125,7 @@ impl Machine {
                         Unit::Cache(_) => place[CORE],
                         _ => None,
                     };
-                    // All processors are in one unit of a level that the kernel does not report.
+                    // If the kernel does not report a level, all processors count as one unit.
                     let instance = instance.or(instead).unwrap_or(0);
                     found.insert(unit, instance);
                 }
@@ -172,7 +172,7 @@ impl Machine {
         let parts = self.parts(to, None);
         let mut bound = Vec::with_capacity(ranks);
         for unit in self.parts(over, None) {
-            // `here` has the units of `to` inside this unit of `over`, or the one that contains it.
+            // `here`: the units of `to` that are inside this unit of `over` or contain it.
             let meets = |part: &&UnitCpus| part.cpus.iter().any(|cpu| unit.cpus.contains(cpu));
             let here: Vec<&UnitCpus> = parts.iter().filter(meets).collect();
             let bundles: Vec<Vec<usize>> = here
@@ -225,7 +225,7 @@ impl Machine {
         let mut parts: Vec<UnitCpus> = parts.into_values().collect();
         parts.sort_by_key(|part| (part.package, part.cpus.first().copied()));
         if over.is_some() {
-            // Interleaves: first the first unit inside each unit of `over`, then each second unit.
+            // Interleaves: the first unit inside each unit of `over`, then the second of each, ...
             let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
             let mut dealt: Vec<(usize, u32, UnitCpus)> = parts
                 .into_iter()

@@ -1,13 +1,14 @@
 //! Daemon: the launcher on another host, which executes orders and reports events.
 //!
 //! `mpirun --daemon` speaks the `wire` protocol over its standard input and output.
-//! The daemon starts ranks by a `Starter` like the supervisor, and forwards PMI lines and output.
+//! The daemon starts ranks by a `Starter`, as the supervisor does; it forwards PMI and output.
 //! A daemon knows only the ranks of its own host.
 //! A daemon may have links to further hosts, whose frames it forwards without decoding them.
+//! The supervisor or daemon that has started this daemon is *the launcher above*.
 //!
-//! Promise: the daemon ends all processes below it if the link to the launcher above closes or
-//! falls silent, or if the guard process dies.
-//! It sends SIGTERM, waits for the grace period, sends SIGKILL, and then kills remaining orphans.
+//! Promise: the daemon ends all its descendants if the link to the launcher above closes,
+//! if no frame arrives within a time limit, or if the guard process dies.
+//! The daemon sends SIGTERM, waits for the grace period, sends SIGKILL, and kills orphans.
 
 mod above;
 mod here;
@@ -58,7 +59,7 @@ struct Daemon {
     local: LocalRanks,
     feed: Feed,
     /// Number of bytes of standard input received since the last [`FromDaemon::Fed`].
-    /// The next one is sent when the ranks have consumed all of these bytes.
+    /// The next `Fed` is sent when the ranks have consumed all of these bytes.
     unfed: usize,
     epoll: OwnedFd,
     finishing: bool,
@@ -84,7 +85,7 @@ impl Daemon {
         })
     }
 
-    /// Runs the event loop until this host has no more work.
+    /// Runs the event loop until `Finish` has arrived or the link is lost, and no rank is alive.
     fn serve(mut self) -> io::Result<()> {
         while !self.is_finished() {
             self.wait()?;

@@ -19,7 +19,7 @@ pub struct FailedStarts {
 }
 
 impl FailedStarts {
-    /// Creates the pipe.
+    /// Creates the pipe that all children share.
     pub fn new() -> io::Result<FailedStarts> {
         let (reading, writing) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         Ok(FailedStarts {

@@ -203,7 +203,7 @@ fn attend(
     }
 }
 
-/// Publishes the supervisor's reports for debuggers. Returns false once the socket is closed.
+/// Publishes the supervisor's reports for debuggers. Returns false if the socket is closed.
 fn show_debuggers(to_supervisor: &OwnedFd, table: Option<&TableFile>) -> bool {
     let mut byte = [0; 1];
     match rustix::net::recv(to_supervisor, &mut byte, RecvFlags::DONTWAIT) {

@@ -89,9 +89,9 @@ pub struct Link {
     pub branch: Branch,
     /// The pid of the command that reaches the host.
     pub pid: i32,
-    /// The write end to the command; `None` once sending is over.
+    /// The write end to the command; `None` after the last frame was sent.
     to: Option<OwnedFd>,
-    /// The read end from the command; `None` once the other side has ended.
+    /// The read end from the command; `None` after the other side has ended.
     from: Option<OwnedFd>,
     queue: Queue,
     pub frames: Frames,
@@ -192,7 +192,7 @@ impl Link {
         }
     }
 
-    /// Reads from the link once.
+    /// Reads bytes from the link with one system call.
     pub fn receive(&mut self) -> Received {
         let Some(from) = &self.from else {
             return Received::End;

@@ -1,6 +1,6 @@
 //! Table of a launcher's links to other hosts: routes orders, gives up ended or overdue links.
 //!
-//! A link reaches a host and the hosts behind it. The supervisor and each daemon have one table.
+//! A link reaches a host and further hosts behind it. Supervisor and daemons have one table each.
 
 use super::limits::Limits;
 use super::link::{self, Link, Received};
@@ -35,7 +35,7 @@ pub enum LostLink {
 }
 
 impl LostLink {
-    /// Formats the reason as a sentence; `remote` has the command that was used to reach the host.
+    /// Formats the reason as a sentence; `remote` names the command that reaches other hosts.
     pub fn sentence(&self, remote: &RemoteLaunch) -> String {
         match self {
             LostLink::Ended => "its launcher has ended".to_string(),
@@ -130,7 +130,7 @@ impl Links {
         self.links.iter_mut().for_each(Link::drain);
     }
 
-    /// Reads a link only once, so that one host with much output does not delay the others.
+    /// Reads a link with one system call, so a host with much output does not delay the others.
     pub fn read(&mut self, number: usize) -> Arrived {
         let mut arrived = Arrived {
             frames: Vec::new(),

@@ -159,7 +159,7 @@ impl LocalRanks {
         let outcome = starter.start(order, &resolved, node.fd(), input, |rank| {
             started.push(rank)
         });
-        // A single rank may be a singleton on any library; `--on` selects another library.
+        // Not watched: a single rank, correct as a singleton on any library, and ranks of `--on`.
         let is_watched = order.hosts.len() > 1 && on::wanted(inherited.env).is_none();
         let job = Job(order.job);
         let mut begun = Vec::with_capacity(started.len());
@@ -295,8 +295,8 @@ impl LocalRanks {
         }
     }
 
-    /// Returns the ranks that have begun to die.
-    /// The kernel reports their end to this process only after it has released their resources.
+    /// Returns the ranks whose exit the kernel has begun, before it reports their end.
+    /// The kernel reports an end only after it has closed the files and unmapped the memory.
     pub fn dying(&self) -> impl Iterator<Item = Proc> {
         let dying = self.alive().filter(|(_, rank)| sys::is_dying(rank.pid));
         dying.map(|(proc, _)| proc)
@@ -304,7 +304,7 @@ impl LocalRanks {
 
     // ---- requests -------------------------------------------------------------------------------------------------
 
-    /// Reads a rank's PMI socket once.
+    /// Reads a rank's PMI socket with one system call; `take` receives the bytes.
     pub fn receive(&mut self, proc: Proc, take: impl FnOnce(&[u8])) -> Received {
         let Some(rank) = self.ranks.get_mut(&proc) else {
             return Received::Nothing;
@@ -363,7 +363,7 @@ impl LocalRanks {
 
     // ---- output ---------------------------------------------------------------------------------------------------
 
-    /// Reads one output stream of a rank once.
+    /// Reads a rank's output stream with one system call; `take` receives the bytes.
     pub fn read_output(&mut self, proc: Proc, of: Target, take: impl FnOnce(&[u8])) -> Read {
         let Some(rank) = self.ranks.get_mut(&proc) else {
             return Read::Nothing;

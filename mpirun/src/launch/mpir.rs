@@ -11,7 +11,7 @@
 //! the supervisor inherits the value.
 //! The supervisor then answers no PMI request until the front end has returned from
 //! `MPIR_Breakpoint`.
-//! Meanwhile every rank of this host waits in `MPI_Init`.
+//! Until then every rank of this host waits in `MPI_Init`.
 //!
 //! Debuggers find the table's layout by the name of its type.
 //! So this file emits DWARF for the type, independent of the program's own debug information.
@@ -203,7 +203,7 @@ pub(super) fn publish_abort() {
 }
 
 // DWARF 4 description of the variables for debuggers: one compilation unit in C.
-// `unique` separates the sections from the compiler's own, whose offsets begin with 0.
+// `unique` puts the description into sections apart from the compiler's: offsets count from 0.
 std::arch::global_asm!(
     r#"
     .section .debug_abbrev,"",@progbits,unique,7901

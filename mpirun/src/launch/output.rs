@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 /// The time for which an incomplete line is held back.
 const PROMPT: Duration = Duration::from_millis(50);
 
-/// The time for which a line is held back that a block of at least [`BLOCK`] bytes has cut.
-/// A program that fills its buffer will continue the line, even if it is not scheduled for a while.
+/// The time for which an incomplete line is held back after a block of at least [`BLOCK`] bytes:
+/// the program has probably filled its buffer and will continue the line when it is scheduled.
 const CUT: Duration = Duration::from_secs(1);
 
 /// The block size for [`CUT`] in bytes: a C library's buffer, an atomic pipe write (pipe(7)).
@@ -48,17 +48,17 @@ impl StreamId {
     /// The id for messages of mpirun itself.
     const MPIRUN: StreamId = StreamId(u64::MAX);
 
-    /// Returns the id of one of the two outputs of a rank of a job.
+    /// Returns the id of standard output or standard error of a rank.
     pub fn new(job: usize, rank: u32, of: Target) -> StreamId {
         StreamId((job as u64) << 33 | u64::from(rank) << 1 | u64::from(of == Target::Stderr))
     }
 }
 
-/// One of the two output streams of a rank.
+/// The standard output or standard error of a rank, forwarded line by line.
 #[derive(Debug)]
 pub struct Stream {
     id: StreamId,
-    /// The rank and the output, as error messages name them.
+    /// The rank and the stream in the words of error messages: "rank 3's standard output".
     name: String,
     pub to: Target,
     style: Style,
@@ -77,11 +77,11 @@ pub struct Style {
     pub file: Option<(PathBuf, File)>,
     /// Whether mpirun omits this stream from its own output.
     pub silent: bool,
-    /// Whether bytes are forwarded at once, without waiting for the end of a line.
+    /// Whether bytes are forwarded immediately, without waiting for the end of a line.
     pub unbuffered: bool,
 }
 
-/// One of the two output streams.
+/// A rank's standard output or standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Stdout,

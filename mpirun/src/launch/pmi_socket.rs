@@ -1,6 +1,6 @@
 //! Launcher's end of a rank's PMI socket, with nonblocking reads and writes.
 //!
-//! A rank reads the answers to its requests at once, but notices of deaths later.
+//! A rank reads the answers to its requests immediately, but notices of deaths later.
 //! Bytes that the socket does not accept are queued in order;
 //! [`PmiSocket::drain`] writes them later.
 //!
@@ -47,7 +47,7 @@ impl PmiSocket {
         }
     }
 
-    /// Reads from the socket once.
+    /// Reads from the socket with one system call; `take` receives the bytes.
     pub fn receive(&self, take: impl FnOnce(&[u8])) -> Received {
         let mut buffer = [0u8; 16 * 1024];
         match rustix::net::recv(&self.fd, &mut buffer, RecvFlags::DONTWAIT) {

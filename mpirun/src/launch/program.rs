@@ -132,7 +132,7 @@ pub struct Io {
     pub folder: Option<PathBuf>,
     /// Whether mpirun prints the ranks' output.
     pub echo: bool,
-    /// Whether bytes are forwarded at once, without waiting for the ends of lines.
+    /// Whether bytes are forwarded immediately, without waiting for the ends of lines.
     pub unbuffered: bool,
     /// The ranks that read standard input; all other ranks read `/dev/null`.
     pub stdin: StdinTo,

@@ -3,9 +3,9 @@
 //! Since version 2.35 glibc registers each thread for restartable sequences (rseq(2)) at its start.
 //! At each context switch to the thread, the kernel writes the core's number to the thread's area.
 //! Ranks on oversubscribed cores are switched in for each message and each collective.
-//! There these writes take a tenth of the time of an operation
+//! These writes take a tenth of the time of a message or collective
 //! (docs/adr/0025-no-restartable-sequences-on-shared-cores.md).
-//! With glibc's tunable `glibc.pthread.rseq=0`, programs that use rseq(2) register themselves.
+//! With the tunable `glibc.pthread.rseq=0`, glibc registers no thread; users of rseq(2) register.
 //! Older versions and other C libraries ignore the tunable.
 
 use std::ffi::{OsStr, OsString};

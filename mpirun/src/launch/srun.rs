@@ -170,7 +170,7 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
         format!("--mpi={mpi}").into(),
         format!("--ntasks={}", ranks.len()).into(),
         format!("--nodes={}", hosts.len()).into(),
-        // The node list has the host of each rank, in rank order.
+        // The node list contains the host of each rank, in rank order.
         format!("--nodelist={}", ranks.join(",")).into(),
         "--distribution=arbitrary".into(),
         "--export=ALL".into(),

@@ -254,8 +254,8 @@ impl Starter<'_> {
             None,
         )
         .map_err(system("making a rank's PMI socket"))?;
-        // Only the launcher's ends are nonblocking.
-        // A program with a nonblocking standard output would lose output.
+        // Only the launcher's ends of the pipes are nonblocking:
+        // a program with a nonblocking standard output would lose output.
         let pipe = || super::link::reading_pipe().map_err(system("making a rank's output pipe"));
         let (out, to_out) = pipe()?;
         let (err, to_err) = pipe()?;

@@ -37,7 +37,7 @@ impl Feed {
         self.drain();
     }
 
-    /// Notes that the input has ended; each reader's pipe is closed once its queue is empty.
+    /// Records that the input has ended; each reader's pipe is closed when its queue is empty.
     pub fn end(&mut self) {
         self.ended = true;
         self.drain();

@@ -11,7 +11,7 @@
 //! groups, a grace period, SIGKILL ([`term_signals`](super::term_signals)).
 //! Jobs that are not connected with the failed job (MPI 5.0, section 11.10.4) continue.
 //! Later failures of the ranks being ended are consequences and are not reported.
-//! In a fault-tolerant job (`--with-ft`), a dead rank is a loss and not a failure.
+//! In a fault-tolerant job (`--with-ft`), the death of a rank is a loss and not a failure.
 //!
 //! [`Supervisor`] is the event loop: it receives events and calls the responsible module.
 //!
@@ -102,7 +102,7 @@ pub struct Wires {
     /// The signalfd for signals to the supervisor itself, including SIGCHLD.
     pub signals: OwnedFd,
     pub nofile: Option<u64>,
-    /// The process to serve that this launcher did not start, if any.
+    /// The singleton process that this launcher serves but did not start, if any.
     pub adopted: Option<Adopted>,
     /// The process table for debuggers, which the front end publishes.
     pub table: Option<TableFile>,
@@ -276,7 +276,7 @@ impl<'a> Supervisor<'a> {
         self.start_spawned();
     }
 
-    /// Reads one output stream of a rank of this host once.
+    /// Reads an output stream of a rank of this host with one system call.
     fn read_output(&mut self, proc: Proc, of: Target) -> Read {
         let control = &mut self.control;
         let outputs = &mut control.ranks.outputs;
@@ -355,7 +355,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Reports unwritable output; ends the job if output of the ranks is lost for good.
+    /// Reports failed writes of output; ends the job if output of the ranks is permanently lost.
     fn check_outputs(&mut self) {
         let must_end = self.control.ranks.outputs.check();
         if self.control.ranks.outputs.is_incomplete() {

@@ -127,7 +127,7 @@ pub fn fork() -> io::Result<Forked> {
 
 fn has_one_thread() -> bool {
     let threads = || std::fs::read_dir("/proc/self/task").map(Iterator::count);
-    // Without /proc the count is unknown; an ended thread remains listed there for a moment.
+    // Without /proc the count is unknown. /proc lists an ended thread for a moment longer.
     (0..1000).any(|_| {
         let one = threads().map_or(true, |threads| threads == 1);
         if !one {
@@ -386,7 +386,7 @@ unsafe fn become_program(
             // The launcher died before the prctl took effect, so no signal will arrive.
             libc::_exit(1);
         }
-        // The launcher ignores these signals, and exec would pass the ignoring on.
+        // The launcher ignores these signals, and an ignored signal stays ignored over exec.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
         let mut none = std::mem::zeroed::<libc::sigset_t>();
@@ -404,7 +404,8 @@ unsafe fn become_program(
         }
         let standard = [&wiring.stdin, &wiring.stdout, &wiring.stderr];
         for (number, fd) in (0..).zip(standard) {
-            // The launcher keeps 0, 1 and 2 open: dup2 overwrites no other source below 3.
+            // The launcher keeps 0, 1 and 2 open, so all other descriptors are above 2:
+            // dup2 does not overwrite a descriptor that a later dup2 copies.
             let done = if fd.as_raw_fd() == number {
                 libc::fcntl(number, libc::F_SETFD, 0)
             } else {
@@ -496,7 +497,7 @@ pub fn is_dying(pid: libc::pid_t) -> bool {
 pub fn signal_group(leader: libc::pid_t, signal: Signal) {
     if leader > 1 {
         // SAFETY: kill has no memory effects.
-        // The leader is an unreaped child, so its number is not reused.
+        // The leader is an unreaped child, so its pid is not reused.
         unsafe { libc::kill(-leader, signal) };
     }
 }
@@ -505,8 +506,8 @@ pub fn signal_group(leader: libc::pid_t, signal: Signal) {
 pub fn end_group_of(leader: libc::pid_t) {
     if leader > 1 {
         // SAFETY: kill has no memory effects.
-        // The kernel does not reuse the number of a group that has members.
-        // The number of an empty group is reused only after all other numbers were assigned.
+        // The kernel does not reuse the id of a process group that has members.
+        // The id of an empty group is reused only after all other ids were assigned.
         unsafe { libc::kill(-leader, libc::SIGKILL) };
     }
 }
@@ -519,7 +520,7 @@ pub fn signal_process(pid: libc::pid_t, signal: Signal) {
     }
 }
 
-/// Ends this process at once, without running destructors or exit handlers.
+/// Ends this process immediately, without running destructors or exit handlers.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit does not return and touches no memory.
     unsafe { libc::_exit(code) }

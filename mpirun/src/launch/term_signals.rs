@@ -61,7 +61,7 @@ pub fn ask_to_end(leaders: impl IntoIterator<Item = i32>, signal: Signal) {
 }
 
 /// Kills the groups whose leaders have no handler for the signal that [`ask_to_end`] has sent.
-/// Those processes would not use additional time.
+/// More time would be useless for a process without a handler.
 pub fn kill_without_handler(leaders: impl IntoIterator<Item = i32>, signal: Signal) {
     leaders
         .into_iter()

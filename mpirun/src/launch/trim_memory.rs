@@ -92,7 +92,7 @@ const FRAMES: usize = 8 << 10;
 /// The maximum stack depth in bytes that any function of the launcher has used.
 const DEPTH: usize = 256 << 10;
 
-/// Returns whole pages of this thread's stack below all current frames.
+/// Returns the range of whole pages of this thread's stack below all current frames.
 fn stack_below() -> Range<usize> {
     let page = rustix::param::page_size();
     let here = (&raw const page).addr() / page * page;

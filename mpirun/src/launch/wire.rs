@@ -27,7 +27,7 @@ use std::time::Duration;
 /// The first line that a daemon sends.
 pub const GREETING: &[u8] = b"portcullis mpirun agent\n";
 
-/// The version, which must be equal on both sides.
+/// The version of mpirun, which must be equal on both sides.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The host index that addresses all hosts.
@@ -48,7 +48,7 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// Returns this host and all hosts below it.
+    /// Returns this host and all hosts that are reached through it.
     pub fn hosts(&self) -> Vec<u32> {
         let below = self.below.iter().flat_map(Branch::hosts);
         std::iter::once(self.host).chain(below).collect()

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A matrix entry: one kind of communication from one rank to another.
+/// The key of an amount in the matrix: job, kind of communication, sender and receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     /// The index of the job: 0 is the launched job, others are spawned.

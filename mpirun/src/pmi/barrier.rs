@@ -2,7 +2,7 @@
 //!
 //! `barrier_in` without a group means all ranks; `group=0,1:7` means ranks 0 and 1 with tag 7;
 //! `group=WORLD:5` means all ranks, and `group=NODE:3` all ranks on the caller's host.
-//! A barrier is identified by its group text and its members, so several may be open at once.
+//! A barrier is identified by its group text and its members, so several may be open together.
 //!
 //! In a fault-tolerant job, a dead rank counts as arrived in every barrier ([`Barriers::leave`]).
 
@@ -48,7 +48,7 @@ pub struct Release {
 
 impl Barriers {
     /// Records that a rank enters a barrier; rank `r` is on host `hosts[r]`.
-    /// The last rank completes the barrier.
+    /// The last member that enters completes the barrier.
     pub fn enter(
         &mut self,
         rank: u32,

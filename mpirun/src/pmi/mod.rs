@@ -108,7 +108,7 @@ struct JobState {
     spawned: bool,
     /// Whether the parent has stored a value for this job, and therefore waits for the job.
     awaited: bool,
-    /// The process that has spawned this job, once that process has been notified of the result.
+    /// The process that has spawned this job; `None` until it has been notified of the result.
     parent: Option<Proc>,
     /// Whether any process of this job has been connected with another job.
     met: bool,
@@ -253,7 +253,7 @@ impl Server {
         self.jobs[job.0].spawned
     }
 
-    /// Returns true if the job's parent has stored a port name and waits there for the job.
+    /// Returns true if the job's parent has stored a port name and waits at that port for the job.
     /// No parent waits for a spawned program without MPI.
     pub fn is_awaited(&self, job: Job) -> bool {
         self.jobs[job.0].awaited

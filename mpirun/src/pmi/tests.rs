@@ -506,7 +506,7 @@ fn the_mapping_and_node_barriers_follow_the_hosts() {
     let said = ask(&mut server, 0, "cmd=get key=PMI_process_mapping");
     let text = format!("{:?}", String::from_utf8(bytes_of(&said[0])).unwrap());
     assert!(text.contains("(vector,(0,1,2),(1,1,1),(0,1,1))"), "{text}");
-    // Rank 2 is alone on its node, so its barrier completes at once.
+    // Rank 2 is alone on its node, so its barrier completes immediately.
     assert_eq!(ask(&mut server, 2, "cmd=barrier_in group=NODE:1").len(), 1);
     assert!(ask(&mut server, 0, "cmd=barrier_in group=NODE:1").is_empty());
     assert!(ask(&mut server, 1, "cmd=barrier_in group=NODE:1").is_empty());

@@ -34,7 +34,7 @@ const LONG_INTEGERS: &[&str] = &[
     "-sdefault64",
 ];
 
-/// Prefixes of flags that change kinds or procedure names; each set has its own module files.
+/// Prefixes of flags that change kinds or procedure names; each combination has its own modules.
 const KINDS: &[&str] = &[
     "-fdefault-",
     "-freal-",

@@ -17,7 +17,7 @@ const MARK: &str = "PORTCULLIS_TEST_LAUNCH";
 
 /// Restores the default action of SIGINT in this process, which its children inherit.
 ///
-/// A shell ignores SIGINT in background commands; a shell that inherits this cannot trap SIGINT.
+/// Background commands of a shell ignore SIGINT; a shell that starts so cannot trap SIGINT.
 fn hear_ctrl_c() {
     // SAFETY: SIG_DFL installs no handler, so no code of this process runs on the signal.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };

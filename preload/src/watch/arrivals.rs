@@ -121,7 +121,8 @@ impl Watch {
         }
     }
 
-    /// Returns the number of the message that matches this source and tag; `None` with a wildcard.
+    /// Counts a posted receive and returns the number of the message that it will receive;
+    /// `None` with a wildcard.
     fn number(&self, comm: &Communicator, (source, tag): (c_int, c_int)) -> Option<u64> {
         let names_both = source != self.constants.any_source && tag != self.constants.any_tag;
         let mut event_log = self.event_log().filter(|_| names_both)?;

@@ -27,7 +27,7 @@ pub struct Message {
     pub comm: Handle,
 }
 
-/// A collective operation.
+/// The arguments of a collective operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     pub call: CallId,
@@ -220,7 +220,7 @@ pub enum RequestSet {
     Some,
 }
 
-/// The requests of a call of the `MPI_Wait` or `MPI_Test` kind.
+/// The requests of a call such as `MPI_Waitall` or `MPI_Testany`.
 #[derive(Clone, Copy, Debug)]
 pub struct Requests {
     pub set: RequestSet,

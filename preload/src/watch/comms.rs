@@ -1,4 +1,4 @@
-//! The program's communicators: job ranks of the members, and a number known to all members.
+//! The program's communicators: job ranks of the members, and a number that all members agree on.
 //!
 //! Rank 0 of a new communicator chooses the number and broadcasts it on the communicator.
 //! Every member takes part in the broadcast before the creating call returns to the program.
@@ -48,18 +48,18 @@ impl Communicator {
     }
 }
 
-/// The known communicators.
+/// The program's communicators, by the library's handle.
 #[derive(Debug, Default)]
 pub struct Comms {
     known: HashMap<Handle, Arc<Communicator>>,
-    /// Number of serial numbers that this process has chosen.
+    /// The number of communicators for which this process has chosen a serial number.
     chosen: u32,
 }
 
 /// The lowest serial number of a communicator that is not predefined.
 const FIRST_SERIAL: u32 = 2;
 const SELF_SERIAL: u32 = 1;
-/// Serial numbers from here on are not chosen by one member for all members.
+/// The lowest serial number of the range that is assigned without a broadcast.
 const UNCHOSEN: u32 = Context::LAST_SERIAL / 2;
 
 fn number(chooser: c_int, serial: u32) -> u64 {
@@ -83,7 +83,7 @@ impl Comms {
 enum Numbered {
     /// Broadcast: all members are in the call that created the communicator.
     Together,
-    /// The parent's number and duplicate count, both the same at all members.
+    /// The parent's number and the count of its duplicates, both the same at all members.
     ByParent(u64, u64),
     Alone,
 }
@@ -110,7 +110,7 @@ impl Watch {
         comms.known.insert(constants.comm_self, alone);
     }
 
-    /// Returns the entry of a communicator; `None` for `MPI_COMM_NULL`.
+    /// Returns the record of a communicator; `None` for `MPI_COMM_NULL`.
     pub fn communicator(&self, comm: Handle) -> Option<Arc<Communicator>> {
         if let Some(known) = self.comms().known.get(&comm) {
             return Some(Arc::clone(known));
@@ -167,7 +167,7 @@ impl Watch {
             }
             Numbered::ByParent(parent, count) => {
                 // `mixed` is the same at all members.
-                // Two duplicates get equal numbers only if their parents have the same first rank.
+                // Numbers of two duplicates can be equal only if their `ours.min(theirs)` is equal.
                 let mixed = parent.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ count;
                 let serial = UNCHOSEN + (mixed % u64::from(UNCHOSEN)) as u32;
                 (number(ours.min(theirs), serial), None)

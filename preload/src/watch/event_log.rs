@@ -1,6 +1,6 @@
 //! The event log of this rank, in the format of Portcullis's own ranks.
 //!
-//! Sender and receiver number messages by communicator, sender, receiver and tag.
+//! Each pair of sender and receiver counts its messages by communicator and tag.
 //! So the trace pairs each receive with its send.
 //! A receive without wildcards is numbered when posted, since messages match in that order;
 //! a receive with a wildcard is numbered when it completes.
@@ -33,7 +33,7 @@ pub struct Arrived {
     pub source: c_int,
     pub tag: c_int,
     pub bytes: u64,
-    /// The message number, if assigned when the receive was posted.
+    /// The message's sequence number, if assigned when the receive was posted.
     pub number: Option<u64>,
 }
 

@@ -116,7 +116,7 @@ impl Wire<'_> {
         Ok(all.iter().all(|yes| *yes != 0))
     }
 
-    /// On rank 0 queries the clocks of the other hosts' first ranks, which answer the queries;
+    /// Rank 0 queries the clock of the lowest rank of each other host; these ranks answer;
     /// every rank calls this function.
     pub fn compare(
         &self,

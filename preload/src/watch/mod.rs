@@ -7,7 +7,7 @@
 //!   create a duplicate of the world, the list of host names and the node's state pages.
 //! * [`record::around`] wraps each call: it stores the call and the awaited message in the
 //!   state page, and appends the call to the event log ([`event_log`]).
-//!   The library's handles are the keys of communicators and requests.
+//!   Communicators and requests are looked up by the library's handles.
 //! * Every rank calls [`finish`] before `MPI_Finalize`.
 //!   Rank 0 then receives the event logs and writes the file.
 //!
@@ -22,7 +22,7 @@
 //! | [`record`] | recording of a call |
 //! | [`arrivals`] | results of a call |
 //! | [`waiting`] | the state page: what a call waits for |
-//! | [`comms`] | communicators, with numbers that all members know |
+//! | [`comms`] | communicators, with numbers that all members agree on |
 //! | [`pending`] | incomplete requests |
 //! | [`event_log`] | the event log of this rank |
 //! | [`exits`] | the exit skew of barriers |

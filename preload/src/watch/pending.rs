@@ -17,7 +17,7 @@ pub struct Transfer {
     pub peer: c_int,
     pub tag: c_int,
     pub bytes: u64,
-    /// The message number, if assigned when the request was posted.
+    /// The message's sequence number, if assigned when the request was posted.
     pub number: Option<u64>,
     /// True for a persistent request.
     pub stays: bool,
@@ -38,7 +38,7 @@ pub enum Pending {
 ///
 /// The library may reuse a handle as soon as its request is complete.
 /// The waiting thread may not yet have returned at that time.
-/// So each request has a number, which is looked up before the completing call.
+/// So each request has a number, and the caller looks it up before the completing call.
 #[derive(Debug, Default)]
 pub struct Pendings {
     numbers: HashMap<Handle, u64>,

@@ -86,7 +86,7 @@ impl Before {
             _ => Vec::new(),
         };
         let (mut numbers, mut matched) = (Vec::new(), None);
-        // Another thread may reuse a freed handle before this call has returned.
+        // Handles are looked up now: another thread may get equal handles before the call returns.
         match args {
             CallArgs::Drops(_) => handles.iter().for_each(|comm| watch.comms().forgets(*comm)),
             CallArgs::Mrecv(_) | CallArgs::Imrecv(..) => {

@@ -32,7 +32,7 @@ const EAGER: Duration = Duration::from_millis(20);
 /// Pause between two tests after `EAGER`.
 const PAUSE: Duration = Duration::from_micros(500);
 
-/// Returns the state page's entry for a send or a receive.
+/// Describes a send or a receive for the state page: peer, tag, length.
 fn about(
     watch: &Watch,
     direction: Direction,

@@ -5,7 +5,7 @@
 //!    Messages of one pair do not overtake each other, so all earlier messages have arrived.
 //! 2. *quiet*: each rank checks that it has no active operation and no unexpected message.
 //!    If all ranks are quiet, each pair has received all messages that it sent.
-//!    Otherwise each rank that is not quiet reports the other rank of the message or operation,
+//!    Otherwise each rank that is not quiet reports its pending messages and operations,
 //!    and no rank writes a file.
 //! 3. *write*: rank 0 creates the folder of the checkpoint.
 //!    Each rank writes, syncs and checksums its files in its own folder.

@@ -36,7 +36,7 @@ pub enum Taken {
     Dropped { why: String },
 }
 
-/// The status that a rank shares: ready to continue, or failed.
+/// The status values that a rank shares: `READY` to continue, or `FAILED`.
 const READY: u64 = 1;
 const FAILED: u64 = 0;
 

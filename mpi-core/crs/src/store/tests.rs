@@ -28,7 +28,7 @@ impl Disk for Killed<'_> {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        // The kill can happen between the two halves of the bytes.
+        // The kill can happen when half of the bytes are written.
         self.step(|| fs::write(path, &bytes[..bytes.len() / 2]))?;
         self.step(|| FileSystem.write(path, bytes))
     }
@@ -50,7 +50,7 @@ impl Disk for Killed<'_> {
     }
 }
 
-/// Takes a checkpoint whose files contain its number. Returns the number if it was committed.
+/// Takes a checkpoint whose files contain the checkpoint's number; returns it if committed.
 fn take<D: Disk>(store: &mut Store<D>, keep: usize) -> Option<u64> {
     let draft = store.begin().ok()?;
     let mut files = Vec::new();

@@ -37,7 +37,7 @@ const STAYS: Duration = Duration::from_secs(1);
 /// The wait before the fault, after which all ranks sleep in their receive.
 const ASLEEP: Duration = Duration::from_millis(60);
 
-/// The process at which the fault occurs.
+/// The process that causes the fault or gets the signals.
 #[derive(Clone, Copy, Debug)]
 enum From {
     /// Rank 1 ends by itself.
@@ -46,7 +46,7 @@ enum From {
     Rank(Signal),
     /// Only the launcher gets a signal.
     Launcher(Signal),
-    /// As after Ctrl-C, this number of signals goes to the whole foreground process group.
+    /// This number of SIGINTs goes to the whole foreground process group, as after Ctrl-C.
     Terminal(u32),
 }
 
@@ -208,7 +208,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let done = commit(deed, &folder, &pids, group);
     let hearing = std::time::Instant::now();
     let outcome = running.wait_while(|_| hearing.elapsed() < HANGS);
-    // If a rank causes the fault, the note with the time may arrive late.
+    // If a rank causes the fault, its note with the time may be written after `commit` returns.
     let done = done.or_else(|| folder.deed_done());
     pids.extend(folder.children());
     let left = watch::living_after(&pids, STAYS);
@@ -227,7 +227,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     Ok(seen)
 }
 
-/// Causes the fault, unless a rank causes the fault; returns the time of the fault.
+/// Causes the fault or lets rank 1 cause it; returns the time of a fault that this process causes.
 fn commit(deed: &Deed, folder: &Folder, pids: &[i32], group: Option<Pid>) -> Option<f64> {
     let at = now_ms();
     // A failure to send is ignored: a process that has already ended needs no signal.

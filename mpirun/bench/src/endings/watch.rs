@@ -17,7 +17,7 @@ use crate::clock::now_ms;
 /// `deed` contains the time of the fault.
 pub struct Folder {
     path: PathBuf,
-    /// The temporary folder, which is removed when the observer's value is dropped.
+    /// The temporary folder, removed when this value is dropped; `None` in a rank.
     _own: Option<tempfile::TempDir>,
 }
 

@@ -34,8 +34,8 @@ const fn than(left: Call, right: &'static [(Call, Bytes)]) -> Guideline {
 }
 
 /// All guidelines.
-/// The right side is another sequence of calls with the same result, the plain form of a call
-/// with counts, the blocking form of a nonblocking call, or the same call with more bytes.
+/// The right side is another sequence of calls with the same result, the call with or without
+/// counts, the blocking call for a nonblocking call, or the same call with more bytes.
 pub const GUIDELINES: [Guideline; 40] = {
     use Call::*;
     [
@@ -84,7 +84,7 @@ pub const GUIDELINES: [Guideline; 40] = {
 
 impl Guideline {
     /// Returns the calls of both sides with their block sizes in bytes.
-    /// Returns `None` if the row's size does not fit the guideline.
+    /// Returns `None` if a block is not a positive multiple of the element size or `next` is missing.
     pub fn sides(
         &self,
         size: usize,

@@ -37,7 +37,7 @@ use ways::{Call, Memory};
 /// The ratio of the left time to the right time above which a guideline is violated.
 const LIMIT: f64 = 1.1;
 
-/// The maximum size of all ranks' blocks in bytes; every rank has two such buffers.
+/// The maximum number of bytes in the blocks of all ranks together; each rank has two such buffers.
 const MOST_BYTES: usize = 4 << 20;
 
 /// The minimum number of rounds; the command line may request more.

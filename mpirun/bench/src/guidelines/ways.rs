@@ -59,7 +59,7 @@ impl Call {
         }
     }
 
-    /// Returns the name of the blocking form, whose algorithms also serve the nonblocking form.
+    /// Returns the name of the blocking call; a nonblocking call uses the same algorithms.
     pub fn served_as(self) -> &'static str {
         match self {
             Call::Ibarrier => "barrier",

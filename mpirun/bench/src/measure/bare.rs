@@ -78,7 +78,7 @@ impl Bare {
     }
 }
 
-/// Creates the memory with a token, by which a rank detects a descriptor of another machine.
+/// Creates the memory and stores a token there, so that a rank detects another machine's memory.
 fn make() -> Option<(OwnedFd, u64)> {
     let fd = memfd("bare barrier", 2 * LINE as u64).ok()?;
     let segment = Segment::map(&fd, 2 * LINE).ok()?;

@@ -1,8 +1,8 @@
 //! Operations beside processes that compute, and operations of ranks that compute themselves.
 //!
 //! With `-n` or `--vs`, `mpi-bench` runs one busy loop on each core ([`crate::load`]).
-//! As a rank it measures under the present load of the machine.
-//! A row's figure is the average time of an operation at the slowest rank, measured back to back.
+//! A rank (`mpi-bench` under a launcher) starts no loops and measures under the present load.
+//! A row's figure is the average time of an operation in a loop, at the slowest rank.
 
 use std::time::{Duration, Instant};
 
@@ -108,7 +108,7 @@ fn alltoall<'a>(world: &'a World<'_>, size: usize) -> Operation<'a> {
     })
 }
 
-/// Returns the operation: many messages in flight from rank 0 to rank 1, and one answer.
+/// Returns the operation "64 sends": rank 0 sends [`WINDOW`] messages, rank 1 sends one answer.
 fn sends<'a>(world: &'a World<'_>) -> Operation<'a> {
     let mut data = Buffer::new(MESSAGE, b'a');
     let mut flights = Flights::new(WINDOW, MESSAGE);

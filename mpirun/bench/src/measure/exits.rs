@@ -21,7 +21,7 @@ pub const ROWS: &[&str] = &["median", "90 %", "99 %", "largest", "clocks, +-"];
 /// The maximum time in nanoseconds for which a rank computes before a barrier.
 const WORK_NS: u64 = 10_000;
 
-/// The number of successive readings of a clock.
+/// The number of times that rank 0 reads the clock of each other rank in succession.
 const QUESTIONS: u32 = 64;
 
 const TAG: i32 = 9;

@@ -15,7 +15,7 @@ use crate::row::Row;
 
 const ASK: i32 = 1;
 const TASK: i32 = 2;
-/// The answers of rank 0 to a request for work.
+/// Rank 0's answers to a request for work: compute one task, or end.
 const WORK: u8 = 1;
 const END: u8 = 0;
 
@@ -79,7 +79,7 @@ fn work(world: &World<'_>, task: Duration) -> Result<(), MpiError> {
 }
 
 /// Returns the CPU time of this thread.
-/// By a wall clock a task would take longer while another process has the core.
+/// The wall-clock time of a task would also count the time of other processes on the core.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(

@@ -21,11 +21,11 @@ use crate::pace::Pace;
 use crate::row::Row;
 use crate::sizes::Sizes;
 
-/// The number of accesses of the patterns `easy` and `own`.
+/// The number of accesses of a rank per iteration in the patterns `easy` and `own`.
 const BLOCKS: usize = 4;
-/// The number of pieces of `hard`, and of records of `shared` and `records`.
+/// The number of pieces of a rank in `hard`, and of its records in `shared` and `records`.
 const PIECES: usize = 64;
-/// The number of bytes of each rank in `strided`.
+/// The number of bytes that each rank accesses in one iteration of `strided`.
 const STRIDED: usize = 4 << 20;
 /// The number of arrays of `checkpoint`.
 const ARRAYS: usize = 9;

@@ -57,7 +57,7 @@ pub const ROWS: &[&str] = &[
     "second file closed",
 ];
 
-/// The bytes of each rank in a collective write, in interleaved pieces of [`PIECE`] bytes.
+/// The number of bytes that a rank writes collectively, in interleaved pieces of [`PIECE`] bytes.
 const WRITTEN: usize = 8 << 20;
 const PIECE: usize = 1 << 10;
 
@@ -111,7 +111,7 @@ pub fn rows(options: &FileOptions, world: &World<'_>) -> Result<Vec<Row>, MpiErr
 }
 
 /// Returns a row with the time of the slowest rank.
-/// The row of the first barrier has the time of the last rank to arrive.
+/// The row of the first barrier contains the time of the last rank to arrive.
 fn row(world: &World<'_>, size: usize, took: f64) -> Result<Row, MpiError> {
     let which = match size {
         0 => Combine::Min,

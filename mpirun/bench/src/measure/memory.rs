@@ -78,7 +78,7 @@ fn pss_kib(pid: &str) -> Option<f64> {
     field(&rollup, "Pss:")?.parse().ok()
 }
 
-/// Returns the word that follows a name at the start of a line.
+/// Returns the first word after `name` in the line that begins with `name`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()

@@ -177,7 +177,7 @@ fn measure(
         B::Fence => windows::together(world, kind, false, pace, windows::fence),
         B::Pscw => windows::together(world, kind, false, pace, windows::epoch),
         B::Counter => windows::together(world, kind, true, pace, windows::count),
-        // Only `Init` reaches this arm: `Launch` runs a program without MPI.
+        // Only `Init` is measured here: `Launch` runs a program without MPI.
         // The other benchmarks have their own functions.
         B::Init | B::Launch | B::Io | B::Open | B::First | B::ExitSkew => {
             collective::start(world, size, init)
@@ -206,7 +206,7 @@ fn default_sizes(options: &Options) -> Sizes {
     }
 }
 
-/// Returns the OSU defaults for a size: the number of warm-up iterations and of iterations.
+/// Returns the OSU defaults for a size: the numbers of warm-up and of measured iterations.
 fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
     use Benchmark as B;
     let (small, large) = match benchmark {

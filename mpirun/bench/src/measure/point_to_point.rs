@@ -60,7 +60,7 @@ pub fn bandwidth(
     Ok(megabytes(size, 1, iterations, took))
 }
 
-/// Measures the bandwidth of both directions together in MB/s, with windows in both at once.
+/// Measures the summed bandwidth of both directions in MB/s; both ranks send at the same time.
 pub fn bidirectional(
     world: &World<'_>,
     buffers: Buffers,

@@ -11,7 +11,7 @@ const MESSAGE: usize = 8;
 /// The first tag of the messages in the queue.
 const WAITING: i32 = 1000;
 
-/// Measures the ping-pong with `depth` posted receives on both ranks, whose tags it does not use.
+/// Measures the ping-pong while both ranks have `depth` posted receives with other tags.
 pub fn posted(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiError> {
     let peer = 1 - world.rank();
     let mut row = None;
@@ -22,7 +22,7 @@ pub fn posted(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiErr
     Ok(row.unwrap_or_default())
 }
 
-/// Measures the ping-pong with `depth` unexpected messages on both ranks, each with its own tag.
+/// Measures the ping-pong while both ranks have `depth` unexpected messages, each with its own tag.
 pub fn unexpected(world: &World<'_>, depth: usize, pace: Pace) -> Result<Row, MpiError> {
     let peer = 1 - world.rank();
     let tags = WAITING..WAITING + i32::try_from(depth).unwrap_or(i32::MAX - WAITING);

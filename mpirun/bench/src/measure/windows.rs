@@ -67,7 +67,7 @@ pub fn latency(
 }
 
 /// Measures the bandwidth of groups of accesses in MB/s, with one flush for each group.
-/// If `both`, all ranks access at once, and the figure is the sum of both directions.
+/// If `both`, ranks 0 and 1 access each other, and the figure is the sum of both directions.
 pub fn bandwidth(
     world: &World<'_>,
     kind: WindowKind,

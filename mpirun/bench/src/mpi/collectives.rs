@@ -12,13 +12,13 @@ pub enum Combine {
 }
 
 impl World<'_> {
-    /// Returns the collective operations.
+    /// Returns the blocking collectives on MPI_COMM_WORLD.
     pub fn collectives(&self) -> Collectives<'_> {
         Collectives { world: self }
     }
 }
 
-/// The blocking collectives; `started` adds the nonblocking ones.
+/// The blocking collectives; the module `started` adds the nonblocking collectives.
 pub struct Collectives<'a> {
     pub(super) world: &'a World<'a>,
 }
@@ -52,11 +52,11 @@ impl Collectives<'_> {
         })
     }
 
-    /// Sums the `MPI_FLOAT` values in both buffers' common length.
+    /// Sums `MPI_FLOAT` values over all ranks; the shorter buffer determines their number.
     pub fn allreduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let h = self.world.handles();
         let floats = count(sent.len().min(received.len()) / size_of::<f32>());
-        // SAFETY: both buffers have `floats` floats and are page-aligned; any bytes are floats.
+        // SAFETY: both buffers have `floats` floats and are page-aligned; any bytes are valid floats.
         let code = unsafe {
             (self.world.call().allreduce)(
                 sent.as_ptr().cast(),
@@ -99,7 +99,7 @@ impl Collectives<'_> {
         count(sent.len().min(received.len()) / size_of::<f32>())
     }
 
-    /// Sums floats at rank 0.
+    /// Sums floats over all ranks into rank 0's `received`.
     pub fn reduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());

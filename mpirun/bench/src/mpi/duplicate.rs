@@ -54,7 +54,7 @@ impl Duplicate<'_> {
     /// Frees the communicator; all ranks must call this.
     pub fn free(mut self) -> Result<(), MpiError> {
         // SAFETY: `self` is consumed, so the communicator is not used after this call.
-        // No operation on it is pending, since all operations of this type block.
+        // No operation on the communicator is pending, since all operations of this type block.
         check("MPI_Comm_free", unsafe {
             (self.world.call().comm_free)(&raw mut self.handle)
         })

@@ -126,9 +126,9 @@ impl World<'_> {
         outcome
     }
 
-    /// Completes a request after an error; the library then no longer uses the buffer.
+    /// Completes a request after an error, so that the library no longer uses the buffer.
     fn end(&self, half: Half, request: &mut Handle) {
-        // No message may ever arrive for a receive, so it is cancelled.
+        // The message for a receive may never arrive, so the receive is cancelled.
         // A send completes when its receiver cancels its own receive, or the job ends.
         if half == Half::Receives {
             // SAFETY: the handle is a posted request, or null after its completion.
@@ -224,8 +224,8 @@ fn places(memory: usize, len: usize) -> impl Iterator<Item = usize> {
 /// Request slots that windows reuse, so that the loop allocates nothing.
 ///
 /// Each call passes the memory for the messages of a window.
-/// Memory of one message's length is shared by all messages, as in the OSU loops.
-/// Memory of all messages' length gives each message its own segment.
+/// If the memory has the length of one message, all messages share it, as in the OSU loops.
+/// If it has the length of all messages, each message has its own segment.
 pub struct Flights {
     /// The length of a message in bytes.
     len: usize,

@@ -2,12 +2,12 @@
 //!
 //! All `unsafe` of `mpi-bench` is here: calls through C function pointers.
 //! Their prototypes are those of the MPI standard, which are identical in every library.
-//! Only the values of handles differ between libraries, so these values are data.
+//! Only the values of handles differ between libraries, so a table (`Handles`) contains them.
 //! Handles are constants in the standard ABI (MPI 5.0, chapter 20).
 //! In Open MPI handles are addresses of exported objects.
 //!
 //! Every public function is safe, since it completes the operations that it starts.
-//! No request outlives the call or its closure, so the library uses no buffer afterwards.
+//! No request outlives the function or the closure that starts it, so buffers are free afterwards.
 
 mod collectives;
 mod duplicate;
@@ -113,7 +113,7 @@ impl World<'_> {
         unsafe { (self.call().abort)(self.handles().world, code) };
     }
 
-    /// Ends this process at once, without `MPI_Finalize` or exit handlers.
+    /// Ends this process immediately, without `MPI_Finalize` or exit handlers.
     pub fn exit_now(&self, code: i32) -> ! {
         // SAFETY: _exit does not return and touches no memory.
         unsafe { libc::_exit(code) }

@@ -40,7 +40,7 @@ impl Collectives<'_> {
         }
     }
 
-    /// Sums floats at rank 0.
+    /// Sums floats over all ranks into rank 0's `received`.
     pub fn ireduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
         let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());

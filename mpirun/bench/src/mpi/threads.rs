@@ -1,12 +1,12 @@
-//! MPI calls from several threads of a rank at once.
+//! Concurrent MPI calls from several threads of a rank.
 
 use super::{MpiError, World};
 
-/// A reference to a world that several threads use together.
+/// A reference to a [`World`] that several threads use concurrently.
 struct Shared<'a>(&'a World<'a>);
 
 // SAFETY: `in_threads` creates this value only if the library has granted MPI_THREAD_MULTIPLE.
-// All fields of a world are read-only.
+// All fields of a `World` are read-only.
 unsafe impl Sync for Shared<'_> {}
 // SAFETY: the value is a shared reference, so `Send` holds by the same argument as `Sync`.
 unsafe impl Send for Shared<'_> {}

@@ -203,7 +203,7 @@ impl Window<'_> {
         outcome.and(unlocked)
     }
 
-    /// Executes one access between two fences of all ranks; `rank` is `None` without an access.
+    /// Executes one access between two fences of all ranks; if `rank` is `None`, only the fences.
     pub fn fenced_access(
         &self,
         access: Access,

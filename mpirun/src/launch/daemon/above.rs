@@ -145,7 +145,7 @@ impl Daemon {
         self.hello = Some(hello);
     }
 
-    /// Ends everything on this host: the launcher above has ended or sends malformed frames.
+    /// Ends all processes of this daemon: the launcher above has ended or sends malformed frames.
     pub(super) fn lose_launcher(&mut self, signal: Signal) {
         if !self.uplink.lose() {
             return;

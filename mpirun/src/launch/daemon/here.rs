@@ -78,7 +78,7 @@ impl Daemon {
         }
     }
 
-    /// Reports the ranks that have begun to die.
+    /// Reports the ranks whose exit the kernel has begun.
     fn report_dying(&mut self) {
         let dying: Vec<usize> = self.local.dying().map(|proc| proc.0).collect();
         if !dying.is_empty() {
@@ -127,7 +127,7 @@ impl Daemon {
         }
     }
 
-    /// Reads one output stream of a rank once and forwards the bytes.
+    /// Reads a rank's output stream with one system call and forwards the bytes.
     pub(super) fn relay(&mut self, proc: Proc, of: Target) -> Read {
         let mut bytes = Vec::new();
         let read = self.local.read_output(proc, of, |read| bytes.extend(read));

@@ -5,7 +5,7 @@ use super::super::wire::{self, FromDaemon};
 use super::Daemon;
 
 impl Daemon {
-    /// Reads each link once, unless the queue to the launcher above is full.
+    /// Reads each link with one system call, unless the queue to the launcher above is full.
     pub(super) fn read_links(&mut self) {
         for number in 0..self.links.count() {
             if self.uplink.is_full() {

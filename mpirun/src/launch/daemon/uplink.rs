@@ -94,7 +94,7 @@ impl Uplink {
         }
     }
 
-    /// Reads available bytes once; afterwards `next_frame` may return frames.
+    /// Reads available bytes with one system call; then `next_frame` returns complete frames.
     pub(super) fn read(&mut self) -> FromAbove {
         let mut buffer = vec![0u8; 64 * 1024];
         loop {
@@ -121,7 +121,7 @@ impl Uplink {
         self.queue.drain_into(&self.to_above).is_some()
     }
 
-    /// Writes the whole queue, blocking.
+    /// Writes the whole queue; blocks while the pipe is full.
     /// Stops if the pipe has no reader, or if `guard` reports the death of the guard process.
     pub(super) fn write_all(&mut self, guard: &OwnedFd) {
         while !self.queue.is_empty() && !self.is_lost && self.write() {

@@ -45,8 +45,8 @@ impl<'a> AllRanks<'a> {
         self.links.send_all(&ToDaemon::Signal(signal));
     }
 
-    /// Asks all ranks to end by a signal.
-    /// Hosts that have not sent their greeting run no ranks, so their links are closed at once.
+    /// Sends a signal that requests termination to all ranks.
+    /// Closes the links to hosts that have not sent their greeting, because these run no ranks.
     pub(super) fn ask_to_end(&mut self, signal: Signal) {
         term_signals::ask_to_end(self.local.leaders(), signal);
         self.links.send_all(&ToDaemon::AskToEnd(signal));
@@ -57,7 +57,7 @@ impl<'a> AllRanks<'a> {
         }
     }
 
-    /// Kills the ranks that have no handler for the signal that asked them to end.
+    /// Kills the ranks that have no handler for the signal that requested their termination.
     pub(super) fn kill_without_handler(&mut self, signal: Signal) {
         term_signals::kill_without_handler(self.local.leaders(), signal);
         self.links.send_all(&ToDaemon::KillWithoutHandler(signal));
@@ -92,7 +92,7 @@ impl<'a> AllRanks<'a> {
 
     // ---- requests and answers -------------------------------------------------------------------------------------
 
-    /// Reads the PMI socket of a rank of this host once.
+    /// Reads the PMI socket of a rank of this host with one system call.
     pub(super) fn receive(&mut self, proc: Proc) -> Received {
         let jobs = &mut self.jobs;
         self.local.receive(proc, |bytes| jobs.receive(proc, bytes))

@@ -88,7 +88,7 @@ impl<'a> Checkpoints<'a> {
     }
 }
 
-/// Returns the time at which the timer is due next.
+/// Returns the time at which the timer requests a checkpoint: one interval from now.
 pub(super) fn due(plan: &Checkpointing) -> Option<Instant> {
     plan.every
         .and_then(|every| Instant::now().checked_add(every))

@@ -52,7 +52,7 @@ pub(super) struct DeadJob {
 impl DeadJob {
     pub(super) fn new(plan: &Plan) -> DeadJob {
         DeadJob {
-            // Ranks of fault-tolerant jobs also wait for notices of deaths from the launcher.
+            // A notice of a death can wake any fault-tolerant job, so no deadlock is certain.
             wanted: match plan.tolerates_deaths {
                 true => EndDead::No,
                 false => plan.end_dead,

@@ -23,7 +23,7 @@ impl Debuggers {
 }
 
 impl Supervisor<'_> {
-    /// Writes the table once all ranks of the first job have started.
+    /// Writes the table when all ranks of the first job have started.
     /// If a debugger has started mpirun, waits until the debugger has read the table.
     pub(super) fn show_debuggers_the_ranks(&mut self) {
         let jobs = &self.control.ranks.jobs;
@@ -56,7 +56,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Reports the first failure of the job to debuggers, once.
+    /// Reports the first failure of the job to debuggers; later calls have no effect.
     pub(super) fn show_debuggers_an_abort(&mut self) {
         let ending = &self.control.ending;
         if !self.debuggers.has_aborted && !ending.is_running() && ending.status() != 0 {

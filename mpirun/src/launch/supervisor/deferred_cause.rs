@@ -19,7 +19,7 @@ struct Deferred {
     until: Instant,
     since: Instant,
     failure: Failure,
-    /// All ranks that have aborted since `since`; the ends of these ranks explain nothing.
+    /// All ranks that have aborted since `since`; their later ends are not the failure's cause.
     asked: Vec<Proc>,
 }
 
@@ -93,8 +93,8 @@ mod tests {
     const REACTION: Ended = Ended::Exited(mpi_abi::abi::MPI_ERR_PROC_ABORTED);
     const SIGBUS: Ended = Ended::Killed(libc::SIGBUS);
 
-    /// Returns the rank that is named as the cause if ranks 0, 1, ... have ended in this order.
-    /// No other rank is dying.
+    /// Returns the rank that is named as the cause if ranks 0, 1, ... have ended in this order
+    /// and no other rank is dying.
     fn named(ends: &[Ended]) -> usize {
         let mut held = DeferredCause::default();
         for (rank, &ended) in ends.iter().enumerate() {

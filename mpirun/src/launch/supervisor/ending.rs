@@ -69,7 +69,7 @@ impl Ending {
 
     /// Ends all jobs after a signal from the user;
     /// ranks that handle the signal get a longer grace period.
-    /// A second signal kills all ranks at once.
+    /// A second signal kills all ranks immediately.
     pub(super) fn begin_by_signal(&mut self, signal: Signal, ranks: &mut AllRanks<'_>) {
         if self.lifecycle.is_asked() {
             self.kill(ranks);
@@ -82,7 +82,7 @@ impl Ending {
         }
     }
 
-    /// Executes the steps that are due. Returns true once, when the job's time limit is reached.
+    /// Executes the steps that are due. Returns true only in the call that detects the time limit.
     pub(super) fn step(&mut self, now: Instant, ranks: &mut AllRanks<'_>) -> bool {
         let late = self.lifecycle.take_deadline(now);
         if let Some(due) = self.lifecycle.take_due(now).filter(|_| !late) {

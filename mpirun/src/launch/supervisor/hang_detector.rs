@@ -49,7 +49,7 @@ impl HangDetector {
         self.job.as_ref().is_none_or(|job| now >= job.next)
     }
 
-    /// Checks progress. Returns true once if no rank has made progress for `patience`.
+    /// Checks progress. Returns true, once per stall, if no rank has made progress for `patience`.
     pub(super) fn look(
         &mut self,
         now: Instant,

@@ -43,7 +43,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Reads a link once and handles the received frames.
+    /// Reads a link with one system call and handles the received frames.
     pub(super) fn read_link(&mut self, number: usize) {
         // While mpirun's own output is full, no link is read; data then waits in the pipe.
         if self.control.ranks.outputs.is_full() {
@@ -174,7 +174,7 @@ impl Supervisor<'_> {
         Some(Instant::now() + heartbeat)
     }
 
-    /// Reports each job whose ranks used another MPI library; all ranks have ended.
+    /// After the end of all ranks, reports each job whose ranks used another MPI library.
     pub(super) fn report_unserved(&mut self) {
         let control = &mut self.control;
         let sentences = self

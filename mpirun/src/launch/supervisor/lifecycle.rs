@@ -125,7 +125,7 @@ impl Lifecycle {
         matches!(self.ending, Ending::Killed { until } if Instant::now() >= until)
     }
 
-    /// Returns true once, when the job's time limit is reached.
+    /// Returns true only in the first call after the job's time limit.
     pub(super) fn take_deadline(&mut self, now: Instant) -> bool {
         let over = self.is_running() && self.deadline.is_some_and(|deadline| now >= deadline);
         if over {

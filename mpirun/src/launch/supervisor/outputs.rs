@@ -88,7 +88,7 @@ impl<'a> Outputs<'a> {
 
     // ---- mpirun's own messages ------------------------------------------------------------------------------------
 
-    /// Prints a message of mpirun on standard error; if that is broken, on standard output.
+    /// Prints a message of mpirun on standard error, or on standard output if that fails.
     pub(super) fn say(&mut self, text: &str) {
         if self.quiet {
             return;
@@ -246,7 +246,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Reports output that could not be written.
-    /// Returns true if output of the ranks is lost for good, so that the job must end.
+    /// Returns true if output of the ranks is permanently lost, so that the job must end.
     pub(super) fn check(&mut self) -> bool {
         let complaints = [&mut self.sinks.out, &mut self.sinks.err].map(Sink::take_complaints);
         for complaint in complaints.concat() {
@@ -302,7 +302,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Writes all queued bytes, blocking.
+    /// Writes all queued bytes; blocks while the reader is slow.
     /// The time limit, the front end's death or a signal from the user ends the wait.
     pub(super) fn write_all(&mut self, limit: Option<Instant>, front: &mut FrontEnd) {
         loop {

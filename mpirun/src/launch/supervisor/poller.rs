@@ -144,7 +144,7 @@ impl Poller {
         let _ = epoll::modify(&self.epoll, fd, token, flags);
     }
 
-    /// Watches a full descriptor for space.
+    /// Watches a pipe or socket with a full buffer for space.
     pub(super) fn watch_full(&self, fd: impl AsFd) {
         let token = EventData::new_u64(Watch::SinkWritable.token());
         let _ = epoll::add(&self.epoll, fd, token, EventFlags::OUT);

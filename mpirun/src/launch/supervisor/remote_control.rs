@@ -1,4 +1,4 @@
-//! Requests of `mpi-ctl`: all are answered at once, except a checkpoint, answered on completion.
+//! Server of `mpi-ctl`: answers requests immediately, a checkpoint request after the checkpoint.
 
 use super::Supervisor;
 use super::checkpoints::Asks;

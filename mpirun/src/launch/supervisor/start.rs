@@ -46,7 +46,7 @@ impl Supervisor<'_> {
         let prepared = control.ranks.local.prepare(&order, here, inherited)?;
         let mut sentences: Vec<String> = prepared.sentences().collect();
         sentences.extend(order.under.as_ref().map(Under::sentence));
-        // Several parts of the command line may name one program.
+        // Several sections of the command line may name one program.
         sentences.dedup();
         let streams = control.ranks.outputs.prepare(&order)?;
         if order.hosts.iter().any(|&host| host != here) {
@@ -173,7 +173,7 @@ impl Supervisor<'_> {
         let control = &mut self.control;
         if crate::recording::is_asked_for(&self.plan.env) {
             // A recording has one file per rank number.
-            // Spawned ranks have the same numbers as launched ones.
+            // Spawned ranks have the same numbers as launched ranks, so their files would collide.
             let why = "a run that is recorded or replayed cannot spawn";
             let name = control.ranks.jobs.name_of(parent);
             control
@@ -188,7 +188,7 @@ impl Supervisor<'_> {
         let next = control.server.jobs();
         let outcome = match apps.collect::<Result<Vec<App>, String>>() {
             Ok(apps) => self.launch(&apps, &request.preput).map_err(|error| {
-                // A partly started job is ended at once.
+                // A partly started job is ended immediately.
                 self.control.dismiss(&BTreeSet::from([next]), libc::SIGKILL);
                 self.control.give_back(Job(next));
                 error.to_string()

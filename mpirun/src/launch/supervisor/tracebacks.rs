@@ -3,13 +3,13 @@
 //! Reports of hung jobs print that line: the exception is the root cause.
 //! The rank with the exception calls `MPI_Finalize` and waits there for the other ranks.
 //!
-//! The output passes through mpirun anyway, so ranks need no hook and no module.
+//! The output passes through mpirun anyway, so the ranks' Python needs no hook and no module.
 
 use crate::pmi::Proc;
 use std::collections::BTreeMap;
 
 /// The first line of a traceback.
-/// In an exception group, a mark and spaces precede each line; such tracebacks are not recognised.
+/// Tracebacks in exception groups begin with spaces and `+` or `|`; they are not recognised.
 const BEGINNING: &[u8] = b"Traceback (most recent call last):";
 
 /// The number of bytes that are kept of each line.

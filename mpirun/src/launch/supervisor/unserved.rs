@@ -19,7 +19,7 @@ impl Unserved {
         self.0.push((proc, library));
     }
 
-    /// Returns a message for each job without a call of `MPI_Init`; all ranks have ended.
+    /// After the end of all ranks, returns a message for each job that did not call `MPI_Init`.
     pub(super) fn sentences(&self, plan: &Plan, jobs: &Jobs<'_>, server: &Server) -> Vec<String> {
         let remedy = match foreign::is_left_alone(&plan.env) {
             true => {

@@ -44,7 +44,7 @@ impl JobControl<'_> {
             return;
         }
         if report == Report::Request {
-            // A program may request a checkpoint in each step; one request per round has an effect.
+            // A program may request a checkpoint in each iteration; a round serves all of them.
             return ask_by_program(self);
         }
         let rank = self.ranks.jobs.get(by).filter(|rank| rank.job == LAUNCHED);

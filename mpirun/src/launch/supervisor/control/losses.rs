@@ -1,6 +1,6 @@
 //! Losses in fault-tolerant jobs (`--with-ft`): the job continues without dead, *lost* ranks.
 //!
-//! A lost rank is reported at once, and again with all other losses at the end.
+//! A lost rank is reported immediately, and again with all other losses at the end.
 //! The rank's process group is killed, so that no process acts in the rank's name.
 //! The PMI server notifies the other ranks, and barriers no longer include the rank.
 //!
@@ -144,7 +144,7 @@ impl JobControl<'_> {
 }
 
 /// Places programs on free slots of hosts that are not lost;
-/// `used` has the host of each living rank.
+/// `used` contains the host of each living rank.
 ///
 /// If there are too few free slots, the living ranks are ignored.
 fn place_beside(

@@ -13,7 +13,7 @@ use crate::pmi::{Effect, Proc, SpawnRequest};
 const UNREAD: &str = "it does not read the answers it asked for";
 
 impl JobControl<'_> {
-    /// Reads a rank of this host once and serves its requests.
+    /// Reads the PMI socket of a rank of this host with one system call, and serves its requests.
     /// Returns true if more may be readable.
     pub(in super::super) fn read_requests(&mut self, proc: Proc) -> bool {
         let received = self.ranks.receive(proc);
@@ -50,7 +50,7 @@ impl JobControl<'_> {
         self.ranks.jobs.disconnect(proc);
         let adopted = self.ranks.jobs.get(proc).filter(|rank| rank.is_adopted);
         match adopted.is_some_and(|rank| rank.alive) {
-            // Only the adopted process's parent knows its exit status, so its MPI state counts.
+            // mpirun is not an adopted process's parent, so the exit status is assumed to be 0.
             true => self.record_death(proc, End::Exited(0)),
             false => self.find_abandoned(),
         }
