@@ -1,4 +1,4 @@
-//! An asymmetric fence: the frequent side costs nothing, and the rare side executes both fences.
+//! An asymmetric fence for two sides: the frequent side executes no instruction, and the rare side executes both fences.
 //!
 //! A sender publishes a message and then reads whether the receiver sleeps; a receiver announces that it sleeps and then polls for messages.
 //! Each side needs a fence between its two steps, or both may miss each other (Dekker).
@@ -9,7 +9,7 @@
 //!
 //! Guarantee: a `light` in a process where [`register`] returned `true` and a `heavy` that returned `true` are ordered
 //! as if both were `fence(SeqCst)`.
-//! Where the system forbids or lacks this call, both return `false`, and their callers use ordinary
+//! If the kernel forbids or lacks this call, both functions return `false`, and their callers use ordinary
 //! fences.
 
 #[cfg(not(loom))]
@@ -20,7 +20,7 @@ mod asymmetric {
     use rustix::thread::{MembarrierCommand, membarrier};
 
     /// Registers for `membarrier`, so that other processes can execute a full fence on this process;
-    /// returns true if the system supports this.
+    /// returns true if the kernel supports this.
     pub fn register() -> bool {
         static REGISTERED: OnceLock<bool> = OnceLock::new();
         *REGISTERED.get_or_init(|| membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok())
@@ -33,13 +33,13 @@ mod asymmetric {
     }
 
     /// Executes the fence of the rare side: a full fence in every registered process.
-    /// Returns false if the system refuses.
+    /// Returns false if the kernel refuses; the caller then executes an ordinary fence.
     pub fn heavy() -> bool {
         membarrier(MembarrierCommand::GlobalExpedited).is_ok()
     }
 }
 
-/// The model checker has no remote fences, so both sides execute their own fences.
+/// The functions under loom, which has no remote fences: both sides execute their own fences.
 #[cfg(loom)]
 mod asymmetric {
     use crate::atomic::{Ordering, fence};
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn one_of_the_two_sides_sees_the_other() {
         if !register() {
-            // The system lacks the call, so the library does not use it.
+            // The kernel lacks the call, so the library does not use it.
             assert!(!register());
             return;
         }

@@ -10,7 +10,7 @@ use crate::doorbell::NAP;
 use crate::inbox::Inbox;
 use crate::ring::{Full, Polled};
 
-/// SYNC POINT bitmap.word: two messages of one sender, of which the second may find the bit still set.
+/// SYNC POINT bitmap.word: one sender sends two messages; the bit may still be set when it marks the second.
 #[test]
 fn a_marked_ring_is_never_forgotten() {
     check(|| {
