@@ -187,7 +187,7 @@ impl Layout {
         self.total
     }
 
-    /// Returns the length in bytes of the public part for tools outside of the job.
+    /// Returns the length in bytes of the public part (header and control pages), which tools outside of the job map.
     pub fn public_len(&self) -> usize {
         self.rings_at
     }
