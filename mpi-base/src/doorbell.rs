@@ -236,7 +236,7 @@ mod socket {
     }
 }
 
-/// The socket under loom: a ring adds [`RUNG`](socket::RUNG) to the socket's number, as a socket queues a datagram.
+/// The socket under loom: a ring adds `RUNG` to the socket's number, as a socket queues a datagram.
 #[cfg(loom)]
 mod socket {
     use crate::atomic::{AtomicU64, Ordering};
