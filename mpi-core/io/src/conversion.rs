@@ -91,7 +91,7 @@ impl Representation {
         }
     }
 
-    /// Returns the contents of a buffer in the file format.
+    /// Returns the contents of a buffer, encoded for the file.
     pub(super) fn encode(&self, from: &SendBuf) -> Result<Vec<u8>, IoError> {
         let bytes = self.file_bytes(from.datatype(), from.count())?;
         let mut file = vec![0; bytes as usize];
@@ -102,7 +102,7 @@ impl Representation {
         Ok(file)
     }
 
-    /// Decodes file data into a buffer, until either of them ends.
+    /// Decodes file data into a buffer, until the data or the buffer ends.
     pub(super) fn decode(&self, to: &mut RecvBuf, file: &mut [u8]) -> Result<(), IoError> {
         match self {
             Self::User(_, conversion) => {
