@@ -1,6 +1,6 @@
 //! The component on one communicator: [`Module`] of the plugin ABI.
 //!
-//! All state is in one cell. It is borrowed for one poll at a time and never while MPI progresses,
+//! All state is in one cell. The cell is borrowed for one poll at a time and never while MPI progresses,
 //! because progress polls the nonblocking barriers of the same module.
 
 use crate::channels::{self, NodePort};
@@ -23,7 +23,7 @@ pub struct Module {
     state: RefCell<Option<State>>,
     /// This process's node port of version 2, shared by its communicators; the module of `MPI_COMM_WORLD` creates it.
     node_port: RefCell<Option<Common<NodePort>>>,
-    /// Number of polls since the clock and the messages were last checked.
+    /// Number of polls since this module last read the clock and polled messages.
     polls: Cell<u32>,
     /// True while a round of the eureka line is open; a barrier on the wire would end the round.
     pub(crate) round: Cell<bool>,
@@ -36,14 +36,14 @@ pub(crate) struct State {
     pub(crate) line: LineEnd,
     pub(crate) port: Box<dyn Port>,
     nodes: u32,
-    /// The error of a failed port, which is not accessed afterwards.
+    /// The error of a failed port; the port is not accessed after it.
     lost: Option<String>,
-    /// The remark that this node reports when it gives up.
+    /// The remark that this node reports when it stops using the hardware.
     remark: Option<Remark>,
-    /// True if this node has warned the user that the hardware is left,
-    /// or knows that another node has.
+    /// True if this node has warned the user that the members stop using the hardware,
+    /// or knows that another node has warned.
     warned: bool,
-    /// The last reported counts of entered and released barriers;
+    /// The counts of entered and released barriers that were last reported to the host;
     /// `None` if this process shares the wire.
     reported_counts: Option<(u64, u64)>,
 }
