@@ -21,7 +21,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Creates an arena of `len` free bytes from offset 0 on; `len` is rounded down to a multiple of [`GRAIN`].
+    /// Creates an arena of `len` free bytes, rounded down to a multiple of [`GRAIN`].
     pub fn new(len: usize) -> Arena {
         Arena {
             free: BTreeMap::from([(0, len / GRAIN * GRAIN)]),
@@ -34,7 +34,7 @@ impl Arena {
         self.take_beyond(0, len, align)
     }
 
-    /// Allocates as [`Arena::take`], but aligns the sum of `base` and the offset instead of the offset;
+    /// Allocates as [`Arena::take`], but aligns `base` + offset instead of the offset;
     /// `base` is a multiple of [`GRAIN`].
     pub fn take_beyond(&mut self, base: usize, len: usize, align: usize) -> Option<usize> {
         let len = len.max(1).checked_next_multiple_of(GRAIN)?;

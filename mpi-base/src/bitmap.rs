@@ -3,7 +3,7 @@
 //! SYNC POINT `bitmap.word`: the thread that sets a bit (marker) uses `fetch_or` (Release);
 //! the thread that clears the bits (taker) uses `swap` (Acquire).
 //! A marker that finds its bit set writes nothing.
-//! No event is lost if the marker publishes its event and then executes a sequentially consistent fence
+//! No event is lost if the marker publishes its event and executes a sequentially consistent fence
 //! before it reads the bit,
 //! and the taker executes a fence between its swap and its poll for events.
 //! Either the marker sees the cleared bit and sets it again, or the taker's poll sees the event.
@@ -35,7 +35,7 @@ impl Bitmap {
         }
     }
 
-    /// Sets bit `i`. The caller must execute a sequentially consistent fence between publishing its event and this call.
+    /// Sets bit `i`. The caller has executed its fence between publishing the event and this call.
     #[inline]
     pub fn mark(&self, i: usize) {
         let (word, bit) = (&self.words[i / 64], 1u64 << (i % 64));

@@ -11,18 +11,19 @@
 //! follow, and is written after the data.
 //! If the writer publishes the length of the data ([`Cells::publish_of`], [`Cells::length`]),
 //! the first word also has the length.
-//! A message of at most seven words (56 bytes) is therefore one cache line, written once by its writer and read once by each reader.
+//! A message of at most seven words (56 bytes) is therefore one cache line,
+//! written once by its writer and read once by each reader.
 //!
 //! Deep rings grow: the depth of a ring at operation k is a function of k only (`rings`).
 //! In the first cycle after a ring has grown, d below is the depth before the growth.
 //!
 //! Protocol of operation k in a ring of depth d:
-//! 1. A member that publishes data writes its cell k mod d, and then the operation number ([`Cells::show`]);
+//! 1. A member that publishes data writes its cell k mod d, then the number ([`Cells::show`]);
 //!    before that it checks that all members have finished operation k - d,
 //!    which used the cell before ([`Cells::has_room`]);
 //! 2. A member that needs the data waits for the number and reads the cell ([`Cells::seen`],
 //!    [`Cells::read`]);
-//! 3. A member that has finished an operation stores the number up to which it has finished all operations,
+//! 3. Each member stores the number up to which it has finished all operations
 //!    in its own cache line ([`Cells::finish`]).
 //!
 //! Each operation also has one result cell, for a result that one member computes for all members.
@@ -32,17 +33,17 @@
 //! The operation has space if both rings have space ([`Cells::has_room`]).
 //!
 //! If an operation needs the previous operation's result, a member need not wait for it:
-//! the member writes its own contribution to its cell and offers the cell to the others ([`Cells::offer`]).
-//! The member that claims the offer ([`Cells::claim`]) combines its data with the cell's and publishes the cell
-//! for the cell's owner. Offers are in the 128-byte line of the owner's number of finished operations,
+//! the member writes its own contribution to its cell and offers the cell ([`Cells::offer`]).
+//! The member that claims the offer ([`Cells::claim`]) adds its data and publishes the cell
+//! for the owner. Offers are in the line of the owner's number of finished operations,
 //! but not in the same 64-byte cache line:
 //! the number is polled in every operation, and offers are written rarely.
 //!
 //! SYNC POINT `cells.shown`: the operation number is stored (Release) after the data,
 //! and loaded (Acquire) before them.
-//! SYNC POINT `cells.counted`: the count ([`Cells::count_to`]) is stored (Release) after the work that it counts,
+//! SYNC POINT `cells.counted`: the count ([`Cells::count_to`]) is stored (Release) after the work,
 //! and loaded (Acquire) by a member that waits for that work.
-//! SYNC POINT `cells.finished`: a member's number of finished operations is stored (Release) after all of its reads,
+//! SYNC POINT `cells.finished`: a member's finished number is stored (Release) after its reads,
 //! and loaded (Acquire) before a cell is reused.
 //! SYNC POINT `cells.offered`: an offer is stored (Release) after the cell is filled, and claimed
 //! (Acquire) before the cell is modified.
@@ -50,7 +51,7 @@
 //! A member that may claim executes a fence between publishing its data and polling for offers.
 //! So at least one of the two sees the other's store. If both see it,
 //! the claim still succeeds for only one of them.
-//! SYNC POINT `cells.arrivals`: a member arrives (AcqRel) after it has published its data. The member that
+//! SYNC POINT `cells.arrivals`: a member arrives (AcqRel) after publishing its data. The member that
 //! completes the counter, or loads the complete counter, sees the data of all members.
 //!
 //! The cells of one operation are contiguous,
@@ -58,7 +59,7 @@
 //! after a context switch, the first access to each page is expensive.
 //!
 //! Writing a line that another core has read costs a round trip between the cores,
-//! so a member that has published its data immediately prefetches the line of its next operation number
+//! so a member that has published its data immediately prefetches the line of its next number
 //! ([`Prefetch::next`]); no member polls that line yet.
 //! A waiting member polls the line of the operation number,
 //! so each pause of the writer within that line costs another round trip:
@@ -118,7 +119,7 @@ const STEP: usize = LINE / WORD;
 
 /// One member's view of the cells in `M`, whose words are initially zero.
 pub struct Cells<M> {
-    /// The shared words: a line for the counter of waiting members, a line for each member's number of finished operations,
+    /// The shared words: a line for the waiters, a line for each member's finished number,
     /// and the rings of cells.
     words: M,
     me: u32,
@@ -203,7 +204,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         &self.words[start + 1..start + len]
     }
 
-    /// Returns true if an operation's cells may be written: no member can still be reading their previous contents.
+    /// Returns true if an operation's cells may be written: no member still reads their old contents.
     #[inline(always)]
     pub fn has_room(&self, address: CellAddress<'_>) -> bool {
         let depth = address.depth();
@@ -223,7 +224,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.safe.set(self.safe.get().max(number));
     }
 
-    /// Loads the finished numbers of all members; returns the smallest, up to which all members have
+    /// Loads the finished numbers of all members; returns the smallest, up to which all have
     /// finished all operations.
     #[cold]
     fn look_round(&self) -> u64 {
@@ -261,7 +262,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         data::write(self.data(cell, address), at, data);
     }
 
-    /// Calls `with` to write the range `bytes` of a cell, without publishing. The operation must have space.
+    /// Calls `with` to write the range `bytes` of a cell of an operation that has space.
     #[inline(always)]
     pub fn compose<T>(
         &self,
@@ -321,7 +322,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         (flag as usize).saturating_sub(1)
     }
 
-    /// Stores this member's count in its cell of an operation. The count occupies the first word of the data.
+    /// Stores this member's count in its cell, as the first word of the data.
     /// The caller writes 0 before it publishes the cell, and afterwards only increasing counts.
     #[inline(always)]
     pub fn count_to(&self, address: CellAddress<'_>, count: u64) {
@@ -358,7 +359,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         move || flag.load(Ordering::Acquire) >= number
     }
 
-    /// Reads the data from byte `at` on. [`Cells::watch`] must have returned true for this operation.
+    /// Reads the data from byte `at` on. [`Cells::watch`] must have returned true.
     #[inline(always)]
     pub fn read(
         &self,
@@ -370,7 +371,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         data::read(self.data(cell, address), at, out);
     }
 
-    /// Calls `with` on a range of the data in place. [`Cells::watch`] must have returned true for this operation.
+    /// Calls `with` on a range of the data in place. [`Cells::watch`] must have returned true.
     #[inline(always)]
     pub fn inspect<T>(
         &self,
@@ -406,8 +407,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.arrivals(address).load(Ordering::Acquire) == u64::from(self.members)
     }
 
-    /// Resets the counter of an operation's arrivals. The caller is the member that continued because all members had arrived.
-    /// Other members see the reset before the result, or before the finished number, that the caller publishes next.
+    /// Resets an operation's arrivals. The caller is the member that continued because all arrived.
+    /// Other members see the reset before the result or finished number that it publishes next.
     #[inline(always)]
     pub fn forget_arrivals(&self, address: CellAddress<'_>) {
         self.arrivals(address).store(0, Ordering::Relaxed);
@@ -429,7 +430,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         fence(Ordering::SeqCst);
     }
 
-    /// Claims a member's offer; returns true if the offer existed and no other member had claimed it.
+    /// Claims a member's offer; returns true if the offer existed and was not yet claimed.
     /// The claiming member then completes and publishes the cell.
     #[inline(always)]
     pub fn claim(&self, member: u32, address: CellAddress<'_>) -> bool {
@@ -462,7 +463,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     /// As [`Cells::finish`], for an operation that finishes out of order:
     /// earlier operations are still in progress, or later ones have finished.
     ///
-    /// The function ends with a fence. The finish of an operation may become visible only when an earlier one,
+    /// The function ends with a fence. This finish may become visible only when an earlier one,
     /// which ends without a fence of its own, has finished.
     /// Operations that finish out of order use rings of at most [`DEEPEST_UNORDERED`],
     /// so one word has a bit for each operation after an unfinished one.

@@ -1,6 +1,6 @@
 //! Single copy to and from another process's memory (cross memory attach, `process_vm_readv(2)`).
 //!
-//! The user, the container, the seccomp profile and the ptrace scope determine whether the kernel permits such copies,
+//! User, container, seccomp profile and ptrace scope determine whether the kernel permits this,
 //! so the library probes them:
 //! each process publishes the address of a random word in its own memory, and a peer that reads the
 //! expected value there may use single copies.
@@ -227,13 +227,13 @@ pub fn probe(pid: u32, address: u64, word: u64) -> bool {
 pub enum Tracers {
     /// No exception: only ancestors of this process may access its memory.
     None,
-    /// The process with this ID and its descendants: the launcher of a job and thus all ranks of the job.
+    /// The process with this ID and its descendants: the launcher and thus all ranks of its job.
     StartedBy(u32),
     /// All processes of the same user.
     Any,
 }
 
-/// Sets or removes the exception of this process; has no effect if the kernel does not restrict access.
+/// Sets or removes this process's exception; no effect if the kernel does not restrict access.
 ///
 /// Errors are ignored: [`probe`] shows whether access is possible.
 /// If the launcher is in another PID namespace, all processes of the same user are allowed.

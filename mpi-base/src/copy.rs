@@ -12,7 +12,8 @@
 //! Measured with two processes on two cores of a Zen 5 that share a cache,
 //! in builds without link-time optimisation: `mpi-bench latency` in us and `bw` in MB/s.
 //! "Whole" copies the payload by one `memcpy` into a buffer that was not prefetched;
-//! "in blocks" copies blocks into a prefetched buffer (`ring/memory.rs`). Runs of the two alternated. Columns 2 and 3 are us, columns 4 and 5 MB/s:
+//! "in blocks" is several calls, into a prefetched buffer (`ring/memory.rs`).
+//! Runs of the two alternated. Columns 2 and 3 are us, columns 4 and 5 MB/s:
 //!
 //! | bytes | whole | in blocks | whole | in blocks |
 //! |---|---|---|---|---|
@@ -25,7 +26,7 @@
 /// Maximum length in bytes of one `memcpy`, for payloads shorter than [`LONG`].
 const BLOCK: usize = 2 << 10;
 
-/// Payload length in bytes from which one `memcpy` (`rep movsb`) is faster; its destination must not be prefetched.
+/// Payload length in bytes from which `rep movsb` is faster, if its destination is not prefetched.
 pub(crate) const LONG: usize = 4 << 10;
 
 /// Copies `data` to `buffer`, which has the same length.

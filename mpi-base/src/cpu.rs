@@ -1,14 +1,14 @@
-//! The number of cores that this process may keep busy: the minimum of its affinity mask and its cgroup's quota.
+//! The number of cores that this process may keep busy, by its affinity mask and cgroup quota.
 //!
 //! The waiting policy compares this number with the number of local ranks:
 //! if the ranks fit, a waiting rank may spin; if the node is oversubscribed, it must yield.
-//! The standard library reads the quota of both cgroup versions and rounds it down to whole cores, but to at least one.
+//! The standard library reads both cgroup versions and rounds down to whole cores, at least one.
 //! A rank that is bound to a subset of the cores shares them with some of the local ranks,
 //! but cannot determine their number by itself.
 //! Portcullis's mpirun passes this number ([`SHARERS`]); under other launchers ranks exchange their
 //! affinity masks.
 
-/// Environment variable of a bound rank: the number of ranks of its node, including itself, that may run on its cores.
+/// Environment variable of a bound rank: the number of its node's ranks on its cores, with itself.
 ///
 /// Portcullis's mpirun sets the variable if the ranks of the node fit on the cores that mpirun
 /// itself may use.
@@ -29,7 +29,7 @@ pub struct Cores {
     pub usable: usize,
     /// Number of cores in the affinity mask; `None` if the mask could not be read.
     pub affinity: Option<usize>,
-    /// The number of local ranks, including this one, that may run on these cores; `None` if unknown.
+    /// The number of local ranks, including this one, on these cores; `None` if unknown.
     pub sharers: Option<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Cores {
         }
     }
 
-    /// Sets `sharers`, the number of ranks that run on these cores, unless the launcher has already set it.
+    /// Sets `sharers`, the number of ranks on these cores, unless the launcher has set it.
     pub fn found(self, sharers: Option<usize>) -> Cores {
         Cores {
             sharers: self.sharers.or(sharers),
@@ -78,7 +78,8 @@ pub fn processors() -> Option<Vec<usize>> {
     Some(all.filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// Counts the processes of `all` whose masks intersect `cpus`, the mask of a bound process; unknown masks count as intersecting.
+/// Counts the processes of `all` whose masks intersect `cpus`, the mask of a bound process.
+/// Unknown masks count as intersecting.
 pub fn sharers<'a>(cpus: &[usize], all: impl IntoIterator<Item = Option<&'a [usize]>>) -> usize {
     let meets = |other: &Option<&[usize]>| {
         other.is_none_or(|other| other.iter().any(|cpu| cpus.contains(cpu)))

@@ -1,4 +1,4 @@
-//! The debug page: the message queues of a process in a fixed layout, which a debugger reads without type information.
+//! The debug page: a process's message queues in a fixed layout, readable without type information.
 //!
 //! The page is an array of 64-bit words in the process's own memory.
 //! The process rewrites it before it sleeps in a long wait, at most once per [`PERIOD_NS`].
@@ -22,9 +22,10 @@
 //!
 //! Entry of a communicator: its number, this process's rank in it, its size,
 //! the index of its first member or [`NONE`], and its name in 8 words.
-//! Entry of an operation: the index of its communicator, a [`Kind`], the peer's rank in the communicator and in the job or [`NONE`], the tag, 1 if any tag
+//! Entry of an operation: the index of its communicator, a [`Kind`],
+//! the peer's rank in the communicator and in the job or [`NONE`], the tag, 1 if any tag
 //! is accepted, bytes, and 1 if it has matched.
-//! Entry of a member: its rank in the job; members are in the order of their ranks in the communicator.
+//! Entry of a member: its rank in the job; in the order of the communicator's ranks.
 
 use crate::atomic::{AtomicU64, Ordering, fence};
 
@@ -231,7 +232,7 @@ pub struct Queues {
 /// The reason why a page cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageError {
-    /// The page was never written because the process has had no long wait, or the memory is not a debug page.
+    /// The process has had no long wait yet, or the memory is not a debug page.
     NeverWritten,
     /// The page has another version of the layout.
     Version(u64),

@@ -1,11 +1,11 @@
 //! A doorbell for a process that sleeps in `poll`, because it also waits for file descriptors.
 //!
-//! No system call waits for a futex and for sockets, so such a process sleeps in `poll` and is woken by a
+//! No system call waits for a futex and for sockets, so such a process sleeps in `poll`,
 //! datagram.
-//! A number identifies the process's datagram socket (`crate::ring_socket`); the doorbell stores that number in shared
+//! A number identifies the process's socket (`crate::ring_socket`); it is in the doorbell's shared
 //! memory.
 //!
-//! The protocol is that of [`crate::doorbell`]. A lost datagram, for example after a change of the network
+//! The protocol is that of [`crate::doorbell`]. A lost datagram, as after a change of the network
 //! namespace, delays the wake-up by at most one [`NAP`](crate::doorbell::NAP).
 
 use std::io;
@@ -75,7 +75,7 @@ impl DescriptorDoorbell {
             tv_sec: limit.as_secs() as i64,
             tv_nsec: limit.subsec_nanos().into(),
         };
-        // After a signal or a timeout the caller polls its sources, as after a ring of the doorbell.
+        // After a signal or a timeout the caller polls, as after a ring of the doorbell.
         let _ = poll(&mut all, Some(&limit));
     }
 }

@@ -1,4 +1,4 @@
-//! The doorbell: one futex word per process, on which the process (the owner) sleeps until another process wakes it.
+//! The doorbell: one futex word per process (the owner), on which it sleeps until it is woken.
 //!
 //! Only the owner sets [`SLEEPING`] and [`MARK`], and [`GONE`] when it leaves. Any thread may clear
 //! `SLEEPING`, and the thread that clears it calls `futex_wake`.
@@ -17,7 +17,7 @@
 //! SYNC POINT `doorbell.sleep`: one of the two fences comes first,
 //! so either the sleeper's second poll sees the news, or the sender sees `SLEEPING`.
 //! The futex is process-shared, because several processes map the word.
-//! An owner that also waits for file descriptors sleeps in `poll`. It then sets [`POLLING`] in addition to
+//! An owner that also waits for file descriptors sleeps in `poll`. It sets [`POLLING`] in addition to
 //! `SLEEPING` and is woken through a socket ([`crate::descriptor_doorbell`]).
 //! SYNC POINT `doorbell.socket`: the owner stores its socket's number before it sets `POLLING`
 //! (Release);
@@ -100,7 +100,7 @@ impl Doorbell {
         fence(Ordering::SeqCst);
     }
 
-    /// Executes the owner's fence of the protocol. Either every sender's next read of the word sees the owner's
+    /// Executes the owner's fence. Either every sender's next read of the word sees the owner's
     /// earlier stores, or the owner sees the stores that precede the sender's last read.
     fn order(&self, word: u32) {
         if word & FENCE == 0 && !crate::fence::heavy() {
@@ -154,7 +154,7 @@ impl Doorbell {
     }
 
     /// As [`Doorbell::sleep`], but the closure `sleep` sleeps in `poll`:
-    /// it returns when a datagram arrives at `socket` or when its time limit has passed (owner only).
+    /// it returns when a datagram arrives at `socket` or its time is over (owner only).
     pub fn sleep_polling(
         &self,
         socket: u64,

@@ -1,6 +1,7 @@
-//! The environment variables of the process: the only module through which the library and the launcher read them.
+//! Environment variables: the only module through which the library and the launcher read them.
 //!
-//! A program with more rights than its user ([`is_raised`], for example setuid) must not let that user choose files, directories, programs, libraries or
+//! A program with more rights than its user ([`is_raised`], such as setuid) must not let the user
+//! choose files, directories, programs, libraries or
 //! parameters. The user controls every variable, so in such a program [`var`] and [`all`] return none.
 //! [`of_launch`] returns all variables in any program, so that the caller can detect its launcher,
 //! which passes numbers and descriptors in variables.
@@ -32,14 +33,14 @@ pub fn of_launch() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
 
-/// Returns true if a variable is set, also in a program with more rights than its user; does not read the value.
+/// Returns true if a variable is set, in any program; does not read its value.
 pub fn is_set(name: impl AsRef<OsStr>) -> bool {
     std::env::var_os(name).is_some()
 }
 
 /// Returns all variables in any program, for the environment of a child process.
 ///
-/// If this process has more rights than its user, the kernel marks the child's program in the same way,
+/// If this process has more rights than its user, the kernel marks its children likewise,
 /// so the child ignores the variables, too.
 pub fn for_children() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()

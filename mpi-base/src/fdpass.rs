@@ -2,10 +2,11 @@
 //!
 //! Launchers need this transfer if their ranks do not inherit descriptors:
 //! the first process of a node (the giver) creates the segment,
-//! listens on an abstract socket (a name without a file, which disappears with the process) and sends the descriptor to each process that connects.
-//! A process that receives the descriptor (a taker) must run as the same user (`SO_PEERCRED`) and send half of
+//! listens on an abstract socket (a name without a file, which disappears with the process),
+//! and sends the descriptor to each process that connects.
+//! A process that receives the descriptor (taker) must run as the same user (`SO_PEERCRED`) and send half
 //! a random key that the launcher has distributed.
-//! The giver sends the other half first, so that the taker detects an impostor that uses the socket's name.
+//! The giver sends the other half first, so that the taker detects an impostor under that name.
 //! Every wait has a deadline.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -241,7 +242,7 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Res
     Ok(())
 }
 
-/// Receives bytes and the descriptor sent with them, if any; returns the number of bytes and the descriptor.
+/// Receives bytes and the descriptor sent with them, if any; also returns the number of bytes.
 pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

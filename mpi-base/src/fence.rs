@@ -1,15 +1,17 @@
-//! An asymmetric fence for two sides: the frequent side executes no instruction, and the rare side executes both fences.
+//! An asymmetric fence: the frequent side executes no instruction, the rare side both fences.
 //!
-//! A sender publishes a message and then reads whether the receiver sleeps; a receiver announces that it sleeps and then polls for messages.
+//! A sender publishes a message and then reads whether the receiver sleeps;
+//! a receiver announces that it sleeps and then polls for messages.
 //! Each side needs a fence between its two steps, or both may miss each other (Dekker).
 //! Sending is frequent and sleeping is rare, so the sender executes only [`light`],
 //! a compiler fence,
-//! and the receiver executes [`heavy`], which makes every running thread of every registered process execute a full fence: `membarrier(2)`,
+//! and the receiver executes [`heavy`], by which every running thread of every registered process
+//! executes a full fence: `membarrier(2)`,
 //! `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16 and later.
 //!
 //! Guarantee: a `light` in a process where [`register`] returned `true` and a `heavy` that returned `true` are ordered
 //! as if both were `fence(SeqCst)`.
-//! If the kernel forbids or lacks this call, both functions return `false`, and their callers use ordinary
+//! If the kernel forbids or lacks this call, both return `false`, and callers use ordinary
 //! fences.
 
 #[cfg(not(loom))]

@@ -21,7 +21,7 @@ pub const ENTRIES: &[Entry] = &[
     ("plugin_manifest", plugin_manifest),
 ];
 
-/// Decodes bytes as the debug page of another process: first as arbitrary words, then as a page whose first words they replace.
+/// Decodes bytes as a debug page: first as arbitrary words, then as a page that begins with them.
 pub fn debug_page(bytes: &[u8]) {
     let words: Vec<u64> = bytes
         .chunks(8)
@@ -34,7 +34,7 @@ pub fn debug_page(bytes: &[u8]) {
         Some(words.get(first..first.checked_add(count)?)?.to_vec())
     };
     let _ = Queues::read(|first, count| part(&words, first, count));
-    // Make a page in which the tables follow the head. The bytes determine the tables' lengths and positions,
+    // A page whose tables follow the head. The bytes determine the tables' lengths and positions,
     // with values small enough for most tables to be inside the page.
     let mut page = vec![0; 512];
     page[..2].copy_from_slice(&[MAGIC, VERSION]);

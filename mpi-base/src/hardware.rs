@@ -14,7 +14,7 @@ pub enum Kind {
     Machine,
     /// The processors of one socket; read from the file `topology/physical_package_id`.
     Package,
-    /// The processors that are local to one memory node; read from the name of the processor's directory `nodeN`.
+    /// The processors that are local to one memory node; read from the processor's directory `nodeN`.
     NumaNode,
     /// A core with all its hardware threads; read from the file `topology/core_id`,
     /// which the kernel numbers within a package.
@@ -51,7 +51,7 @@ const NOWHERE: u32 = u32::MAX;
 /// For each kind of resource, the instance to which a process is confined, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
-    /// The only instance that all allowed processors belong to, indexed by [`Kind`]; `None` if there are several.
+    /// The only instance with all allowed processors, indexed by [`Kind`]; `None` if there are several.
     /// Instance numbers are unique within a kind on this machine.
     instances: [Option<u32>; Kind::ALL.len()],
 }
@@ -130,7 +130,7 @@ pub fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
             let name = entry.ok()?.file_name();
             name.to_str()?.strip_prefix("node")?.parse().ok()
         }),
-        // The kernel numbers cores within a package, so the instance number includes the package's number.
+        // The kernel numbers cores within a package, so the number includes the package's.
         Kind::Core => Some(number("physical_package_id")? << 16 | number("core_id")?),
         Kind::ProcessingUnit => u32::try_from(cpu).ok(),
     }
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// Creates topology files of two packages, each with two cores of two threads and with one memory node.
+    /// Creates topology files: two packages of two cores with two threads, a memory node each.
     fn machine(name: &str) -> PathBuf {
         let sys = std::env::temp_dir().join(format!("hardware-{name}-{}", std::process::id()));
         for cpu in 0..8 {

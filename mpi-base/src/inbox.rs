@@ -1,12 +1,13 @@
 //! A process's inbox: its doorbell, and bitmaps of the peers that have ever sent,
 //! of those that wait for ring space, and of those that have sent new messages.
 //!
-//! Each process of a node has one inbox; the process itself is the *owner*, all others are *senders*, identified by their rank on the node.
+//! Each process of a node has one inbox. The process itself is the *owner*;
+//! all others are *senders*, identified by their rank on the node.
 //!
 //! * `doorbell`: see [`crate::doorbell`].
 //!   The doorbell's word has its own cache line:
 //! every sender reads the word after every message and then finds the line in its own cache.
-//! * `calls` counts the requests of senders, which are rare. The owner polls this one word instead of two
+//! * `calls` counts the senders' requests, which are rare: the owner polls one word instead of two
 //!   bitmaps.
 //!   A sender sets its bit in `senders` (one time,
 //!   when its ring to the owner exists) or in `wants_space` (it found no space and must be rung
@@ -23,7 +24,7 @@ use crate::bitmap::Bitmap;
 use crate::doorbell::{Doorbell, FENCE, GONE, MARK, SLEEPING};
 use crate::fence::light;
 
-/// A process's inbox in shared memory: requests of its owner to senders, and of senders to the owner.
+/// A process's inbox in shared memory: its requests to senders, and their requests to it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Inbox {
@@ -88,7 +89,7 @@ impl Inbox {
         if wishes & MARK != 0 {
             self.news.mark(me);
         }
-        // If the owner goes to sleep between the caller's load of the word and this load, it must see
+        // If the owner goes to sleep between the caller's load of the word and this one, it must see
         // the bit.
         let wishes = if wishes & MARK != 0 {
             fence(Ordering::SeqCst);
@@ -102,7 +103,7 @@ impl Inbox {
         wishes & GONE == 0
     }
 
-    /// Sets the bit of `me` as a sender. The sender calls this one time, before [`Inbox::notify`] of its first message.
+    /// Sets the bit of `me` as a sender; called once, before the first message's [`Inbox::notify`].
     pub fn announce(&self, me: usize) {
         self.senders.mark(me);
         // SYNC POINT inbox.calls
@@ -112,7 +113,7 @@ impl Inbox {
     /// Requests that the owner ring `me` when it has freed space.
     /// The caller then calls [`Inbox::notify`] and polls for space once more.
     ///
-    /// If the bit of `me` is already set and the owner is just taking it, the owner rings `me` afterwards.
+    /// If the owner is just taking an earlier bit of `me`, it rings `me` afterwards.
     /// So no request is lost, although this call does not set the bit again.
     pub fn want_space(&self, me: usize) {
         self.wants_space.mark(me);

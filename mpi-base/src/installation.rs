@@ -1,4 +1,4 @@
-//! The directory in which the library with this code is installed, determined at run time so that an installation can be moved.
+//! The directory in which the library with this code is installed; an installation can be moved.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, OsStr};

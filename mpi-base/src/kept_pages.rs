@@ -1,4 +1,4 @@
-//! A set of zeroed pages of an arena's free memory, kept for the next block instead of being returned to the kernel.
+//! Zeroed pages of an arena's free memory, kept for the next block instead of returned to the kernel.
 //!
 //! A page that is returned to the kernel costs a page fault in each process that accesses it again,
 //! and the kernel zeroes it again.
@@ -38,7 +38,7 @@ impl KeptPages {
         self.bytes
     }
 
-    /// Adds ranges, none of which is already kept; returns false and adds none if the set has not enough space for all of them.
+    /// Adds ranges, none of which is already kept; returns false and adds none if they do not all fit.
     pub fn keep(&mut self, ranges: &[Range<usize>]) -> bool {
         let more: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if more > self.room() {

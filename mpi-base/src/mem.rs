@@ -4,7 +4,7 @@
 //! A memfd has no name in any file system, is not limited by the size of `/dev/shm`,
 //! and is freed with its last descriptor and mapping,
 //! so nothing remains, however a process ends.
-//! It is sparse: a page uses memory only after its first access, so a layout may have large unused parts.
+//! It is sparse: a page uses memory only after its first access, so layouts may have unused parts.
 //!
 //! Other processes read and write a segment's contents at any time.
 //! Safe code therefore accesses it only as types that are [`Shared`], which consist of atomics.
@@ -38,7 +38,7 @@ pub(crate) fn populate(start: NonNull<u8>, len: usize) {
     let _ = unsafe { rustix::mm::madvise(first.cast::<c_void>(), len, Advice::LinuxPopulateWrite) };
 }
 
-/// Maps those pages of `len` bytes at `start` that have memory, and allocates memory for the other pages.
+/// Maps those pages of `len` bytes at `start` that have memory, and allocates the others.
 ///
 /// One call maps all pages, so it costs much less than the page faults of later accesses.
 /// If the kernel refuses, pages are mapped on their first access.
@@ -165,7 +165,7 @@ impl Segment {
         Some(Segment { base, len })
     }
 
-    /// Returns the address of `len` bytes at `offset`; `None` if the bytes are not within the segment.
+    /// Returns the address of `len` bytes at `offset`; `None` outside of the segment.
     pub fn range(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
         let end = offset.checked_add(len)?;
         if end > self.len {
@@ -222,7 +222,7 @@ impl Segment {
         Some(runs)
     }
 
-    /// Returns the memory of all whole pages in the range to the kernel; later the pages read as zero.
+    /// Returns the memory of all whole pages in the range to the kernel; they then read as zero.
     ///
     /// # Safety
     /// No process may use the range until it is allocated again.
@@ -259,7 +259,7 @@ unsafe impl<T: Shared + ?Sized> Send for Held<T> {}
 unsafe impl<T: Shared + ?Sized> Sync for Held<T> {}
 
 impl<T: Shared> Held<T> {
-    /// Returns the `T` at `offset` of `segment`; `None` if the value is not within the segment or not aligned.
+    /// Returns the `T` at `offset` of `segment`; `None` if it is outside or not aligned.
     pub fn new(segment: &Arc<Segment>, offset: usize) -> Option<Held<T>> {
         Some(Held {
             at: NonNull::from(segment.at::<T>(offset)?),

@@ -32,7 +32,7 @@ impl Moves {
 
     /// Records a move at time `now`.
     pub fn count(&mut self, now: Instant) {
-        // If more than `LONGEST` has passed since the end of the last pause, the pause is reset to the minimum.
+        // If `LONGEST` has passed since the end of the last pause, the pause is reset to the minimum.
         // Otherwise the last move did not help, and the pause doubles.
         let calm = |time: Instant| now.duration_since(time) > LONGEST;
         self.pause = match self.not_before {
@@ -54,7 +54,7 @@ pub fn aside() {
     });
 }
 
-/// Moves this thread to `core`; returns true if the thread's mask contains the core and the kernel agrees.
+/// Moves this thread to `core`; returns false if its mask or the kernel forbids it.
 #[cold]
 pub fn to(core: usize) -> bool {
     through(|mask| {
@@ -66,7 +66,8 @@ pub fn to(core: usize) -> bool {
     })
 }
 
-/// Sets the thread's mask to the subset that `part` returns, and then restores the mask; returns true if the kernel accepted the subset.
+/// Sets the thread's mask to the subset `part` of it, then restores the mask.
+/// Returns true if the kernel accepted the subset.
 fn through(part: impl FnOnce(&CpuSet) -> CpuSet) -> bool {
     let Ok(mask) = sched_getaffinity(None) else {
         return false;

@@ -9,7 +9,7 @@
 pub enum Occupancy {
     /// Each rank has its own core, so a rank that others wait for is running.
     Dedicated = 1,
-    /// There are more ranks than cores: a waiting rank usually occupies the core of the rank that it
+    /// There are more ranks than cores: a waiting rank often occupies the core of the rank that it
     /// waits for.
     Oversubscribed = 2,
 }

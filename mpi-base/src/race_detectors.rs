@@ -1,4 +1,4 @@
-//! Annotations of locks made of atomic operations, for race detectors: helgrind and drd of valgrind, and ThreadSanitizer.
+//! Annotations of atomic locks for race detectors: valgrind's helgrind and drd, and ThreadSanitizer.
 //!
 //! Such a lock orders the threads that acquire it, but a detector that knows only
 //! pthread locks reports a race on data that the lock protects.
@@ -18,7 +18,7 @@ const NONE: u8 = 0;
 const VALGRIND: u8 = 1;
 const SANITIZER: u8 = 2;
 
-/// The functions `__tsan_acquire` and `__tsan_release` of ThreadSanitizer's runtime; null without it.
+/// `__tsan_acquire` and `__tsan_release` of ThreadSanitizer's runtime; null without it.
 static ACQUIRE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static RELEASE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -63,7 +63,8 @@ pub fn releasing<T>(lock: &T) {
 #[cold]
 fn tell(lock: *const c_void, has_it: bool) {
     if DETECTOR.load(Relaxed) == VALGRIND {
-        // The client requests `_VG_USERREQ__HG_USERSO_RECV_POST` and `_VG_USERREQ__HG_USERSO_SEND_PRE` of helgrind.h; other tools ignore them.
+        // `_VG_USERREQ__HG_USERSO_RECV_POST` and `_VG_USERREQ__HG_USERSO_SEND_PRE` of helgrind.h;
+        // other tools ignore these client requests.
         const RECV_POST: u64 = 0x4847_0122;
         const SEND_PRE: u64 = 0x4847_0121;
         let code = if has_it { RECV_POST } else { SEND_PRE };

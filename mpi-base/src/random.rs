@@ -1,4 +1,4 @@
-//! SplitMix64, a small pseudorandom number generator. With equal seeds, all ranks generate the same numbers
+//! SplitMix64, a small random number generator with the same numbers for the same seed on all ranks
 //! (G. Steele, D. Lea, C. Flood,
 //! "Fast splittable pseudorandom number generators", OOPSLA 2014).
 

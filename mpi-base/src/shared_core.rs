@@ -1,20 +1,20 @@
-//! Yields of a waiting thread, which move the thread off an oversubscribed core when another core may be free.
+//! Yields of a waiting thread, which leaves an oversubscribed core if another may be free.
 //!
 //! In the first milliseconds of a job the kernel often places two ranks on one core;
 //! each rank then waits for the other rank's time slices.
 //! Binding every rank to a core, as some launchers do, prevents that.
 //! But two jobs on one machine are then bound to the same cores,
 //! and all threads of a rank are bound to one core.
-//! So if several successive yields of a waiting thread return late, the thread moves to another core of its
+//! So if several successive yields return late, the thread moves to another core of its
 //! mask, and then restores the mask.
 //! If a yield returns only after a whole time slice, another process computes on this core.
 //! If another core is idle, the kernel itself moves one of the two processes.
 //! If no core is idle, the thread would move to another rank's core,
 //! and two ranks on one core need a context switch per message.
-//! A rank that shares its core with a process of another program runs at full speed half of the time.
+//! A rank that shares its core with a foreign process runs at full speed half of the time.
 //! Therefore such a thread does not move, and does not yield its core for some time.
 //!
-//! If late yields continue after a move, the pause before the next attempt doubles: if every core has two such
+//! If late yields continue after a move, the pause before the next doubles: if every core has two such
 //! threads, no move helps ([ADR 12]).
 //!
 //! Each thread has its own state.
@@ -36,7 +36,7 @@ const IN_A_ROW: u32 = 8;
 /// Minimum duration of a yield to a process that computes, which uses its whole time slice.
 const HOGGED: Duration = Duration::from_micros(500);
 
-/// The time for which a thread does not yield again to a process that computes. The time doubles, up to
+/// The time for which a thread does not yield again to such a process. It doubles, up to
 /// `LONGEST_KEEP`, while each next yield lasts as long as [`HOGGED`],
 /// so that these yields take less than a hundredth of the thread's time.
 const KEEP: Duration = Duration::from_millis(20);
@@ -60,7 +60,7 @@ impl Crowd {
         keep: KEEP,
     };
 
-    /// Returns true if the thread must not yield at time `now`, because a process that computes would run.
+    /// Returns true if the thread must not yield at `now`, because a process that computes would run.
     fn keeps(&self, now: Instant) -> bool {
         self.keep_until.is_some_and(|time| now < time)
     }
@@ -92,7 +92,7 @@ thread_local! {
     static CROWD: Cell<Crowd> = const { Cell::new(Crowd::NEW) };
 }
 
-/// Yields the core one time, at time `now`, and moves the thread after too many successive late yields.
+/// Yields the core at time `now`, and moves the thread after too many successive late yields.
 pub fn yield_core(now: Instant) {
     let mut crowd = CROWD.get();
     if crowd.keeps(now) {
@@ -115,7 +115,8 @@ mod tests {
     const LATE: Duration = SHARED;
     const QUICK: Duration = Duration::from_nanos(300);
 
-    /// Simulates a thread that yields every 10 us; the yields have the given durations. Returns the indices of the yields that cause a move.
+    /// Simulates a thread that yields every 10 us, with these durations of yields.
+    /// Returns the indices of the yields that cause a move.
     fn moves(crowd: &mut Crowd, mut now: Instant, yields: &[(usize, Duration)]) -> Vec<usize> {
         let took = yields.iter().flat_map(|&(n, took)| vec![took; n]);
         let mut moved = Vec::new();

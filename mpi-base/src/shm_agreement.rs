@@ -1,7 +1,8 @@
-//! Agreement in shared memory: the members (processes of one node) reach the same decision although some of them may die.
+//! Agreement in shared memory: the members (processes of one node) reach the same decision
+//! although some of them may die.
 //!
-//! In each round every member writes its own slot exactly one time, and reads the slots of the other members.
-//! Memory outlives the process that wrote it. So if every member knows for certain which other members have died,
+//! In each round every member writes its own slot exactly once, and reads the other slots.
+//! Memory outlives the process that wrote it. So if every member knows for certain which others are dead,
 //! no messages are needed. A round is *settled* for a member when every other member has
 //! written its slot, or has died without writing it.
 //!
@@ -14,7 +15,7 @@
 //! a round is settled only after all living members have written,
 //! and they write only after the previous round is settled for them.
 //!
-//! A member that has decided may publish the decision, so that the others read one cache line instead of all slots.
+//! A member that has decided may publish the decision: the others then read one line, not all slots.
 //! All members that publish write the same value. A decision cannot be published too late:
 //! no later round with the same set begins before the publishing member has returned.
 //!
@@ -55,7 +56,7 @@ pub struct ShmAgreement<M> {
 }
 
 impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
-    /// Creates the view of member `me`; `None` if `memory` is shorter than [`words`] or if there is no member
+    /// Creates the view of member `me`; `None` if `memory` is shorter than [`words`] or without member
     /// `me`.
     pub fn new(memory: M, me: u32, members: u32, says: usize) -> Option<ShmAgreement<M>> {
         let fits = memory.len() >= words(members, says) && me < members;

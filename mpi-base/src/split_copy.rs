@@ -3,7 +3,7 @@
 //!
 //! Neither side waits for the other: a helper that never begins causes no delay,
 //! and a late helper finds no pieces.
-//! Each side has its own end of the copy, so with repeated copies of the same memory each piece stays in the same core's
+//! Each side has its own end of the copy, so repeated copies of the same memory use the same core's
 //! cache.
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //!        [ number ][ front ][ back ]     pieces front..back have not been taken
 //! ```
 //!
-//! Ownership: only the owner offers pieces, and only when all pieces of the slot's previous offer have
+//! Ownership: only the owner offers, and only when all pieces of the slot's previous offer have
 //! been taken.
 //! Each offer has a new number, so a helper that still uses an earlier number takes no piece.
 //!
@@ -77,7 +77,7 @@ impl Pieces {
         self.take(number, |word, _, back| Some((word - 1, back - 1)))
     }
 
-    /// Takes the piece that `choose` selects. `choose` returns the word's new value and the piece's index, or `None`.
+    /// Takes the piece that `choose` selects: it returns the word's new value and the piece, or `None`.
     fn take(
         &self,
         number: u32,
@@ -120,7 +120,7 @@ impl Offers {
     }
 }
 
-/// The offer in which this process helps; an owner reads it before it reuses the memory of the offer.
+/// The offer in which this process helps; read by an owner that wants to reuse the memory.
 ///
 /// Only the helper writes this word, before it takes the first piece and after it has copied the
 /// last piece that it has taken.

@@ -1,5 +1,5 @@
 //! Lossless conversion between bytes and text.
-//! MPI treats a program's strings as bytes in any encoding, and must return the same bytes that the program has set (sections
+//! MPI treats a program's strings as bytes in any encoding, and must return the same bytes (sections
 //! 7.8 and 10.1 of MPI 5.0).
 //!
 //! Internally such a string is a `String`, so that it can be part of a message.

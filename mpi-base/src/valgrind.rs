@@ -1,7 +1,7 @@
 //! Detection of valgrind, and its client requests.
-//! Valgrind observes this process's memory accesses, but not accesses of other processes to the same memory.
+//! Valgrind observes this process's accesses, but not those of other processes to the same memory.
 //!
-//! A tool that tracks every byte considers memory that another process has written as uninitialised.
+//! A tool that tracks every byte considers memory written by another process as uninitialised.
 //! So under valgrind no peer writes into this process (`process_vm_writev(2)`);
 //! memory that this process copies itself is tracked correctly.
 
@@ -15,7 +15,7 @@ pub fn is_running() -> bool {
     *RUNNING.get_or_init(|| request_running() != 0)
 }
 
-/// The request `VG_USERREQ__RUNNING_ON_VALGRIND` of valgrind.h, whose result is the nesting depth of valgrinds; 0 without valgrind.
+/// `VG_USERREQ__RUNNING_ON_VALGRIND` of valgrind.h: the nesting depth, 0 without valgrind.
 #[cfg(target_arch = "x86_64")]
 fn request_running() -> u64 {
     const RUNNING_ON_VALGRIND: u64 = 0x1001;

@@ -14,7 +14,7 @@
 //! A rank that sleeps on its doorbell is scheduled within 10 to 30 us after it is woken.
 //! So a waiter whose yield was long sleeps and does not yield again ([`Waiter::has_met_load`]),
 //! and the next waits of the process start with the policy [`WaitPolicy::without_yields`].
-//! A yield is long if it took more time than all ranks that may share the core need to handle one message each
+//! A yield is long if it took more than one message's time for each rank that may share the core
 //! ([`WaitPolicy::for_ranks`]). Then one of these ranks computes,
 //! and a message from another core waits for the same time.
 //!
@@ -153,7 +153,7 @@ enum Stage {
     Yield {
         left: u32,
     },
-    /// The stage in which the waiter sleeps; `is_new` is true until [`Waiter::begins_to_sleep`] has been called.
+    /// The stage of sleeps; `is_new` is true until [`Waiter::begins_to_sleep`] has been called.
     Sleep {
         is_new: bool,
     },
@@ -211,7 +211,7 @@ impl Waiter {
             self.stage = Stage::yields(self.policy.yields_to_threads);
         }
         self.spend(took);
-        // Only `LONG` counts here: a thread of the same process that sends many messages may occupy the core for longer than
+        // Only `LONG` counts here: a thread of this process that sends many messages may run longer than
         // a rank that only waits.
         if took > Yielded::LONG {
             self.meet_load(took);
@@ -250,7 +250,7 @@ impl Waiter {
         matches!(self.stage, Stage::Sleep { .. })
     }
 
-    /// Returns true in the first call after the wait has changed from polling to sleeping, else false.
+    /// Returns true in the first call after the change from polling to sleeping, else false.
     #[cold]
     pub fn begins_to_sleep(&mut self) -> bool {
         match &mut self.stage {
@@ -259,7 +259,7 @@ impl Waiter {
         }
     }
 
-    /// Performs one step of the wait: a pause, a yield or a sleep. Directly before a sleep it calls `news`,
+    /// Performs one step: a pause, a yield or a sleep. Directly before a sleep it calls `news`,
     /// which must poll every source that rings `doorbell`.
     #[inline]
     pub fn pause(&mut self, doorbell: &Doorbell, news: impl FnOnce() -> bool) {
@@ -273,7 +273,7 @@ impl Waiter {
         match &mut self.stage {
             Stage::Spin { left } if *left > 0 => *left -= 1,
             Stage::Yield { left } if *left > 0 => {
-                // `timed_yield` is inlined here: after a yield, the core mispredicts the return of every enclosing call
+                // `timed_yield` is inlined: after a yield, the returns of all enclosing calls are mispredicted
                 // (module `yield_now`).
                 let took = timed_yield();
                 self.count_yield(took);

@@ -1,13 +1,15 @@
 //! Synchronisation of RMA windows in shared memory, for the members on one node, without messages.
 //!
-//! **Locks.** Each member has a [`Lock`]: shared and exclusive requests draw tickets from one counter and are admitted in ticket order;
+//! **Locks.** Each member has a [`Lock`]: shared and exclusive requests draw tickets from one counter
+//! and are admitted in ticket order;
 //! consecutive shared requests are admitted together.
 //! A request that waits stores its member's local index in a slot, which the ticket selects,
 //! so that the rank that admits it can ring its doorbell.
-//! A lock of all members (`MPI_Win_lock_all`) draws no ticket: the member raises a flag in its own line ([`Line`]) and
+//! A lock of all members (`MPI_Win_lock_all`) draws no ticket: the member raises a flag in its line ([`Line`]) and
 //! checks whether an
-//! exclusive lock is announced ([`Announced`]); an exclusive lock announces itself and then waits until no flag is raised.
-//! If one is announced, the member lowers the flag and draws a shared ticket of each member instead.
+//! exclusive lock is announced ([`Announced`]);
+//! an exclusive lock announces itself and then waits until no flag is raised.
+//! If one is announced, the member lowers the flag and draws shared tickets instead.
 //!
 //! **Post, start, complete, wait.** Each ordered pair (writer,
 //! reader) has two counters that only increase, in a [`Line`] that the writer alone writes.
@@ -17,11 +19,11 @@
 //! **Updates.** Accumulates on one member's memory use either atomic instructions or stripe locks
 //! ([`Stripe`]), depending on the memory's mode ([`UpdateMode`]).
 //!
-//! SYNC POINT `window.ticket`: a rank that admits others stores first and then polls for drawn tickets;
+//! SYNC POINT `window.ticket`: a rank that admits others stores, and then polls for drawn tickets;
 //! a rank that draws a ticket then polls whether the ticket is admitted.
 //! SYNC POINT `window.all`: a rank that raises a flag then polls for announced exclusive locks;
 //! a rank that announces an exclusive lock then polls the flags.
-//! The stores and loads of both points are sequentially consistent: at least one of the two ranks sees the other's store.
+//! All are sequentially consistent: at least one of the two ranks sees the other's store.
 
 #![allow(unsafe_code)]
 
@@ -74,7 +76,7 @@ pub struct Lock {
     /// The exclusive holder's local index plus one; used only in diagnostic messages.
     holder: AtomicU32,
     /// The numbers of the tickets that may enter now:
-    /// the one for shared requests in the low half, the one for exclusive requests in the high half.
+    /// for shared requests in the low half, for exclusive requests in the high half.
     turn: AtomicU64,
 }
 
@@ -165,7 +167,7 @@ impl Lock {
         }
     }
 
-    /// Returns the numbers of the tickets that may enter now, for a shared and for an exclusive request;
+    /// Returns the tickets that may enter now, for a shared and for an exclusive request;
     /// these tickets may not have been drawn yet.
     pub fn waiting(&self) -> [u32; 2] {
         let turn = self.turn.load(Ordering::SeqCst);
@@ -178,7 +180,7 @@ impl Lock {
     }
 }
 
-/// A fence under loom, which has a total order of sequentially consistent fences, but not of accesses;
+/// A fence under loom, which orders sequentially consistent fences totally, but not accesses;
 /// processors and the memory model of the language order both.
 #[inline(always)]
 fn settle() {
@@ -230,7 +232,7 @@ impl Announced {
 pub struct Line {
     posted: AtomicU32,
     completed: AtomicU32,
-    /// Set while the writer holds a lock of all members; used only in the line from a member to itself.
+    /// Set while the writer holds a lock of all members; only in the line from a member to itself.
     all: AtomicU32,
 }
 
@@ -303,7 +305,7 @@ impl Line {
     }
 }
 
-/// A stripe: a lock of some elements of a member's memory, held briefly for one update that no single instruction can make.
+/// A stripe: a lock of some elements, held briefly for an update that no single instruction makes.
 ///
 /// Zeroed memory is a free stripe.
 #[repr(C, align(64))]

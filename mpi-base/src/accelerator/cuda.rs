@@ -4,10 +4,14 @@
 //!
 //! * `cuPointerGetAttributes` describes an address. For memory that CUDA does not know,
 //!   it returns `CUDA_ERROR_INVALID_VALUE` or the memory type 0.
-//!   CUDA may report such memory as host memory although only a device reaches it, so its allocation handle or its pool is checked too.
-//!   CUDA may report the type "host" for such memory although only a device reaches it, so its allocation handle or its pool is checked too.
-//! * Memory of `cuMemAlloc` has an IPC handle for other processes of the node; managed memory, pools and memory of `cuMemCreate` have none.
-//! * Copies use the calling thread's default stream (`CU_STREAM_PER_THREAD`), which waits for work in the legacy default stream.
+//! * Memory of `cuMemCreate` and of a memory pool belongs to no context;
+//!   a thread without a current context copies it in the device's primary context.
+//!   CUDA may report such memory as host memory although only a device reaches it,
+//!   so its allocation handle or its pool is checked too.
+//! * Memory of `cuMemAlloc` has an IPC handle for other processes of the node;
+//!   managed memory, pools and memory of `cuMemCreate` have none.
+//! * Copies use the thread's default stream (`CU_STREAM_PER_THREAD`),
+//!   which waits for work in the legacy default stream.
 
 use super::ipc::Mappings;
 use super::library::functions;
@@ -227,7 +231,7 @@ impl Cuda {
         (found == SUCCESS && about.location.kind == AT_DEVICE).then_some(about.location.id)
     }
 
-    /// Returns the device that can access the memory pool of this address; `None` if no pool contains the address.
+    /// Returns the device that can access this address's memory pool; `None` without a pool.
     fn device_of_pool(&self, at: *const u8, ordinal: c_int) -> Option<c_int> {
         let (attribute, access) = (self.0.attribute?, self.0.pool_access?);
         let mut pool = std::ptr::null_mut::<c_void>();
@@ -296,7 +300,8 @@ impl Cuda {
         Ok(current.addr())
     }
 
-    /// Calls `start`, which starts copies, and records an event after them. If `start` fails, its copies have ended when `flight` returns.
+    /// Calls `start`, which starts copies, and records an event after them.
+    /// If `start` fails, its copies have ended when the call returns.
     fn flight(
         &self,
         mapping: u64,
@@ -329,7 +334,7 @@ impl Cuda {
         })
     }
 
-    /// Opens an allocation of another process in this thread's context; returns the mapping that exists if the allocation is already open.
+    /// Opens an allocation of another process in this thread's context, or returns its open mapping.
     fn open(&self, owner: u64, from: &Export) -> Result<super::ipc::Mapping, AcceleratorError> {
         let (Some(open), Some(_)) = (self.0.ipc_open, self.0.ipc_close) else {
             return Err(self.has_no("memory of other processes"));
@@ -376,7 +381,7 @@ impl Cuda {
         {
             // SAFETY: the host blocks are valid by the contract of this function; the library copies the argument.
             let code = unsafe { copy_2d(&rows(direction, strip), STREAM) };
-            // A device limits the pitch of a two-dimensional copy; blocks with a longer stride are copied one by one.
+            // Devices limit the pitch of a 2D copy; blocks with a longer stride are copied one by one.
             if code == SUCCESS {
                 return Ok(());
             }
@@ -572,7 +577,7 @@ impl Accelerator for Cuda {
                 self.checked("cuPointerGetAttribute", code)?;
                 let code = handle_of(&raw mut handle, base);
                 self.checked("cuIpcGetMemHandle", code)?;
-                // This process's default stream must finish here, because the other process's copy does not wait for it.
+                // Wait for this process's default stream, because the other process's copy does not.
                 let code = (self.0.synchronize)(LEGACY);
                 self.checked("cuStreamSynchronize", code)?;
             }

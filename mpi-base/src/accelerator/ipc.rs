@@ -1,8 +1,10 @@
 //! Cache of other processes' device memory that is open in this process.
 //!
-//! Opening an IPC handle takes longer than most copies, so an allocation stays open until it must be closed.
-//! The key of an allocation is its process, its buffer ID and its handle: an address is reused after a free, a buffer ID is not.
-//! If an open allocation overlaps the addresses of a newer allocation of its process, it was freed, and is closed before the newer one is opened.
+//! Opening an IPC handle takes longer than most copies, so allocations stay open.
+//! The key of an allocation is its process, buffer ID and handle:
+//! an address is reused after a free, a buffer ID is not.
+//! An open allocation that overlaps a newer one of its process was freed,
+//! and is closed before the newer one is opened.
 
 use super::Export;
 
@@ -39,7 +41,7 @@ impl Mappings {
         }
     }
 
-    /// Returns the mapping of an exported allocation and counts one more user; `None` if the allocation is not open.
+    /// Returns the mapping of an exported allocation with one more user; `None` if it is not open.
     pub fn lease(&mut self, owner: u64, context: usize, export: &Export) -> Option<Mapping> {
         self.count += 1;
         let is_same = |known: &&mut Mapping| {
@@ -54,7 +56,7 @@ impl Mappings {
         Some(*known)
     }
 
-    /// Removes and returns the mappings that must be closed before the allocation of `export` is opened.
+    /// Removes and returns the mappings that must be closed before `export` is opened.
     /// `None` if a copy in flight uses one of them; then the allocation cannot be opened now.
     pub fn make_way(&mut self, owner: u64, export: &Export) -> Option<Vec<Mapping>> {
         let is_stale = |known: &Mapping| {

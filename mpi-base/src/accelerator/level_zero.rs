@@ -2,9 +2,11 @@
 //!
 //! Never run on a real GPU: the tests load a stand-in library with the same functions.
 //!
-//! * The query of an address needs a context. A context recognises all memory of its driver's contexts, so this component creates one per driver.
-//! * Copies use one synchronous immediate command list per device, one thread at a time; a call returns when its copy is complete.
-//! * This component never initializes the library. Before the program initializes it, there are no drivers, and no memory is recognised.
+//! * The query of an address needs a context, which recognises all memory of its driver;
+//!   so this component creates one context per driver.
+//! * Copies use one synchronous immediate command list per device, one thread at a time.
+//! * The program initializes the library. Until then there are no drivers,
+//!   and no memory is recognised.
 
 use super::library::functions;
 use super::{Accelerator, AcceleratorError, Component, Direction, Lacks, Memory, Strip, pieces};
@@ -75,7 +77,8 @@ functions! {
     }
 }
 
-/// A device, its driver's context, and its command list, which is created for the first copy; all three are handles stored as integers.
+/// A device, its driver's context and, after the first copy, its command list,
+/// all as handles stored in integers.
 struct Device {
     device: usize,
     context: usize,
@@ -123,7 +126,7 @@ impl LevelZero {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Creates a context for each driver; does nothing until the program has initialized the library.
+    /// Creates a context for each driver; no effect until the program has initialized the library.
     fn find_drivers(&self, known: &mut Known) {
         let (mut number, mut drivers) = (0, [std::ptr::null_mut(); 16]);
         // SAFETY: with a null pointer the library stores the number of drivers.
@@ -154,7 +157,7 @@ impl LevelZero {
         }
     }
 
-    /// Returns the device's index in `known`; for memory of no device, the index of the driver's first device.
+    /// Returns the device's index; for memory of no device, that of the driver's first device.
     fn position(&self, known: &mut Known, at: (usize, usize), device: *mut c_void) -> Option<i32> {
         let (context, driver) = at;
         let mut device = device;
@@ -260,7 +263,7 @@ impl Accelerator for LevelZero {
         direction: Direction,
         strips: &mut dyn Iterator<Item = Strip>,
     ) -> Result<(), AcceleratorError> {
-        // Only one thread at a time may use a command list, so the lock is held until the copies have ended.
+        // Only one thread may use a command list, so the lock is held until the copies have ended.
         let mut known = self.known();
         let device = usize::try_from(memory.device).ok();
         let Some(device) = device.and_then(|device| known.devices.get_mut(device)) else {
@@ -289,7 +292,7 @@ impl Accelerator for LevelZero {
         Ok(())
     }
 
-    /// Always returns false: the library has no function that pins memory which it has not allocated.
+    /// Always returns false: the library cannot pin memory that it has not allocated.
     unsafe fn pin(&self, _memory: &Memory, _at: *mut u8, _len: usize) -> bool {
         false
     }

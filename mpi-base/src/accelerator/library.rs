@@ -43,7 +43,7 @@ macro_rules! functions {
         }
 
         impl $table {
-            /// Returns the table if the program has loaded the library, or an error if a required function is missing.
+            /// Returns the table if the library is loaded, or an error if it lacks a required function.
             fn resident() -> Option<Result<$table, $crate::accelerator::Lacks>> {
                 let names = [$soname $(, $other)*];
                 let mut found = names.into_iter().filter_map(|name| {

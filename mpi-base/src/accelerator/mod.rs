@@ -1,7 +1,8 @@
 //! Accelerators: devices with their own memory, such as GPUs, and copies between device memory and host memory.
 //!
-//! Each component calls one vendor's library. This crate neither loads nor links it: the program must have loaded it.
-//! A device address is unique in the process, so the address alone determines whether memory is on a device.
+//! Each component calls one vendor's library, which the program must have loaded:
+//! this crate neither loads nor links it.
+//! A device address is unique in the process, so it determines whether memory is on a device.
 //! The processor may be unable to access device memory directly; [`Accelerator::copy`] can copy it.
 //!
 //! | component | library | tested with |
@@ -85,7 +86,7 @@ impl fmt::Display for AcceleratorError {
 
 impl std::error::Error for AcceleratorError {}
 
-/// Error: the program has loaded the library, but the library lacks a required function, so it cannot be used.
+/// Error: the library is loaded but lacks a required function, so it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacks {
     /// The library's soname (file name for the loader).
@@ -106,7 +107,7 @@ impl fmt::Display for Lacks {
 
 /// The interface of an accelerator component: calls of one vendor's library.
 pub trait Accelerator: Sync + Send {
-    /// Returns the component's name, which is also the name of its memory allocation kind (MPI 5.0, section 11.4.3).
+    /// Returns the component's name, also the name of its memory allocation kind (MPI 5.0, 11.4.3).
     fn name(&self) -> &'static str;
 
     /// Returns the library's display name, used in messages to the user.
@@ -141,7 +142,7 @@ pub trait Accelerator: Sync + Send {
     /// Starts an asynchronous copy of a strip.
     ///
     /// # Safety
-    /// As [`Accelerator::copy`]; the host blocks stay valid until [`Accelerator::end`] has reported that the copy has ended.
+    /// As [`Accelerator::copy`]; the host blocks stay valid until [`Accelerator::end`] reports the end.
     unsafe fn begin(
         &self,
         _memory: &Memory,
@@ -151,13 +152,13 @@ pub trait Accelerator: Sync + Send {
         Err(self.has_no("copies in flight"))
     }
 
-    /// Returns the result of an asynchronous copy, exactly once; `None` while the copy is in flight.
+    /// Returns the result of an asynchronous copy, once; `None` while the copy is in flight.
     /// With `waits`, waits until the copy has ended and never returns `None`.
     fn end(&self, _flight: Flight, _waits: bool) -> Option<Result<(), AcceleratorError>> {
         Some(Ok(()))
     }
 
-    /// Returns a handle with which other processes of the node can access the device memory; `None` if the memory has no handle.
+    /// Returns a handle of the memory for other processes of the node; `None` if it has none.
     /// Before it returns, it waits for the default stream's earlier work on the memory.
     fn export(&self, _memory: &Memory, _at: *const u8, _len: usize) -> Option<Export> {
         None
@@ -168,7 +169,7 @@ pub trait Accelerator: Sync + Send {
     /// `near` describes the target if the target is on a device.
     ///
     /// # Safety
-    /// If the target is in host memory, it is valid for writing until [`Accelerator::end`] has reported that the copy has ended.
+    /// A target in host memory is valid for writing until [`Accelerator::end`] reports the end.
     unsafe fn import(
         &self,
         _near: Option<&Memory>,
@@ -180,7 +181,7 @@ pub trait Accelerator: Sync + Send {
         Err(self.has_no("memory of other processes"))
     }
 
-    /// Closes all open memory of other processes. The caller ensures that no copy from it is in flight.
+    /// Closes all open memory of other processes, from which no copy may be in flight.
     fn close(&self) {}
 
     /// Returns the error that the component lacks the operation `what`.
@@ -207,10 +208,10 @@ pub struct Component {
 /// All components, in the order in which they are queried about an address.
 pub const BUILT_IN: [Component; 3] = [cuda::COMPONENT, rocm::COMPONENT, level_zero::COMPONENT];
 
-/// Maximum length of one copy call in bytes. Longer copies are split, because a library overlaps the phases of several copies in flight.
+/// Maximum length of one copy call in bytes: a library overlaps the phases of several calls.
 const PIECE: usize = 1 << 20;
 
-/// Splits the blocks of a strip into pieces of at most [`PIECE`] bytes: device address, host address, length in bytes.
+/// Splits a strip into pieces of at most [`PIECE`] bytes: device address, host address, length.
 fn pieces(strip: Strip) -> impl Iterator<Item = (*mut u8, *mut u8, usize)> {
     (0..strip.blocks).flat_map(move |block| {
         let start = block * strip.stride;

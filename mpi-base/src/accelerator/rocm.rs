@@ -2,7 +2,7 @@
 //!
 //! Untested: neither a GPU nor a stand-in library with these functions was available.
 //!
-//! * Version 6 of the library renumbered the memory types; versions 5 and 6 have different file names.
+//! * Version 6 renumbered the memory types; versions 5 and 6 have different file names.
 //! * An address is valid in all contexts, so a copy does not switch contexts.
 
 use super::library::functions;

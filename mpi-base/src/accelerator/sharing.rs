@@ -29,7 +29,7 @@ impl Export {
         self.handle.into_iter().chain(words).collect()
     }
 
-    /// Decodes an export; `None` if the bytes have another length, or the part starts outside the allocation.
+    /// Decodes an export; `None` for another length, or if the part starts outside the allocation.
     pub fn decode(bytes: &[u8]) -> Option<Export> {
         let bytes: &[u8; ENCODED] = bytes.try_into().ok()?;
         let (handle, words) = bytes.split_at(HANDLE);
@@ -54,7 +54,7 @@ impl Export {
         len as u64 <= self.size - self.offset
     }
 
-    /// Returns true if `base` and `size` overlap this allocation's addresses; in the same process, one of the two allocations was then freed.
+    /// Returns true if the addresses overlap; in the same process, one allocation was then freed.
     pub fn overlaps(&self, base: u64, size: u64) -> bool {
         self.base < base.saturating_add(size) && base < self.base.saturating_add(self.size)
     }
@@ -67,7 +67,7 @@ pub struct Flight {
     pub event: usize,
     /// The context in which the event was created.
     pub context: usize,
-    /// The number of the mapping of another process's memory that the copy reads; 0 if it reads none.
+    /// The number of the mapping that the copy reads; 0 if it reads none.
     pub mapping: u64,
 }
 

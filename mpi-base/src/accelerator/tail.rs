@@ -1,8 +1,8 @@
-//! Detects that the process has loaded another library, with one load of the last object in the loader's list.
+//! Detects with one load that the process has loaded another library.
 //!
 //! The loader appends each object that it loads to a list (`link_map` in `<link.h>`, which debuggers read).
-//! The field `l_next` of the last object is null until another object is loaded, so the check costs one load.
-//! `find` prevents the last object from being unloaded, because unloading would free its list entry.
+//! The field `l_next` of the last object is null until another is loaded; checking it is one load.
+//! `find` prevents the unloading of the last object, which would free its list entry.
 
 use crate::atomic::AtomicUsize;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -31,7 +31,7 @@ pub struct Tail(&'static AtomicUsize);
 impl Tail {
     /// Finds the last object and keeps it in the process; `None` if the loader refuses.
     pub fn find() -> Option<Tail> {
-        // Retries, because another thread may load or unload a library between the search and `dlopen`.
+        // Another thread may load or unload a library between the search and `dlopen`: retry.
         (0..3).find_map(|_| {
             let (last, name) = last_object()?;
             let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;

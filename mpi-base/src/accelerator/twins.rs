@@ -1,11 +1,14 @@
-//! Twins: host memory that represents device memory during one message, and is filled from the device only if a processor reads it.
+//! Twins: host memory that represents device memory during one message,
+//! and is filled from the device only if a processor reads it.
 //!
-//! The sender of a long message passes a twin to the engine instead of a complete host copy of the device memory.
-//! A receiver on the same node may copy directly from the sender's device memory ([`Accelerator::export`]); the twin is then never filled.
-//! Otherwise the message is sent in fragments, and each fragment waits only for its own part of the twin ([`Twin::fill_to`]),
+//! The sender of a long message passes a twin to the engine instead of a complete host copy.
+//! A receiver on the same node may copy from the device directly ([`Accelerator::export`]);
+//! the twin is then never filled.
+//! Otherwise the message is sent in fragments, each of which waits only for its own part
+//! of the twin ([`Twin::fill_to`]),
 //! while the copies of the next pieces are in flight.
 //!
-//! In a program without twins, a message that is not short costs one more load, of the number of twins ([`at`]).
+//! Without twins, a message that is not short costs one more load ([`at`]).
 
 use super::{Accelerator, AcceleratorError, Direction, Flight, Memory, PIECE, Strip};
 use std::collections::VecDeque;
@@ -35,10 +38,10 @@ struct State {
     /// `filled`: number of bytes whose copies have ended.
     started: usize,
     filled: usize,
-    /// The copies in flight in the order of their start; each with the number of bytes that are filled when it has ended.
+    /// The copies in flight, oldest first, each with the end of its piece in bytes.
     flights: VecDeque<(usize, Flight)>,
     failure: Option<AcceleratorError>,
-    /// Number of the message's first bytes that are on the device; set by a receiver that copied from another process's device.
+    /// Number of bytes at the start of the message that another process's device has already sent.
     arrived: usize,
 }
 
@@ -61,7 +64,7 @@ fn find(host: *const u8) -> Option<Arc<Twin>> {
     all.iter().find(|twin| twin.host == host.addr()).cloned()
 }
 
-/// A registered twin. Dropping the value waits for its copies in flight and removes the twin from the registry.
+/// A registered twin. Drop waits for its copies and removes it from the registry.
 pub struct Registered(Arc<Twin>);
 
 impl Registered {
@@ -105,7 +108,7 @@ impl Drop for Registered {
 }
 
 impl Twin {
-    /// Returns the accelerator, the description of its memory, and the device address of the twin's first byte.
+    /// Returns the accelerator, its memory, and the device address of the first byte.
     pub fn device(&self) -> (&'static dyn Accelerator, &Memory, *mut u8) {
         let at = std::ptr::with_exposed_provenance_mut(self.device);
         (self.by, &self.memory, at)
@@ -125,13 +128,13 @@ impl Twin {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prepares the twin for another message: marks the host memory as not filled and clears any failure.
+    /// Prepares the twin for another message: nothing is filled, and no copy has failed.
     pub fn restart(&self) {
         self.land_flights();
         *self.state() = State::default();
     }
 
-    /// Waits until the first `end` bytes have been copied from the device to the host memory, and starts the copies of the next pieces.
+    /// Waits until the first `end` bytes are in host memory, and starts the next copies.
     /// After a failed copy the bytes are arbitrary, and [`Twin::failure`] returns the error.
     pub fn fill_to(&self, end: usize) {
         let end = end.min(self.len);
@@ -149,7 +152,7 @@ impl Twin {
         self.start_ahead(&mut state, end);
     }
 
-    /// Starts copies until [`AHEAD`] are in flight; if the accelerator has no asynchronous copies, copies synchronously up to `end`.
+    /// Starts copies until [`AHEAD`] are in flight; without asynchronous copies, copies up to `end`.
     fn start_ahead(&self, state: &mut State, end: usize) {
         while state.started < self.len && state.failure.is_none() && state.flights.len() < AHEAD {
             // Synchronous copies of pieces beyond `end` would only delay this fragment.
@@ -170,7 +173,7 @@ impl Twin {
         }
     }
 
-    /// Starts the copy of a piece to the host; returns `None` if the copy was synchronous and has ended.
+    /// Starts the copy of a piece; returns `None` if the copy was synchronous and has ended.
     fn start(&self, at: usize, len: usize) -> Result<Option<Flight>, AcceleratorError> {
         let strip = Strip {
             device: std::ptr::with_exposed_provenance_mut(self.device + at),
@@ -203,12 +206,12 @@ impl Twin {
         self.state().failure.clone()
     }
 
-    /// Records that the first `bytes` bytes of the received message have been copied to the device directly.
+    /// Records that the message's first `bytes` bytes were copied to the device directly.
     pub fn arrive(&self, bytes: usize) {
         self.state().arrived = bytes;
     }
 
-    /// Returns true if the first `bytes` bytes of the message are already on the device; always false before the first `arrive`.
+    /// Returns true if the first `bytes` bytes were copied to the device directly ([`Twin::arrive`]).
     pub fn has_arrived(&self, bytes: usize) -> bool {
         self.state().arrived >= bytes.max(1)
     }

@@ -1,4 +1,4 @@
-//! Prefetches of the cache lines of cells: the transfer of a line overlaps with the member's other work.
+//! Prefetches of cells' cache lines: their transfer overlaps with the member's other work.
 
 use super::{CellAddress, Cells};
 use crate::atomic::{AtomicU64, prefetch_for_read, prefetch_for_write};
@@ -8,13 +8,13 @@ use std::ops::Deref;
 pub struct Prefetch<'a, M>(pub(super) &'a Cells<M>);
 
 impl<M: Deref<Target = [AtomicU64]>> Prefetch<'_, M> {
-    /// Prefetches for writing the line of the operation number that this member writes in the ring's next operation.
+    /// Prefetches for writing the line of this member's number in the ring's next operation.
     #[inline(always)]
     pub fn next(&self, address: CellAddress<'_>) {
         self.next_of(self.0.me, address);
     }
 
-    /// Prefetches for writing the line of the operation number that `member` writes in the ring's next operation.
+    /// Prefetches for writing the line of `member`'s number in the ring's next operation.
     #[inline(always)]
     pub fn next_of(&self, member: u32, address: CellAddress<'_>) {
         prefetch_for_write(std::ptr::from_ref(self.ahead(member, address, 1)).cast());
@@ -36,7 +36,7 @@ impl<M: Deref<Target = [AtomicU64]>> Prefetch<'_, M> {
         }
     }
 
-    /// Returns the word with the operation number of a member's cell, `by` operations later in the ring of `address`.
+    /// Returns the number's word of a member's cell, `by` operations after `address` in its ring.
     #[inline(always)]
     fn ahead(&self, member: u32, address: CellAddress<'_>, by: u64) -> &AtomicU64 {
         let cells = address.cell_ring.cells_of(address.number + by);

@@ -35,7 +35,7 @@ pub const GROWTH: u64 = 16;
 pub struct Ring {
     /// Size of a cell in bytes: a nonzero multiple of [`LINE`].
     pub cell: usize,
-    /// Maximum number of operations in progress; operation k reuses the cells of operation k - depth.
+    /// Maximum number of operations in progress; operation k reuses the cells of k - depth.
     /// A power of two of at most [`DEEPEST`].
     pub depth: u64,
 }
@@ -143,7 +143,7 @@ impl CellRing {
         }
     }
 
-    /// Returns a number of operations: if the operation that precedes `number` by this distance is finished,
+    /// Returns a distance: if operation `number` - distance is finished,
     /// the cells of operation `number` are free.
     ///
     /// In the first cycle after the ring has grown,
@@ -196,7 +196,7 @@ impl<'t> CellAddress<'t> {
         self.number
     }
 
-    /// Returns a number of operations: if all members have finished the operation that precedes by this distance,
+    /// Returns a distance: if all members have finished operation number - distance,
     /// this operation's cells are free.
     #[inline(always)]
     pub(super) fn depth(&self) -> u64 {
@@ -243,7 +243,7 @@ pub fn cell_rings(members: u32, rings: &[Ring]) -> Vec<CellRing> {
     rings.iter().map(cell_ring).collect()
 }
 
-/// Returns the number of shared words that [`super::Cells`] with these rings needs, for `members` members.
+/// Returns the number of shared words that these rings need for `members` members.
 pub fn words(members: u32, rings: &[Ring]) -> usize {
     let of_rings: usize = rings.iter().map(|ring| ring.words(members)).sum();
     before_rings(members) + of_rings
@@ -257,7 +257,7 @@ fn before_rings(members: u32) -> usize {
 mod tests {
     use super::*;
 
-    /// An operation has space only after all earlier operations that have used its cells are finished.
+    /// An operation has space only after all earlier operations in its cells are finished.
     #[test]
     fn what_lay_in_cells_before_is_finished_when_they_have_room_however_deep_the_ring_is_by_then() {
         let rings = [1, 4, 64, 128, 256, DEEPEST].map(|depth| Ring { cell: LINE, depth });

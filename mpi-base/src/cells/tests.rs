@@ -38,7 +38,7 @@ fn what_one_shows_others_read_from_any_byte_on() {
     }
 }
 
-/// Data that fit into the cache line of the operation number, and longer data; the bytes after the data stay unchanged.
+/// Data in the cache line of the number, and longer data; bytes after the data stay unchanged.
 #[test]
 fn data_of_every_length_are_shown_as_they_were() {
     let data: Vec<u8> = (0..200).map(|i| i as u8 | 1).collect();
@@ -153,7 +153,7 @@ fn the_last_to_arrive_is_told_so_and_sets_the_count_back() {
     }
 }
 
-/// An operation may finish before an earlier one if the ring is deep enough for both to be in progress.
+/// An operation may finish before an earlier one if the ring is deep enough for both.
 #[test]
 fn whatever_may_be_under_way_may_end_in_any_order() {
     let deep = Ring {

@@ -1,4 +1,4 @@
-//! Models of cells: no cell is overwritten while a member still reads it, and each offer is claimed by one member.
+//! Models of cells: no cell is overwritten while it is read, and each offer is claimed once.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -45,7 +45,7 @@ fn read_word(
     u64::from_ne_bytes(word)
 }
 
-/// SYNC POINT cells.shown, cells.finished: each member publishes a value in each operation and reads the other
+/// SYNC POINT cells.shown, cells.finished: each member publishes a value and reads the other
 /// member's value of the same operation.
 #[test]
 fn a_cell_holds_its_data_until_all_have_read_them() {
@@ -73,7 +73,7 @@ fn a_cell_holds_its_data_until_all_have_read_them() {
     });
 }
 
-/// One member publishes without waiting for the other's data, in cells of two rings that are reused at different times.
+/// One member publishes without waiting for the other's data, in cells of two rings.
 #[test]
 fn a_rank_that_runs_ahead_writes_no_cell_that_is_still_read() {
     check(|| {

@@ -1,4 +1,5 @@
-//! Models of the lock's waiting protocol: waiting threads of one process poll, follow a leader, or become the leader (`mpi-abi/src/lock/`).
+//! Models of the lock's waiting protocol (`mpi-abi/src/lock/`):
+//! threads of one process poll, follow a leader, or become the leader.
 //!
 //! The lock is in another crate, so the models repeat its operations in the lock's order.
 

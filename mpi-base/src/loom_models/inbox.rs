@@ -10,7 +10,7 @@ use crate::doorbell::NAP;
 use crate::inbox::Inbox;
 use crate::ring::{Full, Polled};
 
-/// SYNC POINT bitmap.word: one sender sends two messages; the bit may still be set when it marks the second.
+/// SYNC POINT bitmap.word: one sender sends two messages; the second may find the bit still set.
 #[test]
 fn a_marked_ring_is_never_forgotten() {
     check(|| {
@@ -28,7 +28,7 @@ fn a_marked_ring_is_never_forgotten() {
         let (inbox, news) = &*shared;
         let mut seen = 0;
         while seen < 2 {
-            // The value is read only after its mark has been taken: the owner reads a ring only after it has taken the ring's mark.
+            // The value is read only after its mark has been taken, as the owner reads a ring.
             for _ in ones(inbox.take_news(0)) {
                 seen = news.load(Ordering::Acquire);
             }
@@ -88,7 +88,7 @@ fn an_announced_sender_is_found() {
     });
 }
 
-/// A sender that found no space is rung when there is space, or finds the space itself; the sender or the receiver polls first.
+/// A sender that found no space is rung or finds the space itself, whichever side polls first.
 #[test]
 fn a_sender_that_wants_space_is_rung_or_sees_it() {
     check(|| {

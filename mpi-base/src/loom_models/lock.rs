@@ -1,4 +1,4 @@
-//! Models of a window's lock: an exclusive holder excludes all others, and a rank that is admitted is woken.
+//! Models of a window's lock: an exclusive holder is alone, and each admitted rank is woken.
 
 use loom::sync::Arc;
 use loom::thread;

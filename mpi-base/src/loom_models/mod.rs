@@ -1,7 +1,7 @@
 //! Models of this crate's protocols, checked by loom over all interleavings and memory orders.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p mpi-base --release loom`.
-//! Each model names the SYNC POINT that it checks; the model must fail if an ordering of that SYNC POINT is weakened.
+//! Each model names its SYNC POINT, and must fail if one of its orderings is weakened.
 #![allow(unsafe_code)]
 
 mod bitmap;
@@ -22,7 +22,7 @@ use crate::ring::{Consumer, Producer, RingMemory, Shape};
 /// (M. Musuvathi, S. Qadeer, "Iterative context bounding for systematic testing", 2007).
 pub(crate) fn check(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    // The variable LOOM_MAX_PREEMPTIONS takes precedence; `cargo xtask test` in its short form sets it to 2.
+    // LOOM_MAX_PREEMPTIONS takes precedence; the short form of `cargo xtask test` sets it to 2.
     builder.preemption_bound.get_or_insert(3);
     builder.check(model);
 }

@@ -39,7 +39,7 @@ fn messages_arrive_whole_and_in_order_though_the_ring_wraps() {
     });
 }
 
-/// Sends `count` messages of `len` bytes through a ring of four cells and a byte ring of `bytes` bytes.
+/// Sends `count` messages of `len` bytes through a ring of four cells and `bytes` bytes.
 /// Each byte of message i has the value i.
 fn each_arrives_whole(bytes: u32, len: usize, count: u8) {
     check(move || {
@@ -72,7 +72,7 @@ fn bytes_are_never_written_while_they_are_read() {
     each_arrives_whole(1024, 256, 5);
 }
 
-/// SYNC POINT ring.cell, ring.consumed, for a message of two cells: storing the first cell publishes both.
+/// SYNC POINT ring.cell, ring.consumed, for two-cell messages: the first cell publishes both.
 #[test]
 fn a_spread_message_is_seen_whole_or_not_at_all() {
     each_arrives_whole(0, 96, 3);

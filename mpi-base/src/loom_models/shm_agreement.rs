@@ -1,4 +1,4 @@
-//! A model of an agreement in shared memory: the members reach the same decision although one member may die.
+//! A model of an agreement: members reach the same decision although one member may die.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -9,7 +9,7 @@ use crate::shm_agreement::{ShmAgreement, words};
 
 const MEMBERS: u32 = 3;
 
-/// The words that one member has read, one word per member; `None` for a member that has not written its word.
+/// The words that one member has read, one per member; `None` for an unwritten one.
 type Seen = Vec<Option<u64>>;
 
 fn conclude(shared: &(Vec<AtomicU64>, AtomicU64), me: u32) -> Seen {
@@ -53,7 +53,7 @@ fn all_conclude_alike(the_dead_writes: bool) {
                 shared.1.store(3, Ordering::Release);
             })
         };
-        // A member that reads while the third member dies reads the same words as a member that reads afterwards.
+        // A member that reads during the death reads the same words as a member that reads afterwards.
         let meanwhile = conclude(&shared, 0);
         dies.join().unwrap();
         assert_eq!(meanwhile, conclude(&shared, 1));

@@ -16,7 +16,7 @@ struct Words<const N: usize> {
     mode: UpdateMode,
     stripe: Stripe,
     flags: [Updating; N],
-    /// The element. A pass loads and stores it with relaxed ordering, so only the protocol orders these accesses.
+    /// The element. Passes use relaxed loads and stores, so only the protocol orders them.
     element: AtomicU64,
 }
 
@@ -56,7 +56,7 @@ impl<const N: usize> Words<N> {
         self.mode.change_to_stripes(is_raised);
     }
 
-    /// Performs a short update, as accumulates of few elements do: by an atomic instruction, or by a pass if that is not allowed.
+    /// Performs a short update, as accumulates of few elements do: by an atomic instruction or a pass.
     fn add_short(&self, me: usize) {
         while !self.add_atomically(me) && !self.add_by_pass() {
             self.change_to_stripes();
@@ -94,7 +94,7 @@ fn a_pass_and_an_atomic_update_both_count() {
     });
 }
 
-/// Two members change from atomic instructions to stripe locks at the same time, and one changes back:
+/// Two members change from atomics to stripes at the same time, and one changes back:
 /// the late end of the first change must not count as the end of the second.
 #[test]
 fn a_change_back_loses_no_update() {

@@ -1,10 +1,11 @@
-//! The annex: the region for large blocks at the end of the node's file, mapped when a rank first allocates or resolves one.
+//! The annex: the region for large blocks at the end of the node's file,
+//! mapped when a rank first allocates or resolves such a block.
 //!
 //! All ranks map all arenas from the start, so arenas are sized for small blocks.
 //! After the arenas the file has [`LEN`] more bytes per rank.
 //! They need neither memory nor addresses until a block is allocated in the annex.
 //! The annex exists only if the file is long enough for it.
-//! A process maps the whole annex by extending its mapping of the segment; this needs no descriptor.
+//! A process maps the whole annex by extending its mapping of the segment, without a descriptor.
 //! If the kernel or a limit does not allow that mapping, large blocks are not available.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -62,7 +63,7 @@ impl Annex {
         Some((mapped, PAGE + into))
     }
 
-    /// Returns the offset in the file of the memory at `address`; `None` if the memory is not within one rank's part.
+    /// Returns the file offset of the memory at `address`; `None` outside of one rank's part.
     pub fn place_of(&self, segment: &Segment, address: usize, len: usize) -> Option<usize> {
         // An annex that is not mapped has no addresses.
         let mapped = self.mapped.get()?.as_ref()?;

@@ -1,4 +1,4 @@
-//! Blocks of shared memory. A block is allocated from one rank's arena or from its part of the annex,
+//! Blocks of shared memory. A block is allocated from one rank's arena or part of the annex,
 //! is identified by its offset in the node's file, and can be used by all ranks.
 #![allow(unsafe_code)]
 
@@ -22,7 +22,7 @@ impl Node {
         if !align.is_power_of_two() {
             return None;
         }
-        // Other processes map the segment at other page-aligned addresses, so an alignment larger than a page holds only in the owner's address space.
+        // Mappings of other processes are only page-aligned, so a larger alignment holds only in the owner.
         let arena = self.0.layout.arena(self.rank());
         let base = self.0.segment.range(arena, 0)?.addr().get();
         let at = self.arena().take_beyond(base, len, align)?;
@@ -138,7 +138,7 @@ impl Node {
         Held::slice(segment, at, count)
     }
 
-    /// Returns the number of bytes of this rank's freed memory whose pages are kept for its next block.
+    /// Returns the number of bytes of this rank's free memory whose pages are kept.
     pub fn kept_bytes(&self) -> usize {
         self.kept_pages().bytes()
     }
@@ -177,7 +177,7 @@ pub struct ShmBlock {
 /// only pages that have memory are zeroed, and pages beyond the limit are returned to the kernel.
 const LONG: usize = 64 << 10;
 
-/// Maximum length in bytes of a block whose pages are kept: the query for pages that have memory takes a
+/// Maximum length in bytes of a block whose pages are kept: querying its pages takes a
 /// microsecond per MiB.
 const LONGEST_KEPT: usize = 64 << 20;
 

@@ -1,7 +1,7 @@
 //! The clock of an event ring: the time stamp counter if the kernel uses it as clock source,
 //! otherwise CLOCK_MONOTONIC in nanoseconds.
 //!
-//! Reading the counter takes half the time of `clock_gettime` through the vDSO, and each message causes several readings.
+//! Reading the counter takes half the time of `clock_gettime`; each message causes several readings.
 //! The kernel's watchdog checks that the counter runs at a constant rate,
 //! also through sleep states, and synchronously on all processors.
 //! If the kernel uses another clock source, this module does not use the counter either.

@@ -3,14 +3,14 @@
 //!
 //! Ownership: the owner allocates the ring in its own arena, and then publishes the ring's offset,
 //! length and clock in its control page.
-//! For each event the owner writes one cell and then increments the count of cells; no other process writes.
+//! For each event the owner writes one cell and then increments the count; no other process writes.
 //! When an MPI call ends and the latest cell is a message of that call,
 //! the call is merged into that cell.
 //! In most programs, most calls have one message and thus one cell.
 //! The launcher decodes the ring after the rank has ended for any reason. The ring has the latest
 //! cells, and the count shows the number of older cells that were overwritten.
 //!
-//! SYNC POINT `event_ring.written`: the owner stores the count of cells with Release, and the launcher's
+//! SYNC POINT `event_ring.written`: the owner stores the count with Release, and the launcher's
 //! [`Player`] loads it with Acquire, so all cells up to the count are complete.
 //! While the owner writes to a full ring, a reader may find the oldest cells overwritten.
 //! Therefore the player reads only event rings of ranks that have ended.
@@ -89,14 +89,14 @@ pub struct Event {
     pub thread: u32,
     /// [`EventKind::Sent`]: the receiver's rank in the job.
     /// [`EventKind::Received`]: the source's rank in the communicator. Collective operation:
-    /// one more than the root's rank, or 0 without a root. [`EventKind::Wire`]: the number of the wire.
+    /// one more than the root, or 0 without a root. [`EventKind::Wire`]: the number of the wire.
     pub peer: i32,
     /// The message's tag; the library's own messages have negative tags.
     pub tag: i32,
     /// The context ID of a message, or the communicator of a collective operation.
     pub comm: u64,
     /// Length of a message's payload in bytes. [`EventKind::Round`]:
-    /// one more than the length in bytes that must be equal on all members, or 0 if lengths may differ.
+    /// one more than the length in bytes that all members must pass, or 0 if lengths may differ.
     pub bytes: u64,
     /// The index of the event among the rank's events of the same kind, counted from 1;
     /// 0 if the event was not counted.
@@ -188,7 +188,7 @@ fn events_of(mut words: [u64; WORDS]) -> [Option<Event>; 2] {
     if !is_message || event.call == 0 {
         return [Some(event), None];
     }
-    // In a cell with a merged call, the last word of a send is its source rank, and the call began at the time of the send;
+    // With a merged call, a send's last word is its source rank, and the call began at the send's time;
     // the last word of a receive is the time at which the call began.
     let began = match event.kind {
         EventKind::Received => std::mem::take(&mut words[EXTRA]),
@@ -277,7 +277,7 @@ impl EventRing {
     fn join(&self, call: u16, began: u64, until: u64, thread: u32) -> bool {
         const SENT: u64 = EventKind::Sent as u64;
         const RECEIVED: u64 = EventKind::Received as u64;
-        // In a ring without events this is the last cell, which is empty and does not decode as a message.
+        // In a ring without events this is the last cell, which is empty and decodes as no message.
         let latest = self.next.get().checked_sub(1).unwrap_or(self.cells - 1);
         let Some(Cell(words)) = self.cell(latest) else {
             return false;

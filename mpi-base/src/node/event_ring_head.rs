@@ -1,6 +1,6 @@
 //! The descriptor of a rank's event ring, stored in its control page.
 //!
-//! The owner publishes the location of its event ring one time, and later only updates the number of cells
+//! The owner publishes the ring's location one time, and later updates only the number of cells
 //! written. All words are zero if the rank has no event ring.
 #![allow(unsafe_code)]
 
@@ -13,7 +13,7 @@ pub(super) struct EventRingHead {
     place: AtomicU64,
     cells: AtomicU64,
     written: AtomicU64,
-    /// The time at which the ring was created, in ticks of the time stamp counter; `ns` is the same time on the kernel's clock.
+    /// The creation time of the ring, in ticks of the time stamp counter and in `ns` of the kernel's clock.
     /// Both are zero if the ring uses the kernel's clock.
     ticks: AtomicU64,
     ns: AtomicU64,

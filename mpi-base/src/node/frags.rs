@@ -1,4 +1,4 @@
-//! Pooled fragments: buffers in the sender's private area for payloads that are too long for a ring's byte
+//! Pooled fragments: buffers in the sender's private area, for payloads too long for a ring's byte
 //! ring.
 //!
 //! Ownership: a fragment's state word is [`FREE`] or [`OUT`].
@@ -28,7 +28,7 @@ pub struct FragPool {
     segment: Arc<Segment>,
     layout: Layout,
     rank: u32,
-    /// Fragments that are unused or known to be returned; the last one is taken next, because it is most likely cached.
+    /// Fragments that are unused or returned; the last one is taken next, as it is probably cached.
     free: Vec<u32>,
     /// Outstanding fragments, oldest first, each with the rank to which it was sent.
     out: VecDeque<(u32, u32)>,

@@ -1,4 +1,4 @@
-//! The header of a node's segment; every process computes the same [`Layout`] from the numbers in it.
+//! The header of a node's segment, from whose numbers every process computes the same [`Layout`].
 //!
 //! The creator of the segment writes the header before another process receives the descriptor;
 //! each process that maps the segment reads it.

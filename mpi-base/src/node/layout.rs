@@ -8,7 +8,7 @@
 //! Every offset is computed from [`Sizes`] and the number of ranks.
 //! The segment contains these numbers and no pointers.
 //! Rings to the same receiver are adjacent.
-//! Memory is allocated only on first access, so a ring between ranks that never communicate uses no memory.
+//! Memory is allocated on first access, so rings between ranks that never communicate use none.
 
 use crate::caches::Caches;
 use crate::mem::PAGE;
@@ -76,7 +76,7 @@ impl Sizes {
     /// Returns the sizes for `nlocal` ranks on cores with these caches.
     ///
     /// If each core has its own level 2 cache, a sender uses a span of twice the size of that
-    /// cache cyclically. When the sender writes a line again, the line has moved from the receiver's level 2 cache to the shared
+    /// cache cyclically. When a line is written again, it has moved from the receiver's level 2 to the shared
     /// level 3 cache.
     /// The spans of all rings of the node together are at most as long as the level 3 cache.
     /// A ring that is shorter than its span gets the length of the span.
@@ -141,7 +141,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Computes the layout; `None` if a number is out of range or the total length exceeds 2^46 bytes.
+    /// Computes the layout; `None` if a number is out of range or the total exceeds 2^46 bytes.
     pub fn new(nlocal: u32, sizes: Sizes) -> Option<Layout> {
         if nlocal == 0 || nlocal > MAX_LOCAL {
             return None;
@@ -187,7 +187,7 @@ impl Layout {
         self.total
     }
 
-    /// Returns the length in bytes of the public part (header and control pages), which tools outside of the job map.
+    /// Returns the length of the public part (header and control pages) in bytes.
     pub fn public_len(&self) -> usize {
         self.rings_at
     }

@@ -78,7 +78,7 @@ struct Attached {
     _word: Box<AtomicU64>,
 }
 
-/// Maximum number of bytes of free memory whose pages are kept, divided equally among the node's ranks.
+/// Maximum number of free bytes whose pages are kept, divided equally among the node's ranks.
 const KEPT: usize = 64 << 20;
 
 /// Maximum number of ranks on a node with which each rank maps all of its rings at the start.

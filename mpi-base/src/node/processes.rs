@@ -23,7 +23,7 @@ impl Processes<'_> {
 
     /// Returns the process ID of a rank if its memory can be read from this process.
     /// A failed probe is repeated at the next call; a success is cached,
-    /// because the kernel does not revoke the permission, and every new communicator needs the result.
+    /// because the kernel does not revoke the permission, and every new communicator queries it.
     pub fn readable_pid(self, rank: u32) -> Option<u32> {
         let known = self.0.0.readable.get(rank as usize)?;
         if let Some(pid) = known.get() {
@@ -45,7 +45,7 @@ impl Processes<'_> {
         })
     }
 
-    /// Returns true if a rank has attached, so that its memory can be read if the kernel permits it.
+    /// Returns true if a rank has attached, so its memory can be read if the kernel permits it.
     fn is_attached(self, rank: u32) -> bool {
         // SYNC POINT node.ready
         let ready = |c: &Control| c.presence.ready.load(Ordering::Acquire) != 0;

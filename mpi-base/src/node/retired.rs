@@ -1,4 +1,4 @@
-//! Blocks that their owner no longer uses (retired blocks), while other processes may still read them.
+//! Retired blocks: their owner no longer uses them, but other processes may still read them.
 
 use super::ShmBlock;
 use std::cell::RefCell;
@@ -27,7 +27,7 @@ impl Drop for RetiredBlocks {
     fn drop(&mut self) {
         self.sweep();
         for (block, _) in self.0.take() {
-            // This process ends before its peers have finished reading; the blocks are freed with the job's segment.
+            // This process ends before its readers; the blocks are freed with the job's segment.
             block.abandon();
         }
     }

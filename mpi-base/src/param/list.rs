@@ -21,7 +21,7 @@ pub fn list(about: &About, params: &Params, style: Style) -> String {
     }
 }
 
-/// Returns the component's name for a listing; the parameters of a framework itself have the name "base", as in Open MPI.
+/// Returns the component's name; a framework's own parameters have "base", as in Open MPI.
 fn component(about: &About) -> &str {
     if about.component.is_empty() {
         "base"

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The prefix of the environment variables of parameters.
 pub const PREFIX: &str = "PORTCULLIS_MCA_";
 
-/// Environment variable with the names of the parameters set by `mpirun --mca`, separated by commas.
+/// Environment variable: the parameters set by `mpirun --mca`, separated by commas.
 pub const MARKER: &str = "PORTCULLIS_MPIRUN_MCA";
 
 /// The source of a value. If two sources set the same parameter, the greater one takes precedence.
@@ -47,7 +47,7 @@ impl fmt::Display for Source {
 pub struct Files {
     /// The user's file, `~/.portcullis/mca-params.conf`; `None` if there is no home directory.
     pub user: Option<PathBuf>,
-    /// The installation's file, `<prefix>/etc/portcullis-mca-params.conf`, over which the user's file takes precedence; `None` if the
+    /// The installation's file, `<prefix>/etc/portcullis-mca-params.conf`; `None` if the
     /// installation is unknown.
     pub system: Option<PathBuf>,
 }

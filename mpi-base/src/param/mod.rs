@@ -1,11 +1,11 @@
-//! Parameters of the library: each is declared in one place with its name, type, default, help and level.
+//! Parameters of the library: each declares its name, type, default, help and level in one place.
 //!
 //! A component declares its parameters as `static`s of [`Param<T>`]; the type `T` defines how text is parsed.
-//! The user's settings are loaded one time, from the environment and two files, into a [`Params`], which is then passed as a value;
+//! The user's settings are loaded one time, into a [`Params`], which is then passed as a value;
 //! so four ranks in one test process can have four different settings.
 //!
 //! Sources, in descending order of precedence (as in Open MPI):
-//! 1. `mpirun --mca name value`, passed to a rank as the environment variable of source 2 plus a marker ([`MARKER`]);
+//! 1. `mpirun --mca name value`, passed to a rank as the variable of source 2 plus a marker ([`MARKER`]);
 //! 2. the environment, `PORTCULLIS_MCA_name`;
 //! 3. `~/.portcullis/mca-params.conf`;
 //! 4. `<prefix>/etc/portcullis-mca-params.conf`;
@@ -54,14 +54,14 @@ impl fmt::Display for Level {
     }
 }
 
-/// The description of a parameter without its Rust type, so that all parameters fit into one table for
+/// The description of a parameter without its Rust type, so that all fit into one table for
 /// listings.
 #[derive(Debug)]
 pub struct About {
     /// The framework that uses the parameter, such as `btl` or `coll`;
     /// the first part of the full name.
     pub framework: &'static str,
-    /// The component that uses the parameter; empty for a parameter of the framework itself, such as the selection `btl`.
+    /// The component; empty for a parameter of the framework itself, such as the selection `btl`.
     pub component: &'static str,
     /// The last part of the full name; empty for the selection of a framework's components.
     pub name: &'static str,

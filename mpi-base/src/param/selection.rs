@@ -19,7 +19,7 @@ pub enum Selection {
 /// The reason why a selection is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectionError {
-    /// A caret inside of a list, as in `a,^b`: a list either selects all of its names or excludes all.
+    /// A caret inside of a list, as in `a,^b`: either all names are selected or all are excluded.
     CaretInside {
         /// The text of the whole selection.
         text: String,

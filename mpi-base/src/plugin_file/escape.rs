@@ -31,7 +31,7 @@ impl Owner for (&str, &str) {
 
 /// An owner whose guards are for one function, known at compile time.
 ///
-/// The guard of a call then holds one reference; the function's name is only in the code that runs if the function throws.
+/// The guard of a call is then one reference; only code after a throw contains the function's name.
 pub trait Called: Owner {
     /// The function's name.
     const FUNCTION: &'static str;
@@ -43,7 +43,7 @@ struct Named<'a, O> {
     function: &'static str,
 }
 
-/// The data that a guard holds during a call; `end` prints the error text with the names in it and ends the process.
+/// The data of a guard; `end` prints the error text with the names in it and ends the process.
 trait Told {
     fn end(&self) -> !;
 }
@@ -106,7 +106,8 @@ pub fn called<O: Called, R>(owner: &O, call: impl FnOnce() -> R) -> R {
     guard(owner, call)
 }
 
-/// Catches exceptions, only for the search phase of unwinding: without a catching frame, C++ would end the process before any frame of the library is unwound.
+/// Catches exceptions, only for the search phase of unwinding:
+/// without a catching frame, C++ would end the process before any frame is unwound.
 #[inline(always)]
 fn guard<T: Told, R>(told: T, call: impl FnOnce() -> R) -> R {
     let guarded = || {

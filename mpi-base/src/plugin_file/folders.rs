@@ -34,7 +34,7 @@ pub struct Folder {
 pub struct Places {
     user: Option<PathBuf>,
     installation: Option<PathBuf>,
-    /// True in a program with more rights than its user; such a program reads only the installation's folder.
+    /// True in a program with more rights than its user, which reads only the installation's folder.
     raised: bool,
 }
 

@@ -1,7 +1,7 @@
-//! Parser of a plugin's manifest, and the check that this library can use the plugin. The manifest is
+//! Parser of a plugin's manifest, and the check that the library can use the plugin. The manifest is
 //! an ELF note that is read from the file before any code of the file runs.
 //!
-//! Package `portcullis-plugin` defines the manifest's layout and creates the manifest of plugins in Rust;
+//! Package `portcullis-plugin` defines the manifest and creates it for plugins in Rust;
 //! `portcullis/plugin.h` creates the manifest of plugins in C.
 
 use object::Endianness;
@@ -180,7 +180,7 @@ impl Manifest {
         })
     }
 
-    /// Checks that this library can use the plugin, and that the manifest has the framework and component of the file's name.
+    /// Checks that this library can use the plugin, whose file name has this framework and component.
     pub fn check(
         &self,
         interface: &Interface,
@@ -274,7 +274,7 @@ mod tests {
             checked.map_err(|error| error.to_string())
         };
         assert_eq!(refused(|_| ()), Ok(()));
-        // A plugin that was built with an older or a newer header is accepted if it requires no newer library.
+        // A plugin built with an older or newer header is accepted if it requires no newer library.
         assert_eq!(
             refused(|m| (m.minor, m.layout, m.needs_minor) = (0, 7, 0)),
             Ok(())

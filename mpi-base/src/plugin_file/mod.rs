@@ -1,4 +1,4 @@
-//! Plugin files: the folders that are searched, the trust in files, their manifests, and how files are opened.
+//! Plugin files: the folders searched, the trust in files, their manifests, and their opening.
 //!
 //! A file is called `FRAMEWORK_COMPONENT.so`,
 //! so the user's selection of components applies before a file is read.

@@ -1,6 +1,6 @@
 //! Opening of a plugin file and look-up of its entry point.
 //!
-//! Files are opened with `RTLD_NOW | RTLD_LOCAL`: a missing symbol is reported when the file is opened and not later,
+//! Files are opened with `RTLD_NOW | RTLD_LOCAL`: a missing symbol is reported now and not later,
 //! and a plugin's symbols are invisible to other files.
 //! A file is never closed: its constructors, thread-local storage
 //! and tables may be referenced until the process ends.
@@ -54,7 +54,7 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// The identity of a file (device, inode, size, time); a file that replaces it has another identity.
+/// The identity of a file (device, inode, size, time), which a replacement of the file changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity([i64; 5]);
 
@@ -98,7 +98,7 @@ pub fn entry(
         return Err(OpenError::Replaced);
     }
     let entry = entry.map_err(|_| OpenError::NoSymbol { symbol })?;
-    // The look-up also searches the libraries that the file needs, so the file that defines the symbol is checked.
+    // The look-up also searches the libraries that the file needs, so the symbol's file is checked.
     if let Some((file, other)) = place_of(entry)
         && base != Some(other)
     {

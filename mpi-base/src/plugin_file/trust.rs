@@ -63,7 +63,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Trusts root, the user and the group of this process, and owner and group of the installation's folder.
+    /// Trusts root, this process's user and group, and owner and group of the installation's folder.
     /// A process with more rights than its user trusts only root,
     /// because its user could create a folder that looks like an installation.
     pub fn of_this_process(installation: Option<&Path>) -> Trust {

@@ -23,9 +23,9 @@ pub struct Message<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
     /// The bytes of the payload. A short payload is a copy from the cells.
-    /// A long payload is a reference into the ring's shared memory, which a faulty producer could still change.
+    /// A long payload is a reference into shared memory, which a faulty producer could still change.
     Here(&'a [u8]),
-    /// The payload of `len` bytes is at the location that the sender's `token` identifies; both values come from the sender and must be checked.
+    /// `len` bytes at the location that `token` identifies; both come from the sender, so check them.
     Elsewhere {
         /// Identifies the location, usually a pooled fragment of the sender; see [`Node::read_frag`](crate::node::Node::read_frag).
         token: u64,
@@ -101,7 +101,7 @@ impl Consumer {
         word as u32 == self.next && !self.broken
     }
 
-    /// Returns true if the next cell has a value that no correct producer writes: its sequence number
+    /// Returns true if the next cell has a value of no correct producer: its sequence number
     /// differs from that of the next message and from that of the message one lap earlier.
     ///
     /// The consumer would wait indefinitely for such a cell,
@@ -128,18 +128,18 @@ impl Consumer {
     }
 
     /// Prefetches a later cell, for a consumer that receives a stream of messages.
-    /// In a ping-pong such a prefetch would take the cell from the producer, which is about to write it.
+    /// In a ping-pong it would take the cell from the producer, which is about to write it.
     #[inline(always)]
     pub fn await_more(&self) {
         self.memory.await_cells(self.next.wrapping_add(AHEAD), 1);
     }
 
-    /// Stops reading from this ring permanently; the caller has received an invalid message from it.
+    /// Stops reading from this ring permanently, because an invalid message was received from it.
     pub fn condemn(&mut self) {
         self.broken = true;
     }
 
-    /// Returns true if the ring contained a value that no correct producer writes, or if [`Consumer::condemn`] was called.
+    /// Returns true if the ring had a value of no correct producer, or after [`Consumer::condemn`].
     pub fn is_broken(&self) -> bool {
         self.broken
     }
@@ -153,14 +153,14 @@ impl Consumer {
     /// as soon as the producer next polls the consumer's counts.
     pub fn wish_span(&mut self, bytes: usize) {
         let units = u64::from(units_of(bytes.min(self.shape().bytes())));
-        // Relaxed suffices, because the protocol is correct for every span: a bit of the control word marks the start of each lap.
+        // Relaxed suffices: for every span, a bit of the control word marks the start of each lap.
         self.memory
             .given_back()
             .span
             .store(units, Ordering::Relaxed);
     }
 
-    /// Calls `f` on the next message, if one has arrived. The message's cells and bytes are released immediately or in a later batch.
+    /// Calls `f` on the next message, if any; releases its cells and bytes now or in a later batch.
     #[inline]
     pub fn pop<R>(&mut self, f: impl FnOnce(Message<'_>) -> R) -> Polled<R> {
         let words = &self.memory.cell(self.next).words;
@@ -283,7 +283,7 @@ impl Consumer {
             .store(back, Ordering::Release);
     }
 
-    /// Returns true if consumed cells or bytes have not been released yet ([`Consumer::give_back`]).
+    /// Returns true if consumed cells or bytes have not been released ([`Consumer::give_back`]).
     #[inline(always)]
     pub fn owes_space(&self) -> bool {
         self.unpublished() != (0, 0)

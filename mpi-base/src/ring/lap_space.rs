@@ -19,7 +19,7 @@ pub(super) struct LapSpace {
     total: u32,
     /// Units released in total, as of the last poll of the consumer's counts.
     back: u32,
-    /// Units written in this lap, and thus the offset of the next block if it follows the last block.
+    /// Units written in this lap: the offset of the next block if it follows the last block.
     next: u32,
     /// The length of the previous lap in units.
     last: u32,
@@ -94,7 +94,7 @@ impl LapSpace {
         if end <= self.span {
             return Some(Kind::Bytes);
         }
-        // The consumer is in this lap, so the next lap may use the units that the consumer has released.
+        // The consumer is in this lap, so the next lap may use the units that it has released.
         // If all units have been released, the whole ring is free.
         let at = self.next - unread;
         (unread == 0 || units <= at).then_some(Kind::BytesAtStart)

@@ -16,7 +16,7 @@ const PAGE: usize = 4096;
 
 /// Maximum length in bytes of a block that is prefetched for writing.
 /// The copy of a longer block does not fetch the previous contents of its lines;
-/// with a prefetch of these lines the next message took half as long again (8 KiB: 0.60 instead of 0.40 us).
+/// with a prefetch the next message took half as long again (8 KiB: 0.60 instead of 0.40 us).
 const AHEAD: usize = crate::copy::LONG - 1;
 
 /// Size of the byte ring, in units (128 KiB), from which it begins in the middle of a page.
@@ -41,9 +41,9 @@ pub(super) struct Cell {
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct GivenBack {
-    /// Number of cells (low half) and of units of the byte ring (high half) that the consumer has released.
+    /// Cells (low half) and units of the byte ring (high half) that the consumer has released.
     pub consumed: AtomicU64,
-    /// The span, in units, that the consumer requests from the producer; 0 before the first request.
+    /// The span that the consumer requests from the producer, in units; 0 before the first request.
     pub span: AtomicU64,
 }
 
@@ -80,7 +80,7 @@ impl Shape {
         super::LAP.min(self.units / 2)
     }
 
-    /// Returns the number of units after which a producer with the span `span` tries to restart at the beginning.
+    /// Returns the number of units after which a producer with span `span` tries to restart.
     pub(super) fn lap(self, span: u32) -> u32 {
         match span as usize * UNIT > super::NEAR {
             true => span,
@@ -94,7 +94,7 @@ impl Shape {
     }
 
     /// Returns the maximum length in bytes of a payload in the byte ring:
-    /// a quarter of the ring, so that space for the payload always becomes free and several payloads can be in
+    /// a quarter of the ring, so that the payload fits eventually, and several payloads can be in
     /// flight.
     pub fn longest(self) -> usize {
         (self.units as usize / 4 * UNIT).min(super::MAX_LEN)
@@ -105,7 +105,7 @@ impl Shape {
         self.bytes_at() + self.units as usize * UNIT
     }
 
-    /// Returns the offset in bytes of the byte ring, which follows the consumer's line and the cells.
+    /// Returns the offset of the byte ring in bytes, after the consumer's line and the cells.
     const fn bytes_at(self) -> usize {
         let end = size_of::<GivenBack>() + self.cells as usize * size_of::<Cell>();
         match self.units < PAGES {
@@ -281,7 +281,7 @@ impl RingMemory {
         }
     }
 
-    /// Prefetches for reading the `count` cells from sequence number `seq` on, which the consumer will probably read soon.
+    /// Prefetches for reading the `count` cells from number `seq` on, which are probably read soon.
     #[inline(always)]
     pub(super) fn await_cells(&self, seq: u32, count: u32) {
         for i in 0..count {

@@ -5,7 +5,7 @@
 //! A payload of up to [`SPREAD`] bytes continues in the following cells, with seven words in each;
 //! the control words of these cells contain only their sequence numbers.
 //! Longer payloads are blocks in a byte ring after the cells, contiguous and 64-byte aligned.
-//! If the payload is elsewhere (in a pooled fragment), the first payload word is a token that identifies it.
+//! If the payload is elsewhere (in a pooled fragment), the first payload word is its token.
 //!
 //! ```text
 //! control word:  63      44 43  40 39    32 31                 0
@@ -18,10 +18,11 @@
 //! Sequence numbers start at 1, in memory that is initially zero.
 //!
 //! The offset of a block in the byte ring is not sent:
-//! a block follows the previous block or, if a bit of the control word is set, begins at the ring's start.
+//! a block follows the previous one or, if a bit of the control word is set, begins at the start.
 //! The producer alone decides this, from the number of released units (`LapSpace`).
 //! It can limit itself to the first part of the byte ring, the span ([`Producer::set_span`]):
-//! * It restarts at the ring's start when a block would exceed the span and the blocks at the start have been released.
+//! * It restarts at the ring's start when a block would exceed the span
+//!   and the blocks at the start have been released.
 //! * If the span is at most [`NEAR`] long, it also restarts when it has written a `LAP` and
 //!   all of the `LAP` has been released.
 //!
@@ -96,7 +97,7 @@ const MORE_WORDS: usize = MORE / 8;
 
 const SPREAD_WORDS: usize = SPREAD / 8;
 
-/// Returns the number of cells that follow the first cell of a message of `len` bytes, which is at most [`SPREAD`].
+/// Returns the number of cells after the first one for `len` bytes, at most [`SPREAD`].
 #[inline(always)]
 fn more_cells(len: usize) -> u32 {
     (len.saturating_sub(INLINE)).div_ceil(MORE) as u32
@@ -135,7 +136,7 @@ impl Control {
             | (self.len as u64) << 44
     }
 
-    /// Decodes a control word whose sequence number has been checked; `None` if no correct producer writes such a word.
+    /// Decodes a control word with a checked sequence number; `None` if no correct producer wrote it.
     #[inline(always)]
     fn unpack(word: u64) -> Option<Control> {
         let kind = match (word >> 40) & 0xf {

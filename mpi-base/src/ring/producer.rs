@@ -37,9 +37,9 @@ pub struct Producer {
     lap_space: LapSpace,
     /// The span in units that the consumer had requested when its words were last polled.
     wish: u64,
-    /// Number of units after which the producer tries to restart at the start of the byte ring (a lap).
+    /// Number of units (a lap) after which the producer tries to restart at the start.
     lap: u32,
-    /// The offset in units from which the next attempt to restart is made; after a failed attempt it is more than a lap.
+    /// The offset in units of the next attempt to restart; beyond a lap after a failed attempt.
     again_from: u32,
     /// The number of units from the start of the byte ring that are populated.
     populated: u32,
@@ -48,7 +48,7 @@ pub struct Producer {
     /// The sequence number of the cell at which the consumer's counts were last polled in advance.
     asked: u32,
     longest: usize,
-    /// True if the consumer has published counts that no correct consumer publishes; see [`Producer::is_broken`].
+    /// True if the consumer has published invalid counts; see [`Producer::is_broken`].
     broken: bool,
 }
 
@@ -173,7 +173,7 @@ impl Producer {
         }
     }
 
-    /// Sends a message whose payload of `len` bytes is stored at the location that `token` identifies.
+    /// Sends a message whose payload of `len` bytes is at the location that `token` identifies.
     #[inline]
     pub fn push_elsewhere(
         &mut self,
@@ -215,7 +215,7 @@ impl Producer {
 
     /// Prefetches for writing the cells that will be used soon,
     /// for the sender of a stream of messages.
-    /// In a ping-pong such a prefetch would take cells from the consumer, which polls the first of them.
+    /// In a ping-pong it would take cells from the consumer, which polls the first of them.
     /// Cells that the consumer has not yet read are not prefetched.
     #[inline(always)]
     pub fn expect_next(&mut self) {
@@ -258,7 +258,7 @@ impl Producer {
         self.used() + count <= cells
     }
 
-    /// Returns the number of written cells that the consumer had not released at the last poll of its counts.
+    /// Returns the number of written cells that had not been released at the last poll.
     #[inline(always)]
     fn used(&self) -> u32 {
         self.next.wrapping_sub(1).wrapping_sub(self.consumed)

@@ -229,7 +229,7 @@ fn sequence_numbers_may_wrap_around() {
     (tx.next, tx.consumed) = (start, start.wrapping_sub(1));
     (rx.next, rx.published) = (start, start.wrapping_sub(1));
     for n in 0..40 {
-        // Messages occupy one, two and three cells, so sequence numbers also wrap around within a message.
+        // Messages occupy one to three cells, so numbers also wrap around within a message.
         let len = 60 * (n as usize % 3);
         push(&mut tx, n, len).unwrap();
         assert!(pop(&mut rx, n, len));
@@ -315,7 +315,7 @@ fn two_threads_pass_messages_of_all_sizes_in_order() {
     });
 }
 
-/// A guard that sets a flag when its thread ends or panics, so that another thread stops waiting for its messages.
+/// A guard that sets a flag when its thread ends or panics, so that no thread waits for it.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {

@@ -1,4 +1,4 @@
-//! The second cache line of the state page: the current MPI call, and the rank that the call waits for.
+//! The second cache line of the state page: the current MPI call, and what it waits for.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64};
@@ -45,7 +45,7 @@ pub const NO_TAG: i32 = -1;
 /// Description of a wait: the peer, the communicator and the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// The kind of wait; if it is [`Waits::Nothing`], the other fields are left from an earlier call.
+    /// The kind of wait; after [`Waits::Nothing`], the other fields belong to an earlier call.
     pub waits: Waits,
     /// The communicator's number, as in [`Collective::comm`](super::Collective).
     pub comm: u64,
@@ -93,7 +93,7 @@ pub(super) struct CallLine {
     peer: AtomicI32,
     proc: AtomicI32,
     tag: AtomicI32,
-    /// The kind of wait, a [`Waits`] as a number; the fields of [`About`] are valid unless it is `Nothing`.
+    /// A [`Waits`] as a number; the fields of [`About`] are valid unless it is `Nothing`.
     waits: AtomicU32,
     requests: AtomicU32,
 }
@@ -143,7 +143,7 @@ impl CallLine {
         self.calls.load(Relaxed)
     }
 
-    /// Returns the number of the current call (0 outside of a call), and the number of the latest call.
+    /// Returns the number of the current call (0 outside of calls), and that of the latest call.
     pub(super) fn current_and_latest(&self) -> (u16, u16) {
         let call = self.call.load(Relaxed);
         let latest = call & !INSIDE;

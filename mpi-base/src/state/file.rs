@@ -1,4 +1,4 @@
-//! The fifth cache line of the state page: the system call on a file, or the plugin function, that the rank is executing.
+//! The fifth cache line of the state page: the current system call on a file, or plugin function.
 
 use super::name::{NAME_WORDS, name_words, read_name, store_name};
 use std::sync::atomic::Ordering::Relaxed;
@@ -67,7 +67,7 @@ impl FileCall {
             .find(|call| *call as u32 == number)
     }
 
-    /// Returns the name of the system call as in the manual pages, or the name of the plugin's function.
+    /// Returns the system call's name as in the manual pages, or the plugin function's name.
     pub fn name(self) -> &'static str {
         match self {
             FileCall::Pwrite => "pwrite",

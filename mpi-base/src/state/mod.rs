@@ -11,7 +11,8 @@
 //! Two stores are exceptions. The time in the `quiet` line publishes what the rank stored before
 //! the time. A separate flag (Release) publishes the rank's confinement when it is complete,
 //! because other ranks compute topologies from it.
-//! [`StatePage::snapshot`] repeats its reads until the call counter is stable, which makes mixtures of two calls rare on real machines.
+//! [`StatePage::snapshot`] repeats its reads until the call counter is stable,
+//! which makes mixtures of two calls rare on real machines.
 //! A page of zero bytes, as in a new memfd, is valid and describes a rank that has not started yet.
 //!
 //! In a process with several threads, the page describes the latest call of any thread,
@@ -79,7 +80,7 @@ pub struct State {
     pub calls: u64,
     /// The description of the rank's latest wait: for which rank, and why.
     pub about: About,
-    /// Time at which the rank began to wait, in CLOCK_MONOTONIC nanoseconds; 0 if the rank does not wait.
+    /// Time at which the rank began to wait, in CLOCK_MONOTONIC nanoseconds; 0 if it does not wait.
     pub since_ns: u64,
     /// The latest collective operation, which may be complete.
     pub collective: Collective,
@@ -107,7 +108,7 @@ impl StatePage {
         self.process.confine(here);
     }
 
-    /// Returns the confinement that [`StatePage::confine`] has published; `None` before it was called.
+    /// Returns the confinement from [`StatePage::confine`]; `None` before that call.
     pub fn confinement(&self) -> Option<Confinement> {
         self.process.confinement()
     }
@@ -123,7 +124,7 @@ impl StatePage {
         self.process.reach(Phase::Finalized);
     }
 
-    /// Records the start of an MPI call; `call` is its number in the function table, counted from 1.
+    /// Records the start of MPI call `call`, its number in the function table, counted from 1.
     #[inline]
     pub fn enter(&self, call: u16) {
         self.call.enter(call);
@@ -157,13 +158,13 @@ impl StatePage {
 
     /// Records that the rank has begun to wait;
     /// within an MPI call, only the first call of this function has an effect.
-    /// Only the slow path of waiting calls this function, so an MPI call that does not wait reads no clock.
+    /// Only waits on the slow path call this, so an MPI call that does not wait reads no clock.
     #[inline]
     pub fn waits_since(&self, now_ns: u64) {
         self.call.waits_since(now_ns);
     }
 
-    /// Records the start of collective operation number `round` (from 1) of its communicator, which has `members` members.
+    /// Records the start of the communicator's collective operation number `round`, from 1.
     /// If ranks have equal `round` and different `signature` words, the program is erroneous.
     #[inline]
     pub fn collective(
@@ -188,7 +189,7 @@ impl StatePage {
         self.collective.is_inside()
     }
 
-    /// Records the wire's index, and the numbers of hardware barriers that the rank has entered and seen released.
+    /// Records the wire's index, and the barriers that the rank has entered and seen released.
     #[inline]
     pub fn set_barrier_wire(&self, wire: u32, entered: u64, released: u64) {
         self.progress.set_barrier_wire(wire, entered, released);

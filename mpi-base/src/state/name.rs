@@ -1,4 +1,4 @@
-//! Encoding of a name, or of the end of a long name, in words that are stored and loaded one by one.
+//! Encoding of a name, or of the end of a long name, in words that are stored one by one.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

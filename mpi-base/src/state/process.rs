@@ -1,4 +1,4 @@
-//! The first cache line of the state page: the rank's process, phase and confinement, written only during
+//! The first cache line of the state page: process, phase and confinement, written only during
 //! initialization and finalization.
 
 use crate::hardware::{Confinement, Kind};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The wire of the hardware barrier that a rank drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWire {
-    /// The wire's index on the board, counted from 0, which is also the rank's node number on the board.
+    /// The wire's index on the board, counted from 0, which is also the rank's node number.
     pub wire: u32,
     /// The number of barriers of `MPI_COMM_WORLD` that this rank has entered.
     pub entered: u64,

@@ -1,4 +1,4 @@
-//! The seventh cache line of the state page: evidence that only other ranks can end this rank's wait.
+//! The seventh cache line of the state page: evidence that only other ranks can end a wait.
 //! The line is written before each sleep of a wait, so calls that do not sleep never write it.
 //!
 //! A rank is *quiet* at time T if it is in a wait of the engine, and if a complete poll of all
@@ -49,7 +49,7 @@ impl QuietLine {
         self.thread.store(quiet.thread, Relaxed);
         self.is_open.store(quiet.is_open.into(), Relaxed);
         self.waits.store(quiet.waits, Relaxed);
-        // SYNC POINT state.quiet: a reader that sees this time also sees everything that the rank stored
+        // SYNC POINT state.quiet: a reader of this time also sees everything that the rank stored
         // before it began the poll.
         self.checked_ns.store(quiet.checked_ns, Release);
     }

@@ -1,8 +1,8 @@
 //! Models of post, start, complete and wait; [`crate::loom_models`] describes how to run them.
 //!
-//! A member in these models does what `MPI_Win_post`, `start`, `complete` and `wait` do: it counts with
+//! A member does what `MPI_Win_post`, `start`, `complete` and `wait` do: it counts with
 //! [`Awaited`], publishes through [`Line`] and is woken through [`Arrivals`].
-//! The data in a window are accessed with relaxed ordering, so only the protocol orders the accesses.
+//! The data are accessed with relaxed ordering, so only the protocol orders the accesses.
 #![allow(unsafe_code)]
 
 use loom::sync::Arc;
@@ -128,7 +128,7 @@ fn an_epoch_lies_between_the_post_and_the_wait_of_its_number() {
     });
 }
 
-/// Both members expose their parts and access the other's, and each sleeps until the other is ready:
+/// Both members expose their parts and access the other's, and sleep until the other is ready:
 /// no member stays asleep.
 #[test]
 fn two_members_that_expose_to_each_other_end_their_epochs() {
@@ -195,7 +195,7 @@ fn an_exposure_of_two_ends_when_both_have_completed() {
     });
 }
 
-/// An epoch that does not wait for its post (`MPI_MODE_NOCHECK`) still consumes the post, so the next start waits for the next
+/// An epoch that does not wait for its post (`MPI_MODE_NOCHECK`) consumes it, so the next start waits for the next
 /// post.
 #[test]
 fn an_epoch_without_check_takes_its_post_with_it() {

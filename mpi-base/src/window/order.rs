@@ -3,7 +3,7 @@
 //!
 //! Accesses are plain loads and stores. A processor may execute later loads before earlier stores,
 //! so a flush after a store is a full fence.
-//! A flush without preceding accesses executes no instruction; on x86-64 this also holds if the accesses were only loads and
+//! A flush without preceding accesses executes no instruction; on x86-64, also after only loads and
 //! atomic instructions.
 
 use crate::atomic::{Ordering, fence};
@@ -64,7 +64,7 @@ mod loom_models {
         from.load(Relaxed)
     }
 
-    /// A rank puts data, flushes, and sets a flag in other memory: a rank that sees the flag also sees the data.
+    /// A rank puts, flushes, and sets a flag elsewhere: a rank that sees the flag also sees the data.
     #[test]
     fn data_put_and_flushed_are_visible_to_notified_ranks() {
         check(|| {

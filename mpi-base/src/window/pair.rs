@@ -1,17 +1,17 @@
-//! Counting of post, start, complete and wait: a member's counts of the other members' posts and completions,
+//! Counting of post, start, complete and wait: a member's counts of others' posts and completions,
 //! and the wake-up of a member that waits for them.
 //!
 //! Each member publishes to each other member how often it has posted and completed
 //! ([`super::Line`], or messages between nodes).
 //! The other member counts how many of these events it has consumed ([`Awaited`]):
 //! an access epoch consumes one post, an exposure epoch one completion.
-//! If the program asserts that the post has arrived (`MPI_MODE_NOCHECK`), an access epoch does not wait for the post,
+//! With `MPI_MODE_NOCHECK` the post has arrived, and an access epoch does not wait for it,
 //! but still consumes it.
 //!
 //! Guarantee: the n-th post belongs to the n-th epoch.
 //! An early post is kept for its epoch. A post from outside of an epoch's group
 //! does not start that epoch. The counters may wrap around.
-//! An epoch's accesses are ordered after the stores that the target made before its post. The target's later
+//! An epoch's accesses are ordered after the target's stores before its post. The target's later
 //! accesses are ordered after the accesses of the members that have completed.
 
 #![allow(unsafe_code)]
@@ -56,7 +56,8 @@ impl Awaited {
 /// The total number of posts and completions that a member has received from all members.
 /// Only the last arrival that a waiting member needs wakes it, so the member wakes one time.
 ///
-/// SYNC POINT `window.arrival`: a waiting rank stores the count at which it must be woken: the number received plus the number missing.
+/// SYNC POINT `window.arrival`: a waiting rank stores the count at which it must be woken:
+/// the number received plus the number missing.
 /// While the rank waits, further arrivals can only raise this count, so a stale value is never too large.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
