@@ -1,9 +1,9 @@
 //! Child processes with a time limit, which leave no process running.
 //!
 //! A program runs in its own process group, and writes its output to memory files.
-//! A pidfd reports the end of the program, so the measured time is as precise as the kernel's scheduling.
+//! A pidfd reports the program's end, so the measured time is as precise as the kernel's scheduling.
 //! Every wait has a time limit, after which the process group receives SIGTERM and then SIGKILL.
-//! Users of this package are `cargo xtask`, the tests, and `mpi-bench`, which starts other launchers.
+//! Users of this package: `cargo xtask`, the tests, and `mpi-bench`, which starts other launchers.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -43,13 +43,13 @@ pub fn spelled(command: &Command) -> String {
 
 /// Copies a program that will be executed immediately.
 ///
-/// cp(1) makes the copy, because another thread's child could inherit a writable descriptor of the copy from this process.
+/// cp(1) makes the copy: a child of another thread could inherit a writable descriptor of it.
 /// Until that child called execve(2), executing the copy would fail with ETXTBSY.
 pub fn copy_program(from: &Path, to: &Path) -> Result<(), ProcessError> {
     run(Command::new("cp").arg("--").args([from, to]))
 }
 
-/// Runs the command with this process's standard input and output. Returns an error unless the command succeeds.
+/// Runs the command with this process's input and output. Returns an error unless it succeeds.
 pub fn run(command: &mut Command) -> Result<(), ProcessError> {
     let program = spelled(command);
     let status = command.status().map_err(|reason| ProcessError::Start {

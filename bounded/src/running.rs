@@ -17,7 +17,7 @@ use rustix::process::{
 use crate::{Outcome, ProcessError, spelled};
 
 /// A program that runs in its own process group and writes its output to memory files.
-/// Pipes are not used, because an orphan process could keep a pipe open, and the reader would wait indefinitely.
+/// Pipes are not used: an orphan could keep a pipe open, and its reader would wait indefinitely.
 #[derive(Debug)]
 pub struct Running {
     program: String,
@@ -28,7 +28,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the program. Its standard input is the one that the command specifies, or else this process's.
+    /// Starts the program. Its standard input is the command's, or else this process's.
     pub fn start(command: &mut Command) -> Result<Self, ProcessError> {
         let program = spelled(command);
         let failed = |reason| ProcessError::Output {
@@ -89,7 +89,7 @@ impl Running {
     }
 
     /// Waits until the program ends, with any status, while `patient` returns true.
-    /// `patient` is called repeatedly with the elapsed time. If it returns false, the process group is ended.
+    /// It is called repeatedly with the elapsed time. If it returns false, the process group is ended.
     pub fn wait_while(
         mut self,
         mut patient: impl FnMut(Duration) -> bool,
@@ -158,7 +158,7 @@ impl Running {
     }
 }
 
-/// Time for which a program file that was just written may still be open for writing in another process.
+/// Time for which a program file just written may still be open for writing in another process.
 const JUST_WRITTEN: Duration = Duration::from_secs(2);
 
 /// Starts a program, even if its file was written just before.
@@ -182,7 +182,7 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
 }
 
 impl Drop for Running {
-    /// Ends the process group, so that a test that fails between start and wait leaves no process running.
+    /// Ends the process group, so a test that fails before `wait` leaves no process running.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.stop();

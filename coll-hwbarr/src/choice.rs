@@ -1,4 +1,4 @@
-//! The user's choice of port as plain values: module `settings` parses it; `port` and `channels` open the port.
+//! The user's choice of port as plain values: `settings` parses it; `port` and `channels` use it.
 
 #[cfg(test)]
 use crate::defect::Defect;
@@ -12,7 +12,7 @@ pub enum Choice {
     Rtl(SimFiles, RtlSource),
     /// A simulated board in another process, possibly on another host.
     ///
-    /// The number is the number of nodes of version 2, among which the ranks are divided; 0: one node per host.
+    /// The number of nodes of version 2, among which the ranks are divided; 0: one node per host.
     Served(Address, u32),
     /// A real port of this machine, identified by its name for the driver.
     Wired(String),

@@ -7,7 +7,7 @@
 //! The result of the opening barrier is the same at all members:
 //! if they no longer use the hardware, the next component serves the round.
 //!
-//! With `coll_hwbarr_reboot` a barrier has a second release, for which no node waits. The second release would
+//! With `coll_hwbarr_reboot` a barrier has a second release, for which no node waits. It would
 //! lower the line during a round, so the next component then serves all rounds.
 //!
 //! The line's wires are opened when the first round is opened:

@@ -8,9 +8,11 @@
 //! # The protocol
 //!
 //! 1. A member whose barrier has timed out or whose port has failed stops:
-//!    it enters no further barrier on the wire, does not withdraw its entries, and sends rank 0 its total number of entries and a remark (such as its port's error).
-//! 2. Rank 0, when it stops or receives such a message, sends "stop" to all other members; each stops at its next poll and sends its number of entries.
-//! 3. When rank 0 has every member's number of entries, it sends the minimum to all members: the *verdict*.
+//!    it enters no further barrier, does not withdraw its entries,
+//!    and sends rank 0 its number of entries and a remark (such as its port's error).
+//! 2. Rank 0, when it stops or receives such a message, sends "stop" to all others;
+//!    each stops at its next poll and sends its number of entries.
+//! 3. When rank 0 has all numbers of entries, it sends the minimum to all members: the *verdict*.
 //!
 //! The verdict is exact: the hardware releases barrier n if and only if every node has entered n barriers,
 //! and a member's number of entries does not change after it was sent.
@@ -18,7 +20,7 @@
 //! even long before the verdict, is consistent with the verdict.
 //! With `coll_hwbarr_reboot` an entry may be delayed until the previous return to idle is complete.
 //! Such an entry also counts:
-//! every member then learns from the verdict that the barrier is complete, and the verdict includes it only if all have entered.
+//! every member learns from the verdict whether the barrier is complete, and it is only if all have entered.
 //! Barriers up to the verdict are complete; the next component performs those after it.
 //!
 //! A member polls in every MPI call that waits,
@@ -27,18 +29,19 @@
 //! A member counts as missing if it has entered fewer barriers than another member,
 //! or has not answered "stop" within [`PATIENCE`].
 //! This rule applies to ports that cannot report the missing nodes:
-//! rank 0 applies it to all members. The other members send no requests and can apply it only to rank 0.
-//! Messages are only tested and no call waits for one, so the agreement can also run for a nonblocking barrier.
+//! rank 0 applies it to all members, and the other members only to rank 0, as they send no requests.
+//! Messages are only tested and never waited for, so a nonblocking barrier can also fall back.
 
 use mpi_core::plugin::guest::{Comm, Message};
 use std::time::{Duration, Instant};
 
-/// Time limit for the answer of a member that is in the barrier. Such a member polls often, unless its machine is very busy.
+/// Time limit for the answer of a member in the barrier; it polls often, unless its machine is very busy.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 const WORD: usize = size_of::<u64>();
 
-/// Length in bytes of a member's message to rank 0: its number of entries, the kind of its remark, and a zero-padded text.
+/// Length in bytes of a member's message to rank 0:
+/// its number of entries, the kind of its remark, and a zero-padded text.
 const STATEMENT: usize = 256;
 
 /// What a member reports to rank 0 together with its number of entries.
@@ -61,7 +64,7 @@ pub struct FallbackAgreement {
 }
 
 enum Role {
-    /// The state of rank 0: for each other member, its number of entries or the pending receive of it.
+    /// The state of rank 0: each other member's number of entries, or its pending receive.
     Root(Vec<Number>),
     /// The state of another rank: the pending receives of "stop" and,
     /// after this member has stopped, of the verdict.
@@ -108,7 +111,7 @@ impl FallbackAgreement {
         })
     }
 
-    /// Polls the messages of the agreement. `entered` is the number of barriers that this node has entered,
+    /// Polls the agreement's messages. `entered` is the number of barriers that this node has entered,
     /// which must not change after a poll has returned any result except [`Finding::Nothing`].
     ///
     /// `remark` is `Some` if this member stops now; it is then reported to rank 0.
@@ -163,7 +166,7 @@ impl FallbackAgreement {
                 }
             }
             Role::Member { stop, verdict } => {
-                // The receive of "stop" was posted first, so it matches the first message from rank 0, even if it has not been tested.
+                // The receive of "stop" was posted first, so it matches rank 0's first message, even if it was not tested.
                 if let Some(message) = stop
                     && test(comm, message)?.is_some()
                 {
@@ -197,7 +200,7 @@ impl FallbackAgreement {
         all || self.stopped.is_some_and(|at| at.elapsed() >= PATIENCE)
     }
 
-    /// Returns the members that are missing, as far as this member knows; `None` while it must wait for answers.
+    /// Returns the missing members, as far as this member knows; `None` while it must wait for answers.
     ///
     /// `entered` is the number of barriers that this node has entered.
     pub fn missing(&self, entered: u64) -> Option<Vec<u32>> {
@@ -212,7 +215,7 @@ impl FallbackAgreement {
                 if waits && all.contains(&None) {
                     return None;
                 }
-                // A member that reached the barrier only after "stop" has entered fewer barriers than those that waited for it.
+                // A member that came after "stop" has entered fewer barriers than those that waited for it.
                 let most = all.iter().flatten().copied().max();
                 let missing = (0..).zip(all).filter(|&(_, theirs)| theirs < most);
                 Some(missing.map(|(rank, _)| rank).collect())

@@ -5,28 +5,32 @@
 //!
 //! Version 1, the default, works as in the paper: it serves `MPI_Barrier`, `MPI_Ibarrier` and
 //! `MPI_Barrier_init` on `MPI_COMM_WORLD`
-//! with one rank per wire, and refuses every other communicator with a reason, so the next component serves it.
-//! Version 2 (`channels`) assigns one of five channels to any intracommunicator, as long as one is free.
+//! with one rank per wire. It refuses other communicators with a reason, and the next component serves them.
+//! Version 2 (`channels`) assigns one of five channels to any intracommunicator while one is free.
 //!
 //! The code is written one time, for the tables of the plugin ABI:
 //! Portcullis links [`TABLE`], and the plugin file exports it.
 //!
 //! # The life cycle of a module
 //!
-//! * Query: checks that the communicator is `MPI_COMM_WORLD`, that a port is configured, and that the port reaches every rank.
+//! * Query: checks that the communicator is `MPI_COMM_WORLD`, that a port is configured,
+//!   and that the port reaches every rank.
 //! * Enable: version 2 first agrees on a channel.
 //!   Then every node opens its wires, before and after one software fence,
 //!   all nodes agree that all have succeeded,
 //!   and a self-test is performed in which one node is late.
-//!   After any failure the component refuses the communicator, with a message that names the node; the driver leaves the wire idle.
-//!   If the communicator is `MPI_COMM_WORLD`, the library also warns, or ends the job (`coll_hwbarr_required`).
-//! * Barrier: writes the opposite level, then polls and lets MPI progress between polls; a release wakes the sleeping ranks.
-//! * Failure: if a barrier is not released within `coll_hwbarr_timeout`, or a port fails, the members stop using the hardware together
-//!   (see `fallback_agreement`), with one warning that names the missing nodes or the node with the failed port. From then on the next component serves.
-//! * Disable, free, unwinding: the wire returns to idle. The wire of a real port also returns to idle if the process ends without any of them
+//!   After any failure the component refuses, with a message that names the node; the wire stays idle.
+//!   For `MPI_COMM_WORLD`, the library also warns, or ends the job (`coll_hwbarr_required`).
+//! * Barrier: writes the opposite level, then polls and lets MPI progress between polls;
+//!   a release wakes the sleeping ranks.
+//! * Failure: if a barrier is not released within `coll_hwbarr_timeout`, or a port fails,
+//!   the members stop using the hardware together
+//!   (see `fallback_agreement`), with one warning that names the missing nodes or the failed port's node.
+//!   From then on the next component serves.
+//! * Disable, free, unwinding: the wire returns to idle. That of a real port does so too if the process just ends
 //!   (`barrier_driver::last_resort`).
 //!
-//! If the port has a eureka line (the simulated board has one, in memory and served), rounds of `MPIX_Eureka_...` on
+//! If the port has a eureka line (simulated boards have one), rounds of `MPIX_Eureka_...` on
 //! `MPI_COMM_WORLD` use it (see `eureka`).
 //!
 //! With `coll_hwbarr_reboot` each barrier changes the wires twice,

@@ -1,6 +1,6 @@
 //! The component on one communicator: [`Module`] of the plugin ABI.
 //!
-//! All state is in one cell. The cell is borrowed for one poll at a time and never while MPI progresses,
+//! All state is in one cell, which is borrowed for one poll at a time and never while MPI progresses,
 //! because progress polls the nonblocking barriers of the same module.
 
 use crate::channels::{self, NodePort};
@@ -21,7 +21,7 @@ pub struct Module {
     comm: Comm,
     settings: Settings,
     state: RefCell<Option<State>>,
-    /// This process's node port of version 2, shared by its communicators; the module of `MPI_COMM_WORLD` creates it.
+    /// This process's node port of version 2, for all its communicators; created for `MPI_COMM_WORLD`.
     node_port: RefCell<Option<Common<NodePort>>>,
     /// Number of polls since this module last read the clock and polled messages.
     polls: Cell<u32>,
@@ -92,7 +92,7 @@ impl Module {
         }
     }
 
-    /// Returns true if each barrier changes the wires twice (`coll_hwbarr_reboot`): to the other level and back to idle.
+    /// Returns true if each barrier changes the wires twice (`coll_hwbarr_reboot`).
     pub(crate) fn is_returning(&self) -> bool {
         self.settings.reboot.is_some()
     }
@@ -146,9 +146,10 @@ impl Module {
         let mut polls = 0_u32;
         loop {
             let mut over = Ok(Poll::Pending);
-            // If this loop sleeps in the kernel, `comm.wait` polls one time and returns: a port does not ring the doorbell on which a longer wait would sleep.
+            // If this loop sleeps in the kernel, `comm.wait` polls only one time:
+            // a port does not ring the doorbell on which a longer wait would sleep.
             let waited = self.comm.wait(sleep_limit.map(|_| Duration::ZERO), || {
-                // The closure may be called again after it has returned true, so the result is kept.
+                // The closure may be called again after it has returned true, so its result is kept.
                 if over == Ok(Poll::Pending) {
                     over = self.over(ticket);
                 }
@@ -214,7 +215,7 @@ impl State {
         }
     }
 
-    /// Sleeps until the wire may have been released, or `limit` has passed; a port error is handled as in [`drive`](Self::drive).
+    /// Sleeps until a possible release, at most `limit`; port errors are handled as in [`drive`](Self::drive).
     fn sleep(&mut self, limit: Duration) {
         if self.lost.is_none() {
             let slept = self.queue.sleep(limit);
@@ -268,7 +269,7 @@ impl State {
         Err(format!("the hardware barrier {why}"))
     }
 
-    /// Stops using the hardware after the timeout or a port failure, or because another member has stopped.
+    /// Stops using the hardware after a timeout, a port failure, or the stop of another member.
     fn check_agreement(&mut self, comm: &Comm, timeout: Option<Duration>) -> Result<(), String> {
         self.leave_after_death(comm)?;
         if self.queue.is_closed() {
@@ -366,7 +367,7 @@ impl State {
         ))
     }
 
-    /// Returns the nodes that have not entered the barrier, if this node knows them and must warn the user.
+    /// Returns the missing nodes, if this node knows them and must warn the user.
     fn missing(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Option<Vec<u32>> {
         match self.port.missing() {
             Ok(Some(missing)) => (give_up && self.port.may_warn()).then_some(missing),

@@ -1,7 +1,8 @@
 //! The queue of started barriers, of which at most one at a time is on the wire.
 //!
-//! Each started barrier has a ticket, its number counted from 1; all members start the barriers in the same order.
-//! Barrier n enters the wire after the release of barrier n-1, so the n-th release of the hardware belongs to ticket n at every member.
+//! Each started barrier has a ticket, its number from 1; all members start barriers in the same order.
+//! Barrier n enters the wire after the release of barrier n-1,
+//! so the n-th release of the hardware belongs to ticket n at every member.
 //!
 //! Invariant: `released <= entered <= started` and `entered - released <= 1`.
 
@@ -10,7 +11,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 pub struct Queue {
-    /// The wire; `None` after the members have stopped using the hardware. Dropping the wire sets it to idle.
+    /// The wire, which is idle when dropped; `None` after the members have stopped using the hardware.
     wire: Option<Box<dyn Barrier>>,
     started: u64,
     entered: u64,
@@ -76,7 +77,7 @@ impl Queue {
         wire.is_some_and(|wire| wire.wakes_sleepers())
     }
 
-    /// Sleeps in the kernel until the barrier on the wire may have been released, for at most `limit`.
+    /// Sleeps in the kernel until a possible release of the barrier on the wire, at most `limit`.
     pub fn sleep(&mut self, limit: Duration) -> Result<(), String> {
         if self.released < self.entered
             && let Some(wire) = &mut self.wire

@@ -1,6 +1,6 @@
 //! Lists of node names in messages to the user.
 
-/// Returns the end of the message about a timeout. It lists the nodes `missing` of a barrier with `nodes`
+/// Returns the end of a timeout message, with the nodes `missing` of a barrier with `nodes`
 /// nodes.
 pub fn sentence(missing: &[String], nodes: usize) -> String {
     match missing {

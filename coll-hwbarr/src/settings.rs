@@ -81,10 +81,10 @@ pub struct Settings {
     pub port: Choice,
     pub version: Version,
     pub timeout: Option<Duration>,
-    /// Maximum duration of a sleep that an interrupt of the port can end; `None` disables such sleeps.
+    /// Maximum duration of a sleep that the port's interrupt can end; `None` disables such sleeps.
     pub sleep: Option<Duration>,
     pub late_nodes: usize,
-    /// The level of a node's wire during a reboot; `Some` if barriers must tolerate a reboot (`coll_hwbarr_reboot`).
+    /// The level of a rebooting node's wire (`coll_hwbarr_reboot`); `None` if reboots are not tolerated.
     pub reboot: Option<PinState>,
     /// Number of leaf boards to which the ranks' wires are connected.
     pub boards: u32,
@@ -217,7 +217,7 @@ fn no_file(name: &CStr, value: &Path, why: &WaveError) -> String {
     }
 }
 
-/// Returns the value of a parameter as text; bytes that are not UTF-8 are encoded by [`mpi_base::text`].
+/// Returns a parameter's value as text; bytes that are not UTF-8 are encoded ([`mpi_base::text`]).
 pub fn text_of(comm: &Comm, name: &CStr) -> String {
     text::from_bytes(&comm.param_bytes(name))
 }

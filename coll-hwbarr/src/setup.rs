@@ -1,7 +1,7 @@
-//! Collective setup of the wires: all nodes open and test them together, with software fences between the steps.
+//! Collective setup of the wires: all nodes open and test them, with software fences between the steps.
 //!
 //! After each step the nodes agree on its result (see `setup_group`).
-//! A node that has found a fault still enters every fence of the step, so that no node waits in a fence indefinitely.
+//! A node that has found a fault still enters every fence of the step, so no node waits indefinitely.
 
 use crate::port::{self, Barrier, Fault, LevelChanges, Pair, Port, Wire};
 use crate::settings::Settings;
@@ -51,7 +51,8 @@ pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     })
 }
 
-/// Tests the open wires of the group's members and returns this member's barrier; `names[i]` is the node number of member i.
+/// Tests the open wires of the group's members and returns this member's barrier;
+/// `names[i]` is the node number of member i.
 pub fn prove(
     comm: &Comm,
     setup_group: &SetupGroup,
@@ -73,7 +74,7 @@ pub fn prove(
     let mut backoff = Backoff::new();
     let mut rest = || {
         comm.progress();
-        // In a simulation there are usually more nodes than cores, so a waiting node yields its core.
+        // In a simulation nodes usually outnumber cores, so a waiting node yields its core.
         backoff.pause();
     };
     let tested = wire.self_test(test, &late, &mut || setup_group.fence(), &mut rest);
@@ -85,7 +86,7 @@ pub fn prove(
     Ok((setup_group.agree(returning)?, LevelChanges::Twice))
 }
 
-/// Checks at the first member that all nodes have read the same idle level and have the same value of
+/// Checks at the first member that all nodes have read the same idle level and have the same
 /// `coll_hwbarr_reboot`. The other members receive the result in `agree`.
 fn same_level(
     setup_group: &SetupGroup,

@@ -45,7 +45,7 @@ impl SetupGroup {
         self.ranks.first() == Some(&self.comm.rank())
     }
 
-    /// Gathers `mine` at the first member, in the order of ranks; returns an empty vector at the other members.
+    /// Gathers `mine` at the first member, in rank order; returns an empty vector at the others.
     pub fn gather<const N: usize>(&self, mine: [u8; N]) -> Result<Vec<[u8; N]>, String> {
         let (first, others) = self.split();
         if !self.is_first() {
@@ -81,7 +81,7 @@ impl SetupGroup {
         self.broadcast(&mut [0])
     }
 
-    /// Returns `mine` if all members have succeeded; otherwise the error of the member that locates the fault best.
+    /// Returns `mine` if all members succeeded; otherwise the error that locates the fault best.
     pub fn agree<T>(&self, mine: Result<T, Fault>) -> Result<T, String> {
         let own = Verdict::of(self.node, mine.as_ref().err());
         let all = self.gather(own.0)?;

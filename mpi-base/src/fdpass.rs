@@ -4,7 +4,7 @@
 //! the first process of a node (the giver) creates the segment,
 //! listens on an abstract socket (a name without a file, which disappears with the process),
 //! and sends the descriptor to each process that connects.
-//! A process that receives the descriptor (taker) must run as the same user (`SO_PEERCRED`) and send half
+//! A process that receives the descriptor (taker) runs as the same user (`SO_PEERCRED`) and sends half of
 //! a random key that the launcher has distributed.
 //! The giver sends the other half first, so that the taker detects an impostor under that name.
 //! Every wait has a deadline.

@@ -1,6 +1,6 @@
 //! Escaping of untrusted text before it is printed on a terminal.
 //!
-//! A terminal executes control characters: they can set the window title, hide lines and forge others.
+//! A terminal executes control characters: they can set its title, hide lines and forge others.
 //! Arguments, host names, environment variables and other names may contain control characters,
 //! and another user may have chosen them.
 //!
@@ -23,7 +23,7 @@ use std::io::{self, Write as _};
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a>(&'a OsStr);
 
-/// Marks a name, an argument, a path or a value from outside this program for escaping when it is displayed.
+/// Marks a name, an argument, a path or a value from outside this program to be escaped.
 pub fn name<T: AsRef<OsStr> + ?Sized>(text: &T) -> Name<'_> {
     Name(text.as_ref())
 }
@@ -70,14 +70,14 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Prints sentences on standard error by one write, because other processes may print at the same time.
+/// Prints sentences on standard error by one write: other processes may print at the same time.
 ///
 /// If standard error is closed, the error is ignored, because no process would read the text.
 pub fn to_stderr(sentences: &str) {
     let _ = io::stderr().write_all(text(sentences).as_bytes());
 }
 
-/// Prints on standard output. The caller handles errors; a closed pipe is often not an error for it.
+/// Prints on standard output. The caller handles errors: a closed pipe is often not an error.
 pub fn to_stdout(answer: &str) -> io::Result<()> {
     io::stdout().write_all(text(answer).as_bytes())
 }

@@ -1,11 +1,11 @@
 //! Hardware barriers of a process that uses another MPI library:
 //! the first barrier sets up the component, all barriers use it, and `MPI_Finalize` closes it.
 //!
-//! One lock protects all state, because several communicators with the world's processes share the wires.
+//! One lock protects all state: several communicators with the world's processes share the wires.
 //! If every process calls MPI from one thread, all processes are in the same barrier at a time:
 //! otherwise their barriers would deadlock without hardware,
 //! too.
-//! If several threads of a process may call MPI concurrently, the component serves only `MPI_COMM_WORLD`,
+//! If several threads may call MPI concurrently, the component serves only `MPI_COMM_WORLD`,
 //! on which the MPI standard allows only one barrier at a time.
 #![allow(unsafe_code)]
 
@@ -120,13 +120,13 @@ pub fn software() -> Option<Result<(), String>> {
 /// Returns true if a communicator has the world's processes in the world's order,
 /// so that its barriers can use the world's wires. The result is the same at every member.
 ///
-/// The result is computed one time per communicator and then cached as an attribute of the communicator.
+/// The result is computed one time per communicator and cached as its attribute.
 pub fn is_like_world(library: &'static Library, comm: Handle) -> bool {
     static KEYVAL: OnceLock<Option<c_int>> = OnceLock::new();
     if comm == library.constants.comm_world {
         return true;
     }
-    // A communicator other than the world exists only after MPI has started, so the keyval can be created.
+    // Other communicators exist only after MPI has started, so the keyval can be created.
     let Some(keyval) = *KEYVAL.get_or_init(|| keyval(library, deleted).ok()) else {
         return false;
     };

@@ -22,7 +22,7 @@ const PREFIXES: [&str; 2] = ["OMPI_MCA_coll_hwbarr_", "PORTCULLIS_MCA_coll_hwbar
 
 /// Number of polls of the wire for each call of MPI's progress.
 const LOOKS: u32 = 8;
-/// Number of polls of the wire before the process yields its processor; on an oversubscribed node it yields after each poll.
+/// Number of polls of the wire before each poll yields the processor; 0 if the node is oversubscribed.
 const PATIENCE: u32 = 4096;
 
 pub struct ForeignComm {
@@ -162,7 +162,7 @@ impl ForeignComm {
         };
     }
 
-    /// Polls until `ready` returns true or `limit` has passed. Returns true if `ready` returned true.
+    /// Polls until `ready` returns true or `limit` has passed; returns true in the first case.
     pub fn wait(&self, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> bool {
         let begin = limit.map(|limit| (Instant::now(), limit));
         let mut looks: u32 = 0;
@@ -186,7 +186,7 @@ impl ForeignComm {
         }
     }
 
-    /// Allocates zeroed memory that all members on this node can access; every member must call this.
+    /// Allocates zeroed memory for all members on this node; every member must call this.
     pub fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String> {
         let functions = &self.library.functions;
         let first = self.neighbours.first() == Some(&self.rank);
@@ -266,7 +266,7 @@ fn node(library: &Library, comm: Handle, rank: c_int) -> Result<(Handle, Vec<u32
     Ok((node, ranks))
 }
 
-/// Gathers the bytes `mine` of every member into `all`, whose length must be `mine.len()` times the number of
+/// Gathers the bytes `mine` of every member into `all`, whose length is `mine.len()` times the number of
 /// members.
 fn allgather(library: &Library, comm: Handle, mine: &[u8], all: &mut [u8]) -> Result<(), String> {
     let (count, byte) = (length(mine.len())?, library.constants.byte);

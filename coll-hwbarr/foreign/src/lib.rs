@@ -4,7 +4,7 @@
 //! The component calls the services of the plugin
 //! ABI, which this crate implements with functions that every MPI library exports.
 //! So the self-test, the members' agreement on
-//! stopping the use of the hardware, all ports and the simulator's files work equally on Open MPI and MPICH.
+//! stopping the hardware, all ports and the simulator's files are the same on Open MPI and MPICH.
 //!
 //! # Protocol
 //!
@@ -13,7 +13,8 @@
 //!   processes in the same order. In the first call, the members set up
 //!   a duplicate of the world for the component's messages, and then
 //!   agree on using the component. If a member refuses, all use software barriers.
-//! * The delete callback of an attribute of `MPI_COMM_SELF` closes the component: `MPI_Finalize` calls it first, while MPI still works.
+//! * The delete callback of an attribute of `MPI_COMM_SELF` closes the component:
+//!   `MPI_Finalize` calls it first, while MPI still works.
 //!
 //! | module | content |
 //! |---|---|

@@ -1,9 +1,9 @@
 //! The MPI library of this process, found among the files that the loader has already loaded.
 //! This crate is linked with no MPI library and loads none.
 //!
-//! Functions are called by their profiling names (`PMPI_`), so these calls reach neither a profiler nor a preloaded library.
+//! Functions are called by their profiling names (`PMPI_`), past profilers and preloaded libraries.
 //! A handle is an integer or a pointer; as an argument it is one register in every ABI.
-//! A variable is zeroed before an MPI function stores a handle in it, because some libraries store only
+//! A variable is zeroed before MPI stores a handle in it, because some libraries store only
 //! four of its eight bytes.
 #![allow(unsafe_code)]
 
@@ -17,7 +17,8 @@ use std::sync::OnceLock;
 /// A handle of any ABI: an integer or a pointer.
 pub type Handle = usize;
 
-/// A callback that copies an attribute. Arguments: communicator, keyval, extra state, value, pointer to the copied value, pointer to the flag "copied".
+/// A callback that copies an attribute. Arguments: communicator, keyval, extra state, value,
+/// pointer to the copied value, pointer to the flag "copied".
 pub type Copied = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -138,16 +139,18 @@ unsafe impl Sync for Library {}
 
 static FOUND: OnceLock<Result<Library, String>> = OnceLock::new();
 
-/// Returns the library of this process: the first of `FILES` that is loaded. The search is made one time.
+/// Returns the library of this process, the first of `FILES` that is loaded; searched one time.
 pub fn library() -> Result<&'static Library, &'static str> {
     answer(FOUND.get_or_init(|| find(FILES.iter())))
 }
 
-/// Returns the library whose functions the program calls. The search is made one time and must precede [`library`].
+/// Returns the library that the program calls; searched one time, before [`library`].
 ///
-/// A process may contain two MPI libraries: a library of the standard ABI that runs on Open MPI (`mpirun --on`), or a library with Open MPI's ABI that
-/// runs on Portcullis. The program calls the library whose functions the dynamic loader finds first.
-/// If the program has opened that library with local scope, the variable `PORTCULLIS_ON` indicates that it calls the library of the standard ABI.
+/// A process may contain two MPI libraries: one of the standard ABI that runs on Open MPI
+/// (`mpirun --on`), or one with Open MPI's ABI that
+/// runs on Portcullis. The program calls the library that the dynamic loader finds first.
+/// If the program has opened its library with local scope, the variable `PORTCULLIS_ON` indicates
+/// that it is the one of the standard ABI.
 pub fn of_program() -> Result<&'static Library, &'static str> {
     let found = FOUND.get_or_init(|| {
         let on_top = first_found();
@@ -313,7 +316,8 @@ fn engine(file: *mut c_void) -> Option<Engine> {
 }
 
 impl Library {
-    /// Returns a handle that the library has passed in a register; if handles are 32-bit integers, the upper half is cleared.
+    /// Returns a handle that the library has passed in a register:
+    /// clears the upper half if handles are 32-bit integers.
     pub fn handle(&self, register: Handle) -> Handle {
         match self.family {
             Family::Mpich => register & 0xffff_ffff,
@@ -326,7 +330,7 @@ impl Library {
         object(self.file, name)
     }
 
-    /// Returns the address of any symbol of the library or of its dependencies that is not a handle.
+    /// Returns the address of any other symbol of the library or of its dependencies.
     pub fn symbol(&self, name: &CStr) -> Result<*mut c_void, String> {
         symbol(self.file, name)
     }
@@ -336,7 +340,8 @@ impl Library {
         file_of(self.functions.comm_rank as *mut c_void)
     }
 
-    /// Reports an error of a barrier through the communicator's error handler. Returns the error code, if the handler returns.
+    /// Reports a barrier's error through the communicator's error handler;
+    /// returns the error code if the handler returns.
     pub fn fail(&self, comm: Handle, reason: &str) -> c_int {
         printable::eprintln!("portcullis: hwbarr: {reason}");
         // SAFETY: `comm` is the communicator that the program passed.

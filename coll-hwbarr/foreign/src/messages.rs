@@ -2,7 +2,7 @@
 //!
 //! A receive is not posted: each test probes for the message, and receives it if it has arrived.
 //! So no receive must be
-//! cancelled at the end. After a probe that finds no message, no test probes again for the time [`QUIET`].
+//! cancelled at the end. After a probe that finds no message, none is made for [`QUIET`].
 //! Messages between two ranks arrive in order, so the oldest receive from a sender is tested first.
 #![allow(unsafe_code)]
 
@@ -154,7 +154,7 @@ impl Messages {
         })
     }
 
-    /// Returns true if no message from any rank has arrived, by a probe now or less than [`QUIET`] ago.
+    /// Returns true if a probe, now or less than [`QUIET`] ago, has found no message of any rank.
     fn is_quiet(&self) -> Result<bool, String> {
         if self.quiet.get().is_some_and(|at| at.elapsed() < QUIET) {
             return Ok(true);
@@ -183,7 +183,7 @@ impl Messages {
 
 impl Drop for Messages {
     fn drop(&mut self) {
-        // The data of sends that are not known to be complete are leaked, because the library may still read them.
+        // Data of sends that may be incomplete are leaked, because the library may still read them.
         for message in std::mem::take(self.under_way.get_mut()).into_values() {
             if let Message::Send { data, .. } = message {
                 Box::leak(data);

@@ -1,4 +1,4 @@
-//! The services of a [`ForeignComm`] that the component calls, and the host table with their addresses.
+//! The services of a [`ForeignComm`] that the component calls, and their host table.
 #![allow(unsafe_code)]
 
 use crate::foreign_comm::ForeignComm;
@@ -98,7 +98,7 @@ impl Services for ForeignComm {
         &self.common
     }
 
-    /// Ignores the reason: the component calls no function that reports a reason through this service.
+    /// Ignores the reason: the component never reports a reason through this service.
     fn fail(&self, _: &CStr) {}
 
     /// Passes the counts to the observer of the wire, for reports and traces.

@@ -31,7 +31,7 @@ pub static mca_coll_hwbarr_component: Writable = Writable(UnsafeCell::new(Compon
     register: None,
     flags: 0,
     reserved: [0; 28],
-    // The flag "checkpoint enabled" of Open MPI: the component has no state that a checkpoint must save.
+    // Open MPI's flag "checkpoint enabled": the component has no state that a checkpoint must save.
     metadata: 2,
     reserved_too: [0; 32],
     init_query: Some(init_query),
@@ -81,7 +81,7 @@ fn suited() -> Result<(&'static Library, *mut Class), String> {
     Ok((library, class))
 }
 
-/// Returns a module for the world, and none for other communicators. The result is the same at every member,
+/// Returns a module for the world, and none for others. The result is the same at every member,
 /// because all members have the same parameters.
 unsafe extern "C" fn comm_query(comm: *mut Communicator, priority: *mut c_int) -> *mut Module {
     match suited() {
@@ -109,7 +109,7 @@ unsafe fn module(library: &Library, class: *mut Class) -> *mut Module {
         return null_mut();
     };
     // SAFETY: Open MPI declares this signature.
-    // The function must run before the first object of a class is created; later calls have no effect.
+    // It must run before the first object of a class is created; later calls have no effect.
     unsafe {
         let initialize: unsafe extern "C" fn(*mut Class) =
             std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Class)>(initialize);

@@ -1,4 +1,4 @@
-//! Open MPI 4.1's structures as Rust types, in the layout of a release build (`opal/mca/mca.h`, `ompi/mca/coll/coll.h`).
+//! Open MPI 4.1's structures, in the layout of a release build (`opal/mca/mca.h`, `ompi/mca/coll/coll.h`).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -26,10 +26,12 @@ pub struct Communicator {
 /// Size in bytes of `mca_coll_base_module_2_3_0_t`.
 pub const MODULE_SIZE: usize = 584;
 
-/// Number of function pointers between `enable` and the barrier: allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw.
+/// Number of function pointers between `enable` and the barrier:
+/// allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw.
 const BEFORE: usize = 6;
 
-/// `mca_coll_base_module_2_3_0_t`: an object's header, then function pointers; null means "not served by this component".
+/// `mca_coll_base_module_2_3_0_t`: an object's header, then function pointers;
+/// null means "not served by this component".
 #[repr(C)]
 pub struct Module {
     pub class: *mut Class,
@@ -43,7 +45,8 @@ pub struct Module {
 const _: () = assert!(size_of::<Module>() == MODULE_SIZE);
 const _: () = assert!(std::mem::offset_of!(Module, barrier) == 72);
 
-/// `mca_coll_base_component_2_0_0_t`: `mca_base_component_2_1_0_t`, its data, and two function pointers of the framework.
+/// `mca_coll_base_component_2_0_0_t`: `mca_base_component_2_1_0_t`, its data,
+/// and two function pointers of the framework.
 #[repr(C)]
 pub struct Component {
     pub mca: [c_int; 3],

@@ -1,4 +1,4 @@
-//! Test of the plugin file: a library without the built-in component uses the shared object of this crate.
+//! Test of the plugin file: a library without the built-in component uses this crate's shared object.
 
 use mpi_base::param::{Params, Source};
 use mpi_core::coll::suite::barrier::{self, Form};

@@ -1,4 +1,4 @@
-//! The lines of a node on the barrier board, and how they are opened: simulator, port of this machine, or served board.
+//! The lines of a node on the board, and their opening: simulator, port of this machine, or served board.
 
 use crate::choice::{Choice, RtlSource, SimFiles};
 use crate::port::served::answer_limit;
@@ -100,7 +100,7 @@ pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<L
             }))
         }
         Choice::Served(server, _) => {
-            // Nodes are numbered in the order of their leaders' ranks, which a collective call determines.
+            // Nodes are numbered in the order of their leaders, which a collective call determines.
             let node = number_of(world, leads)?;
             let limit = answer_limit(settings.timeout);
             leads.then(|| at_server(server, node, limit)).transpose()
@@ -179,7 +179,7 @@ pub struct Simulated {
     world: Comm,
 }
 
-/// The lines of a simulated node; `disable` removes them from this holder before the memory is unmapped.
+/// The lines of a simulated node; `disable` removes them before the memory is unmapped.
 #[derive(Clone)]
 struct Lent(Arc<Mutex<Option<NodeLines<'static>>>>);
 
@@ -196,7 +196,7 @@ impl ports::Lines for Lent {
 }
 
 impl Simulated {
-    /// Creates the board, or finds the one that another rank has created; every rank of `MPI_COMM_WORLD` must call this.
+    /// Creates the board or finds it; every rank of `MPI_COMM_WORLD` must call this.
     /// Only leaders receive their node's lines.
     #[allow(unsafe_code)]
     fn attach(
@@ -206,7 +206,7 @@ impl Simulated {
         leads: bool,
     ) -> Result<Option<Lines>, String> {
         let nodes = nodes_of(files, world);
-        // Only a rank that drives lines evaluates the RTL. An error is returned only after the fence, which all ranks must reach.
+        // Only ranks that drive lines evaluate the RTL. Errors are returned after the fence, which all ranks enter.
         let rtl = source.filter(|_| leads);
         let rtl = rtl.map(|source| rtl::load_channels(source, nodes as usize));
         let rtl = rtl.transpose();
@@ -295,7 +295,7 @@ impl Simulated {
         self.shared_record
             .rtl_edges
             .fetch_add(edges, Ordering::Relaxed);
-        // SYNC POINT shared_record.closed: the last node to close reads what all other nodes stored before they closed.
+        // SYNC POINT shared_record.closed: the last node to close reads what all others stored before.
         if self.shared_record.closed.fetch_add(1, Ordering::AcqRel) + 1 + self.gone() != self.nodes
         {
             return Ok(());
@@ -330,7 +330,7 @@ impl Simulated {
     }
 }
 
-/// The report of a simulated board of version 2, written to the file that `coll_hwbarr_sim_report` names.
+/// The report of a simulated board of version 2, in the file `coll_hwbarr_sim_report`.
 #[derive(Serialize)]
 struct Report {
     version: u32,
@@ -348,7 +348,7 @@ struct Report {
 
 #[derive(Serialize)]
 struct ChannelReport {
-    /// Number of all releases of the channel: barriers of programs, self-tests and last barriers (farewells).
+    /// Number of all releases: barriers of programs, self-tests and last barriers (farewells).
     releases: u64,
     /// Members of the channel at the end, one bit per node; 0 if the channel was freed.
     members: u64,

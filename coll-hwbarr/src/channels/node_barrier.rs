@@ -3,14 +3,15 @@
 //!
 //! # The protocol
 //!
-//! Each rank counts its arrivals in its own slot. The leader enters the hardware barrier when all ranks of its node have arrived as often as itself.
+//! Each rank counts its arrivals in its own slot. The leader enters the hardware barrier
+//! when all ranks of its node have arrived as often as itself.
 //! After the hardware's release the leader stores the number of released barriers in its own slot,
 //! and the other ranks poll that number.
 //! An arrival wakes the leader, and a release wakes the members on this host, which may sleep.
 //!
 //! # Writers
 //!
-//! The counter `arrived` of a slot is written only by the slot's rank, and `released` only by the leader in its own slot;
+//! A slot's `arrived` is written only by its rank, and `released` only by the leader in its own slot;
 //! all ranks of the node read both.
 #![allow(unsafe_code)]
 
@@ -68,7 +69,7 @@ pub struct NodeBarrier {
     neighbours: Vec<u32>,
     /// The wire of the hardware barrier, at the leader; `None` at other ranks.
     wire: Option<Box<dyn Barrier>>,
-    /// Number of barriers that this rank has entered; `on_wire`: number that its node has entered on the wire.
+    /// Number of barriers that this rank has entered; `on_wire`: that its node has entered on the wire.
     entered: u64,
     on_wire: u64,
     released: u64,

@@ -1,22 +1,24 @@
-//! This process's port of the board, which all its communicators use: the node's number and, at a leader, the node's lines.
+//! This process's port of the board, for all its communicators: its node's number and, at a leader, the lines.
 //!
 //! # Initialisation of a leader
 //!
 //! All leaders set their lines to idle and enter a fence. Then each leader, one after the other,
 //!
 //! 1. reads the board's identification,
-//! 2. determines its node's number. The board refuses to take a channel for a set of nodes without the requesting one,
-//!    so a binary search over the nodes finds the number, without a change of channels that are taken,
-//! 3. frees the channels of which its node is a member. It holds the claim on the port, so the process that took such a channel is dead,
+//! 2. determines its node's number. The board refuses to take a channel for nodes without the requesting one,
+//!    so a binary search finds the number without a change of channels that are taken,
+//! 3. frees the channels of which its node is a member. It holds the claim on the port,
+//!    so the process that took such a channel is dead,
 //!    or the channel is number 0, whose members are all nodes after power-on.
 //!
 //! # After the death of a leader
 //!
 //! Each surviving leader enters the channel's barrier, unless it has already entered it,
 //! and does not wait, as in a farewell (the last barrier of a channel).
-//! When all have entered, they request that the board drop the dead node. The board applies its own time limit to that node, and checks that
-//! all other nodes wait and are the majority. The release that follows is the farewell's, after which the channel is freed.
-//! A leader that survives alone is not a majority. If its entry does not release the barrier, it withdraws the entry, so that all lines
+//! When all have entered, they request that the board drop the dead node.
+//! The board applies its own time limit to that node, and checks that
+//! all others wait and are the majority. The release that follows is the farewell's.
+//! A leader that survives alone is no majority. If its entry is not released, it withdraws it, so that all lines
 //! are idle, and frees the channel.
 
 use super::lines::{self, Lines, Simulated};
@@ -53,13 +55,13 @@ pub struct NodePort {
 
 struct Lead {
     channels: Vec<BoxedChannel>,
-    /// The line for requests to the board. It is borrowed for one request, or while a channel is opened,
+    /// The line for requests to the board, borrowed for one request, or while a channel is opened,
     /// during which MPI makes progress.
     programmer: RefCell<BoxedProgrammer>,
     /// The channels, one bit each, that are open at this node,
     /// or that this node has stopped using without a farewell, which would free them.
     in_use: Cell<u8>,
-    /// Channels, one bit each, that this node has left and requested to free, but whose reply was lost.
+    /// Channels, one bit each, that this node has requested to free, but whose reply was lost.
     unanswered: Cell<u8>,
     /// The farewells of channels of freed communicators that were not released at the last poll.
     departing: RefCell<Vec<Farewell>>,
@@ -83,11 +85,11 @@ struct Farewell {
     dead_nodes: u64,
     /// True if the board has accepted the time limit for the dead nodes.
     limited: bool,
-    /// True if the survivors are not the majority: the channel stays taken until the next job frees it.
+    /// True if the survivors are no majority: the channel stays taken until the next job frees it.
     kept: bool,
 }
 
-/// Number of clock edges that a barrier of the surviving leaders may take before the board treats a dead node as late: 1 ms.
+/// Number of clock edges (1 ms) after which the board treats a dead node in a barrier as late.
 const LATE_EDGES: u32 = 25_175;
 
 /// The reason why a channel could not be opened.
@@ -175,7 +177,8 @@ impl NodePort {
         u8::try_from(channels).unwrap_or(0)
     }
 
-    /// Opens a channel for `members`; the leader with `programs` takes it. All leaders must call this; it calls `fence` twice.
+    /// Opens a channel for `members`; the leader with `programs` takes it.
+    /// All leaders must call this; it calls `fence` twice.
     pub fn open(
         &self,
         channel: u8,
@@ -208,7 +211,8 @@ impl NodePort {
                 status: Status::Taken,
                 ..
             })) => Err(OpenFailure::Taken),
-            // Two communicators may choose the same free channel. The first takes and tests it, and the resulting levels reach the lines of the second one's nodes.
+            // Two communicators may choose the same free channel. The first takes and tests it,
+            // and the levels reach the lines of the second one's nodes.
             Err(ChannelOpenError::Wires(_))
                 if programs && is_held_by_others(&mut board, channel, members) =>
             {
@@ -218,7 +222,7 @@ impl NodePort {
         }
     }
 
-    /// Frees a channel whose test failed; all lines are idle. If the board refuses, the next job frees it.
+    /// Frees a channel after a failed test; all lines are idle. If the board refuses, the next job frees it.
     pub fn give_back(&self, channel: u8) {
         let _ = self.ask(|programmer| programmer.give_back(channel));
     }
@@ -236,7 +240,7 @@ impl NodePort {
             .map_err(|fault| fault.reason())
     }
 
-    /// Checks that a served board answers; other boards could be checked only by their serial lines and are not.
+    /// Checks that a served board answers; other boards are not checked.
     pub fn check(&self) -> Result<(), String> {
         let remote = self.lead.as_ref().and_then(|lead| lead.remote.as_ref());
         remote.map_or(Ok(()), |remote| remote.check().map_err(|e| e.to_string()))
@@ -297,7 +301,7 @@ impl NodePort {
         lead.poll_farewells();
     }
 
-    /// At the end of the job: waits up to 5 s for the farewells of other nodes, and then closes the lines to the board.
+    /// At the end of the job: waits up to 5 s for farewells of other nodes, then closes the lines.
     pub fn close(&self) -> Result<(), String> {
         let Some(lead) = &self.lead else {
             return Ok(());
@@ -310,7 +314,7 @@ impl NodePort {
                 .then(|| lead.has_given_back(self.node))
             {
                 Some(true) => break,
-                // The board's reply was lost because several nodes sent at the same time: wait for a time in proportion to the node's number.
+                // The reply was lost because several nodes sent at once: wait in proportion to the node's number.
                 Some(false) => {
                     std::thread::sleep((since_poll.elapsed() * self.node).min(BACK_OFF_MAX));
                 }
@@ -380,7 +384,8 @@ impl Farewell {
     }
 }
 
-/// For how long a leader that survives alone repeats its request to free the channel: until a served board has detected the death.
+/// Time for which a leader that survives alone repeats its request to free the channel:
+/// a served board needs it to detect the death.
 const ALONE: Duration = Duration::from_secs(1);
 
 impl Farewell {
@@ -390,7 +395,8 @@ impl Farewell {
         matches!(polled, Some(Ok(Poll::Pending)))
     }
 
-    /// Returns true if the farewell has ended: its barrier was released or has failed, or the only survivor has freed the channel or stopped trying.
+    /// Returns true if the farewell has ended: its barrier was released or has failed,
+    /// or the only survivor has freed the channel.
     fn has_ended(&mut self, programmer: &mut BoxedProgrammer) -> bool {
         if self.barrier.is_some() {
             return !self.is_waiting();
@@ -408,11 +414,11 @@ impl Farewell {
 }
 
 impl Lead {
-    /// Reads the board's identification, determines this node's number, and frees the channels of dead jobs.
+    /// Reads the board's identification and this node's number, and frees the channels of dead jobs.
     fn open(lines: Lines) -> Result<(Lead, u32), String> {
         let remote = lines.remote.clone();
         Self::identify(lines).map_err(|reason| {
-            // If a served board does not answer, the connection's error is more specific than the line's.
+            // If a served board does not answer, the connection's error is more specific.
             let unanswered = remote.and_then(|remote| remote.check().err());
             unanswered.map_or(reason, |unanswered| unanswered.to_string())
         })
@@ -443,7 +449,7 @@ impl Lead {
         for channel in 0..identity.channels {
             let members = programmer.members(channel).map_err(|e| e.to_string())?;
             if members >> node & 1 == 1 {
-                // If lines of other nodes are not idle, the channel stays taken, and another channel is used.
+                // If lines of other nodes are not idle, this channel stays taken, and another is used.
                 let _ = programmer.give_back(channel);
             }
         }
@@ -482,16 +488,16 @@ impl Lead {
         let ended: Vec<Farewell> = departing
             .extract_if(.., |farewell| farewell.has_ended(&mut programmer))
             .collect();
-        // A channel that stays taken because of its dead members remains in use; its farewell is removed.
+        // A channel that stays taken because of dead members remains in use; its farewell is removed.
         departing.retain(|farewell| !farewell.kept);
         for Farewell {
             channel, barrier, ..
         } in ended
         {
             self.in_use.set(self.in_use.get() & !(1 << channel));
-            // Dropping the barrier sets the line to idle before the channel is freed; if the port has failed, the channel stays taken.
+            // Dropping the barrier sets the line to idle first; if the port has failed, the channel stays taken.
             drop(barrier);
-            // Every leader that sees the release tries to free the channel; a later leader finds the channel free, or taken by others.
+            // Every leader that sees the release tries; a later one finds the channel free, or taken by others.
             if programmer.members(channel) != Ok(0)
                 && let Err(ProgramError::NoAnswer { .. } | ProgramError::Garbled { .. }) =
                     programmer.give_back(channel)
@@ -502,10 +508,10 @@ impl Lead {
         departing.is_empty()
     }
 
-    /// At the end of the job: requests again to free the channels for which the board's reply was lost.
+    /// At the end of the job: repeats the requests to free channels whose reply was lost.
     /// Returns true if `node` is no longer a member of any of them.
     ///
-    /// An earlier request could free a channel that a new communicator with the same members has taken.
+    /// An earlier repetition could free a channel that a new communicator has taken.
     fn has_given_back(&self, node: u32) -> bool {
         let Ok(mut programmer) = self.programmer.try_borrow_mut() else {
             return false;
@@ -543,7 +549,7 @@ fn lower_half(mask: u64) -> u64 {
         .fold(0, |half, bit| half | 1 << bit)
 }
 
-/// Returns true if this node is one of the nodes in the mask `nodes`; found out by a request to take a channel for them.
+/// Returns true if this node is in the mask `nodes`; found out by a request to take a channel.
 ///
 /// The board checks membership first, and then refuses the request unless the channel is free.
 /// If the request takes the channel, this function frees it.

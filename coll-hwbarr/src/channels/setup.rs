@@ -146,7 +146,7 @@ impl Plan {
 }
 
 /// Checks whether a channel can serve the ranks of a communicator.
-/// Each element of `places` has a rank's node, 1 if the rank is a leader, and the mask of its channels in use.
+/// Each element of `places` has a rank's node, its leader flag (1), and the mask of its channels in use.
 fn check_plan(places: &[[u8; 3]]) -> Result<(), String> {
     let led = |node: u8| places.iter().any(|place| place[0] == node && place[1] != 0);
     if let Some(rank) = places.iter().position(|place| !led(place[0])) {
@@ -238,7 +238,7 @@ fn take_channel(
     ))
 }
 
-/// A callback for tests, which a rank's thread runs between the choice of a channel and the attempt to take
+/// A callback of tests, called on a rank's thread between choosing a channel and the attempt to take
 /// it.
 #[cfg(test)]
 pub(crate) mod chosen {
@@ -250,7 +250,7 @@ pub(crate) mod chosen {
         static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
     }
 
-    /// Sets the callback of this thread; it runs for each channel that this thread's leader has chosen.
+    /// Sets this thread's callback, which receives each channel that the thread's leader has chosen.
     pub fn set(call: impl FnMut(u8) + 'static) {
         CALL.with_borrow_mut(|set| *set = Some(Box::new(call)));
     }
@@ -271,7 +271,7 @@ struct Channel {
 }
 
 impl Channel {
-    /// Returns the names of the communicator's nodes that are not in the mask `arrived`, with their ranks, for messages to the user.
+    /// Returns the names, for messages, of the nodes that are not in the mask `arrived`, with their ranks.
     fn names(&self, arrived: u64) -> Vec<String> {
         let nodes = (0..MOST_NODES).filter(|node| self.plan.members() & !arrived & 1 << node != 0);
         let name = |node| {
@@ -301,7 +301,7 @@ impl Port for Channel {
     fn read_back(&self) -> Option<ReadBack> {
         let node = self.node_port.node();
         let Some(channel) = self.channel else {
-            // Only the leader can query the board. If the leader itself is late, its node's slots show the late ranks.
+            // Only the leader can query the board. If it is late itself, its node's slots show the late ranks.
             let late = NodeBarrier::late(self.arrival_slots?, &self.plan.ranks_of(node));
             let sentence = match late.contains(&self.plan.leader_of(node)) {
                 true => sentence(&self.names(!(1 << node)), self.plan.leaders.len()),
@@ -335,7 +335,8 @@ impl Port for Channel {
         }
     }
 
-    /// Counts each barrier when it completes: the module of a communicator that is never freed is not closed before the report is written.
+    /// Counts each barrier when it completes: a communicator may never be freed,
+    /// and its module is then not closed before the report is written.
     fn mark(&mut self, mark: Mark) {
         if matches!(mark, Mark::Leave) && self.plan.leaders.first() == Some(&self.rank) {
             self.node_port.count(|simulated| simulated.note_barrier());

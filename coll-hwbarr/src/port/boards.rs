@@ -1,7 +1,8 @@
 //! The port of simulated cascaded boards, in memory that the ranks of a node share.
 //!
-//! Memory layout: a [`SharedRecord`], a word per node ([`EndedNodes`]), then the boards ([`Boards`]). Rank 0 initialises them, and the
-//! other ranks attach after a fence. Each field is written by the same ranks as in [`sim`](super::sim).
+//! Memory layout: a [`SharedRecord`], a word per node ([`EndedNodes`]), then the boards ([`Boards`]).
+//! Rank 0 initialises them, and the
+//! others attach after a fence. Each field is written by the same ranks as in [`sim`](super::sim).
 #![allow(unsafe_code)]
 
 use super::ended_nodes::EndedNodes;
@@ -45,14 +46,14 @@ pub struct SimBoards {
     marks: Option<Box<dyn FnMut(Mark)>>,
 }
 
-/// Returns the tree of boards for `ranks` ranks on at most `boards` leaf boards, each with at least one rank.
+/// Returns the tree for `ranks` ranks on at most `boards` leaf boards, each with a rank or more.
 fn tree(ranks: usize, boards: usize) -> Tree {
     let share = ranks.div_ceil(boards);
     Tree::new(ranks, ranks.div_ceil(share))
 }
 
 impl SimBoards {
-    /// Creates the boards, or attaches to those of rank 0; collective over the nodes, with one fence.
+    /// Creates the boards, or attaches to rank 0's; collective over the nodes, with one fence.
     pub fn attach(comm: &Comm, files: &SimFiles, boards: u32) -> Result<SimBoards, String> {
         let nodes = comm.size() as usize;
         let tree = tree(nodes, boards as usize);

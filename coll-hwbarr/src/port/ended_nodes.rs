@@ -2,7 +2,7 @@
 //!
 //! A node ends one time: either it closes and stores the number of its barriers,
 //! or a survivor records its death.
-//! The last node that closes writes the simulator's files. If the death of a node is not recorded, no node is the last one.
+//! The last node that closes writes the files. If a death is not recorded, no node is the last.
 
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ const CLOSED: u64 = 1 << 63;
 /// Flag in the word of a node that has died.
 const DEAD: u64 = 1 << 62;
 
-/// The words of the nodes, each zero while its node is active, and the number of nodes that have ended.
+/// The nodes' words, each zero while its node is active, and the number of ended nodes.
 #[derive(Clone, Copy)]
 pub struct EndedNodes<'m> {
     pub nodes: &'m [AtomicU64],
@@ -32,7 +32,7 @@ impl EndedNodes<'_> {
         self.end(node, CLOSED | barriers & !DEAD)
     }
 
-    /// Returns the number of barriers of each node; 0 for a node that has died, whose number is unknown.
+    /// Returns the number of barriers of each node; 0 for a dead node, whose number is unknown.
     pub fn barriers(self) -> Vec<u64> {
         let word = |node: &AtomicU64| node.load(Ordering::Relaxed) & !(CLOSED | DEAD);
         self.nodes.iter().map(word).collect()

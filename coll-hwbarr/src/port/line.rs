@@ -1,4 +1,4 @@
-//! A node's connection to the eureka line, as a trait without the pin types of `barrier_driver::Eureka`.
+//! A node's connection to the eureka line: `barrier_driver::Eureka` without its pin types.
 
 use super::Fence;
 use barrier_driver::{Eureka, Found};
@@ -7,7 +7,7 @@ use std::task::Poll;
 
 /// A node's open connection to the eureka line.
 pub trait Line {
-    /// Raises the line and waits until it is high. Returns true if this node was the first of the round.
+    /// Raises the line and waits until it is high. Returns true if this node was the round's first.
     fn raise(&mut self) -> Result<bool, String>;
 
     /// Returns true if a node has raised the line.
@@ -40,7 +40,8 @@ pub struct EurekaPins<O, I> {
     pub first: I,
 }
 
-/// Number of polls in which the line must rise after this node's wire has risen; one port access takes longer than the line's few clock edges.
+/// Number of polls in which the line must rise after this node's wire;
+/// one port access takes longer than the line's few clock edges.
 const POLLS: usize = 1000;
 
 impl<O, I> LineWires for EurekaPins<O, I>

@@ -1,7 +1,7 @@
 //! The ports that drive a node's wires, and the trait for the wires and the other data of the
 //! hardware.
 //!
-//! A port's wires are embedded-hal pins, and crate `barrier-driver` is the driver for all ports. [`Wire`] and [`Barrier`] are that driver's interface
+//! A port's wires are embedded-hal pins under the driver `barrier-driver`. [`Wire`] and [`Barrier`] are its interface
 //! without its pin types, so a module works with every port.
 
 pub mod boards;
@@ -40,7 +40,7 @@ pub trait Barrier {
         false
     }
 
-    /// As [`poll`](Self::poll), but first sleeps in the kernel until the barrier may have been released, for at most `limit`.
+    /// As [`poll`](Self::poll), but first sleeps in the kernel until a possible release, at most `limit`.
     fn poll_asleep(&mut self, _limit: Duration) -> Result<Poll<()>, String> {
         self.poll()
     }
@@ -63,7 +63,7 @@ pub trait Wire: Barrier {
         progress: &mut dyn FnMut(),
     ) -> Result<(), Fault>;
 
-    /// Makes each barrier a returning one, so that a node that reboots, and whose wire then has the level `rest`, releases no node;
+    /// Makes each barrier a returning one: a rebooting node, whose wire has the level `rest`, releases no node;
     /// every node must call this.
     fn returning(
         self: Box<Self>,
@@ -185,10 +185,10 @@ pub trait Pair: Port {
 
 /// A node's port while a communicator uses it.
 pub trait Port {
-    /// Called after all nodes have opened and tested their wires; all later barriers are the program's.
+    /// Called after all nodes have opened and tested their wires, before the program's barriers.
     fn ready(&mut self, _way: LevelChanges) {}
 
-    /// Checks that the hardware answers, if the port can request an answer; the error says why it does not.
+    /// Checks that the hardware answers, if the port can request that; the error is the reason.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
@@ -224,13 +224,13 @@ pub trait Port {
     /// Records that the program has entered a barrier or that a barrier was released.
     fn mark(&mut self, _mark: Mark) {}
 
-    /// Called when members have died and the survivors stop using the hardware; `barrier` is this node's barrier.
+    /// Called when the survivors of a death stop using the hardware; `barrier` is this node's.
     fn lose(&mut self, barrier: Option<Box<dyn Barrier>>, _dead: &[u32]) {
         drop(barrier);
     }
 
     /// Closes the port after the last barrier. `barriers` is the number of completed barriers;
-    /// `barrier` is the handle that performed them, or `None` if the members have stopped using the hardware.
+    /// `barrier` has performed them; `None` if the members have stopped using the hardware.
     fn close(&mut self, barrier: Option<Box<dyn Barrier>>, _barriers: u64) -> Result<(), String> {
         drop(barrier);
         Ok(())

@@ -1,8 +1,9 @@
-//! The Verilated RTL, which replaces the model of the simulated board: each rank loads the same translation and updates the board's flip-flops with it.
+//! The Verilated RTL, which replaces the model of the simulated board:
+//! each rank loads the same translation and updates the board's flip-flops with it.
 //!
-//! So the RTL needs no process of its own, and nothing is lost when a rank dies: the flip-flops are in shared memory,
-//! and the translation is a file in a cache, which the first rank creates while the other ranks wait.
-//! Only the creation needs Verilator. Without Verilator and without a translation, the component refuses, and names the package to install.
+//! So the RTL needs no process, and nothing is lost when a rank dies: the flip-flops are in shared memory,
+//! and the translation is a file in a cache. The first rank creates it while the others wait.
+//! Only this step needs Verilator. Without both, the component refuses and names the package to install.
 
 use crate::choice::RtlSource;
 use hdl::cache::Cache;
@@ -25,7 +26,8 @@ pub fn load_channels(source: &RtlSource, nodes: usize) -> Result<&'static Channe
     kept(ChannelRtl::build(design, nodes, &cache(source)?))
 }
 
-/// Returns an error in a set-user-ID program, because the environment selects Verilator, the compiler and the folder from which their results are loaded.
+/// Returns an error in a set-user-ID program: the environment selects Verilator, the compiler
+/// and the folder from which their results are loaded.
 fn refuse_raised() -> Result<(), String> {
     match privilege::is_raised() {
         true => Err(
@@ -58,7 +60,7 @@ fn chosen<D>(
     }
 }
 
-/// Leaks the loaded code, because the board in the job's memory refers to it until the process ends.
+/// Leaks the loaded code, to which the board in the job's memory refers until the process ends.
 fn kept<T>(built: Result<T, CosimError>) -> Result<&'static T, String> {
     let built = built.map_err(|e| e.to_string())?;
     Ok(Box::leak(Box::new(built)))

@@ -1,4 +1,5 @@
-//! The port of a simulated board in another process, accessed by TCP: rank n is node n, on any host ([`barrier_board::served`]).
+//! The port of a simulated board in another process, over TCP ([`barrier_board::served`]):
+//! rank n is node n, on any host.
 //!
 //! A rank that receives a release wakes the other ranks of its host that sleep:
 //! a sleeping rank does not read the server's notification on its own connection.
@@ -35,7 +36,7 @@ pub fn answer_limit(timeout: Option<Duration>) -> Duration {
     timeout.map_or(LONGEST, |timeout| timeout.clamp(SHORTEST, LONGEST))
 }
 
-/// Connects this rank to its node of the board; returns an error if the board has another number of nodes.
+/// Connects this rank to its node; returns an error if the board has another number of nodes.
 pub fn attach(
     comm: &Comm,
     server: &Address,

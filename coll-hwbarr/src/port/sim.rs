@@ -1,8 +1,10 @@
 //! The port of the simulated board, in memory that the ranks of a node share.
 //!
-//! Memory layout: a [`SharedRecord`], then the board ([`Board`]). Rank 0 initialises them, and the other ranks attach after a fence.
-//! Writers of the shared record: rank 0 writes `before` one time. Each node adds its clock edges and then records its end in `ended` and `barriers`
-//! ([`EndedNodes`]); the last node to end writes the files. The first node that must warn the user sets `warned`.
+//! Memory layout: a [`SharedRecord`], then the board ([`Board`]).
+//! Rank 0 initialises them, and the others attach after a fence.
+//! Writers of the shared record: rank 0 writes `before` one time.
+//! Each node adds its clock edges, and records its end in `ended` and `barriers`
+//! ([`EndedNodes`]); the last to end writes the files. The first node that warns the user sets `warned`.
 #![allow(unsafe_code)]
 
 use super::ended_nodes::EndedNodes;

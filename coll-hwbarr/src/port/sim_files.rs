@@ -1,4 +1,4 @@
-//! The simulator's output files, a waveform and a report, written when the last living node has closed.
+//! The simulator's output files, a waveform and a report, written by the last living node to close.
 
 use super::LevelChanges;
 use crate::choice::SimFiles;
@@ -21,7 +21,7 @@ pub struct Report {
     rtl_edges: u64,
     /// Number of releases since the self-test; a difference from `barriers` is a fault.
     releases: u64,
-    /// Number of returns to the idle level, with `coll_hwbarr_reboot`; the return of the last barrier may be missing.
+    /// Number of returns to the idle level, with `coll_hwbarr_reboot`; the last one may be missing.
     returns: u64,
     /// Number of barriers that the program executed on the wires.
     barriers: u64,

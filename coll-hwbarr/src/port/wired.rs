@@ -1,4 +1,4 @@
-//! The port for real hardware of this machine, such as a parallel port or GPIO lines, identified by its name for the driver.
+//! The port for real hardware of this machine, such as a parallel port or GPIO lines, given by its name.
 //!
 //! Each node has its own wire pair, so a host with several ranks needs one port per rank:
 //! `{rank}` in the port's name is replaced by the rank's number.

@@ -34,7 +34,7 @@ pub(super) fn pass(comm: &Comm, barriers: u32) {
     (0..barriers).for_each(|round| barrier::pass(comm, Form::Mixed, round));
 }
 
-/// Checks that the counts in the report are consistent for a board without open channels; returns the number of barriers.
+/// Checks the counts in the report of a board without open channels; returns the number of barriers.
 pub(super) fn consistent_barriers(files: &Files) -> u64 {
     let text = std::fs::read_to_string(files.report()).expect("a report");
     let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -90,7 +90,7 @@ fn parts_of_the_world_have_channels_of_their_own() {
     assert_eq!(consistent_barriers(&files), 80 + 5 + 1);
 }
 
-/// Both halves have chosen channel 1 before the first half takes it; then the second half tries to take it.
+/// Both halves have chosen channel 1 before the first half takes it; then the second half tries.
 #[test]
 fn the_second_of_two_communicators_that_choose_one_channel_gets_the_next_one() {
     let [have_chosen, is_taken] = [(); 2].map(|()| Arc::new(Barrier::new(2)));
@@ -230,7 +230,8 @@ fn a_version_that_is_none_is_refused() {
     );
 }
 
-/// Emulates `nodes` parallel ports of a version 2 board, with `data` in the ports' latches; `None` if this process may not mount.
+/// Emulates `nodes` parallel ports of a version 2 board, with `data` in their latches;
+/// `None` if this process may not mount.
 fn ports(nodes: usize, data: u8) -> Option<(ChannelBoard, Parports)> {
     let board = ChannelBoard::power_on(nodes).expect("a board");
     let ports = (0..nodes).map(|node| board.port(node, data)).collect();
@@ -243,7 +244,8 @@ fn ports(nodes: usize, data: u8) -> Option<(ChannelBoard, Parports)> {
     }
 }
 
-/// The board has more nodes than the job, and the ranks determine their node numbers; old levels in the latches do not count as arrivals.
+/// The board has more nodes than the job, and the ranks determine their node numbers;
+/// old levels in the latches do not count as arrivals.
 #[test]
 fn jobs_over_parallel_ports_find_their_nodes_one_after_the_other() {
     let Some((board, files)) = ports(5, 0b0000_0101) else {
@@ -268,7 +270,8 @@ fn jobs_over_parallel_ports_find_their_nodes_one_after_the_other() {
     }
 }
 
-/// A program may end without freeing its communicators: their channels have no farewell, but their barriers are counted.
+/// A program may end without freeing its communicators:
+/// their channels have no farewell, but their barriers count.
 #[test]
 fn the_report_counts_barriers_of_a_communicator_that_is_never_freed() {
     let files = Files::new();
@@ -290,7 +293,7 @@ fn the_report_counts_barriers_of_a_communicator_that_is_never_freed() {
     assert!(files.count("barriers") >= 10);
 }
 
-/// The waveform is computed by the model from the nodes' inputs, so it shows the releases that the board counted.
+/// The model computes the waveform from the nodes' inputs, so it shows the counted releases.
 #[test]
 fn the_last_node_writes_the_waveform_of_the_channels() {
     let files = Files::new();

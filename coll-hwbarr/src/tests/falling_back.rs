@@ -1,4 +1,4 @@
-//! Tests of the fallback: if a barrier is not released in time, all members continue in software together.
+//! Tests of the fallback: if a barrier is not released in time, all members continue in software.
 
 use super::*;
 use mpi_core::datatype::Scratch;
@@ -83,7 +83,8 @@ fn without_a_limit_it_waits_for_ever() {
     assert_eq!(files.count("releases"), 2);
 }
 
-/// One member misses a release that all others have seen. The others then wait for its messages, and for each other in barriers of another communicator.
+/// One member misses a release that all others have seen. The others then wait for its messages,
+/// and for each other in barriers of another communicator.
 #[test]
 fn members_that_were_released_take_part_whatever_they_wait_for() {
     for deaf in [0, 2] {
@@ -115,7 +116,7 @@ fn members_that_were_released_take_part_whatever_they_wait_for() {
 
 #[test]
 fn giving_up_at_the_moment_of_the_release_agrees_with_it() {
-    // The timeout is close to the duration of a barrier, so members stop before, during and after a release.
+    // The timeout is close to a barrier's duration: members stop before, during and after a release.
     for limit in ["1us", "20us", "100us", "500us"] {
         let set = [("port", "sim"), ("self_test", "0"), ("timeout", limit)];
         for form in [Form::Blocking, Form::Mixed] {

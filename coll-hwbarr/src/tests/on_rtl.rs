@@ -1,4 +1,4 @@
-//! Tests of barriers on the Verilated RTL, and on deliberately broken RTL, which shows that the RTL computes the results.
+//! Tests of barriers on the Verilated RTL, and on broken RTL, which shows that the RTL is used.
 
 use super::channels::{consistent_barriers, part, pass};
 use super::*;
@@ -10,7 +10,7 @@ pub(super) fn cache() -> PathBuf {
     program.with_file_name("rtl")
 }
 
-/// Returns true if the tools for the translation are installed; otherwise prints which ones are missing.
+/// Returns true if the tools for the translation are installed; otherwise prints what is missing.
 fn can_translate() -> bool {
     for tool in [hdl::tool::Tool::VERILATOR, hdl::tool::Tool::CXX] {
         if !tool.is_there() {
@@ -57,7 +57,7 @@ fn the_rtl_counts_as_many_releases_as_there_were_barriers() {
     }
 }
 
-/// The world and its two halves each have a channel, which is taken, tested, used and freed on the RTL.
+/// The world and its halves each have a channel, which is taken, tested, used and freed on the RTL.
 #[test]
 fn three_communicators_have_channels_on_the_rtl() {
     if !can_translate() {
@@ -122,7 +122,7 @@ fn channels_that_no_node_can_program_are_refused() {
     assert!(message.contains("wrong check"), "{message}");
 }
 
-/// Returns the component's message for this RTL, in which one expression of the file `file` is replaced.
+/// Returns the component's message for RTL with one expression of `file` replaced.
 fn said_of(sources: &[Source], file: &str, from: &str, to: &str) -> String {
     let version = if sources.len() == RTL.len() { "1" } else { "2" };
     let folder = tempfile::tempdir().expect("a folder");

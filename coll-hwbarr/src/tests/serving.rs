@@ -30,7 +30,7 @@ fn the_model_counts_as_many_releases_as_there_were_barriers() {
     }
 }
 
-/// A file that cannot be written is reported before the first barrier, and not at the end of the job.
+/// A file that cannot be written is reported before the first barrier, not at the end of the job.
 #[test]
 fn the_name_of_a_file_that_cannot_be_written_is_refused_at_once() {
     let files = Files::new();

@@ -1,4 +1,4 @@
-//! Tests of the component on real ports: an emulated parallel port interface of the kernel, connected to the simulator's board.
+//! Tests on real ports: an emulated parallel port of the kernel, connected to the simulator's board.
 
 use super::*;
 use barrier_board::live::{Board, Memory, Wires};
@@ -15,7 +15,8 @@ use hdl::tool::ToolError;
 use std::thread;
 use std::time::Duration;
 
-/// Creates `nodes` ports of one board; the last port has the cable `last` from the barrier. Returns `None` if this process may not mount.
+/// Creates `nodes` ports of one board; the last has the cable `last` from the barrier.
+/// Returns `None` if this process may not mount.
 fn ports(nodes: usize, last: Cable) -> Option<(Board<'static>, Parports)> {
     let memory = Memory::create(Board::layout_size(nodes, 0)).expect("memory for a small board");
     let board = Box::leak(Box::new(memory)).init(nodes, 0).expect("a board");

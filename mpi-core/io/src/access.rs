@@ -1,11 +1,11 @@
-//! Data transfer between memory and the runs (contiguous file ranges) of a file view, with data sieving.
+//! Data transfer between memory and the runs (contiguous ranges) of a file view, with data sieving.
 //!
 //! Adjacent runs are merged. Contiguous memory is read and written in place.
 //! Other memory is packed through a buffer of `STAGE` bytes.
-//! Data sieving: if runs are short with short gaps between them, a read also reads the gaps, as long as
+//! Data sieving: if runs and the gaps between them are short, a read also reads the gaps, as long as
 //! that costs less than another system call (`Disk::read_sieve`).
-//! A write also writes the gaps with their old contents, over bytes that other processes may write concurrently.
-//! So a write sieves only if no other process has the file open or the program's hint requests sieving.
+//! A write also writes the gaps with their old contents, which other processes may be changing.
+//! So a write sieves only if no other process has the file open or a hint requests sieving.
 //! Loops handle short counts, `EINTR` and the kernel's maximum length of one call.
 #![allow(unsafe_code)]
 
@@ -67,7 +67,7 @@ pub(super) fn within_limit(bytes: u64) -> Result<(), IoError> {
     }
 }
 
-/// Reads from file offset `at` until `dest` is full or the file ends. Returns the number of bytes read.
+/// Reads from file offset `at` until `dest` is full or the file ends. Returns the bytes read.
 pub(super) fn read_all(disk: &Disk, dest: &mut [u8], at: i64) -> Result<usize, IoError> {
     let mut done = 0;
     while done < dest.len() {
@@ -129,7 +129,7 @@ impl Sink<'_> {
         }
     }
 
-    /// Reads a run of the file into the buffer, from byte `at` on. Returns the number of bytes read.
+    /// Reads a run of the file into the buffer, from byte `at` on. Returns the bytes read.
     fn read(&mut self, disk: &Disk, mut run: Run, mut at: i64) -> Result<i64, IoError> {
         if let Sink::Bytes(dest) = self {
             let dest = &mut dest[at as usize..(at + run.len) as usize];
@@ -160,7 +160,7 @@ impl Sink<'_> {
 }
 
 /// Calls `act` with the runs of a view that contain `len` bytes from stream byte `from` on.
-/// Adjacent runs are merged. The second argument of `act` is the number of bytes of the transfer before the run.
+/// Adjacent runs are merged. The second argument of `act` is the position in the transfer.
 fn merged(
     view: &View,
     from: i64,
@@ -258,7 +258,7 @@ struct Sieve {
 }
 
 impl Sieve {
-    /// Returns true if the sieve can include another run: the run follows the last one, the gap is short,
+    /// Returns true if the sieve can include a run: it follows the last one, the gap is short,
     /// and the span does not exceed the maximum.
     fn takes(&self, run: Run, (gap, most): (i64, i64)) -> bool {
         let between = run.offset - self.span.offset - self.span.len;

@@ -66,7 +66,7 @@ impl File {
         }
     }
 
-    /// Returns the result of `MPI_File_close` when rank `rank` has reported the result of the deletion.
+    /// Returns the result of `MPI_File_close` when rank `rank` has reported its deletion.
     fn told_of_deletion(
         &self,
         rank: u64,

@@ -1,6 +1,6 @@
 //! The direction of an access (a read or a write), together with its buffer.
 //!
-//! Each type of access (individual, collective, ordered) is implemented one time, for a [`Transfer`].
+//! Each type of access (individual, collective, ordered) has one implementation, for a [`Transfer`].
 //! Only this file distinguishes reads from writes.
 
 use crate::Error;
@@ -73,7 +73,7 @@ impl Transfer<'_> {
     }
 
     /// Transfers the buffer by a collective access: through shared memory if `buffers` is given,
-    /// otherwise by messages. If this member's access is already `done`, it participates with an empty buffer.
+    /// otherwise by messages. If this member's access is `done`, it participates with an empty buffer.
     pub(crate) fn together(
         self,
         file: &File,

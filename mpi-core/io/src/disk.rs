@@ -22,11 +22,11 @@ pub struct Disk {
     tuning: Cell<Tuning>,
     costs: Costs,
     counted: Option<(Rc<FileLog>, Rc<FileRecord>)>,
-    /// The numbers of bytes that system calls of this process have read (first) and written (second).
+    /// Numbers of bytes that system calls of this process have read (first) and written (second).
     moved: [Cell<u64>; 2],
 }
 
-/// Runs `act`, a system call with a file name as argument; publishes the call on the state page until it returns.
+/// Runs `act`, a system call with a file name, and publishes it on the state page until it returns.
 pub(super) fn on_page<T>(
     engine: &Engine,
     call: FileCall,
@@ -81,7 +81,7 @@ impl Disk {
         let _ = rustix::fs::fadvise(&self.fd, 0, None, advice);
     }
 
-    /// Returns the limits of a sieving read in bytes: maximum gap between two runs, and maximum span.
+    /// Returns the limits of a sieving read in bytes: maximum gap between runs, and maximum span.
     /// Reading a gap of this length costs less than another system call.
     pub(super) fn read_sieve(&self) -> (i64, i64) {
         let tuning = self.tuning.get();
@@ -93,7 +93,7 @@ impl Disk {
         (gap, tuning.ind_rd_buffer_size)
     }
 
-    /// Returns the limits of a sieving write in bytes, as [`Disk::read_sieve`]; `None` if writes must not sieve.
+    /// Returns the limits of a sieving write, as [`Disk::read_sieve`]; `None` if writes must not sieve.
     /// `alone` is true if no other process has the file open.
     pub(super) fn write_sieve(&self, alone: bool) -> Option<(i64, i64)> {
         let tuning = self.tuning.get();
@@ -111,7 +111,7 @@ impl Disk {
         moved.set(moved.get().wrapping_add(bytes));
     }
 
-    /// Returns the numbers of bytes that this process has read from the file and written to it by system calls.
+    /// Returns the numbers of bytes that this process's system calls have read and written.
     pub(super) fn moved(&self) -> (u64, u64) {
         let [read, written] = &self.moved;
         (read.get(), written.get())
@@ -162,7 +162,7 @@ impl Disk {
         })
     }
 
-    /// Runs `wait`, which waits for a piece of an asynchronous read; the state page shows a `pread` until it returns.
+    /// Runs `wait`, a wait for an asynchronous read; until it returns, the state page shows a `pread`.
     pub(super) fn waits_for_piece<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.engine
             .state()

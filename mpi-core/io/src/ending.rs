@@ -1,6 +1,6 @@
-//! The agreement of the members on closing a file; members that could not open the file participate, too.
+//! The agreement of the members on closing a file, also of members that could not open it.
 //!
-//! Without fault tolerance, the members share the results of their calls as in every collective call.
+//! Without fault tolerance, the members share their results as in every collective call.
 //!
 //! In a fault-tolerant job, the living members agree by MAX-reductions:
 //! 1. Each member that has opened the file contributes a bid, `size - rank`.
@@ -66,7 +66,7 @@ async fn take_part(comm: &Comm, is_deleted: bool) -> Result<(), Error> {
             bid if bid & IN_USE != 0 => {}
             _ if !is_deleted => return Ok(()),
             _ if comm.agreement().highest_of_living(0).await? & TOLD != 0 => return Ok(()),
-            // The rank that had to delete the file has died without a report, so the members bid again.
+            // The rank that had to delete the file died without a report, so the members bid again.
             _ => {}
         }
     }

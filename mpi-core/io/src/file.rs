@@ -2,7 +2,7 @@
 //!
 //! A collective call has two steps. First, each member performs its own file operation.
 //! Then all members share the error classes of their results by an allgather (`File::agree`).
-//! The call returns the class of the first member that failed. If one member's operation must precede the others'
+//! The call returns the class of the first member that failed. If one member must act first
 //! (creating the file or changing its size), that member is rank 0;
 //! the other ranks continue when they have received its result.
 
@@ -52,7 +52,7 @@ fn agree<T>(comm: &Comm, path: &str, outcome: Result<T, IoError>) -> Result<T, E
     agreed(comm, path, outcome, &all)
 }
 
-/// Returns the result on which the members agree; `all` contains the error class of each member, or 0 for success.
+/// Returns the result of the agreement; `all` has the error class of each member, or 0 for success.
 fn agreed<T>(
     comm: &Comm,
     path: &str,
@@ -258,7 +258,7 @@ impl File {
         }
     }
 
-    /// Returns an error if the access mode forbids explicit offsets and the individual pointer (`MPI_MODE_SEQUENTIAL`).
+    /// Returns an error in `MPI_MODE_SEQUENTIAL`, without explicit offsets and individual pointer.
     pub(super) fn random_access(&self) -> Result<(), IoError> {
         match self.amode.sequential {
             false => Ok(()),

@@ -2,7 +2,7 @@
 //!
 //! An entry point accepts any bytes. It panics if the decoder panics,
 //! or if the decoder returns a value that the encoder never writes.
-//! cargo-fuzz calls each entry point from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+//! cargo-fuzz calls them from `fuzz/fuzz_targets/`; the test below calls them with random bytes.
 
 use crate::collective::extent_codec::Extents;
 

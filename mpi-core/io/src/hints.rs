@@ -154,7 +154,7 @@ pub struct Tuning {
     /// Settings of collective buffering for reads and writes.
     pub cb_read: Switch,
     pub cb_write: Switch,
-    /// Settings of data sieving for reads and writes of one process; sieving reduces the number of system calls.
+    /// Settings of data sieving for reads and writes of one process; sieving saves system calls.
     pub ds_read: Switch,
     pub ds_write: Switch,
     /// The maximum number of aggregators; 0: a default that depends on cores and nodes.
@@ -319,11 +319,11 @@ fn put<T>(place: &mut T, value: Option<T>) -> bool {
     }
 }
 
-/// The cost of a system call on a file system: the number of bytes whose transfer takes the same time.
+/// The cost of a system call, as the number of bytes whose transfer takes the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Costs {
     /// `read_gap`: number of bytes that can be read in the time of one read call.
-    /// `write_gap`: number of bytes that can be read and written back in the time of one write call.
+    /// `write_gap`: number of bytes read and written back in the time of one write call.
     pub read_gap: i64,
     pub write_gap: i64,
 }

@@ -24,7 +24,7 @@
 //! A view is never expanded to a list: the datatype engine iterates over the filetype's
 //! contiguous ranges.
 //!
-//! Each rank performs its own accesses, except interleaved collective accesses, which aggregators perform.
+//! Each rank performs its own accesses; aggregators perform interleaved collective accesses.
 //! After a collective access the members agree on its result.
 //! Nonblocking accesses complete when they are started, which section 14.4.5 allows. The exception
 //! is a long read of data that are not in the page cache: it continues while the program computes.

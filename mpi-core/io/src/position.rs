@@ -30,7 +30,8 @@ pub struct Positions<'a> {
 }
 
 impl<'a> Positions<'a> {
-    /// Implements `MPI_File_set_view`; collective. If `disp` is `None` (`MPI_DISPLACEMENT_CURRENT`), the view begins at the shared pointer.
+    /// Implements `MPI_File_set_view`; collective.
+    /// If `disp` is `None` (`MPI_DISPLACEMENT_CURRENT`), the view begins at the shared pointer.
     pub fn set_view(
         self,
         disp: Option<i64>,

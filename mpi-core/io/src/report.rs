@@ -35,7 +35,7 @@ const FILES: usize = 256;
 /// The name of the record that all further files share.
 const OTHERS: &str = "(other files)";
 
-/// The I/O counters of a file. The discriminant is the counter's index in the record and in the event ring.
+/// The I/O counters of a file. The discriminant is the index in the record and in the event ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Counter {
@@ -185,7 +185,7 @@ impl FileLog {
         self.event_ring().now()
     }
 
-    /// Counts a system call that began at time `began` of the event ring's clock and took `nanos` ns.
+    /// Counts a system call that began at time `began` (event ring's clock) and took `nanos` ns.
     pub(super) fn system_call(
         &self,
         record: &FileRecord,

@@ -64,7 +64,7 @@ impl SharedPointer {
             .0
             .accumulates()
             .fetch_and_op(&from, &mut to, there, &Op::from(op));
-        // The flush also follows an error, because a reply must not arrive after the locals are out of scope.
+        // Flush also after an error: a reply must not arrive after the locals are out of scope.
         self.0.passive().flush(0)?;
         done?;
         Ok(before)
@@ -86,12 +86,12 @@ impl SharedPointer {
     /// Frees the window of the pointer; collective.
     pub fn free(&self) -> Result<(), Error> {
         let ended = self.0.passive().unlock_all();
-        // If a member is dead, accesses to it are lost and the unlock may fail; this error is ignored.
+        // If a member is dead, the unlock may fail because accesses to it are lost; this is ignored.
         let ended = if self.0.is_broken() { Ok(()) } else { ended };
         self.0.free().and(ended)
     }
 
-    /// Abandons the window of the pointer; in a fault-tolerant job, this process participates in freeing it later.
+    /// Abandons the pointer's window; in a fault-tolerant job, this process participates in its free.
     pub fn abandon(self) {
         self.0.abandon();
     }

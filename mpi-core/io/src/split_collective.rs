@@ -1,4 +1,4 @@
-//! The state of a file between calls: its open split collective, and the memory for collective accesses.
+//! State of a file between calls: its open split collective, and memory for collective accesses.
 
 use crate::collective::shm_aggregation::ShmBuffers;
 use std::rc::Rc;

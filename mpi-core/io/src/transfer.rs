@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-/// The position of an access: an explicit offset, or the file pointer that the access uses and advances.
+/// The position of an access: an explicit offset, or the file pointer that it uses and advances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An explicit offset in etypes.
@@ -70,7 +70,7 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
     access
 }
 
-/// Combines the result of an earlier individual access, if any, with the result of the collective part.
+/// Combines the result of an earlier individual access, if any, with that of the collective part.
 /// The number of bytes is the one of the individual access.
 fn both(
     first: Option<Result<i64, IoError>>,
@@ -112,7 +112,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Returns the offset of an access that has `etypes` etypes; advances the file pointer, if it is used, by `etypes`.
+    /// Returns the offset of an access; advances the file pointer, if used, by `etypes`.
     fn begin(self, place: Place, etypes: i64) -> Result<Result<i64, IoError>, Error> {
         Ok(match place {
             Place::Shared => Ok(self.file.shared.add(etypes)?),
@@ -217,7 +217,7 @@ impl<'a> Accesses<'a> {
         })
     }
 
-    /// Starts an individual read. The read is performed in the background if it is long and contiguous
+    /// Starts an individual read, which runs in the background if it is long and contiguous
     /// and its data are not in the page cache.
     ///
     /// # Safety
@@ -277,7 +277,7 @@ impl<'a> Accesses<'a> {
         self.alone(place, Transfer::Write(buf))
     }
 
-    /// Returns the stream byte at which a member's access begins, or the error that prevents the access.
+    /// Returns the stream byte at which a member's access begins, or the error that prevents it.
     fn part(self, place: Place, transfer: &Transfer) -> Result<Result<i64, IoError>, Error> {
         let may = transfer.allowed_in(self.file);
         let etypes = match may.and_then(|()| self.etypes(transfer.datatype(), transfer.bytes())) {
@@ -288,14 +288,14 @@ impl<'a> Accesses<'a> {
         Ok(at.and_then(|at| self.stream_place(at)))
     }
 
-    /// Returns true if the members must agree on a plan. The result is equal on all members, because their arguments are.
+    /// Returns true if the members must agree on a plan; the result is equal on all members.
     fn wants_plan(self, converts: bool, wanted: Switch) -> bool {
         let alone = self.file.comm.size() == 1 || converts || self.file.atomic.get();
         !alone && wanted != Switch::Disable
     }
 
     /// Performs a member's access before the exchange, if possible, and returns its result.
-    /// This applies to an access of one run, which does not interleave, and to an empty or failed access.
+    /// This applies to an access of one run, which does not interleave, and to empty or failed ones.
     /// So ranks with one run each synchronise one time per access instead of two times.
     fn first(
         self,

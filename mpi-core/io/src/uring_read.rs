@@ -1,10 +1,10 @@
 //! Long nonblocking reads by io_uring(7), for data that are not in the page cache:
 //! they continue in the background while the program computes.
 //!
-//! Measured (docs/performance.md): io_uring gains nothing for cached data, because a processor copies them
+//! Measured (docs/performance.md): io_uring gains nothing for cached data, which a processor copies
 //! with and without io_uring, and nothing for writes, which end in the page cache.
-//! Reading 64 MiB from a disk, overlapped with an equally long computation, took half the time with io_uring.
-//! Short reads are faster if the call that starts them completes them. So io_uring is used only for nonblocking reads
+//! Reading 64 MiB from disk, overlapped with an equally long computation, took half the time.
+//! Short reads are faster if the starting call completes them. So io_uring is used only for nonblocking reads
 //! of at least [`LONG`] contiguous bytes, from the first byte that is not cached.
 //! Reads with `RWF_NOWAIT` detect that byte.
 //! Many container runtimes forbid io_uring; then the call that starts a read completes it.
@@ -27,7 +27,7 @@ use std::os::fd::AsRawFd;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// The minimum length in bytes of a read in the background. The call that starts a shorter read completes it.
+/// The minimum length in bytes of a read in the background; shorter reads complete when started.
 pub(crate) const LONG: i64 = 4 << 20;
 
 /// The length of a piece in bytes.
@@ -162,7 +162,7 @@ impl Reading {
         match entered {
             Ok(_) => Ok(()),
             Err(error) => match Errno::from_io_error(&error) {
-                // The call was interrupted, or too many pieces are in flight: the next call passes the submissions again.
+                // Interrupted, or too many pieces are in flight: the next call passes the submissions again.
                 Some(Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
                 errno => {
                     // The kernel has not accepted the submissions that are left in the queue.

@@ -69,7 +69,7 @@ impl View {
             return wrong(IoClass::Io, "filetype has a negative displacement".into());
         }
         let (mut begin, mut end) = (i64::MIN, i64::MIN);
-        // All copies of the filetype are equal, so only the first is checked. A regular filetype has few runs.
+        // All copies of the filetype are equal, so one is checked. A regular filetype has few runs.
         for run in tile.runs(1, 0..tile.size()) {
             if run.offset < begin {
                 let sentence = "the displacements of filetype do not grow";
@@ -154,7 +154,7 @@ impl View {
         }
     }
 
-    /// Returns the file offset of `len` stream bytes from `from` on if they are one run; otherwise `None`.
+    /// Returns the file offset of `len` stream bytes from `from` on if they are one run, else `None`.
     pub(super) fn one_run(&self, from: i64, len: i64) -> Option<i64> {
         let (mut begin, mut end) = (None, 0);
         self.runs(from, len, |run| {

@@ -1,4 +1,4 @@
-//! Tests of node ports: two groups of leaders at one board choose the same free channel, and leaders die;
+//! Tests of node ports: two groups of leaders choose the same free channel, and leaders die;
 //! one thread executes the steps of all nodes alternately.
 
 use super::*;
@@ -46,7 +46,7 @@ fn node_ports<const N: usize>() -> [NodePort; N] {
 
 type Opened = Result<Box<dyn Wire>, OpenFailure>;
 
-/// Opens a channel at both nodes of a group. The first node takes it, and runs `meanwhile` in its first fence.
+/// Opens a channel at both nodes of a group; the first takes it, and runs `meanwhile` in its first fence.
 fn open(
     [first, other]: [&NodePort; 2],
     channel: u8,
@@ -81,7 +81,8 @@ fn pass(wires: &mut [Box<dyn Wire>; 2]) {
     }
 }
 
-/// Checks that the second group opens the next channel after it has lost channel `lost`, and that both groups perform barriers.
+/// Checks that the second group, which has lost channel `lost`, opens the next one,
+/// and that both groups perform barriers.
 fn second_choice(ports: &[NodePort; 4], lost: u8, mut first: [Box<dyn Wire>; 2]) {
     let [_, _, leader, other] = ports;
     leader.forget(lost);
@@ -106,7 +107,7 @@ fn a_channel_that_another_group_took_after_the_choice_is_taken_and_the_next_one_
     second_choice(&ports, 0, first);
 }
 
-/// The first group is already testing the channel, so the second group sees the release line change while it opens the channel.
+/// The first group is testing the channel, so the second sees its release line change.
 #[test]
 fn a_release_that_another_group_moves_during_the_opening_is_no_fault_of_the_wires() {
     let ports = node_ports::<4>();
@@ -122,7 +123,8 @@ fn a_release_that_another_group_moves_during_the_opening_is_no_fault_of_the_wire
     second_choice(&ports, 0, first.expect("the first group has the channel"));
 }
 
-/// The release line of a channel that no other group has taken changes because of old levels or a fault, so another channel would not help.
+/// If no other group has taken the channel, its release line changes because of old levels or a fault,
+/// so another channel would not help.
 #[test]
 fn a_release_that_moves_in_a_channel_of_ones_own_is_a_fault() {
     let ports = node_ports::<2>();
@@ -136,7 +138,8 @@ fn a_release_that_moves_in_a_channel_of_ones_own_is_a_fault() {
     assert!(reason.contains("before all nodes were idle"), "{reason}");
 }
 
-/// The second of two nodes dies in the channel's barrier or outside of it. Returns the node ports after the first node has left the channel.
+/// The second of two nodes dies in the channel's barrier or outside of it.
+/// Returns the node ports after the first node has left the channel.
 fn survivor(is_inside: bool, is_entered: bool) -> [NodePort; 2] {
     let ports = node_ports::<2>();
     let [a, b] = &ports;

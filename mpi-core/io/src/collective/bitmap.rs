@@ -1,4 +1,4 @@
-//! The bitmap of the used bytes in an aggregator's part of the file, and iteration over its ranges of set bits.
+//! The bitmap of the used bytes in an aggregator's part of the file, and its ranges of set bits.
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! A set of concurrent nonblocking messages of a collective access.
 //!
-//! Guarantee: after [`Exchange::done`] or a drop, no message of the exchange accesses the program's memory,
+//! Guarantee: after [`Exchange::done`] or a drop, none of its messages accesses memory,
 //! even after an error.
 #![allow(unsafe_code)]
 

@@ -2,8 +2,8 @@
 //!
 //! A message begins with either the word [`MAP`] and the bitmap of the part,
 //! or the number of ranges and the list of ranges: offset in the part and length, 4 bytes each.
-//! The encoder uses the shorter encoding, which has at most one word plus an eighth of the part's bytes.
-//! The decoder ignores ranges outside of the part, and ranges missing at the end of a short message.
+//! The encoder uses the shorter encoding: at most one word plus an eighth of the part's bytes.
+//! The decoder ignores ranges outside of the part or beyond the end of the message.
 #![allow(unsafe_code)]
 
 use super::bitmap::{BITS, Summary, stretches};

@@ -1,4 +1,4 @@
-//! Collective buffering: a few ranks, the aggregators, perform the interleaved accesses of all ranks by long reads and writes.
+//! Collective buffering: a few ranks, the aggregators, perform the interleaved accesses of all ranks.
 //!
 //! | file | subject |
 //! |---|---|

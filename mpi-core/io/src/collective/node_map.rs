@@ -8,7 +8,7 @@ pub(crate) const WORDS: usize = 3;
 /// A leader has two buffers per aggregator.
 const MEMORY: i64 = 64 << 20;
 
-/// The number of bytes of the file that an aggregator handles in a round if all members share memory.
+/// The bytes of the file that an aggregator handles in a round, if all members share memory.
 ///
 /// A round then costs only one barrier of the node, so the buffer may be short,
 /// and a short buffer stays in the cache. If a program opens a file for a single access,
@@ -29,7 +29,7 @@ pub(crate) struct NodeMap {
 }
 
 impl NodeMap {
-    /// Returns the words of this member: its node, 1 if it may share memory, and its host's number of cores.
+    /// Returns this member's words: its node, 1 if it may share memory, and its host's cores.
     pub fn words(node: u64, shares: bool) -> [u64; WORDS] {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         [node, shares.into(), cores as u64]
@@ -73,7 +73,7 @@ impl NodeMap {
         .max(1)
     }
 
-    /// Returns the number of bytes of the file that each aggregator handles in a round; `wanted` is the number that a hint requests.
+    /// Returns the bytes of the file that an aggregator handles in a round; `wanted` is a hint's.
     pub fn part(&self, aggregators: u32, wanted: i64) -> i64 {
         match self.levels {
             true => wanted.min((MEMORY / 2 / i64::from(aggregators)).max(64 << 10)),

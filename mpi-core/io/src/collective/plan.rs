@@ -1,11 +1,11 @@
-//! The plan of a collective access: the members exchange facts about their accesses, and all make the same decisions from them.
+//! The plan of a collective access: the members exchange facts, and all make the same decisions.
 //!
-//! Protocol: a member whose access is empty or one contiguous run performs the access before the exchange.
+//! Protocol: a member with an empty access or one contiguous run performs it before the exchange.
 //! In the exchange, such a member reports success or the class of its error.
 //! A member that failed earlier in the call also reports the class of its error.
 //! Each other member reports the extent of its access, which it has not performed yet.
 //! If no member has an access left, the collective access is complete.
-//! Otherwise the remaining accesses are performed individually or by a plan, and then all members exchange their results.
+//! Otherwise the remaining accesses are performed, and then all members exchange their results.
 
 use super::node_map::NodeMap;
 use crate::Error;
@@ -47,7 +47,7 @@ const FACTS: usize = 6;
 /// The state of a rank that has an access left.
 const TO_DO: u64 = 0;
 
-/// Returns the state of a rank: 1 plus the class of its error (0 for success) if its access is done, else [`TO_DO`].
+/// Returns a rank's state: 1 plus its error class (0: success) if its access is done, else [`TO_DO`].
 fn state_of(done: Option<&Result<i64, IoError>>) -> u64 {
     done.map_or(TO_DO, |done| 1 + class_number(done))
 }

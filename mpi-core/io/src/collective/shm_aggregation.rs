@@ -1,8 +1,8 @@
-//! Two-phase collective I/O through a node's shared memory, without messages and without lists of pieces.
+//! Two-phase collective I/O through a node's shared memory, without messages and lists of pieces.
 //!
 //! Each aggregator has two buffers ([`ShmBuffer`]) in a window of shared memory.
 //! A buffer holds one part of the file: [`Plan::part_bytes`] contiguous bytes.
-//! In round r of a write, every rank copies its pieces to the buffers r mod 2, and marks the copied bytes.
+//! In round r of a write, every rank copies its pieces to buffers r mod 2, and marks the bytes.
 //! After a barrier, the aggregators write the marked bytes and clear the marks.
 //! At the same time, the other ranks copy the pieces of the next round into the other buffers.
 //! In a read, the aggregators read round r + 1 into one buffer,
@@ -15,7 +15,7 @@
 //! The leaders exchange data between two barriers of each node ([`TwoLevel`]).
 //! In a read, each rank then marks its requested bytes one round ahead.
 //!
-//! Runs of at least [`LONG`](super::plan::LONG) bytes are read or written directly, without the buffers,
+//! Runs of at least [`LONG`](super::plan::LONG) bytes do not use the buffers,
 //! because copying them twice costs more than a system call.
 //! A write does not mark these runs, so the aggregators do not write them.
 //!
@@ -46,7 +46,7 @@ pub(crate) struct ShmBuffers {
 }
 
 impl ShmBuffers {
-    /// Creates the buffers; collective. Returns `None` if the library must not access windows directly,
+    /// Creates the buffers; collective. Returns `None` if windows must not be accessed directly,
     /// if the node's memory is exhausted, or if each of several nodes has only one member.
     pub fn new(comm: &Comm, node_map: &NodeMap, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         match node_map.has_levels() {
@@ -73,7 +73,7 @@ impl ShmBuffers {
     /// Creates the buffers if all members are on one node: each aggregator allocates its own.
     fn of_aggregators(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
-        // If one member is on the same node as all members, so is every member, and all decide alike.
+        // If one member is on the node of all members, so is every member, and all decide alike.
         let all_here = engine.place().members_here(comm.group()).count() == comm.size() as usize;
         if !all_here || !is_direct_allowed(engine.params()) {
             return Ok(None);
@@ -111,7 +111,7 @@ impl ShmBuffers {
         buffers.unless_failed(met).map(Some)
     }
 
-    /// Returns the buffers if `outcome` is a success. Otherwise abandons the window without freeing it:
+    /// Returns the buffers after a success. Otherwise abandons the window without freeing it:
     /// other members may have succeeded and use it.
     fn unless_failed(self, outcome: Result<(), Error>) -> Result<ShmBuffers, Error> {
         match outcome {
@@ -123,7 +123,7 @@ impl ShmBuffers {
         }
     }
 
-    /// Creates the buffers if members are on several nodes: each leader allocates buffers for all aggregators.
+    /// Creates the buffers on several nodes: each leader allocates buffers for all aggregators.
     fn of_leaders(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
         let nodes = engine.block_on(comm.internal().share(&[engine.place().node_id()]))?;
@@ -212,7 +212,7 @@ impl ShmBuffers {
     }
 }
 
-/// Writes a rank's data of a collective access; collective. The inner result is that of this rank's own file accesses.
+/// Writes a rank's data; collective. The inner result is that of its own file accesses.
 pub(crate) fn write(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
@@ -268,7 +268,7 @@ pub(crate) fn write(
 }
 
 /// As an aggregator, reads the data of a round into this rank's buffer.
-/// The inner result is that of this rank's own file accesses; after an error, this rank reads no more data.
+/// The inner result is that of its own file accesses; after an error it reads no more data.
 fn fetch(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
@@ -291,7 +291,7 @@ fn fetch(
     Ok(read.map(drop))
 }
 
-/// Reads a rank's data of a collective access; collective. The inner result is that of this rank's own file accesses.
+/// Reads a rank's data; collective. The inner result is that of its own file accesses.
 pub(crate) fn read(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
@@ -303,7 +303,7 @@ pub(crate) fn read(
     let mut outcome = Ok(());
     let mut sink = Sink::new(buf);
     let about = (view, from, len);
-    // With several nodes, ranks mark the bytes that they request. On one node aggregators read their whole parts.
+    // With several nodes, ranks mark what they request. On one node, aggregators read whole parts.
     let mut asked = 0;
     let mut want = |round: i64| {
         let mark = |piece: Piece, _: i64| {

@@ -112,7 +112,7 @@ impl<'a> ShmBuffer<'a> {
             marks[first].fetch_or(head & tail, Relaxed);
             return;
         }
-        // Words entirely inside the range become all ones; other members can only store the same value in them.
+        // Words inside the range become all ones, the only value that other members store in them.
         match range.start % BITS {
             0 => marks[first].store(!0, Relaxed),
             _ => drop(marks[first].fetch_or(head, Relaxed)),

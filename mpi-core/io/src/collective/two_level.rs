@@ -6,10 +6,10 @@
 //!
 //! Each leader holds buffers for all aggregators ([`super::shm_aggregation`]).
 //! The members of the node copy their pieces into these buffers and mark the copied bytes.
-//! After a barrier of the node, the leader sends each aggregator the marked ranges of that aggregator's buffer.
-//! At that time, adjacent pieces of the node's members form one range. Only leaders are aggregators.
+//! After a barrier of the node, the leader sends each aggregator the marked ranges of its buffer.
+//! Adjacent pieces of the node's members are then one range. Only leaders are aggregators.
 //! Each aggregator copies received ranges into its own buffer and writes the marked bytes.
-//! In a read, the marks are the requested bytes. The leader stores the aggregators' replies in the buffers,
+//! In a read, the marks are the requested bytes. The leader stores the replies in the buffers,
 //! and the members copy their pieces from these buffers.
 //!
 //! A single range is sent from buffer to buffer in place. Several ranges are encoded as a list or
@@ -55,7 +55,7 @@ impl TwoLevel {
                 .block_on(comm.constructors().create_for_steps(group))
         };
         let local = block_on(&neighbours);
-        // This call is made even if the first creation has failed, because leaders of other nodes wait for this process.
+        // Executed even if the first creation has failed, because leaders of other nodes wait for it.
         let leaders = block_on(&leading);
         Ok(match (local?, leaders?) {
             (Some(local), leaders) => Some(TwoLevel { local, leaders }),
@@ -70,7 +70,7 @@ impl TwoLevel {
     }
 
     /// Sends each aggregator this node's data of a round,
-    /// and writes the data that this rank receives. The inner result is that of this rank's own file accesses.
+    /// and writes the data that it receives. The inner result is that of its own file accesses.
     pub fn write_out<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
@@ -100,8 +100,8 @@ impl TwoLevel {
         Ok(outcome)
     }
 
-    /// Reads, as an aggregator, the bytes that are marked in a round, and exchanges them between the leaders.
-    /// The replies are copied to the marked bytes. The inner result is that of this rank's own file accesses.
+    /// Reads, as an aggregator, the bytes marked in a round, and exchanges them between leaders.
+    /// Replies are copied to the marked bytes. The inner result is that of its own file accesses.
     pub fn fetch<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
@@ -187,7 +187,7 @@ impl TwoLevel {
     }
 }
 
-/// Returns the file offset of offset `place` in a part that begins at `base`; saturates at the maximum.
+/// Returns the file offset of offset `place` in a part that begins at `base`; saturates.
 fn in_file(base: i64, place: usize) -> i64 {
     i64::try_from(place).map_or(i64::MAX, |place| base.saturating_add(place))
 }
@@ -263,7 +263,7 @@ fn take_in(buffer: &ShmBuffer<'_>, message: &[u8]) {
     });
 }
 
-/// Copies the data of a reply to the marked ranges. Returns the offset in the part at which the data end.
+/// Copies a reply's data to the marked ranges. Returns the offset in the part where the data end.
 fn put_back(buffer: &ShmBuffer<'_>, mut data: &[u8]) -> usize {
     let ends = buffer.marked(|range| {
         let there = data.len().min(range.len());

@@ -1,4 +1,4 @@
-//! Two-phase collective I/O by messages: a few ranks, the aggregators, read and write long ranges of the file
+//! Two-phase collective I/O by messages: a few ranks, the aggregators, read and write long ranges
 //! for all ranks, whose pieces interleave
 //! (R. Thakur, W. Gropp, E. Lusk, "Data sieving and collective I/O in ROMIO", Frontiers '99).
 //!
@@ -33,7 +33,7 @@ use crate::view::View;
 
 const WORD: usize = 8;
 
-/// A piece of a rank's access: its offset in the file, its length, and the position of its bytes in the access.
+/// A piece of a rank's access: its file offset, its length, and its position in the access.
 #[derive(Clone, Copy)]
 struct Piece {
     offset: i64,
@@ -93,7 +93,7 @@ fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8])
     (named.filter(fits).collect(), data)
 }
 
-/// Sends each aggregator its message. At an aggregator, returns the messages received from all ranks.
+/// Sends each aggregator its message. At an aggregator, returns the received messages.
 pub(crate) fn exchange(
     comm: &Comm,
     plan: &Plan,
@@ -146,7 +146,7 @@ fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     stretches
 }
 
-/// Writes a rank's data of a collective access; collective. The inner result is that of this rank's own file accesses.
+/// Writes a rank's data; collective. The inner result is that of its own file accesses.
 pub(crate) fn write(
     comm: &Comm,
     plan: &Plan,
@@ -212,7 +212,7 @@ fn assemble(
     Ok(())
 }
 
-/// Reads a rank's data of a collective access; collective. The inner result is that of this rank's own file accesses.
+/// Reads a rank's data; collective. The inner result is that of its own file accesses.
 pub(crate) fn read(
     comm: &Comm,
     plan: &Plan,
@@ -268,7 +268,7 @@ fn asked(
     Ok((answered(comm, mine, answers)?, outcome))
 }
 
-/// Reads the requested pieces of this aggregator's part. Returns the bytes for each rank, up to the end of the file.
+/// Reads the requested pieces of this part. Returns each rank's bytes, up to the end of the file.
 fn fetch(
     disk: &Disk,
     part: (i64, i64),
@@ -300,7 +300,7 @@ fn fetch(
     Ok(named.iter().map(answer).collect())
 }
 
-/// Sends the replies to the requests. Returns the replies that this rank receives, for each aggregator.
+/// Sends the replies to the requests. Returns the received replies, one per aggregator.
 fn answered(
     comm: &Comm,
     mine: &[Vec<Piece>],
