@@ -6,7 +6,7 @@
 //!
 //! * `doorbell`: see [`crate::doorbell`].
 //!   The doorbell's word has its own cache line:
-//! every sender reads the word after every message and then finds the line in its own cache.
+//!   every sender reads the word after every message, and finds it in its own cache.
 //! * `calls` counts the senders' requests, which are rare: the owner polls one word instead of two
 //!   bitmaps.
 //!   A sender sets its bit in `senders` (one time,

@@ -9,7 +9,7 @@
 //! * [`text`] escapes whole sentences or tables, except their newlines and tabs.
 //! * [`eprintln!`] prints one sentence on one line.
 //!   [`to_stderr`] and [`to_stdout`] print several lines.
-//! The project prints all messages to a terminal with these functions.
+//!   The project prints all messages to terminals with these functions.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -4,7 +4,7 @@ use super::served::{served, served_until};
 use super::*;
 use std::time::Duration;
 
-/// A round in which only rank `finder` raises the line: all ranks see this, and who was the first.
+/// A round in which only rank `finder` raises the line: all ranks see this, and that it was the first.
 fn round(comm: &Comm, finder: u32) {
     comm.eureka().begin().expect("a round");
     let is_finder = comm.rank() == finder;
