@@ -34,7 +34,7 @@
 //!
 //! If an operation needs the previous operation's result, a member need not wait for it:
 //! the member writes its own contribution to its cell and offers the cell ([`Cells::offer`]).
-//! The member that claims the offer ([`Cells::claim`]) adds its data and publishes the cell
+//! The member that claims the offer ([`Cells::claim`]) combines its data with it and publishes the cell
 //! for the owner. Offers are in the line of the owner's number of finished operations,
 //! but not in the same 64-byte cache line:
 //! the number is polled in every operation, and offers are written rarely.
@@ -197,7 +197,6 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         &self.words[self.cell(cell, address).0]
     }
 
-    /// Returns the words of the cell's data.
     #[inline(always)]
     fn data(&self, cell: impl Into<CellOf>, address: CellAddress<'_>) -> &[AtomicU64] {
         let (start, len) = self.cell(cell, address);

@@ -104,7 +104,6 @@ pub fn write_all<'a>(
     })
 }
 
-/// Returns one run as the `iovec` of the system call.
 fn run_at(address: *const u8, len: usize) -> libc::iovec {
     libc::iovec {
         iov_base: address.cast_mut().cast(),

@@ -51,7 +51,7 @@ pub const FENCE: u32 = 16;
 /// Maximum duration of a sleep that no ring ends.
 pub const NAP: Duration = Duration::from_millis(10);
 
-/// One process's doorbell.
+/// The doorbell of one process, in shared memory.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Doorbell {

@@ -84,7 +84,7 @@ pub fn fits_file_limit(len: u64) -> Result<(), Errno> {
     }
 }
 
-/// Creates a nameless, sparse, zero-filled memory file of `len` bytes, closed on `exec`.
+/// Creates a sparse, zero-filled memory file (memfd) of `len` bytes, closed on `exec`.
 ///
 /// The label appears only in `/proc/PID/maps`, for human readers.
 pub fn memfd(label: &str, len: u64) -> Result<OwnedFd, Errno> {
@@ -105,9 +105,9 @@ pub struct Segment {
 }
 
 // SAFETY: a segment is an address range that stays mapped until drop. Its contents are accessed as
-// atomics (`Shared`), or by unsafe code with its own argument.
+// atomics (`Shared`), or by unsafe code with a safety argument of its own.
 unsafe impl Send for Segment {}
-// SAFETY: the contents are accessed as atomics or by unsafe code with its own argument,
+// SAFETY: the contents are accessed as atomics or by such unsafe code (see `Send`),
 // and no method changes the segment's own fields.
 unsafe impl Sync for Segment {}
 

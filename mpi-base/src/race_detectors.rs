@@ -12,7 +12,6 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
-/// The detector that [`find`] has detected, as one of the constants below.
 static DETECTOR: AtomicU8 = AtomicU8::new(NONE);
 const NONE: u8 = 0;
 const VALGRIND: u8 = 1;

@@ -64,15 +64,15 @@ impl Pieces {
         number_of(word) == number && is_open(word)
     }
 
-    /// Takes the first remaining piece of offer `number` if its index is less than `most` (owner
-    /// only).
+    /// Takes the first remaining piece of offer `number` if its index is less than `most`;
+    /// `None` otherwise (owner only).
     pub fn take_front(&self, number: u32, most: u16) -> Option<u16> {
         self.take(number, |word, front, _| {
             (front < most).then_some((word + (1 << 16), front))
         })
     }
 
-    /// Takes the last remaining piece of offer `number`.
+    /// Takes the last remaining piece of offer `number`; `None` if no piece is left (helper).
     pub fn take_back(&self, number: u32) -> Option<u16> {
         self.take(number, |word, _, back| Some((word - 1, back - 1)))
     }
@@ -114,7 +114,7 @@ pub const OFFERS: usize = 8;
 unsafe impl crate::mem::Shared for Offers {}
 
 impl Offers {
-    /// Returns the slot of offer `number`.
+    /// Returns the pieces in the slot of offer `number`.
     pub fn at(&self, number: u32) -> &Pieces {
         &self.0[number as usize % OFFERS]
     }

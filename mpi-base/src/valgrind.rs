@@ -3,7 +3,7 @@
 //!
 //! A tool that tracks every byte considers memory written by another process as uninitialised.
 //! So under valgrind no peer writes into this process (`process_vm_writev(2)`);
-//! memory that this process copies itself is tracked correctly.
+//! valgrind tracks memory correctly if this process writes it.
 
 #![allow(unsafe_code)]
 

@@ -13,10 +13,10 @@
 //! because the scheduler gives that process the rest of the waiter's slice.
 //! A rank that sleeps on its doorbell is scheduled within 10 to 30 us after it is woken.
 //! So a waiter whose yield was long sleeps and does not yield again ([`Waiter::has_met_load`]),
-//! and the next waits of the process start with the policy [`WaitPolicy::without_yields`].
+//! and the next waits of the process have the policy [`WaitPolicy::without_yields`].
 //! A yield is long if it took more than one message's time for each rank that may share the core
 //! ([`WaitPolicy::for_ranks`]). Then one of these ranks computes,
-//! and a message from another core waits for the same time.
+//! and a message from another core has to wait for that rank, too.
 //!
 //! A yield that returns immediately has found no other thread that needs the core.
 //! A sleep on an idle core costs the core's wake-up, 30 to 50 us on a virtual machine.
@@ -33,7 +33,7 @@ use crate::yield_now::{Yielded, timed_yield};
 /// The number of repetitions or the duration of each stage of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// Number of polls without a pause.
+    /// Number of polls in the first stage, without a pause between them.
     pub spins: u32,
     /// Duration of the stage in which a pause (spin-loop hint) separates two polls.
     pub pauses: Duration,
@@ -167,7 +167,7 @@ impl Stage {
     }
 }
 
-/// Number of pauses after which the clock is read.
+/// Number of pauses between two readings of the clock.
 const LOOK: u32 = 16;
 
 impl Waiter {
@@ -195,7 +195,7 @@ impl Waiter {
         self.stage = Stage::Yield { left: 0 };
     }
 
-    /// Returns true if this wait may still yield to other threads of its process.
+    /// Returns true if a step of this wait may be a yield to other threads of its process.
     #[inline]
     pub fn may_yield_to_threads(&self) -> bool {
         match self.stage {

@@ -285,7 +285,7 @@ impl Permit {
 #[derive(Debug)]
 pub struct Attachment {
     start: usize,
-    /// The addresses of the pages in the owner's address space.
+    /// The pages' addresses in the owner's address space.
     pages: Range<u64>,
     permit: Rc<Leave>,
 }

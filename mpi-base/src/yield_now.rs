@@ -124,7 +124,7 @@ fn nap() {
     yield_now();
 }
 
-/// Reads the time stamp counter.
+/// Returns the value of the time stamp counter.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn stamp() -> u64 {
@@ -134,7 +134,7 @@ fn stamp() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// Returns the nanoseconds of the monotonic clock.
+/// Returns the nanoseconds of the monotonic clock, on processors without this counter.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn stamp() -> u64 {

@@ -284,7 +284,6 @@ fn keyval(library: &Library, deleted: Deleted) -> Result<c_int, String> {
     done(code, "MPI_Comm_create_keyval").map(|()| keyval)
 }
 
-/// Returns true if several threads may call MPI at a time.
 fn is_threaded(library: &Library) -> bool {
     let mut level: c_int = 0;
     // SAFETY: the out pointer is a live local of the type that `MPI_Query_thread` writes.

@@ -67,7 +67,6 @@ pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
     }
 }
 
-/// Returns the number of nodes of a simulated board.
 fn nodes_of(files: &SimFiles, world: &Comm) -> u32 {
     match files.nodes {
         0 => world.size(),

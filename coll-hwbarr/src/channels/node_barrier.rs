@@ -48,7 +48,6 @@ impl ArrivalSlots {
         self.0.get(rank as usize)
     }
 
-    /// Returns the number of arrivals of a rank.
     fn arrived(&self, rank: u32) -> u64 {
         // SYNC POINT node_barrier.arrived: everything that a rank stored before it arrived is
         // visible to the released ranks.

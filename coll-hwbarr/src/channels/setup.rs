@@ -119,12 +119,10 @@ impl Plan {
         })
     }
 
-    /// Returns true if a node has several ranks.
     fn is_oversubscribed(&self) -> bool {
         self.nodes.len() > self.leaders.len()
     }
 
-    /// Returns the participating nodes as a mask.
     fn members(&self) -> u64 {
         self.nodes.iter().fold(0, |mask, node| mask | 1 << node)
     }

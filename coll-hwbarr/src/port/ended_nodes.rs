@@ -74,7 +74,6 @@ mod tests {
         assert!(all.close(1, 8));
         assert_eq!(all.barriers(), [7, 8, 0, 0]);
         assert_eq!(all.dead(), [2, 3]);
-        // A node that has ended cannot end again.
         assert!(!all.close(3, 9));
         assert!(!all.close(1, 9));
         assert_eq!(all.barriers(), [7, 8, 0, 0]);

@@ -1,5 +1,4 @@
-//! The ports that drive a node's wires, and the trait for the wires and the other data of the
-//! hardware.
+//! The ports that drive a node's wires, and the traits of barriers, wires and ports.
 //!
 //! A port's wires are embedded-hal pins under the driver `barrier-driver`. [`Wire`] and [`Barrier`] are its interface
 //! without its pin types, so a module works with every port.

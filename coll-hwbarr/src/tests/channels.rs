@@ -13,7 +13,6 @@ const SIM: [(&str, &str); 2] = [("port", "sim"), ("version", "2")];
 /// Number of releases in the self-test of a channel.
 const TESTED: u64 = 2;
 
-/// Duplicates a communicator.
 fn dup(comm: &Comm) -> Comm {
     comm.engine()
         .block_on(comm.constructors().dup())

@@ -111,7 +111,6 @@ fn blocking(comm: &Comm) {
         .expect("a barrier");
 }
 
-/// The folder of the simulator's output files.
 struct Files(TempDir);
 
 impl Files {

@@ -19,7 +19,6 @@ const RINGS: [Ring; 2] = [
     },
 ];
 
-/// Creates cells for two members in memory of this process.
 fn cells() -> Arc<Vec<AtomicU64>> {
     let words = cells::words(2, &RINGS);
     Arc::new((0..words).map(|_| AtomicU64::new(0)).collect())

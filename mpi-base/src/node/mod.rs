@@ -404,7 +404,6 @@ impl Drop for Attached {
     }
 }
 
-/// Returns the length of a file in bytes.
 fn file_len(fd: impl AsFd) -> Option<usize> {
     let size = rustix::fs::fstat(fd).ok()?.st_size;
     usize::try_from(size).ok()

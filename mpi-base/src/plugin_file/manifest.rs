@@ -224,7 +224,6 @@ impl Manifest {
     }
 }
 
-/// The ELF machine type of this library.
 const MACHINE: elf::Machine = if cfg!(target_arch = "aarch64") {
     elf::EM_AARCH64
 } else {

@@ -10,7 +10,7 @@ pub enum Waits {
     /// The rank does not wait, or the wait is too short to be recorded.
     #[default]
     Nothing = 0,
-    /// The rank waits for the receiver of its message.
+    /// The rank waits until the receiver accepts its message.
     Send = 1,
     /// The rank waits for a message.
     Recv = 2,
@@ -37,9 +37,9 @@ impl Waits {
     }
 }
 
-/// The value of the peer for a call that has no peer or accepts any peer.
+/// The value of [`About::peer`] and [`About::proc`] if the call has no peer or accepts any peer.
 pub const NO_PEER: i32 = -1;
-/// The value of the tag for a call that has no tag or accepts any tag.
+/// The value of [`About::tag`] if the call has no tag or accepts any tag.
 pub const NO_TAG: i32 = -1;
 
 /// Description of a wait: the peer, the communicator and the message.

@@ -18,7 +18,7 @@ pub enum WindowNeed {
     Post = 2,
     /// The member must complete (`MPI_Win_complete`), which ends its accesses.
     Complete = 3,
-    /// The member must execute accesses that were sent to it.
+    /// The member must execute accesses that this rank has sent to it.
     Answer = 4,
 }
 

@@ -17,7 +17,7 @@ pub struct AccessOrder {
 }
 
 impl AccessOrder {
-    /// Records that this process has stored into a member's memory.
+    /// Records that this process has stored to a member's memory.
     #[inline(always)]
     pub fn has_stored(&self) {
         self.unordered.set(true);

@@ -201,7 +201,6 @@ pub const ACTING: [&str; 11] = [
     "romio_ds_write",
 ];
 
-/// The number of 64-bit words in an encoded [`Tuning`].
 const WORDS: usize = 10;
 
 /// The allowed buffer sizes in bytes.

@@ -46,7 +46,6 @@ pub(crate) enum Start {
     Under(Box<Reading>),
 }
 
-/// A read in progress.
 pub(crate) struct Reading {
     ring: IoUring,
     disk: Rc<Disk>,
